@@ -1,0 +1,3 @@
+"""Interlock hands AI agents one workflow step at a time and records every step as a durable fact."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,1 @@
+"""From files to compiled, hashed workflows: formats, sources, diagnostics, simulation."""

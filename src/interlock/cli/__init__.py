@@ -1,0 +1,1 @@
+"""For people, thin; also the composition root."""

@@ -1,0 +1,245 @@
+"""Conditions over a run's variables: one typed tree for both families of workflow files.
+
+Conditions are two-valued (rule 20): a variable that nobody has set equals nothing, differs from
+everything and does not exist. Declared defaults lie beneath the variables for comparisons only.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Literal, TypeAlias, assert_never
+
+from msgspec import Struct
+
+from interlock.core.values import MISSING, Json, Missing, Variables, lookup
+
+Operator = Literal[
+    "==",
+    "!=",
+    ">",
+    "<",
+    ">=",
+    "<=",
+    "exists",
+    "notExists",
+    "truthy",
+    "equals",
+    "not_equals",
+    "contains",
+    "startsWith",
+    "endsWith",
+    "matches",
+    "in",
+]
+
+
+class Compare(Struct, frozen=True, tag="compare", omit_defaults=True):
+    """One variable against one value. `==` is strict; `equals` is the lenient equality of step JSON."""
+
+    variable: str
+    operator: Operator
+    value: Json = None
+
+
+class AllOf(Struct, frozen=True, tag="all"):
+    conditions: tuple[Condition, ...]
+
+
+class AnyOf(Struct, frozen=True, tag="any"):
+    conditions: tuple[Condition, ...]
+
+
+class Not(Struct, frozen=True, tag="not"):
+    condition: Condition
+
+
+Condition: TypeAlias = Compare | AllOf | AnyOf | Not
+
+
+class Scope(Struct, frozen=True):
+    """What a condition sees: the run's variables, and the declared defaults beneath them."""
+
+    variables: Variables
+    defaults: Variables
+
+    def value(self, path: str) -> Json | Missing:
+        found = lookup(self.variables, path)
+        return lookup(self.defaults, path) if isinstance(found, Missing) else found
+
+    def is_set(self, path: str) -> bool:
+        found = lookup(self.variables, path)
+        return not isinstance(found, Missing) and found is not None
+
+
+def holds(condition: Condition | None, scope: Scope) -> bool:
+    """Say whether the condition is true; no condition always is."""
+    match condition:
+        case None:
+            return True
+        case Compare():
+            return _compare(condition, scope)
+        case AllOf():
+            return all(holds(part, scope) for part in condition.conditions)
+        case AnyOf():
+            return any(holds(part, scope) for part in condition.conditions)
+        case Not():
+            return not holds(condition.condition, scope)
+        case _:
+            assert_never(condition)
+
+
+def _compare(test: Compare, scope: Scope) -> bool:
+    if test.operator == "exists":
+        return scope.is_set(test.variable)
+    if test.operator == "notExists":
+        return not scope.is_set(test.variable)
+    actual = scope.value(test.variable)
+    match test.operator:
+        case "==":
+            return _strictly_equal(actual, test.value)
+        case "!=":
+            return not _strictly_equal(actual, test.value)
+        case "equals":
+            return _leniently_equal(actual, test.value)
+        case "not_equals":
+            return not _leniently_equal(actual, test.value)
+        case "truthy":
+            return not isinstance(actual, Missing) and bool(actual)
+        case "contains":
+            return _contains(actual, test.value)
+        case "in":
+            return isinstance(test.value, (list, tuple)) and any(
+                _leniently_equal(actual, one) for one in test.value
+            )
+        case "startsWith" | "endsWith" | "matches":
+            return isinstance(actual, str) and isinstance(test.value, str) and _text(test, actual)
+        case ">" | "<" | ">=" | "<=":
+            return _ordered(test.operator, actual, test.value)
+        case _:
+            assert_never(test.operator)
+
+
+def _strictly_equal(actual: Json | Missing, expected: Json) -> bool:
+    if isinstance(actual, Missing):
+        return False
+    if isinstance(actual, bool) or isinstance(expected, bool):
+        return actual is expected
+    return actual == expected
+
+
+def _leniently_equal(actual: Json | Missing, expected: Json) -> bool:
+    """Compare as step JSON does: trimmed, caseless text; "5" is 5; "yes" is true; null is unset."""
+    if isinstance(actual, Missing) or actual is None:
+        return expected is None
+    if isinstance(actual, bool) or isinstance(expected, bool):
+        return _truth(actual) is not None and _truth(actual) == _truth(expected)
+    left, right = _number(actual), _number(expected)
+    if left is not None and right is not None:
+        return left == right
+    if isinstance(actual, str) and isinstance(expected, str):
+        return actual.strip().casefold() == expected.strip().casefold()
+    return actual == expected
+
+
+def _truth(value: Json) -> bool | None:
+    if isinstance(value, bool):
+        return value
+    word = str(value).strip().casefold() if isinstance(value, (str, int)) else ""
+    return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}.get(word)
+
+
+def _number(value: Json | Missing) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    try:
+        return float(value)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _ordered(operator: Literal[">", "<", ">=", "<="], actual: Json | Missing, expected: Json) -> bool:
+    left, right = _number(actual), _number(expected)
+    if left is None or right is None:
+        return False
+    match operator:
+        case ">":
+            return left > right
+        case "<":
+            return left < right
+        case ">=":
+            return left >= right
+        case "<=":
+            return left <= right
+        case _:
+            assert_never(operator)
+
+
+def _contains(actual: Json | Missing, wanted: Json) -> bool:
+    if isinstance(actual, str):
+        return isinstance(wanted, str) and wanted.casefold() in actual.casefold()
+    if isinstance(actual, Sequence):
+        return any(_leniently_equal(one, wanted) for one in actual)
+    return False
+
+
+def _text(test: Compare, actual: str) -> bool:
+    wanted = str(test.value)
+    if test.operator == "matches":
+        from interlock.core.patterns import found
+
+        return found(wanted, actual, ignore_case=True)
+    left, right = actual.casefold(), wanted.casefold()
+    return left.startswith(right) if test.operator == "startsWith" else left.endswith(right)
+
+
+def variables_of(condition: Condition | None) -> Iterator[str]:
+    """Yield every variable path that the condition reads, in reading order."""
+    match condition:
+        case None:
+            return
+        case Compare():
+            yield condition.variable
+        case AllOf() | AnyOf():
+            for part in condition.conditions:
+                yield from variables_of(part)
+        case Not():
+            yield from variables_of(condition.condition)
+        case _:
+            assert_never(condition)
+
+
+def unset_in(condition: Condition | None, scope: Scope) -> tuple[str, ...]:
+    """Name the variables of the condition that have neither a value nor a declared default."""
+    names = (path for path in variables_of(condition) if scope.value(path) is MISSING)
+    return tuple(dict.fromkeys(names))
+
+
+def describe(condition: Condition | None) -> str:
+    """Write the condition as one line of text, with parentheses where precedence needs them."""
+    match condition:
+        case None:
+            return "always"
+        case Compare():
+            return _describe_compare(condition)
+        case AllOf():
+            return " AND ".join(_grouped(part, AnyOf) for part in condition.conditions)
+        case AnyOf():
+            return " OR ".join(_grouped(part, AllOf) for part in condition.conditions)
+        case Not():
+            return f"NOT ({describe(condition.condition)})"
+        case _:
+            assert_never(condition)
+
+
+def _grouped(part: Condition, other: type[AllOf] | type[AnyOf]) -> str:
+    return f"({describe(part)})" if isinstance(part, other) else describe(part)
+
+
+def _describe_compare(test: Compare) -> str:
+    if test.operator in ("exists", "notExists"):
+        return f"{test.variable} {test.operator}"
+    if test.operator == "truthy":
+        return test.variable
+    sign = {"equals": "==", "not_equals": "!="}.get(test.operator, test.operator)
+    return f"{test.variable} {sign} {json.dumps(test.value, ensure_ascii=False)}"

@@ -1,0 +1,51 @@
+"""How far a run may go by itself: the two preferences, their order, and the presets people choose from."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from msgspec import Struct
+
+Autonomy = Literal["guided", "full_auto_stop_on_user_deps", "full_auto_never_stop"]
+RiskPolicy = Literal["conservative", "balanced", "aggressive"]
+Mode = Literal["guided", "stop", "never-stop"]
+
+AUTONOMY: tuple[Autonomy, ...] = get_args(Autonomy)
+RISK: tuple[RiskPolicy, ...] = get_args(RiskPolicy)
+
+
+class Preferences(Struct, frozen=True):
+    """The effective snapshot that every node carries."""
+
+    autonomy: Autonomy = "guided"
+    risk_policy: RiskPolicy = "conservative"
+
+    @property
+    def never_stops(self) -> bool:
+        return self.autonomy == "full_auto_never_stop"
+
+    @property
+    def guided(self) -> bool:
+        return self.autonomy == "guided"
+
+
+PRESETS: dict[Mode, Preferences] = {
+    "guided": Preferences("guided", "conservative"),
+    "stop": Preferences("full_auto_stop_on_user_deps", "balanced"),
+    "never-stop": Preferences("full_auto_never_stop", "conservative"),
+}
+
+
+def mode_of(preferences: Preferences) -> Mode:
+    """Name the preset whose autonomy these preferences have."""
+    return next(mode for mode, preset in PRESETS.items() if preset.autonomy == preferences.autonomy)
+
+
+def exceeds(chosen: Preferences, recommended: Preferences) -> tuple[str, ...]:
+    """Name the preferences that are more aggressive than the workflow recommends."""
+    over = []
+    if AUTONOMY.index(chosen.autonomy) > AUTONOMY.index(recommended.autonomy):
+        over.append("autonomy")
+    if RISK.index(chosen.risk_policy) > RISK.index(recommended.risk_policy):
+        over.append("riskPolicy")
+    return tuple(over)

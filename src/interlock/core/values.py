@@ -1,0 +1,62 @@
+"""The few shapes that every room shares: JSON values, variables, and text measured in bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    Json: TypeAlias = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
+else:
+    from typing import Any
+
+    Json = Any  # msgspec resolves annotations at run time and knows no recursive aliases
+
+Variables: TypeAlias = Mapping[str, Json]
+
+TRUNCATED = "\n\n[TRUNCATED]"
+
+
+def cut(text: str, limit: int, marker: str = TRUNCATED) -> str:
+    """Shorten text to at most `limit` UTF-8 bytes, marker included, at a character boundary."""
+    raw = text.encode()
+    if len(raw) <= limit:
+        return text
+    room = limit - len(marker.encode())
+    return raw[:room].decode(errors="ignore") + marker
+
+
+def lookup(variables: Variables, path: str) -> Json | Missing:
+    """Follow a dotted path through nested objects; a literal dotted key wins."""
+    if path in variables:
+        return variables[path]
+    value: Json = variables
+    for part in path.split("."):
+        if isinstance(value, Mapping) and part in value:
+            value = value[part]
+        elif part == "length" and isinstance(value, (list, tuple, str)):
+            value = len(value)
+        else:
+            return MISSING
+    return value
+
+
+def merged(variables: Variables, delta: Variables) -> dict[str, Json]:
+    """Merge shallowly; `null` deletes (rule 19)."""
+    result = dict(variables)
+    for name, value in delta.items():
+        if value is None:
+            result.pop(name, None)
+        else:
+            result[name] = value
+    return result
+
+
+class Missing:
+    """The value of a variable that nobody has set; distinct from every JSON value."""
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+MISSING = Missing()

@@ -1,0 +1,1 @@
+"""Tokens, append-once, replay, the run graph, health, search: the one place where facts are recorded."""

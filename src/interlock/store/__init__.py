@@ -1,0 +1,1 @@
+"""The store protocol and its adapters: SQL, and nothing about workflows."""

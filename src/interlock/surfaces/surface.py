@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol, TypeAlias
 
 import msgspec
@@ -11,6 +11,7 @@ from msgspec import Struct
 from interlock.core.values import Json
 
 Era = Literal["handshake", "modern"]
+Profile = Literal["mcp", "lookup"]
 
 
 class Client(Struct, frozen=True):
@@ -78,19 +79,28 @@ class Tool(Struct, frozen=True):
     description: str
     params: type[Struct]
     handler: Callable[[Any, Call], Outcome]
-    input_schema: Mapping[str, Json]
+    input_schema: Mapping[str, Json] | None = None
     output_schema: Mapping[str, Json] | None = None
     read_only: bool = False
     idempotent: bool = False
     examples: Mapping[str, Json] = {}
 
+    def accepts(self) -> Mapping[str, Json]:
+        """Give the schema of the arguments, derived from `params` only when somebody asks."""
+        if self.input_schema is not None:
+            return self.input_schema
+        from interlock.surfaces.schema import input_schema
+
+        return input_schema(self.params)
+
 
 class Surface(Protocol):
-    """What a transport needs of a door."""
+    """What a transport needs of a door. One that subclasses it speaks plain MCP unless it says otherwise."""
 
     name: str
     instructions: str
     tools: Mapping[str, Tool]
+    profile: Profile = "mcp"
 
     def invalid(self, tool: Tool, problem: str) -> Outcome:
         """Refuse arguments that do not fit the tool's parameters; `problem` says what and where."""
@@ -107,6 +117,8 @@ def call_tool(surface: Surface, name: str, arguments: Json, call: Call) -> Outco
     tool = surface.tools.get(name)
     if tool is None:
         return surface.unknown(name)
+    if holds_nul([arguments, call.asked, *(answer.content for answer in call.answers.values())]):
+        return surface.invalid(tool, "A NUL character (\\u0000) is not accepted anywhere in the arguments")
     try:
         params = msgspec.convert({} if arguments is None else arguments, tool.params)
     except msgspec.ValidationError as error:
@@ -115,3 +127,20 @@ def call_tool(surface: Surface, name: str, arguments: Json, call: Call) -> Outco
         return tool.handler(params, call)
     except Exception as error:  # the edge of the process: a fault must become an answer
         return surface.failed(tool, error)
+
+
+def holds_nul(value: Json) -> bool:
+    """Find a NUL character at any depth: it delimits the token slots of a recorded response."""
+    pending: list[Json] = [value]
+    while pending:
+        match pending.pop():
+            case str() as text if "\0" in text:
+                return True
+            case str():
+                continue
+            case Mapping() as members:
+                pending.extend(members)
+                pending.extend(members.values())
+            case Sequence() as items:
+                pending.extend(items)
+    return False

@@ -1,0 +1,66 @@
+"""One writer at a time, across processes: an advisory lock on a file of its own.
+
+SQLite's busy handler is unfair under contention, and a lock that outlives its process must not exist:
+the operating system releases this one when the holder dies.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from time import monotonic, sleep
+
+from interlock.store.protocol import StoreBusy
+
+PATIENCE = 10.0
+PAUSE = 0.001
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _try_lock(descriptor: int) -> None:
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+
+    def _unlock(descriptor: int) -> None:
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
+
+else:
+    import fcntl
+
+    def _try_lock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def _unlock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
+class FileLock:
+    """An exclusive lock on `path`, as a context manager. The file stays; only the lock comes and goes."""
+
+    def __init__(self, path: Path, patience: float = PATIENCE) -> None:
+        self.path = path
+        self.patience = patience
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+
+    def __enter__(self) -> FileLock:
+        deadline = monotonic() + self.patience
+        while not self._taken():
+            if monotonic() > deadline:
+                raise StoreBusy(f"another process has held {self.path.name} for {self.patience:g} seconds")
+            sleep(PAUSE)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _unlock(self._descriptor)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+    def _taken(self) -> bool:
+        try:
+            _try_lock(self._descriptor)
+        except (BlockingIOError, PermissionError):
+            return False
+        return True

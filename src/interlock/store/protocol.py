@@ -21,12 +21,20 @@ class StoreBusy(Exception):
     """Another process held the store for longer than a writer waits."""
 
 
+class StoreConflict(Exception):
+    """A key is already taken, or an event was to be changed: the backstop behind the ledger's own checks."""
+
+
 class StoreCorrupt(Exception):
     """The database itself is damaged (a page, not a row)."""
 
 
 class StoreTooNew(Exception):
     """The store was written by a newer version of Interlock."""
+
+
+class StoreUnavailable(Exception):
+    """The store cannot be used where it lies: no room, no permission, a network file system."""
 
 
 class SessionRow(Struct, frozen=True):
@@ -163,6 +171,7 @@ class Reader(Protocol):
     def sessions(self, wanted: SessionFilter) -> list[SessionRow]: ...
     def sessions_by_prefix(self, prefix: str, limit: int) -> list[str]: ...
     def count_sessions(self) -> int: ...
+    def removed_at(self, session_id: str) -> int | None: ...
     def runs(self, session_id: str) -> list[RunRow]: ...
     def run(self, session_id: str, run: int) -> RunRow | None: ...
     def run_by_id(self, run_id: str) -> RunRow | None: ...

@@ -1,0 +1,102 @@
+"""Recover what can be read from a file with damaged pages into a new one.
+
+The damaged file is only read. Rows come back as they are; whether they are whole is for their digests to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+from msgspec import Struct
+
+from interlock.store.protocol import StoreCorrupt
+from interlock.store.schema import MIGRATIONS, TABLES
+from interlock.store.sqlite import connect, make_private, migrate, version_of
+
+UNREADABLE = (apsw.CorruptError, apsw.NotADBError, apsw.IOError, UnicodeDecodeError)
+FARTHEST = 2**40
+
+
+class Salvaged(Struct, frozen=True):
+    """How many rows of each table were recovered, and in which tables some were lost."""
+
+    rows: dict[str, int]
+    damaged: tuple[str, ...]
+
+
+class _Reading:
+    """One table read past its damaged pages; `gaps` counts them."""
+
+    def __init__(self, source: apsw.Connection, table: str) -> None:
+        self.gaps = 0
+        self._source = source
+        self._sql = f"SELECT rowid, * FROM {table} NOT INDEXED WHERE rowid > ? ORDER BY rowid"
+
+    def rows(self) -> Iterator[tuple[apsw.SQLiteValue, ...]]:
+        last: int | None = 0
+        while last is not None:
+            try:
+                for rowid, *row in self._source.execute(self._sql, (last,)):
+                    last = int(str(rowid))
+                    yield tuple(row)
+                return
+            except UNREADABLE:
+                self.gaps += 1
+                last = self._beyond(last)
+
+    def _beyond(self, last: int) -> int | None:
+        """Find a place after a damaged one: leap ahead until a row can be read, then go back by halves."""
+        low, high = last, last + 1
+        while not self._readable(high):
+            if high - last > FARTHEST:
+                return None
+            low, high = high, high + 2 * (high - last)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self._readable(middle) else (middle, high)
+        return high
+
+    def _readable(self, after: int) -> bool:
+        try:
+            next(iter(self._source.execute(self._sql, (after,))), None)
+        except UNREADABLE:
+            return False
+        return True
+
+
+def salvage(path: Path, into: Path) -> Salvaged:
+    """Copy every readable row of the store file `path` into the new store file `into`."""
+    if into.exists():
+        raise FileExistsError(f"{into} exists; salvage writes a new file")
+    source = connect(path)
+    try:
+        version = version_of(source)
+        make_private(into)
+        target = connect(into)
+        migrate(target, into, MIGRATIONS[:version] or MIGRATIONS)
+        return _copied(source, target)
+    except UNREADABLE as error:
+        raise StoreCorrupt(f"{path}: nothing in it can be read ({error})") from error
+    finally:
+        source.close()
+
+
+def _copied(source: apsw.Connection, target: apsw.Connection) -> Salvaged:
+    readings = {table: _Reading(source, table) for table in TABLES}
+    with target:
+        rows = {table: _copy(target, table, reading) for table, reading in readings.items()}
+    target.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+    target.close()
+    return Salvaged(rows, tuple(table for table, reading in readings.items() if reading.gaps))
+
+
+def _copy(target: apsw.Connection, table: str, reading: _Reading) -> int:
+    width = sum(1 for _ in target.execute(f"PRAGMA table_info({table})"))
+    sql = f"INSERT OR IGNORE INTO {table} VALUES ({', '.join('?' * width)})"
+    copied = 0
+    for row in reading.rows():
+        target.execute(sql, row)
+        copied += target.changes()
+    return copied

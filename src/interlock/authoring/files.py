@@ -1,0 +1,94 @@
+"""Reads the files of one source: never outside it, links included, and remembers what was looked at.
+
+What was looked at, with size and time, tells the compile cache later whether anything has changed.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from stat import S_ISREG
+
+from msgspec import Struct
+
+from interlock.authoring.diagnostics import Report
+from interlock.authoring.formats import FORMATS, LARGEST_FILE, decode, parse
+from interlock.authoring.parsed import Fault, Parsed
+
+
+class Stamp(Struct, frozen=True, array_like=True):
+    """A path as it was when it was looked at; size -1 stands for nothing there."""
+
+    path: str
+    size: int
+    time: int
+
+
+def stamp_of(path: Path | str) -> Stamp:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return Stamp(str(path), -1, 0)
+    size = found.st_size if S_ISREG(found.st_mode) else 0
+    return Stamp(str(path), size, found.st_mtime_ns)
+
+
+class Reader:
+    """Reads within one root folder on behalf of one workflow."""
+
+    def __init__(self, root: Path, report: Report, stamps: dict[str, Stamp]) -> None:
+        self.root = root
+        self.report = report
+        self.stamps = stamps
+        self._real_root = Path(os.path.realpath(root))
+
+    def within(self, root: Path) -> Reader:
+        return Reader(root, self.report, self.stamps)
+
+    def shown(self, path: Path) -> str:
+        """Name a file relative to its source, never by its absolute path."""
+        try:
+            return path.relative_to(self.root).as_posix()
+        except ValueError:
+            return path.name
+
+    def names(self, folder: Path) -> list[str]:
+        """The entries of a folder, sorted; none if it is missing or leads outside."""
+        self._note(folder)
+        if not self._is_inside(folder):
+            return []
+        try:
+            return sorted(os.listdir(folder))
+        except OSError:
+            return []
+
+    def text(self, path: Path) -> str | None:
+        """The text of a file, or None with the reason reported."""
+        shown = self.shown(path)
+        self._note(path)
+        if not self._is_inside(path):
+            self.report.fault(shown, Fault("IL009", "the file lies outside its folder"))
+            return None
+        try:
+            with open(path, "rb") as stream:
+                raw = stream.read(LARGEST_FILE + 1)
+        except OSError as error:
+            self.report.fault(shown, Fault("IL001", f"cannot be read: {error.strerror}"))
+            return None
+        return decode(shown, raw, self.report)
+
+    def parsed(self, path: Path) -> Parsed | None:
+        """The value of a file by its ending, or None with the reason reported."""
+        text = self.text(path)
+        return None if text is None else parse(self.shown(path), text, FORMATS[path.suffix], self.report)
+
+    def exists(self, path: Path) -> bool:
+        self._note(path)
+        return path.is_file()
+
+    def _note(self, path: Path) -> None:
+        self.stamps.setdefault(str(path), stamp_of(path))
+
+    def _is_inside(self, path: Path) -> bool:
+        real = Path(os.path.realpath(path))
+        return real == self._real_root or self._real_root in real.parents

@@ -1,0 +1,89 @@
+"""A parsed file that can still say where each of its values stands.
+
+Places are computed only when a diagnostic asks for one, so that files without faults cost nothing extra.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from interlock.core.values import Json
+
+Path: TypeAlias = tuple[str | int, ...]
+
+
+class Place(Struct, frozen=True):
+    line: int = 1
+    column: int = 1
+
+
+class Places(Struct, frozen=True):
+    """Where keys and values begin."""
+
+    values: Mapping[Path, Place]
+    keys: Mapping[Path, Place]
+
+
+class Fault(Struct, frozen=True):
+    """A fault found while reading, which knows its own place."""
+
+    code: str
+    message: str
+    place: Place = Place()
+    fix: str = ""
+
+
+class Parsed:
+    """A file's value, with its places at hand when they are needed."""
+
+    def __init__(self, file: str, value: Json, locate: Callable[[], Places]) -> None:
+        self.file = file
+        self.value = value
+        self._locate = locate
+
+    @cached_property
+    def places(self) -> Places:
+        return self._locate()
+
+
+class Spot(Struct, frozen=True):
+    """A value in a file, by its path from the root; `on_key` points at the key instead."""
+
+    parsed: Parsed
+    path: Path = ()
+    on_key: bool = False
+
+    def __truediv__(self, step: str | int) -> Spot:
+        return Spot(self.parsed, (*self.path, step))
+
+    def key(self, name: str) -> Spot:
+        return Spot(self.parsed, (*self.path, name), on_key=True)
+
+    def place(self) -> Place:
+        places = self.parsed.places
+        if self.on_key and self.path in places.keys:
+            return places.keys[self.path]
+        for length in range(len(self.path), -1, -1):
+            if (found := places.values.get(self.path[:length])) is not None:
+                return found
+        return Place()
+
+
+class Lines:
+    """Turns character offsets into lines and columns."""
+
+    def __init__(self, text: str) -> None:
+        self._starts = [0, *(index + 1 for index, letter in enumerate(text) if letter == "\n")]
+
+    def place(self, offset: int) -> Place:
+        row = bisect_right(self._starts, offset) - 1
+        return Place(row + 1, offset - self._starts[row] + 1)
+
+
+def nowhere() -> Places:
+    return Places({}, {})

@@ -1,0 +1,61 @@
+"""Expands template calls in place: `{arg}` is filled here, `{{var}}` is left for run time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from interlock.authoring import packs
+from interlock.authoring.diagnostics import Report, did_you_mean
+from interlock.authoring.parsed import Spot
+from interlock.authoring.shapes import read_as
+from interlock.authoring.stepfile import TemplateCall
+from interlock.core.values import Json
+
+_ARGUMENT = re.compile(r"(?<!\{)\{([A-Za-z_][A-Za-z0-9_]*)\}(?!\})")
+
+
+def expand(raw: Mapping[str, Json], at: Spot, report: Report) -> Iterator[tuple[Mapping[str, Json], str]]:
+    """Yield the steps of the call, each with the template it comes from."""
+    call = read_as(TemplateCall, raw["templateCall"], at / "templateCall", report)
+    if call is None:
+        return
+    pack = packs.templates().get(call.template_id)
+    if pack is None:
+        fix = did_you_mean(call.template_id, packs.templates())
+        report.add("IL210", f"unknown template '{call.template_id}'", at / "templateCall" / "templateId", fix)
+        return
+    given: dict[str, Json] = {**pack.defaults, **call.args}
+    for name in pack.args:
+        if name not in given:
+            report.add("IL211", f"the template needs the argument '{name}'", at / "templateCall")
+            return
+    for step in pack.steps:
+        yield _placed(step, raw, given, single=len(pack.steps) == 1), pack.ref
+
+
+def _placed(
+    step: Mapping[str, Json], caller: Mapping[str, Json], given: Mapping[str, Json], *, single: bool
+) -> dict[str, Json]:
+    filled = fill(dict(step), given)
+    assert isinstance(filled, dict)
+    own = {key: value for key, value in caller.items() if key not in ("templateCall", "id")}
+    kept = own if single else {key: own[key] for key in ("runCondition",) if key in own}
+    return {**filled, **kept, "id": f"{caller.get('id')}.{step.get('id')}"}
+
+
+def fill(value: Json, given: Mapping[str, Json]) -> Json:
+    """Replace `{name}` in every text where the name was given."""
+    match value:
+        case str():
+            return _ARGUMENT.sub(lambda found: _shown(given.get(found[1], found[0])), value)
+        case Mapping():
+            return {key: fill(one, given) for key, one in value.items()}
+        case list() | tuple():
+            return [fill(one, given) for one in value]
+        case _:
+            return value
+
+
+def _shown(value: Json) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

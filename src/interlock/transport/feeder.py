@@ -8,21 +8,17 @@ from __future__ import annotations
 import os
 import queue
 import threading
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from interlock.transport.stdio import Ending
+from collections.abc import Callable, Iterator
 
 _CHUNK = 64 * 1024
 _HEARTBEAT = 0.5
 
 
-def fed_chunks(fd: int, ending: Ending) -> Iterator[bytes]:
+def fed_chunks(fd: int, ended: Callable[[], bool]) -> Iterator[bytes]:
     """Give what is read until the input ends or a signal says stop."""
     chunks: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_feed, args=(fd, chunks), daemon=True).start()
-    while not ending.asked:
+    while not ended():
         try:
             chunk = chunks.get(timeout=_HEARTBEAT)
         except queue.Empty:

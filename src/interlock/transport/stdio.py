@@ -171,7 +171,7 @@ def _chunks(fd: int, ending: Ending) -> Iterator[bytes]:
     if sys.platform == "win32":
         from interlock.transport.feeder import fed_chunks
 
-        return fed_chunks(fd, ending)
+        return fed_chunks(fd, lambda: ending.asked)
     return _selected_chunks(fd, ending)
 
 

@@ -5,8 +5,11 @@ The damaged file is only read. Rows come back as they are; whether they are whol
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
+from shutil import copyfile
+from tempfile import TemporaryDirectory
 
 import apsw
 from msgspec import Struct
@@ -17,6 +20,7 @@ from interlock.store.sqlite import connect, make_private, migrate, version_of
 
 UNREADABLE = (apsw.CorruptError, apsw.NotADBError, apsw.IOError, UnicodeDecodeError)
 FARTHEST = 2**40
+LARGEST = 2**40
 
 
 class Salvaged(Struct, frozen=True):
@@ -70,25 +74,45 @@ def salvage(path: Path, into: Path) -> Salvaged:
     """Copy every readable row of the store file `path` into the new store file `into`."""
     if into.exists():
         raise FileExistsError(f"{into} exists; salvage writes a new file")
-    source = connect(path)
+    make_private(into)
     try:
-        version = version_of(source)
-        make_private(into)
-        target = connect(into)
-        migrate(target, into, MIGRATIONS[:version] or MIGRATIONS)
-        return _copied(source, target)
+        with TemporaryDirectory(dir=into.parent) as folder:
+            return _salvaged(_whole_copy(path, Path(folder)), into)
     except UNREADABLE as error:
+        into.unlink()
         raise StoreCorrupt(f"{path}: nothing in it can be read ({error})") from error
+
+
+def _whole_copy(path: Path, folder: Path) -> Path:
+    """Copy the file and its log, filled up to the size its header names: SQLite opens no shorter one."""
+    copy = folder / path.name
+    for end in ("", "-wal"):
+        if (part := path.with_name(path.name + end)).exists():
+            copyfile(part, copy.with_name(copy.name + end))
+    with copy.open("r+b") as file:
+        header = file.read(32)
+        size = int.from_bytes(header[16:18], "big") * int.from_bytes(header[28:32], "big")
+        if file.seek(0, os.SEEK_END) < size < LARGEST:
+            file.truncate(size)
+    return copy
+
+
+def _salvaged(path: Path, into: Path) -> Salvaged:
+    source, target = connect(path), connect(into)
+    try:
+        migrate(target, into, MIGRATIONS[: version_of(source)] or MIGRATIONS)
+        saved = _copied(source, target)
+        target.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
     finally:
         source.close()
+        target.close()
+    return saved
 
 
 def _copied(source: apsw.Connection, target: apsw.Connection) -> Salvaged:
     readings = {table: _Reading(source, table) for table in TABLES}
     with target:
         rows = {table: _copy(target, table, reading) for table, reading in readings.items()}
-    target.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
-    target.close()
     return Salvaged(rows, tuple(table for table, reading in readings.items() if reading.gaps))
 
 

@@ -280,8 +280,7 @@ class Writing(Reading):
 
 
 def _session(*values: Any) -> SessionRow:
-    *fields, keep = values
-    return SessionRow(*fields, bool(keep))
+    return SessionRow(*(*values[:-1], bool(values[-1])))
 
 
 def _inflated(deflated: int, body: bytes) -> bytes:

@@ -298,7 +298,7 @@ class Variable(Value, frozen=True):
 
 
 class ActivityMode(Value, frozen=True):
-    """A mode of an activity file: a boolean variable, and the activities it skips (rule 29, last sentence)."""
+    """A mode of an activity file: a boolean variable, and the activities it skips (rule 29)."""
 
     id: str
     name: str

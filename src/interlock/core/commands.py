@@ -1,0 +1,169 @@
+"""What may be asked of a run, in the imperative. Time, ids and policy arrive here; the core has none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from interlock.core.events import Channel
+from interlock.core.output import Output
+from interlock.core.preferences import Preferences
+from interlock.core.values import Json, Variables
+
+DecisionPolicy = Literal["auto", "user", "agent"]
+Enforcement = Literal["strict", "advisory"]
+
+
+class Door(Struct, frozen=True):
+    """How the doors differ: where settling stops, and how strict a way out is (rule 22)."""
+
+    name: str
+    enters: bool = True
+    leaves: bool = True
+    loops: bool = True
+    opens: bool = True
+    offers_optional: bool = False
+    lenient: bool = False
+
+
+EXECUTION = Door("execution", offers_optional=True)
+SESSION = Door("session", enters=False, leaves=False, opens=False, lenient=True)
+GATED = Door("gated", enters=False, leaves=False, opens=False, lenient=True)
+NAVIGATION = Door("navigation", leaves=False, loops=False)
+
+
+class Terms(Struct, frozen=True):
+    """The user's terms for decisions: through which channel, how strictly, how fast."""
+
+    decisions: DecisionPolicy = "auto"
+    enforcement: Enforcement = "strict"
+    min_response_ms: int = 3000
+
+
+class Ruling(Struct, frozen=True):
+    """An answer to a gate, and who says so."""
+
+    option: str
+    channel: Channel
+    client: str = ""
+    note: str = ""
+
+
+class Claim(Struct, frozen=True):
+    """A step that a worker says it has done, with what came out of it."""
+
+    step: str
+    output: Output
+
+
+class StartRun(Struct, frozen=True):
+    door: Door
+    now: int
+    workflow_hash: str
+    source: str
+    preferences: Preferences
+    variables: Variables = {}
+
+
+class AcknowledgeStep(Struct, frozen=True):
+    """The pending item is done. `rulings` are the user's own answers, by gate id or input key.
+
+    `reports` says whether a bare acknowledgement counts as the agent's report of a confirmation.
+    """
+
+    door: Door
+    now: int
+    terms: Terms
+    output: Output = Output()
+    variables: Variables = {}
+    step: str | None = None
+    rulings: Mapping[str, Ruling] = {}
+    reports: bool = True
+    client: str = ""
+
+
+class EnterActivity(Struct, frozen=True):
+    """Leave the current activity, its steps claimed, and enter the target."""
+
+    door: Door
+    now: int
+    terms: Terms
+    target: str
+    claims: tuple[Claim, ...] = ()
+    claimed_condition: str | None = None
+    variables: Variables = {}
+    client: str = ""
+
+
+class OpenCheckpoint(Struct, frozen=True):
+    door: Door
+    now: int
+    terms: Terms
+    gate: str
+    agent: str = ""
+    iteration: int | None = None
+    variables: Variables = {}
+    client: str = ""
+
+
+class ResolveCheckpoint(Struct, frozen=True):
+    """Answer a gate in exactly one of three ways (rule 24)."""
+
+    door: Door
+    now: int
+    terms: Terms
+    channel: Channel
+    gate: str | None = None
+    option: str | None = None
+    auto_advance: bool = False
+    condition_not_met: bool = False
+    agent: str = ""
+    client: str = ""
+    note: str = ""
+    variables: Variables = {}
+
+
+class ResumeCheckpoint(Struct, frozen=True):
+    door: Door
+    now: int
+    agent: str
+    variables: Variables = {}
+
+
+class AdvanceLoop(Struct, frozen=True):
+    door: Door
+    now: int
+    terms: Terms
+    loop: str
+    items: tuple[Json, ...] | None = None
+    variables: Variables = {}
+
+
+class ChangePreferences(Struct, frozen=True):
+    effective: Preferences
+
+
+class ReturnChild(Struct, frozen=True):
+    """A triggered child has ended; what it returns is written into the parent (rule 35)."""
+
+    door: Door
+    now: int
+    workflow: str
+    session: str
+    completed: bool
+    variables: Variables = {}
+
+
+Command: TypeAlias = (
+    StartRun
+    | AcknowledgeStep
+    | EnterActivity
+    | OpenCheckpoint
+    | ResolveCheckpoint
+    | ResumeCheckpoint
+    | AdvanceLoop
+    | ChangePreferences
+    | ReturnChild
+)

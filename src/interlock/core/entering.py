@@ -1,0 +1,176 @@
+"""Moving between activities: the walk out of one, the way that was expected, the one that was taken."""
+
+from __future__ import annotations
+
+from interlock.core import events as e
+from interlock.core.commands import EnterActivity
+from interlock.core.conditions import describe
+from interlock.core.draft import Draft
+from interlock.core.outcomes import Code, Decided, Done, NeedAnswer, NeedWay, Refusal, Way
+from interlock.core.program import Plan
+from interlock.core.settle import arrived, left
+from interlock.core.state import RunState
+from interlock.core.walking import Walk, gate_open
+from interlock.core.ways import Exit, way_out, ways
+from interlock.core.workflow import Activity
+
+
+def enter(plan: Plan, state: RunState, command: EnterActivity) -> Decided | Refusal:
+    """Leave the current activity by a way it has, and enter the target."""
+    draft = Draft(plan, state, command.door, command.now)
+    if command.variables:
+        draft.record(e.ContextSet(command.variables))
+    refusal = _impossible(draft, command.target) or _go(draft, command)
+    return _keeping(refusal, draft, command) if refusal else draft.decided()
+
+
+def _keeping(refusal: Refusal, draft: Draft, command: EnterActivity) -> Refusal:
+    """Variables are kept even if the call is refused (rule 19)."""
+    kept = (e.ContextSet(command.variables),) if command.variables else ()
+    return Refusal(refusal.code, refusal.message, refusal.next, refusal.pointer, refusal.about, kept)
+
+
+def _impossible(draft: Draft, target: str) -> Refusal | None:
+    state, workflow = draft.state, draft.plan.workflow
+    if state.finished:
+        return Refusal(Code.RUN_FINISHED, "The workflow is completed.", "start a new session")
+    if state.open is not None:
+        return gate_open(state)
+    if not workflow.is_end(target) and workflow.activity(target) is None:
+        listed = [activity.id for activity in workflow.activities]
+        return Refusal(
+            Code.ACTIVITY_NOT_FOUND,
+            f"Activity not found: {target}",
+            f"use one of: {', '.join(listed)}",
+            about={"activities": listed},
+        )
+    return None
+
+
+def _go(draft: Draft, command: EnterActivity) -> Refusal | None:
+    if draft.state.activity is None:
+        return _begin(draft, command)
+    if not draft.door.lenient:
+        return _take(draft, command)
+    arrival = Walk(draft, command.terms, command.claims, None).go()
+    if isinstance(arrival, Refusal):
+        return arrival
+    assert not isinstance(arrival, (NeedAnswer, Done)), "a walk to the way out ends there"
+    _advise(draft, command)
+    return _cross(draft, command, via="claim")
+
+
+def _begin(draft: Draft, command: EnterActivity) -> Refusal | None:
+    initial = draft.plan.workflow.initial
+    if draft.plan.workflow.is_end(command.target):
+        return Refusal(Code.NO_ACTIVITY, "No activity has been entered yet.", "enter an activity first")
+    if initial is not None and command.target != initial:
+        draft.notice(
+            "FIRST_ACTIVITY",
+            f"First activity must be '{initial}' but '{command.target}' was requested. "
+            "Start with the workflow's initialActivity.",
+        )
+        draft.record(_diverged(f"began with '{command.target}' instead of '{initial}'"))
+    from interlock.core.settle import entered
+
+    draft.record(entered(draft.plan, draft.state, command.target, draft.now))
+    return None
+
+
+def _take(draft: Draft, command: EnterActivity) -> Refusal | None:
+    """Navigation refuses a way that is not open (rule 22)."""
+    pending = draft.settle()
+    if not isinstance(pending, NeedWay):
+        return Refusal(
+            Code.ACTIVITY_NOT_COMPLETE,
+            f"Activity '{draft.state.activity}' is not complete",
+            "complete its steps, loops and checkpoints first",
+        )
+    way = _matching(draft, pending.ways, command.target)
+    if way is None or not way.open:
+        return _no_way(pending.ways, command.target)
+    return _cross(draft, command, via="claim" if way.unset else "transition")
+
+
+def _matching(draft: Draft, listed: tuple[Way, ...], target: str) -> Way | None:
+    ends = draft.plan.workflow.is_end(target)
+    return next(
+        (way for way in listed if way.to == target or (ends and draft.plan.workflow.is_end(way.to))), None
+    )
+
+
+def _no_way(listed: tuple[Way, ...], target: str) -> Refusal:
+    valid = [way.to for way in listed if way.open]
+    return Refusal(
+        Code.INVALID_TRANSITION,
+        f"No valid transition to '{target}'. Valid: {', '.join(valid) or 'none'}",
+        f"transition to one of: {', '.join(valid)}" if valid else "set the variables that decide the way",
+        about={"valid": valid},
+    )
+
+
+def _cross(draft: Draft, command: EnterActivity, *, via: str) -> Refusal | None:
+    expected = way_out(draft.plan, draft.state)
+    if expected is not None and expected.to == command.target:
+        draft.record(left(draft.plan, draft.state, expected))
+    else:
+        condition = _condition_to(draft, command.target)
+        draft.record(left(draft.plan, draft.state, Exit(command.target, "transition", condition)))
+    draft.record(arrived(draft.plan, draft.state, draft.now))
+    return None
+
+
+def _condition_to(draft: Draft, target: str) -> str:
+    listed = ways(draft.plan, draft.state) if draft.state.activity else ()
+    return next((way.condition for way in listed if way.to == target), "")
+
+
+def _advise(draft: Draft, command: EnterActivity) -> None:
+    """What the session documents call validation: warnings, and a divergence fact for a wrong way."""
+    activity = draft.plan.workflow.activity(draft.state.activity)
+    assert activity is not None
+    if command.target == activity.id:
+        return
+    listed = ways(draft.plan, draft.state)
+    way = _matching(draft, listed, command.target)
+    if way is None:
+        targets = ", ".join(one.to for one in listed)
+        draft.notice(
+            "NOT_A_TRANSITION",
+            f"Activity '{command.target}' is not a direct transition from '{activity.id}'. "
+            f"Valid transitions: [{targets}]",
+        )
+        draft.record(_diverged(f"went from '{activity.id}' to '{command.target}', which it does not lead to"))
+    elif not way.open:
+        draft.notice(
+            "CONDITION_FALSE",
+            f"Transition to '{command.target}' requires condition '{way.condition}', which does not hold.",
+        )
+        draft.record(_diverged(f"went from '{activity.id}' to '{command.target}' against its condition"))
+    if command.claimed_condition is not None and way is not None:
+        _advise_condition(draft, activity, command)
+
+
+def _advise_condition(draft: Draft, activity: Activity, command: EnterActivity) -> None:
+    claimed, target = command.claimed_condition or "", command.target
+    declared = [one for one in activity.transitions if one.to == target]
+    if not declared:
+        return
+    texts = [describe(one.condition) for one in declared if one.condition is not None]
+    plain = claimed in ("", "default")
+    if texts and len(texts) == len(declared) and plain:
+        said = f"'{claimed}'" if claimed else "no condition"
+        text = f"Transition to '{target}' requires condition '{texts[0]}' but agent claimed {said}."
+        draft.notice("CONDITION_CLAIM", text)
+    elif not texts and not plain:
+        text = (
+            f"Transition to '{target}' is the default (no condition) but agent claimed condition '{claimed}'."
+        )
+        draft.notice("CONDITION_CLAIM", text)
+    elif texts and not plain and claimed not in texts:
+        text = f"Condition mismatch for transition to '{target}': workflow defines '{texts[0]}'"
+        draft.notice("CONDITION_CLAIM", f"{text} but agent claimed '{claimed}'.")
+
+
+def _diverged(summary: str) -> e.DivergenceRecorded:
+    return e.DivergenceRecorded("efficiency_skip", f"The agent {summary}.")

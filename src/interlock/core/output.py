@@ -1,0 +1,37 @@
+"""What an agent hands in: notes and artifacts, within their budgets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+from msgspec import Struct
+
+from interlock.core.values import Json, cut
+
+NOTES_BYTES = 4096
+
+
+class Output(Struct, frozen=True, omit_defaults=True):
+    """Durable results of a step. An `output` with a `kind` arrives here as one artifact (rule 31)."""
+
+    notes: str = ""
+    artifacts: tuple[Mapping[str, Json], ...] = ()
+    notes_cut: bool = False
+
+    def text(self) -> str:
+        """What text criteria look at: the notes, else the artifacts as JSON."""
+        if self.notes:
+            return self.notes
+        if len(self.artifacts) == 1:
+            return msgspec.json.encode(self.artifacts[0]).decode()
+        return msgspec.json.encode(self.artifacts).decode() if self.artifacts else ""
+
+    def of_kind(self, *kinds: str) -> list[Mapping[str, Json]]:
+        return [artifact for artifact in self.artifacts if artifact.get("kind") in kinds]
+
+
+def within_budget(output: Output) -> Output:
+    """Cut notes that are over their budget and say so; nothing else is ever cut."""
+    kept = cut(output.notes, NOTES_BYTES)
+    return output if kept == output.notes else Output(kept, output.artifacts, notes_cut=True)

@@ -1,0 +1,41 @@
+"""JSON Schema checks with messages that say where and what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Protocol
+
+import msgspec
+
+from interlock.core.values import Json
+
+MOST = 5
+
+
+class _Validates(Protocol):
+    def iter_errors(self, value: Json) -> object: ...
+
+
+def violations(schema: Mapping[str, Json], value: Json) -> list[str]:
+    """Name at most five violations of the schema, each with its place."""
+    if not schema:
+        return []
+    validator = _validator(msgspec.json.encode(schema, order="sorted"))
+    found = []
+    for error in validator.iter_errors(value):  # type: ignore[attr-defined]
+        place = "/".join(str(part) for part in error.instance_path)
+        found.append(f"{place or 'the value'}: {error.message}")
+        if len(found) == MOST:
+            break
+    return found
+
+
+@lru_cache(maxsize=256)
+def _validator(schema: bytes) -> _Validates:
+    import jsonschema_rs
+
+    validator: _Validates = jsonschema_rs.validator_for(
+        msgspec.json.decode(schema), pattern_options=jsonschema_rs.RegexOptions()
+    )
+    return validator

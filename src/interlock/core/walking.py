@@ -1,0 +1,173 @@
+"""A session call is a walk (rule 14): steps ahead are claimed in order until a gate or the way out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import assert_never
+
+from interlock.core import events as e
+from interlock.core.acknowledge import complete, without_input
+from interlock.core.checks import examine
+from interlock.core.commands import Claim, Ruling, Terms
+from interlock.core.draft import Draft
+from interlock.core.outcomes import (
+    Code,
+    Done,
+    NeedAnswer,
+    NeedEntry,
+    NeedInput,
+    NeedLoop,
+    NeedStep,
+    NeedWay,
+    Refusal,
+)
+from interlock.core.output import Output
+from interlock.core.program import Tail
+from interlock.core.rulings import resolved
+from interlock.core.settle import consequences, next_fact
+from interlock.core.state import RunState
+
+
+class Walk:
+    """A walk through the current activity. `towards` is a gate to stop at, or None for the way out."""
+
+    def __init__(self, draft: Draft, terms: Terms, claims: tuple[Claim, ...], towards: str | None) -> None:
+        self.draft = draft
+        self.terms = terms
+        self.claims: dict[str, Iterator[Output]] = {
+            name: iter([claim.output for claim in claims if claim.step == name])
+            for name in {claim.step for claim in claims}
+        }
+        self.towards = towards
+
+    def go(self) -> NeedAnswer | NeedWay | NeedEntry | Done | Refusal:
+        """Walk until the gate is reached, the way out is, or something refuses."""
+        while True:
+            pending = self._settle()
+            match pending:
+                case NeedStep():
+                    refusal = self._claim(pending)
+                    if refusal:
+                        return refusal
+                case NeedAnswer():
+                    if pending.gate.id == self.towards:
+                        return pending
+                    refusal = self._meet(pending)
+                    if refusal:
+                        return refusal
+                case NeedInput():
+                    if not self.draft.state.preferences.never_stops:
+                        return _input_required(pending)
+                    self.draft.record(*without_input(self.draft, pending))
+                case NeedWay() | NeedEntry() | Done():
+                    return pending
+                case NeedLoop():
+                    raise AssertionError("session doors run their loops by themselves")
+                case _:
+                    assert_never(pending)
+
+    def _settle(self) -> NeedStep | NeedAnswer | NeedInput | NeedLoop | NeedWay | NeedEntry | Done:
+        draft = self.draft
+        while True:
+            fact = next_fact(draft.plan, draft.state, draft.door, draft.now)
+            if not isinstance(fact, e.Fact):
+                return fact
+            fact = self._bounded(fact)
+            draft.record(fact, *consequences(fact))
+
+    def _bounded(self, fact: e.Event) -> e.Event:
+        """A loop that goes by a condition is claimed once: nothing in a walk can change its mind."""
+        if not isinstance(fact, e.LoopIterated) or self.towards is not None:
+            return fact
+        frame = self.draft.state.frames[-1]
+        if frame.total is not None or _changed(self.draft, fact):
+            return fact
+        tail = self.draft.plan.program(self.draft.state.activity or "").ops[f"tail:{fact.loop}"]
+        assert isinstance(tail, Tail)
+        self.draft.notice("LOOP_CLAIMED", f"Loop '{fact.loop}' was claimed once; its condition still holds.")
+        return e.LoopLeft(fact.loop, tail.after, "claimed", fact.iteration)
+
+    def _claim(self, need: NeedStep) -> Refusal | None:
+        draft = self.draft
+        output = next(self.claims.get(need.step.id, iter(())), Output())
+        verdict = examine(draft.plan, draft.state, need.step, need.key, output, self.terms)
+        if verdict.stopping:
+            return _output_required(need, verdict.stopping[0].message, verdict.stopping[0].suggestedFix)
+        draft.record(*verdict.gaps)
+        complete(draft, need, claimed=True)
+        return None
+
+    def _meet(self, need: NeedAnswer) -> Refusal | None:
+        """An unanswered gate holds, unless the mode or the user's enforcement says otherwise."""
+        draft = self.draft
+        if draft.state.open is not None:
+            return gate_open(draft.state)
+        if draft.state.preferences.never_stops:
+            option = need.gate.default_option or need.gate.options[0].id
+            draft.record(resolved(need.gate, need.key, Ruling(option, "server"), draft.now))
+            text = f"“{need.gate.message}” was decided without the user: {option}."
+            gap = e.GapRecorded("critical", "user_only_dependency", "needs_user_choice", text, need.key)
+            draft.record(gap)
+            return None
+        if self.terms.enforcement == "advisory":
+            following = draft.plan.program(draft.state.activity or "").after(draft.state.at)
+            draft.record(e.GatePassed(need.key, need.gate.id, following, "advisory"))
+            draft.notice(
+                "GATE_PASSED", f"Checkpoint '{need.gate.id}' was not answered (advisory enforcement)."
+            )
+            return None
+        return _gate_unanswered(need)
+
+
+def _changed(draft: Draft, fact: e.LoopIterated) -> bool:
+    """Say whether an action inside the loop has changed a variable that the next check could see."""
+    loop = draft.state.frames[-1].loop
+    start = next(i for i in range(len(draft.facts) - 1, -1, -1) if _begins(draft.facts[i], loop))
+    written: Mapping[str, object] = {}
+    for one in draft.facts[start + 1 :]:
+        if isinstance(one, e.StepCompleted):
+            written = {**written, **one.sets}
+    return bool(written)
+
+
+def _begins(fact: e.Event, loop: str) -> bool:
+    return isinstance(fact, (e.LoopEntered, e.LoopIterated)) and fact.loop == loop
+
+
+def gate_open(state: RunState) -> Refusal:
+    """Nothing moves while a question is open."""
+    assert state.open is not None
+    return Refusal(
+        Code.DECISION_PENDING,
+        f"Active checkpoint '{state.open.gate}' on activity '{state.activity}'.",
+        "resolve it with respond_checkpoint first",
+        about={"checkpoint": state.open.gate, "activity": state.activity},
+    )
+
+
+def _gate_unanswered(need: NeedAnswer) -> Refusal:
+    return Refusal(
+        Code.GATE_UNANSWERED,
+        f"Checkpoint '{need.gate.id}' must be answered first: {need.gate.message}",
+        f"open checkpoint '{need.gate.id}' and have it answered",
+        about={"checkpoint": need.gate.id, "instance": need.key},
+    )
+
+
+def _input_required(need: NeedInput) -> Refusal:
+    names = ", ".join(need.variables)
+    return Refusal(
+        Code.INPUT_REQUIRED,
+        need.message,
+        f"send variables: {names}",
+        about={"variables": list(need.variables)},
+    )
+
+
+def _output_required(need: NeedStep, message: str, fix: str) -> Refusal:
+    return Refusal(
+        Code.OUTPUT_REQUIRED,
+        f"Step '{need.step.id}' cannot be claimed: {message}",
+        fix or f"send the output of step '{need.step.id}' in step_manifest",
+        about={"step": need.step.id},
+    )

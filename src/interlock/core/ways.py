@@ -1,0 +1,140 @@
+"""The way out of an activity (rule 21): option, decision branch, transition, default, or blocked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from msgspec import Struct
+
+from interlock.core.conditions import Condition, Scope, describe, holds, unset_in
+from interlock.core.outcomes import Way
+from interlock.core.program import Plan
+from interlock.core.state import RunState
+from interlock.core.workflow import TERMINAL, Activity
+
+Via = Literal["option", "decision", "transition", "default", "end"]
+
+
+class Exit(Struct, frozen=True):
+    """Where the activity leads, why, and which activities are skipped on the way there."""
+
+    to: str
+    via: Via
+    condition: str = ""
+    skipping: tuple[str, ...] = ()
+
+
+def way_out(plan: Plan, state: RunState) -> Exit | None:
+    """Find the way that the variables choose; None when they do not decide it."""
+    activity = plan.workflow.activity(state.activity)
+    assert activity is not None
+    chosen = _chosen(plan, activity, state)
+    return None if chosen is None else _past_skipped(plan, state, chosen)
+
+
+def _chosen(plan: Plan, activity: Activity, state: RunState) -> Exit | None:
+    if state.exit_to is not None:
+        return Exit(state.exit_to, "option")
+    scope = plan.scope(state.variables)
+    for branch in _branches(activity):
+        if branch.target and holds(branch.condition, scope):
+            return Exit(branch.target, "decision", describe(branch.condition))
+    for transition in activity.transitions:
+        if transition.condition is not None and holds(transition.condition, scope):
+            return Exit(transition.to, "transition", describe(transition.condition))
+    default = _default(activity)
+    if default is not None:
+        return Exit(default, "default" if activity.transitions else "end")
+    return None
+
+
+class _Branch(Struct, frozen=True):
+    condition: Condition | None
+    target: str | None
+
+
+def _branches(activity: Activity) -> Iterator[_Branch]:
+    """Conditional branches first, then the defaults, in declared order."""
+    for decision in activity.decisions:
+        for branch in decision.branches:
+            if branch.condition is not None:
+                yield _Branch(branch.condition, branch.to)
+        for branch in decision.branches:
+            if branch.condition is None and branch.default:
+                yield _Branch(None, branch.to)
+
+
+def _default(activity: Activity) -> str | None:
+    if not activity.transitions:
+        return TERMINAL
+    marked = next((one.to for one in activity.transitions if one.default), None)
+    return marked or next((one.to for one in activity.transitions if one.condition is None), None)
+
+
+def _past_skipped(plan: Plan, state: RunState, chosen: Exit) -> Exit:
+    """Replace a skipped target by its own default way (rule 21)."""
+    skipped, passed, target = skipped_now(plan, state), list[str](), chosen.to
+    while target in skipped and target not in passed:
+        passed.append(target)
+        activity = plan.workflow.activity(target)
+        target = (_default(activity) if activity else None) or TERMINAL
+    return chosen if not passed else Exit(target, chosen.via, chosen.condition, tuple(passed))
+
+
+def skipped_now(plan: Plan, state: RunState) -> set[str]:
+    """The activities that options and active modes have ruled out."""
+    scope = plan.scope(state.variables)
+    skipped = set(state.skipped)
+    for mode in plan.workflow.modes:
+        if scope.value(mode.activation_variable) is True:
+            skipped.update(mode.skip_activities)
+    return skipped
+
+
+def ways(plan: Plan, state: RunState) -> tuple[Way, ...]:
+    """List every way out, the expected one marked, each with whether it is open now."""
+    activity = plan.workflow.activity(state.activity)
+    assert activity is not None
+    expected = way_out(plan, state)
+    target = expected.to if expected else None
+    listed = {way.to: way for way in reversed(list(_declared(plan, activity, state)))}
+    if target is not None and target not in listed:
+        listed[target] = Way(target, open=True)
+    return tuple(_marked(way, target, decided=state.exit_to is not None) for way in reversed(listed.values()))
+
+
+def _marked(way: Way, target: str | None, *, decided: bool) -> Way:
+    chosen = way.to == target
+    undecided = target is None or not decided
+    return Way(way.to, chosen or (way.open and undecided), way.condition, way.unset, expected=chosen)
+
+
+def _declared(plan: Plan, activity: Activity, state: RunState) -> Iterator[Way]:
+    """A way over variables that nobody has set is offered with its condition (rule 22)."""
+    scope = plan.scope(state.variables)
+    for decision in activity.decisions:
+        for branch in decision.branches:
+            if branch.to:
+                yield _way(branch.to, branch.condition, scope)
+    for transition in activity.transitions:
+        yield _way(transition.to, transition.condition, scope)
+
+
+def _way(to: str, condition: Condition | None, scope: Scope) -> Way:
+    unset = unset_in(condition, scope)
+    opened = holds(condition, scope) or bool(unset)
+    return Way(to, opened, "" if condition is None else describe(condition), unset)
+
+
+def deciding_variables(plan: Plan, state: RunState) -> tuple[str, ...]:
+    """Name the variables that would decide the way, unset ones first."""
+    from interlock.core.conditions import variables_of
+
+    activity = plan.workflow.activity(state.activity)
+    assert activity is not None
+    conditions = [branch.condition for branch in _branches(activity)]
+    conditions += [one.condition for one in activity.transitions]
+    names = dict.fromkeys(name for one in conditions for name in variables_of(one))
+    scope = plan.scope(state.variables)
+    return tuple(sorted(names, key=scope.is_set))

@@ -59,7 +59,9 @@ def measured(folder: Path, count: int) -> tuple[list[float], list[float]]:
 def bare_file(path: Path) -> apsw.Connection:
     path.touch()
     plain = connect(path)
-    plain.execute("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 1000; CREATE TABLE t (x)")
+    plain.pragma("journal_mode", "wal")
+    plain.pragma("wal_autocheckpoint", 1000)
+    plain.execute("CREATE TABLE t (x)")
     return plain
 
 

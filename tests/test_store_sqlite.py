@@ -27,7 +27,7 @@ from interlock.store.protocol import (
 )
 from interlock.store.salvage import salvage
 from interlock.store.schema import MIGRATIONS
-from interlock.store.sqlite import SqliteStore, connect, migrate, open_store, version_of
+from interlock.store.sqlite import CHECKPOINT_PAGES, SqliteStore, connect, migrate, open_store, version_of
 
 posix = pytest.mark.skipif(os.name != "posix", reason="permissions and signals are those of POSIX")
 
@@ -130,6 +130,7 @@ def test_a_commit_is_synced_to_disk(tmp_path: Path) -> None:
     store = begin(tmp_path)
     assert store._connection.pragma("journal_mode") == "wal"
     assert store._connection.pragma("synchronous") == 2
+    assert store._connection.pragma("wal_autocheckpoint") == CHECKPOINT_PAGES
     store.close()
 
 
@@ -163,6 +164,7 @@ def test_a_reader_leaves_the_log_as_it_is(tmp_path: Path) -> None:
     log = writer.path.with_name("interlock.db-wal")
     size = log.stat().st_size
     assert indexes(reader) == []
+    assert reader._connection.pragma("wal_autocheckpoint") == 0
     reader.close()
     assert log.stat().st_size == size > 0
     writer.close()
@@ -262,7 +264,7 @@ def test_a_newer_store_is_left_alone(tmp_path: Path) -> None:
 def test_a_migration_copies_the_file_before_it_changes_it(tmp_path: Path) -> None:
     path = folded(tmp_path)
     connection = connect(path)
-    migrate(connection, path, (*MIGRATIONS, "CREATE TABLE later (x)"))
+    migrate(connection, path, (*MIGRATIONS, "SELECT 1; CREATE TABLE later (x)"))
     assert version_of(connection) == len(MIGRATIONS) + 1
     assert connection.execute("SELECT count(*) FROM later").get == 0
     connection.close()

@@ -89,7 +89,7 @@ class SqliteStore:
 
     def _prepare_to_write(self) -> None:
         if not self._wrote:
-            self._connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
+            self._connection.pragma("wal_autocheckpoint", CHECKPOINT_PAGES)
             self._wrote = True
 
     @contextmanager
@@ -131,7 +131,7 @@ def migrate(connection: apsw.Connection, path: Path, migrations: tuple[str, ...]
         _back_up(connection, path.with_name(f"{path.name}.v{version}.backup"))
     with _transaction(connection, "BEGIN IMMEDIATE"):
         for script in migrations[version:]:
-            connection.execute(script)
+            list(connection.execute(script))  # a script stops at its first row until that is fetched
         connection.pragma("user_version", len(migrations))
 
 
@@ -157,9 +157,10 @@ def connect(path: Path) -> apsw.Connection:
     connection = apsw.Connection(str(path), apsw.SQLITE_OPEN_READWRITE)
     connection.set_busy_timeout(int(PATIENCE * 1000))
     connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-    connection.execute("PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0")
+    connection.pragma("synchronous", "full")
+    connection.pragma("wal_autocheckpoint", 0)
     if sys.platform == "darwin":
-        connection.execute("PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON")
+        connection.pragma("fullfsync", True)
     return connection
 
 

@@ -1,0 +1,70 @@
+"""The official Node clients as oracles: the one that most agents use, and its successor."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+import msgspec
+import pytest
+
+from stdio_pipe import ECHO
+
+pytestmark = pytest.mark.slow
+
+HERE = Path(__file__).parent
+BUILD = HERE.parent / "build" / "node"
+PACKAGES = ["node@22", "@modelcontextprotocol/sdk@1.32", "@modelcontextprotocol/client@2.4"]
+
+
+@pytest.fixture(scope="session")
+def node() -> str:
+    """A Node that is new enough, with both clients beside it."""
+    npm = shutil.which("npm") or _absent("npm is not installed")
+    own = BUILD / "node_modules" / ".bin" / "node"
+    clients = BUILD / "node_modules" / "@modelcontextprotocol"
+    if not (own.exists() and (clients / "sdk").exists() and (clients / "client").exists()):
+        BUILD.mkdir(parents=True, exist_ok=True)
+        command = [npm, "install", "--prefix", str(BUILD), "--no-audit", "--no-fund", *PACKAGES]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            _absent(f"npm could not install the clients: {done.stderr[-300:]}")
+    shutil.copy(HERE / "node" / "story.mjs", BUILD)
+    return str(own)
+
+
+def _absent(reason: str) -> NoReturn:
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+def told(node: str, flavour: str, mode: str, action: str) -> Any:
+    command = [node, str(BUILD / "story.mjs"), flavour, mode, action, sys.executable, str(ECHO)]
+    done = subprocess.run(command, capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    return msgspec.json.decode(done.stdout)
+
+
+@pytest.mark.parametrize("action", ["accept", "decline", "cancel"])
+@pytest.mark.parametrize(
+    ("flavour", "mode", "era"),
+    [
+        ("sdk", "default", "handshake"),
+        ("client", "default", "handshake"),
+        ("client", "auto", "modern"),
+    ],
+)
+def test_the_client_lists_calls_and_asks(node: str, flavour: str, mode: str, era: str, action: str) -> None:
+    heard = told(node, flavour, mode, action)
+    answer = {"action": action, "content": {"choice": "yes"} if action == "accept" else {}}
+    assert heard["server"] == {"name": "echo", "version": "9.9"}
+    assert heard["tools"][:3] == ["echo", "whoami", "recorded"]
+    assert heard["echo"] == [[{"type": "text", "text": "grüße"}], {"text": "grüße", "extra": None}]
+    assert heard["who"] == {"name": "story", "version": "1", "era": era, "can_elicit": True}
+    assert heard["refused"] is True
+    assert heard["confirm"] == {"asked": "opaque-state", "answers": {"first": answer, "second": answer}}

@@ -29,7 +29,7 @@ from interlock.store.schema import OF_A_SESSION, TIPS
 T = TypeVar("T")
 
 COMPRESS_OVER = 1024
-DEEP_SEARCH = 2000
+LATEST = 2000  # matches looked at, newest first: common words and values stay cheap (rule 47)
 NOT_IN_STRINGS = {ord('"'): " ", 0: " "}
 LAST_CHARACTER = chr(0x10FFFF)
 
@@ -69,6 +69,14 @@ SET_SESSION = (
     " head_run = ?, head_node = ?, health = ?, health_reason = ?, keep = ? WHERE session_id = ?"
 )
 SET_RUN = "UPDATE runs SET status = ?, tip = ?, updated_at = ?, awaiting = ? WHERE session_id = ? AND run = ?"
+EQUALS, BEGINS = "value = ?", "value BETWEEN ? AND ?"
+OBSERVED = (
+    "SELECT session_id FROM observations JOIN sessions USING (session_id) WHERE observations.rowid IN"
+    f" (SELECT rowid FROM observations WHERE key = ? AND {{where}} ORDER BY rowid DESC LIMIT {LATEST})"
+    " ORDER BY updated_at DESC, session_id LIMIT ?"
+)
+
+SET_NODE = "UPDATE nodes SET state = ?, state_digest = ? WHERE session_id = ? AND node = ?"
 
 
 class Reading:
@@ -184,17 +192,15 @@ class Reading:
         query = _query(words, ("notes",))
         sql = (
             "SELECT session_id FROM words JOIN outputs ON outputs.id = words.rowid"
-            f" WHERE words MATCH ? AND words.rowid < {TIPS} ORDER BY words.rowid DESC LIMIT {DEEP_SEARCH}"
+            f" WHERE words MATCH ? AND words.rowid < {TIPS} ORDER BY words.rowid DESC LIMIT {LATEST}"
         )
         found = dict.fromkeys(self._all(str, sql, query)) if query else {}
         return list(found)[:limit]
 
     def observed(self, key: str, value: str, *, prefix: bool, limit: int) -> list[str]:
-        sql = (
-            "SELECT session_id FROM observations JOIN sessions USING (session_id)"
-            " WHERE key = ? AND value BETWEEN ? AND ? ORDER BY updated_at DESC, session_id LIMIT ?"
-        )
-        return self._all(str, sql, key, value, value + LAST_CHARACTER if prefix else value, limit)
+        """Return sessions by an observed value, newest activity first among the latest observed."""
+        where, bounds = (BEGINS, (value, value + LAST_CHARACTER)) if prefix else (EQUALS, (value,))
+        return self._all(str, OBSERVED.format(where=where), key, *bounds, limit)
 
     def setting(self, key: str) -> str | None:
         return self._one(str, "SELECT value FROM settings WHERE key = ?", key)
@@ -240,6 +246,10 @@ class Writing(Reading):
 
     def add_node(self, row: NodeRow) -> None:
         self._connection.execute(ADD_NODE, astuple(row))
+
+    def set_node(self, row: NodeRow) -> None:
+        """Store a node's new state; where it hangs never changes."""
+        self._update(SET_NODE, (row.state, row.state_digest, row.session_id, row.node))
 
     def add_attempt(self, row: AttemptRow) -> None:
         self._connection.execute(ADD_ATTEMPT, astuple(row))
@@ -293,14 +303,18 @@ def _pair(key: str, value: str) -> tuple[str, str]:
 
 def _conditions(wanted: SessionFilter) -> tuple[str, list[Any]]:
     tests: list[tuple[str, Any]] = [
-        ("owner = ?", wanted.owner),
+        ("+owner = ?", wanted.owner),  # the plus keeps the planner on the index of recent sessions
         ("updated_at < ?", wanted.updated_before),
     ]
     of_run: list[tuple[str, Any]] = [("workflow_id = ?", wanted.workflow), ("status = ?", wanted.status)]
     within = [test for test, value in of_run if value is not None]
-    within += ["awaiting <> ''"] if wanted.awaiting else []
     where = [test for test, value in tests if value is not None]
-    where += [f"session_id IN (SELECT session_id FROM runs WHERE {' AND '.join(within)})"] if within else []
+    if wanted.awaiting:
+        few = " AND ".join(["awaiting <> ''", *within])
+        where.append(f"session_id IN (SELECT session_id FROM runs WHERE {few})")
+    elif within:
+        many = " AND ".join(["runs.session_id = sessions.session_id", *within])
+        where.append(f"EXISTS (SELECT 1 FROM runs INDEXED BY runs_key WHERE {many})")
     bindings = [value for _, value in tests + of_run if value is not None]
     return " AND ".join(where) or "true", bindings
 

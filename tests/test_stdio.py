@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from interlock.transport.feeder import fed_chunks
 from interlock.transport.mcp import Connection
 from interlock.transport.shapes import Server
 from interlock.transport.stdio import LINE_LIMIT, Lines
-from stdio_pipe import ECHO, PATIENCE, Pipe, call, encoded, opened, request
+from stdio_pipe import ECHO, INITIALIZE, PATIENCE, Pipe, call, encoded, opened, request
 
 GARBAGE = {
     "no JSON": (b"hello\n", -32700),
@@ -127,6 +128,13 @@ def test_stray_prints_of_us_and_our_children_go_to_stderr() -> None:
     assert {"stray print", "stray write", "stray child"} <= set(printed.splitlines())
 
 
+def test_a_closed_stderr_does_not_let_prints_into_the_protocol() -> None:
+    lines = request(1, "initialize", INITIALIZE) + call(2, "noisy") + request(3, "ping")
+    command = ["sh", "-c", 'exec "$@" 2>&-', "sh", sys.executable, str(ECHO)]
+    done = subprocess.run(command, input=lines, capture_output=True, check=True, timeout=PATIENCE)
+    assert [msgspec.json.decode(line)["id"] for line in done.stdout.splitlines()] == [1, 2, 3]
+
+
 def test_a_fault_is_an_answer_and_the_connection_lives_on() -> None:
     with opened() as pipe:
         assert (
@@ -207,6 +215,8 @@ def test_a_server_whose_parent_is_gone_ends_though_its_input_stays_open() -> Non
         os.write(ours, request(1, "ping"))
         assert msgspec.json.decode(os.read(theirs, 4096))["id"] == 1
         parent.kill()
+    ready, _, _ = select.select([theirs], [], [], PATIENCE)
+    assert ready, "the server outlives its parent"
     assert os.read(theirs, 4096) == b""
     for fd in (source, ours, theirs):
         os.close(fd)

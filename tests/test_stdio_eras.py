@@ -238,6 +238,15 @@ def test_cancelling_what_is_not_waiting_does_nothing(old: Talk) -> None:
     assert old.say(response("form-99", accepted("yes"))) == []
 
 
+def test_a_fault_after_the_forms_is_an_answer_too(talk: Talk) -> None:
+    talk.initialize()
+    first, second = forms(talk)
+    talk.say(response(first, accepted("unsendable")))
+    answer = talk.ask(response(second, accepted("yes")))
+    assert (answer["id"], answer["error"]["code"]) == (1, -32603)
+    assert talk.result(request(2, "ping")) == {}
+
+
 def test_a_nul_in_an_answer_is_refused(old: Talk) -> None:
     first, second = forms(old)
     old.say(response(first, accepted("a\0")))

@@ -16,7 +16,6 @@ from interlock.surfaces.surface import (
     Ask,
     Call,
     Client,
-    Outcome,
     Reply,
     RpcFailure,
     Surface,
@@ -84,7 +83,7 @@ class Handshake:
                 return [error_line(request.id, RpcFailure(INVALID_REQUEST, "initialize must come first"))]
             case "tools/list", str(version):
                 return [result_line(request.id, {"tools": listed(self._surface, version)})]
-            case "tools/call", str(version):
+            case "tools/call", _:
                 return self._call(request)
             case method, _:
                 return [error_line(request.id, RpcFailure(METHOD_NOT_FOUND, f"Method not found: {method}"))]
@@ -138,7 +137,7 @@ class Handshake:
         return self._settle(request.id, tool, request.params.get("arguments"), Call(self._client))
 
     def _settle(self, request: RequestId, tool: str, arguments: Json, call: Call) -> list[bytes]:
-        outcome: Outcome = call_tool(self._surface, tool, arguments, call)
+        outcome = call_tool(self._surface, tool, arguments, call)
         match outcome:
             case Reply():
                 return [result_line(request, tool_result(outcome, self.version or VERSIONS[-1]))]

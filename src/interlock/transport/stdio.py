@@ -38,10 +38,11 @@ def serve(
     surface: Surface, stdin_fd: int = 0, stdout_fd: int = 1, *, server_name: str = "interlock", version: str
 ) -> int:
     """Serve a surface until the input ends, the parent is gone or a signal says stop; give the exit code."""
+    _keep_stderr()
     source, sink = _private_input(stdin_fd), _private_output(stdout_fd)
     conversation = _conversation(surface, server_name, version)
     ending = Ending()
-    with suppress(BrokenPipeError):
+    with suppress(ConnectionError):
         _converse(conversation, _chunks(source, ending), Outlet(sink, ending))
     return 0
 
@@ -191,6 +192,14 @@ def _selected_chunks(fd: int, ending: Ending) -> Iterator[bytes]:
             return
 
 
+def _keep_stderr() -> None:
+    """Fill a closed stderr, lest the number be given to a pipe of the protocol and printed to."""
+    try:
+        os.fstat(2)
+    except OSError:
+        os.open(os.devnull, os.O_WRONLY)
+
+
 def _private_input(fd: int) -> int:
     """Keep the input for ourselves: a child process must not drink from it."""
     if fd != 0:
@@ -207,11 +216,7 @@ def _private_output(fd: int) -> int:
     if fd != 1:
         return fd
     private = os.dup(fd)
-    try:
-        os.dup2(2, fd)
-    except OSError:
-        nothing = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nothing, fd)
+    os.dup2(2, fd)
     return _binary(private)
 
 

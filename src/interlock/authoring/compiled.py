@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
 from interlock.authoring.diagnostics import Problem, Report
 from interlock.authoring.files import Reader, Stamp
-from interlock.authoring.identity import mounted
+from interlock.authoring.folders import Folder, compile_folder
+from interlock.authoring.identity import check_id, mounted
 from interlock.authoring.parsed import Parsed, Spot
-from interlock.authoring.sources import Source, Unit
+from interlock.authoring.sources import HEADS, Source, Unit
 from interlock.authoring.steps import compile_steps
 from interlock.core.hashing import workflow_hash
-from interlock.core.workflow import Workflow
+from interlock.core.values import Json
+from interlock.core.workflow import Form, Workflow
 
 _MARKS = ("steps", "activities", "initialActivity", "version")
 
@@ -34,19 +37,31 @@ def compile_unit(unit: Unit, source: Source) -> Compiled | None:
     """Compile a candidate; None if it is data of another kind."""
     report, stamps = Report(), dict[str, Stamp]()
     reader = Reader(source.root, report, stamps)
-    parsed = reader.parsed(unit.path)
+    parsed = reader.parsed(_head(unit))
     if parsed is not None and not _looks_like_workflow(parsed, unit, source):
         return None
-    workflow = _workflow(unit, source, parsed, report) if parsed is not None else None
+    texts: dict[str, str] = {}
+    workflow = _workflow(unit, source, Folder(reader, _home(unit), parsed, texts)) if parsed else None
     workflow_id = workflow.id if workflow else _declared(parsed) or unit.path.stem
     return Compiled(
         workflow_id=workflow_id,
         workflow=workflow,
         hash=workflow_hash(workflow) if workflow else "",
         problems=tuple(msgspec.structs.replace(one, workflow_id=workflow_id) for one in report.problems()),
-        texts={},
+        texts=texts if workflow else {},
         stamps=tuple(stamps.values()),
     )
+
+
+def _head(unit: Unit) -> Path:
+    if unit.form != "folder":
+        return unit.path
+    return next(unit.path / name for name in HEADS if (unit.path / name).is_file())
+
+
+def _home(unit: Unit) -> Path:
+    """Where the files beside the head lie; a legacy head lies beside its folder."""
+    return unit.path.with_suffix("") if unit.form == "legacy" else unit.path
 
 
 def _looks_like_workflow(parsed: Parsed, unit: Unit, source: Source) -> bool:
@@ -55,14 +70,22 @@ def _looks_like_workflow(parsed: Parsed, unit: Unit, source: Source) -> bool:
     return source.path == unit.path or (isinstance(value, Mapping) and any(mark in value for mark in _MARKS))
 
 
-def _workflow(unit: Unit, source: Source, parsed: Parsed, report: Report) -> Workflow | None:
-    made = compile_steps(parsed.value, Spot(parsed), report)
+def _workflow(unit: Unit, source: Source, folder: Folder) -> Workflow | None:
+    head, report = Spot(folder.head), folder.report
+    value = folder.head.value
+    form: Form = "steps" if unit.form == "file" or _has_steps(value) else "activities"
+    check_id(value.get("id") if isinstance(value, Mapping) else None, form, head, report)
+    made = compile_steps(folder.head.value, head, report) if unit.form == "file" else compile_folder(folder)
     if made is None:
         return None
-    workflow = mounted(made[0], source, Spot(parsed), report)
+    workflow = mounted(made[0], source, head, report)
     if "routines" in unit.path.parts[:-1]:
         workflow = msgspec.structs.replace(workflow, kind="routine")
     return None if report.failed else workflow
+
+
+def _has_steps(value: Json) -> bool:
+    return isinstance(value, Mapping) and "steps" in value
 
 
 def _declared(parsed: Parsed | None) -> str | None:

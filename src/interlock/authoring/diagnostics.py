@@ -11,7 +11,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from interlock.authoring.parsed import Fault, Spot
+from interlock.authoring.parsed import Fault, Place, Spot
 
 Severity = Literal["error", "warning"]
 
@@ -59,6 +59,14 @@ class Report:
 
         self.errors += known.severity == "error"
 
+    def tolerate(self, other: Report) -> None:
+        """Take over the problems of a text that is served as it stands, whatever they are."""
+        for one in other.problems():
+            place = Place(one.line, one.column)
+            code = one.code if one.severity == "warning" or one.code == "IL009" else "IL011"
+            fix = one.fix if code == one.code else ""
+            self.fault(one.file, Fault(code, one.message, place, fix))
+
     @property
     def failed(self) -> bool:
         return self.errors > 0
@@ -73,7 +81,7 @@ def in_reading_order(problem: Problem) -> tuple[str, int, int, str, str]:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Name the nearest known word as a fix, or nothing."""
-    near = get_close_matches(word, list(known), n=1, cutoff=0.6)
+    near = get_close_matches(word, list(known), n=1, cutoff=0.72)
     return f"did you mean '{near[0]}'?" if near else ""
 
 
@@ -135,6 +143,13 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         "error",
         "Numbers must be finite, integers within 53 bits.",
         "write it as text",
+    ),
+    (
+        "IL011",
+        "text with faults",
+        "warning",
+        "A skill, resource or template cannot be read as its format; it is served as it stands.",
+        "mend what the message names",
     ),
     ("IL101", "missing field", "error", "A required field is absent.", "add the field"),
     (

@@ -34,16 +34,18 @@ def stamp_of(path: Path | str) -> Stamp:
 
 
 class Reader:
-    """Reads within one root folder on behalf of one workflow."""
+    """Reads for one workflow: files are named relative to the root and must lie within the fence."""
 
-    def __init__(self, root: Path, report: Report, stamps: dict[str, Stamp]) -> None:
+    def __init__(
+        self, root: Path, report: Report, stamps: dict[str, Stamp], fence: Path | None = None
+    ) -> None:
         self.root = root
         self.report = report
         self.stamps = stamps
-        self._real_root = Path(os.path.realpath(root))
+        self._fence = Path(os.path.realpath(fence or root))
 
-    def within(self, root: Path) -> Reader:
-        return Reader(root, self.report, self.stamps)
+    def within(self, fence: Path) -> Reader:
+        return Reader(self.root, self.report, self.stamps, fence)
 
     def shown(self, path: Path) -> str:
         """Name a file relative to its source, never by its absolute path."""
@@ -91,4 +93,4 @@ class Reader:
 
     def _is_inside(self, path: Path) -> bool:
         real = Path(os.path.realpath(path))
-        return real == self._real_root or self._real_root in real.parents
+        return real == self._fence or self._fence in real.parents

@@ -10,7 +10,8 @@ import msgspec
 from interlock.authoring.diagnostics import Report
 from interlock.authoring.parsed import Spot
 from interlock.authoring.sources import Source
-from interlock.core.workflow import Workflow
+from interlock.core.values import Json
+from interlock.core.workflow import Form, Workflow
 
 IdStatus = Literal["namespaced", "legacy"]
 
@@ -18,14 +19,23 @@ NAMESPACED = re.compile(r"[a-z][a-z0-9_-]*\.[a-z0-9][a-z0-9_-]*")
 DOTLESS = re.compile(r"[a-z0-9][a-z0-9_-]*")
 FOLDER_ID = re.compile(r"[a-z0-9][a-z0-9-]*")
 RESERVED = "wr."
+LONGEST_ID = 128
+
+
+def check_id(declared: Json, form: Form, at: Spot, report: Report) -> None:
+    """Report an id that no workflow of its form can have."""
+    if not isinstance(declared, str) or not declared:
+        return
+    patterns, shape = (
+        ((FOLDER_ID,), "my-workflow") if form == "activities" else ((NAMESPACED, DOTLESS), "team.name")
+    )
+    if not any(pattern.fullmatch(declared) for pattern in patterns) or len(declared) > LONGEST_ID:
+        report.add("IL401", f"'{declared[:80]}' is not an id such as {shape}", at / "id")
 
 
 def mounted(workflow: Workflow, source: Source, at: Spot, report: Report) -> Workflow:
-    """Give the workflow the id it has in its source, and report what is wrong with it."""
+    """Give the workflow the id it has in its source, and report a namespace that is missing or taken."""
     if workflow.form == "activities":
-        return _folder(workflow, at, report)
-    if not (NAMESPACED.fullmatch(workflow.id) or DOTLESS.fullmatch(workflow.id)):
-        report.add("IL401", f"'{workflow.id}' is not an id such as team.name", at / "id")
         return workflow
     if source.namespace is not None and (workflow.id.startswith(RESERVED) or "." not in workflow.id):
         name = workflow.id.removeprefix(RESERVED)
@@ -39,12 +49,6 @@ def mounted(workflow: Workflow, source: Source, at: Spot, report: Report) -> Wor
             at / "id",
             f"rename it to '{suggested(workflow.id)}'",
         )
-    return workflow
-
-
-def _folder(workflow: Workflow, at: Spot, report: Report) -> Workflow:
-    if not FOLDER_ID.fullmatch(workflow.id):
-        report.add("IL401", f"'{workflow.id}' is not an id such as my-workflow", at / "id")
     return workflow
 
 

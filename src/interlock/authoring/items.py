@@ -12,8 +12,9 @@ from interlock.authoring import packs, prompts
 from interlock.authoring.conditions import read_condition
 from interlock.authoring.criteria import read_criteria
 from interlock.authoring.diagnostics import Report, did_you_mean
+from interlock.authoring.markdown import titled
 from interlock.authoring.outputs import read_contracts
-from interlock.authoring.parsed import Spot
+from interlock.authoring.parsed import Parsed, Spot
 from interlock.authoring.shapes import name_of, read_as, unknown_fields
 from interlock.authoring.stepfile import (
     ActionSource,
@@ -64,6 +65,22 @@ class Draft(Struct):
     seen: dict[tuple[str, str], int] = field(default_factory=dict)
     bodies: dict[str, tuple[Mapping[str, Json], Spot]] = field(default_factory=dict)
     bindings: dict[str, list[str]] = field(default_factory=dict)
+    words: Mapping[str, Parsed] = field(default_factory=dict)
+
+    def fresh(self, words: Mapping[str, Parsed]) -> Draft:
+        """A draft for another activity of the same workflow: ids and bindings start anew."""
+        return msgspec.structs.replace(self, seen={}, bindings={}, bodies={}, words=words)
+
+    def worded(self, raw: Json, at: Spot) -> tuple[Json, Spot]:
+        """Add the words that lie in a Markdown file named after the step."""
+        named: Json = {"id": raw} if isinstance(raw, str) else raw
+        step_id = named.get("id") if isinstance(named, Mapping) else None
+        page = self.words.get(step_id) if isinstance(step_id, str) else None
+        if page is None or not isinstance(named, Mapping) or not isinstance(page.value, Mapping):
+            return raw, at
+        title = {} if "name" in named else {"title": titled(str(step_id))}
+        merged: dict[str, Json] = {**title, **page.value, **named}
+        return merged, at if len(named) > 1 else Spot(page)
 
     def place(self, kind: str, item_id: str, at: Spot) -> None:
         self.spots.setdefault((self.activity, kind, item_id), at)
@@ -99,6 +116,7 @@ def _loops(raws: Sequence[Json]) -> Iterator[Mapping[str, Json]]:
 
 
 def compile_item(raw: Json, at: Spot, draft: Draft) -> Iterator[Item]:
+    raw, at = draft.worded(raw, at)
     if not isinstance(raw, Mapping):
         draft.report.add("IL102", f"expected a step, got {name_of(raw)}", at)
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 import msgspec
 
@@ -11,7 +12,7 @@ from interlock import __version__
 from interlock.authoring import packs
 from interlock.authoring.diagnostics import Report, did_you_mean
 from interlock.authoring.items import Draft, compile_items, compile_step
-from interlock.authoring.parsed import Spot
+from interlock.authoring.parsed import Parsed, Spot
 from interlock.authoring.shapes import read_as, unknown_fields
 from interlock.authoring.stepfile import ReferenceSource, StepWorkflowSource, VariableSource
 from interlock.authoring.templates import expand
@@ -25,14 +26,17 @@ SEMVER = re.compile(r"\d+\.\d+\.\d+(?:[-+][0-9A-Za-z.+-]+)?")
 _INERT = ("examples", "extensionPoints", "modelTier", "metricsProfile", "validatedAgainstSpecVersion")
 
 
-def compile_steps(raw: Json, at: Spot, report: Report) -> tuple[Workflow, Draft] | None:
+def compile_steps(
+    raw: Json, at: Spot, report: Report, words: Mapping[str, Parsed] = MappingProxyType({})
+) -> tuple[Workflow, Draft] | None:
     """Compile the value of a step workflow file; None if something in it cannot be run."""
     source = read_as(StepWorkflowSource, raw, at, report)
+    _check_repeats(raw, at, report)
     if source is None or not isinstance(raw, Mapping):
         return None
     check_header(source.version, source.min_server_version, at, report)
-    _check_repeats(raw, at, report)
     draft = _draft(source, at, report)
+    draft.words = words
     probes = tuple(_probes(source, at, draft))
     items = (*probes, *compile_items(list(source.steps), at / "steps", draft))
     if report.failed:
@@ -52,9 +56,9 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d{1,9}", version)[:3])
 
 
-def _check_repeats(raw: Mapping[str, Json], at: Spot, report: Report) -> None:
+def _check_repeats(raw: Json, at: Spot, report: Report) -> None:
     for name in ("preconditions", "clarificationPrompts", "metaGuidance"):
-        lines = raw.get(name)
+        lines = raw.get(name) if isinstance(raw, Mapping) else None
         for index, line in enumerate(lines if isinstance(lines, list) else ()):
             if isinstance(lines, list) and line in lines[:index]:
                 report.add("IL109", "this entry stands twice", at / name / index)

@@ -180,6 +180,18 @@ def test_a_writer_waits_a_bounded_time(tmp_path: Path) -> None:
     other.close()
 
 
+def test_writers_take_their_turn_on_the_lock_file_and_readers_do_not(tmp_path: Path) -> None:
+    store, holder = begin(tmp_path), FileLock(tmp_path / "interlock.lock")
+    store._lock.patience = 0.05
+    with holder:
+        assert indexes(store) == []
+        with pytest.raises(StoreBusy):
+            fill(store, 1)
+    fill(store, 1)
+    holder.close()
+    store.close()
+
+
 def test_readers_are_served_while_another_writes(tmp_path: Path) -> None:
     ours, theirs = begin(tmp_path), open_store(tmp_path)
     with ours.writing() as writer:
@@ -297,6 +309,24 @@ def test_a_place_that_cannot_hold_a_store_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreUnavailable, match="file"):
         open_store(tmp_path / "file")
+
+
+def test_a_file_system_without_shared_memory_is_refused(tmp_path: Path) -> None:
+    without_log = apsw.Connection(":memory:")
+    with pytest.raises(StoreUnavailable, match="local disk"):
+        migrate(without_log, tmp_path / "interlock.db", MIGRATIONS)
+
+
+def test_a_full_disk_is_told_and_nothing_is_half_written(tmp_path: Path) -> None:
+    store = begin(tmp_path)
+    store._connection.pragma("max_page_count", store._connection.pragma("page_count"))
+    with pytest.raises(StoreUnavailable, match="full"):
+        fill(store, 1000)
+    assert indexes(store) == []
+    store._connection.pragma("max_page_count", 2**31)
+    fill(store, 1000)
+    assert indexes(store) == list(range(1000))
+    store.close()
 
 
 def test_rule_44_a_damaged_page_is_told_and_the_rest_recovered(tmp_path: Path) -> None:

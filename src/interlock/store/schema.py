@@ -33,7 +33,6 @@ CREATE TABLE runs (
 );
 CREATE UNIQUE INDEX runs_key ON runs (session_id, run);
 CREATE INDEX runs_id ON runs (run_id);
-CREATE INDEX runs_workflow ON runs (workflow_id, session_id);
 CREATE INDEX runs_awaiting ON runs (session_id) WHERE awaiting <> '';
 
 CREATE TABLE nodes (

@@ -269,6 +269,12 @@ def test_who_can_be_asked(talk: Talk, version: str, capabilities: dict[str, Any]
     assert (talk.say(call(1, "confirm"))[0].get("method") == "elicitation/create") == can
 
 
+def test_a_client_is_known_by_a_name_without_nul(talk: Talk) -> None:
+    talk.initialize(clientInfo={"name": "a\0b", "version": 7})
+    said = talk.result(call(1, "whoami"))["structuredContent"]
+    assert (said["name"], said["version"]) == ("ab", "")
+
+
 # The modern era
 
 

@@ -12,6 +12,7 @@ from interlock.authoring.diagnostics import Problem, Report
 from interlock.authoring.files import Reader, Stamp
 from interlock.authoring.folders import Folder, compile_folder
 from interlock.authoring.identity import check_id, mounted
+from interlock.authoring.lints import lint
 from interlock.authoring.parsed import Parsed, Spot
 from interlock.authoring.sources import HEADS, Source, Unit
 from interlock.authoring.steps import compile_steps
@@ -78,6 +79,7 @@ def _workflow(unit: Unit, source: Source, folder: Folder) -> Workflow | None:
     made = compile_steps(folder.head.value, head, report) if unit.form == "file" else compile_folder(folder)
     if made is None:
         return None
+    lint(made[0], head, made[1])
     workflow = mounted(made[0], source, head, report)
     if "routines" in unit.path.parts[:-1]:
         workflow = msgspec.structs.replace(workflow, kind="routine")

@@ -329,6 +329,13 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         "add the field that the message names",
     ),
     (
+        "IL307",
+        "loop never told to stop",
+        "warning",
+        "The loop goes by a loop_control decision, and no step in it makes one.",
+        "add outputContract wr.contracts.loop_control to the step that decides",
+    ),
+    (
         "IL401",
         "bad id",
         "error",

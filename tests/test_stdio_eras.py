@@ -53,9 +53,6 @@ def old(talk: Talk) -> Talk:
     return talk
 
 
-# The handshake
-
-
 @pytest.mark.parametrize("version", HANDSHAKE)
 def test_a_known_version_is_confirmed(talk: Talk, version: str) -> None:
     assert talk.initialize(version) == {
@@ -156,9 +153,6 @@ def test_only_one_version_takes_batches(talk: Talk) -> None:
     assert talk.say(encoded([{"jsonrpc": "2.0", "method": "x"}])) == []
     talk.initialize("2025-11-25")
     assert talk.code(batch) == -32600
-
-
-# Forms in the handshake era
 
 
 def forms(talk: Talk, id: int = 1) -> list[str]:
@@ -275,9 +269,6 @@ def test_a_client_is_known_by_a_name_without_nul(talk: Talk) -> None:
     assert (said["name"], said["version"]) == ("ab", "")
 
 
-# The modern era
-
-
 def test_discover_says_what_is_served(talk: Talk) -> None:
     assert talk.result(modern(1, "server/discover")) == {
         "resultType": "complete",
@@ -372,9 +363,6 @@ def test_a_listener_is_acknowledged_and_hears_nothing(talk: Talk) -> None:
 @pytest.mark.parametrize("method", ["ping", "logging/setLevel", "resources/list"])
 def test_what_the_modern_era_has_not_is_not_found(talk: Talk, method: str) -> None:
     assert talk.code(modern(1, method)) == -32601
-
-
-# Between the eras
 
 
 def test_a_probe_does_not_settle_the_era(talk: Talk) -> None:

@@ -143,6 +143,7 @@ class AdvanceLoop(Struct, frozen=True):
 
 class ChangePreferences(Struct, frozen=True):
     effective: Preferences
+    variables: Variables = {}
 
 
 class ReturnChild(Struct, frozen=True):

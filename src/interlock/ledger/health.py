@@ -1,0 +1,60 @@
+"""Health of a session: what progress checks in constant time, and the whole chain for those who look."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Struct
+
+from interlock.ledger.chain import GENESIS, follows, read_fact
+from interlock.store.protocol import EventRow, Health, Reader, SessionRow
+
+
+class Report(Struct, frozen=True):
+    """The verdict on a session's log. `valid` events form the prefix that can be trusted."""
+
+    health: Health
+    valid: int
+    total: int
+    reason: str = ""
+
+
+def damage(reader: Reader, session: SessionRow) -> str | None:
+    """What keeps this session from going on; checks the head only (rule 44)."""
+    if session.health != "healthy":
+        return session.health_reason or session.health
+    last = reader.last_event(session.session_id)
+    if last is None:
+        return "its log is empty"
+    if last.index != session.head_index or last.digest != session.head_digest:
+        return "the head of its log does not match the last event"
+    return None
+
+
+def examine(reader: Reader, session: SessionRow) -> Report:
+    """Check every event of a session against the chain."""
+    before, valid, total = GENESIS, 0, session.head_index + 1
+    for row in reader.events(session.session_id):
+        problem = _problem(before, valid, row)
+        if problem:
+            health: Health = "corrupt_head" if valid == 0 else "corrupt_tail"
+            if problem == "unknown_schema_version":
+                health = "unknown_version"
+            return Report(health, valid, total, f"{problem} at event {row.index}")
+        before, valid = row.digest, valid + 1
+    if valid != total or before != session.head_digest:
+        return Report("corrupt_tail" if valid else "corrupt_head", valid, total, "missing events at the end")
+    return Report("healthy", valid, total)
+
+
+def _problem(before: bytes, expected: int, row: EventRow) -> str:
+    if row.index != expected:
+        return "non_contiguous_indices"
+    if not follows(before, row):
+        return "digest_mismatch"
+    try:
+        read_fact(row)
+    except msgspec.ValidationError as error:
+        return "unknown_schema_version" if "Invalid value" in str(error) else "schema_validation_failed"
+    except msgspec.DecodeError:
+        return "schema_validation_failed"
+    return ""

@@ -1,0 +1,455 @@
+"""The ledger: open a token, decide, append once, answer. Every door records its facts through here."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from typing import TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from interlock.authoring.diagnostics import Problem
+from interlock.authoring.library import Library, Loaded
+from interlock.core.commands import EXECUTION, Command, Door, Ruling, StartRun
+from interlock.core.decide import decide
+from interlock.core.outcomes import Awaited, Decided, NeedAnswer, NeedInput, NeedStep, Refusal
+from interlock.core.output import NOTES_BYTES, Output
+from interlock.core.preferences import Preferences
+from interlock.core.program import Plan
+from interlock.core.settle import awaited
+from interlock.core.state import RunState
+from interlock.core.values import Json, Variables, merged
+from interlock.ledger.commit import Commit, decode_state, run_after, search_row
+from interlock.ledger.decisions import recorded_rulings
+from interlock.ledger.health import damage
+from interlock.ledger.ids import new_id
+from interlock.ledger.keyring import Keys
+from interlock.ledger.observations import observe
+from interlock.ledger.pins import Pins
+from interlock.ledger.recap import branches, recap
+from interlock.ledger.records import Cause, SessionCreated
+from interlock.ledger.settings import Settings
+from interlock.ledger.slots import fill
+from interlock.ledger.tokens import Kind, Pointer, TokenProblem, mint, new_attempt, new_handle, read
+from interlock.ledger.trouble import Trouble, not_healthy, unknown_node, unknown_session
+from interlock.ledger.view import View
+from interlock.store.protocol import (
+    AttemptRow,
+    HandleRow,
+    NodeRow,
+    Reader,
+    RunRow,
+    SessionRow,
+    Store,
+    Writer,
+)
+
+
+def milliseconds() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class Place(Struct, frozen=True):
+    """Where a genuine token leads: a session by its secret handle, and a node or visit in it."""
+
+    kind: Kind
+    handle: bytes
+    session_id: str
+    node: int
+    attempt: int
+    agent: str = ""
+
+
+class Standing(Struct, frozen=True):
+    """A run at one node, read and checked: what a command is decided on."""
+
+    session: SessionRow
+    run: RunRow
+    node: NodeRow
+    plan: Plan
+    state: RunState
+    kept: Variables = {}
+    rulings: Mapping[str, Ruling] = {}
+
+    @property
+    def awaited(self) -> Awaited:
+        return awaited(self.plan, self.state, EXECUTION)
+
+    @property
+    def step(self) -> str:
+        """The name under which notes of the pending item are kept."""
+        match self.awaited:
+            case NeedStep(key=key):
+                return key
+            case NeedAnswer(gate=gate):
+                return gate.id
+            case NeedInput(subject=subject):
+                return subject
+            case _:
+                return ""
+
+
+class Attempted(Struct, frozen=True):
+    """An attempt as it came in: its number, what was asked, what was handed in."""
+
+    attempt: int
+    request: bytes
+    output: Output
+    variables: Variables
+
+
+class Answered(Struct, frozen=True):
+    """A recorded response with live tokens. `differs` says that a replay was asked for something else."""
+
+    body: bytes
+    replayed: bool = False
+    differs: bool = False
+
+
+Build: TypeAlias = Callable[[Standing], Command]
+Render: TypeAlias = Callable[[View], bytes]
+
+
+class Ledger:
+    """One log behind all doors."""
+
+    def __init__(
+        self,
+        store: Store,
+        keys: Keys,
+        library: Library,
+        settings: Settings,
+        clock: Callable[[], int] = milliseconds,
+    ) -> None:
+        self.store = store
+        self.keys = keys
+        self.library = library
+        self.settings = settings
+        self.clock = clock
+        self.pins = Pins()
+
+    def open(self, token: str, *kinds: Kind) -> Place | Trouble:
+        """Check a token, then look its handle up in the store, never in memory (rule 2)."""
+        pointer = read(self.keys.keyring(), token, kinds)
+        if isinstance(pointer, TokenProblem):
+            return Trouble(pointer.code, pointer.message, pointer.suggestion)
+        return self.place(pointer)
+
+    def place(self, pointer: Pointer) -> Place | Trouble:
+        with self.store.reading() as reader:
+            found = reader.handle(pointer.handle)
+        if found is None:
+            return unknown_session()
+        return Place(
+            pointer.kind, pointer.handle, found.session_id, pointer.node, pointer.attempt, found.agent
+        )
+
+    def mint(self, kind: Kind, handle: bytes, node: int = 0, attempt: int = 0) -> str:
+        """Sign a pointer; nothing is stored (rule 3)."""
+        return mint(self.keys.keyring().current, Pointer(kind, handle, node, attempt))
+
+    def filled(self, response: bytes, handle: bytes) -> bytes:
+        """Put live tokens into a recorded response."""
+        return fill(response, lambda kind, node, attempt: self.mint(kind, handle, node, attempt))
+
+    def start_session(self, title: str, door: Door = EXECUTION, context: Variables | None = None) -> Place:
+        """Begin a session without a run."""
+        with self.store.writing() as tx:
+            commit, handle = self._new_session(tx, title_of(context or {}, title), door)
+            commit.finish()
+        return Place("sst", handle, commit.session.session_id, 0, 0)
+
+    def start_run(
+        self,
+        loaded: Loaded,
+        context: Variables,
+        render: Render,
+        *,
+        door: Door = EXECUTION,
+        within: Place | None = None,
+        parent: str | None = None,
+        agent: str = "",
+    ) -> Answered | Trouble:
+        """Start a run pinned to the compiled workflow's hash, in a new session or in the given one."""
+        with self.store.writing() as tx:
+            if within is None:
+                title = title_of(context, loaded.workflow.name)
+                commit, handle = self._new_session(tx, title, door, parent, agent)
+            else:
+                session = _healthy(tx, within.session_id)
+                if isinstance(session, Trouble):
+                    return session
+                commit, handle = Commit(tx, session, self.clock()), within.handle
+            view = self._first_node(tx, commit, loaded, context, door)
+            tx.set_search(search_row(commit.session, view.plan, Output()))
+            response = render(view)
+        return Answered(self.filled(response, handle))
+
+    def _new_session(
+        self, tx: Writer, title: str, door: Door, parent: str | None = None, agent: str = ""
+    ) -> tuple[Commit, bytes]:
+        now, session_id, handle = self.clock(), new_id("sess"), new_handle()
+        session = SessionRow(
+            session_id=session_id,
+            owner=self.settings.owner,
+            title=title,
+            created_at=now,
+            updated_at=now,
+            head_index=-1,
+            head_digest=bytes(32),
+            next_node=0,
+            parent_session=parent,
+        )
+        tx.add_session(session)
+        tx.add_handle(HandleRow(handle, session_id, agent))
+        commit = Commit(tx, session, now)
+        commit.chain.add(SessionCreated(self.settings.owner, title, now, door.name, parent))
+        for seen in observe(self.settings.project):
+            commit.chain.add(seen, key=f"observation_recorded:{seen.key}:{seen.value}")
+            tx.set_observation(session_id, seen.key, seen.value)
+        return commit, handle
+
+    def _first_node(self, tx: Writer, commit: Commit, loaded: Loaded, context: Variables, door: Door) -> View:
+        plan, now = self.pins.pin(tx, loaded), commit.now
+        start = StartRun(door, now, loaded.hash, loaded.source.kind, self.preferences(tx), context)
+        decided = decide(plan, RunState(), start)
+        assert isinstance(decided, Decided), "a run can always be started"
+        number = len(tx.runs(commit.session.session_id))
+        node = commit.add_node(number, None, decided.state, decided.facts, "started")
+        run = RunRow(
+            session_id=commit.session.session_id,
+            run=number,
+            run_id=new_id("run"),
+            workflow_id=loaded.workflow.id,
+            workflow_hash=loaded.hash,
+            status=decided.state.status,
+            tip=node.node,
+            started_at=now,
+            updated_at=now,
+        )
+        run = run_after(run, node.node, decided.state, decided.awaited, now, blocked=False)
+        tx.add_run(run)
+        session = commit.finish(number, node.node)
+        return View(
+            session=session,
+            run=run,
+            plan=plan,
+            state=decided.state,
+            awaited=decided.awaited,
+            node=node.node,
+            notices=decided.notices,
+            started=True,
+        )
+
+    def preferences(self, reader: Reader) -> Preferences:
+        """The global mode: what the user set, unless this process was told otherwise."""
+        stored = reader.setting("preferences")
+        if stored is None or self.settings.preferences_fixed:
+            return self.settings.preferences
+        return msgspec.json.decode(stored, type=Preferences)
+
+    def advance(
+        self,
+        place: Place,
+        attempt: int,
+        request: Mapping[str, Json],
+        build: Build,
+        render: Render,
+        output: Output,
+    ) -> Answered | Refusal | Trouble:
+        """Decide the command on the place's node and record what came of it, exactly once per attempt."""
+        digest = request_digest(request)
+        with self.store.reading() as reader:
+            seen = reader.attempt(place.session_id, place.node, attempt)
+        if seen is not None:
+            return self._replay(seen, digest, place.handle)
+        with self.store.writing() as tx:
+            seen = tx.attempt(place.session_id, place.node, attempt)
+            if seen is not None:
+                return self._replay(seen, digest, place.handle)
+            standing = self.standing(tx, place.session_id, place.node, attempt)
+            if isinstance(standing, Trouble):
+                return standing
+            command = build(standing)
+            decided = decide(standing.plan, standing.state, command)
+            if isinstance(decided, Refusal):
+                return decided
+            attempted = Attempted(attempt, digest, output, command.variables)
+            response = self._record(tx, standing, attempted, decided, render)
+        return Answered(self.filled(response, place.handle))
+
+    def _replay(self, seen: AttemptRow, digest: bytes, handle: bytes) -> Answered | Trouble:
+        """Return the recorded fact; nothing is computed again (rule 7)."""
+        if sha256(seen.response).digest() != seen.response_digest:
+            return not_healthy(seen.session_id, "a recorded response does not match its digest")
+        return Answered(
+            self.filled(seen.response, handle), replayed=True, differs=seen.request_digest != digest
+        )
+
+    def standing(self, reader: Reader, session_id: str, node: int, attempt: int = 0) -> Standing | Trouble:
+        """Read one node's state, never the log, and check what is read (rule 44)."""
+        session = _healthy(reader, session_id)
+        if isinstance(session, Trouble):
+            return session
+        row = reader.node(session_id, node)
+        if row is None:
+            return unknown_node()
+        if sha256(row.state).digest() != row.state_digest:
+            return not_healthy(session_id, "a node's state does not match its digest")
+        run = reader.run(session_id, row.run)
+        assert run is not None, "a node belongs to a run"
+        plan, state = self.pins.plan(reader, run.workflow_hash), decode_state(row)
+        rulings = recorded_rulings(reader, session_id, node, plan, state)
+        return Standing(session, run, row, plan, state, _kept(reader, row, attempt), rulings)
+
+    def _record(self, tx: Writer, at: Standing, tried: Attempted, decided: Decided, render: Render) -> bytes:
+        if decided.blockers:
+            return self._record_blocked(tx, at, tried, decided, render)
+        commit = Commit(tx, at.session, self.clock())
+        forks = any(child.kind == "step" for child in tx.children(at.node.session_id, at.node.node))
+        cause: Cause = "non_tip_advance" if forks else "advanced"
+        commit.add_outputs(at.node, tried.attempt, at.step, tried.output, commit.session.next_node)
+        child = commit.add_node(at.run.run, at.node, decided.state, decided.facts, cause)
+        run = run_after(at.run, child.node, decided.state, decided.awaited, commit.now, blocked=False)
+        response = render(self._view(at, commit.session, run, decided, child.node, tried.output))
+        commit.add_attempt(at.node, tried.attempt, "advanced", tried.request, response, child=child.node)
+        tx.set_run(run)
+        if tried.output.notes or tried.output.artifacts:
+            tx.set_search(search_row(commit.session, at.plan, tried.output))
+        commit.finish(at.run.run, child.node)
+        return response
+
+    def _record_blocked(
+        self, tx: Writer, at: Standing, tried: Attempted, decided: Decided, render: Render
+    ) -> bytes:
+        """Record a blocked attempt; its answer carries one fresh attempt, and that one works (rule 10)."""
+        commit, successor = Commit(tx, at.session, self.clock()), new_attempt()
+        commit.chain.add_all(decided.facts, run=at.run.run, node=None)
+        commit.add_outputs(at.node, tried.attempt, at.step, tried.output, None)
+        on_tip = at.run.tip == at.node.node
+        run = run_after(at.run, at.run.tip, decided.state, decided.awaited, commit.now, blocked=on_tip)
+        response = render(self._view(at, commit.session, run, decided, at.node.node, tried.output, successor))
+        commit.add_attempt(
+            at.node,
+            tried.attempt,
+            "blocked",
+            tried.request,
+            response,
+            successor=successor,
+            blockers=decided.blockers,
+            kept=tried.variables,
+        )
+        if on_tip:
+            tx.set_run(run)
+        commit.finish()
+        return response
+
+    def _view(
+        self,
+        at: Standing,
+        session: SessionRow,
+        run: RunRow,
+        decided: Decided,
+        node: int,
+        output: Output,
+        attempt: int = 0,
+    ) -> View:
+        return View(
+            session=session,
+            run=run,
+            plan=at.plan,
+            state=decided.state,
+            awaited=decided.awaited,
+            node=node,
+            attempt=attempt,
+            blockers=decided.blockers,
+            notices=decided.notices,
+            notes_cut=len(output.notes.encode()) > NOTES_BYTES,
+        )
+
+    def rehydrate(self, place: Place) -> View | Trouble:
+        """Show a node again: recap on a tip, branches on a rewound node. Nothing is written."""
+        with self.store.reading() as reader:
+            at = self.standing(reader, place.session_id, place.node)
+            if isinstance(at, Trouble):
+                return at
+            used = reader.attempt(place.session_id, place.node, 0) is not None
+            tip = reader.node(place.session_id, at.run.tip)
+            return View(
+                session=at.session,
+                run=at.run,
+                plan=at.plan,
+                state=at.state,
+                awaited=at.awaited,
+                node=place.node,
+                attempt=new_attempt() if used else 0,
+                recap=recap(reader, at.node),
+                branches=branches(reader, at.node, tip),
+            )
+
+    def checkpoint(
+        self, place: Place, attempt: int, request: Mapping[str, Json], render: Render, output: Output
+    ) -> Answered | Trouble:
+        """Keep notes at a node without advancing; the same token again changes nothing."""
+        digest, key = request_digest(request), checkpoint_key(attempt)
+        with self.store.writing() as tx:
+            seen = tx.attempt(place.session_id, place.node, key)
+            if seen is not None:
+                return self._replay(seen, digest, place.handle)
+            at = self.standing(tx, place.session_id, place.node)
+            if isinstance(at, Trouble):
+                return at
+            commit = Commit(tx, at.session, self.clock())
+            commit.add_outputs(at.node, key, at.step, output, None)
+            node = commit.add_checkpoint(at.run.run, at.node, at.state)
+            decided = Decided((), at.state, at.awaited)
+            response = render(self._view(at, commit.session, at.run, decided, at.node.node, output))
+            commit.add_attempt(at.node, key, "checkpointed", digest, response, child=node.node)
+            commit.finish()
+            tx.set_search(search_row(commit.session, at.plan, output))
+        return Answered(self.filled(response, place.handle))
+
+    def load(self, workflow_id: str) -> Loaded | Problem:
+        return self.library.load(workflow_id)
+
+
+def checkpoint_key(attempt: int) -> int:
+    """Checkpoint attempts live beside a node's advances, below zero."""
+    return -1 - attempt
+
+
+def request_digest(request: Mapping[str, Json]) -> bytes:
+    """What a repeated call is compared by."""
+    return sha256(msgspec.json.encode(request, order="deterministic")).digest()
+
+
+def title_of(context: Variables, name: str) -> str:
+    """A session's title: what the context says, else the workflow's name (rule 42)."""
+    given = (context.get(key) for key in ("title", "goal", "ticketId"))
+    return next((value[:200] for value in given if isinstance(value, str) and value.strip()), name)
+
+
+def _healthy(reader: Reader, session_id: str) -> SessionRow | Trouble:
+    session = reader.session(session_id)
+    if session is None:
+        return unknown_session()
+    found = damage(reader, session)
+    return session if found is None else not_healthy(session_id, found)
+
+
+def _kept(reader: Reader, node: NodeRow, attempt: int) -> Variables:
+    """What blocked attempts before this one have already told (rule 19)."""
+    if attempt == 0:
+        return {}
+    before = reader.attempt_before(node.session_id, node.node, attempt)
+    if before is None or not before.kept:
+        return {}
+    kept: Variables = msgspec.json.decode(before.kept)
+    return kept
+
+
+def remembered(at: Standing, delta: Variables) -> dict[str, Json]:
+    """This attempt's variables on top of what blocked attempts before it sent."""
+    return merged(at.kept, delta) if at.kept else dict(delta)

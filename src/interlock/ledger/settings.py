@@ -1,0 +1,23 @@
+"""What the user has chosen, and what every session copies at its start (rule 29)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from msgspec import Struct
+
+from interlock.core.commands import Terms
+from interlock.core.preferences import PRESETS, Preferences
+
+
+class Settings(Struct, frozen=True):
+    """The user's terms. `preferences` is the mode that new sessions begin with.
+
+    `preferences_fixed` says that this process was started with a mode, which outranks the stored one.
+    """
+
+    preferences: Preferences = PRESETS["guided"]
+    preferences_fixed: bool = False
+    terms: Terms = Terms()
+    owner: str = "local"
+    project: Path | None = None

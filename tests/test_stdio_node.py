@@ -18,23 +18,28 @@ pytestmark = pytest.mark.slow
 
 HERE = Path(__file__).parent
 BUILD = HERE.parent / "build" / "node"
-PACKAGES = ["node@22", "@modelcontextprotocol/sdk@1.32", "@modelcontextprotocol/client@2.4"]
+PACKAGES = {
+    "node": "22",
+    "@modelcontextprotocol/sdk": "1.32",
+    "@modelcontextprotocol/client": "2.4",
+    "@modelcontextprotocol/inspector": "2.12",
+}
+TOOLS = BUILD / "node_modules" / ".bin"
 
 
 @pytest.fixture(scope="session")
 def node() -> str:
-    """A Node that is new enough, with both clients beside it."""
+    """A Node that is new enough, with the clients beside it."""
     npm = shutil.which("npm") or _absent("npm is not installed")
-    own = BUILD / "node_modules" / ".bin" / "node"
-    clients = BUILD / "node_modules" / "@modelcontextprotocol"
-    if not (own.exists() and (clients / "sdk").exists() and (clients / "client").exists()):
+    if not all((BUILD / "node_modules" / name).exists() for name in PACKAGES):
         BUILD.mkdir(parents=True, exist_ok=True)
-        command = [npm, "install", "--prefix", str(BUILD), "--no-audit", "--no-fund", *PACKAGES]
+        wanted = [f"{name}@{version}" for name, version in PACKAGES.items()]
+        command = [npm, "install", "--prefix", str(BUILD), "--no-audit", "--no-fund", *wanted]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             _absent(f"npm could not install the clients: {done.stderr[-300:]}")
     shutil.copy(HERE / "node" / "story.mjs", BUILD)
-    return str(own)
+    return str(TOOLS / "node")
 
 
 def _absent(reason: str) -> NoReturn:
@@ -68,3 +73,13 @@ def test_the_client_lists_calls_and_asks(node: str, flavour: str, mode: str, era
     assert heard["who"] == {"name": "story", "version": "1", "era": era, "can_elicit": True}
     assert heard["refused"] is True
     assert heard["confirm"] == {"asked": "opaque-state", "answers": {"first": answer, "second": answer}}
+
+
+def test_the_inspector_calls(node: str) -> None:
+    inspector = [str(TOOLS / "mcp-inspector"), "--cli", sys.executable, str(ECHO)]
+    asked = ["--method", "tools/call", "--tool-name", "echo", "--tool-arg", "text=hello"]
+    path = f"{Path(node).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        [*inspector, *asked], capture_output=True, timeout=60, check=True, env={**os.environ, "PATH": path}
+    )
+    assert msgspec.json.decode(done.stdout)["content"] == [{"type": "text", "text": "hello"}]

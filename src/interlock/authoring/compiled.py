@@ -8,13 +8,16 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from interlock.authoring.diagnostics import Problem, Report
-from interlock.authoring.files import Reader, Stamp
+from interlock.authoring.diagnostics import Report
+from interlock.authoring.files import Reader
 from interlock.authoring.folders import Folder, compile_folder
-from interlock.authoring.identity import check_id, mounted
 from interlock.authoring.lints import lint
+from interlock.authoring.listed import Listed, listed
+from interlock.authoring.mounts import check_id, mounted
 from interlock.authoring.parsed import Parsed, Spot
+from interlock.authoring.problem import Problem
 from interlock.authoring.sources import HEADS, Source, Unit
+from interlock.authoring.stamps import Stamp
 from interlock.authoring.steps import compile_steps
 from interlock.core.hashing import workflow_hash
 from interlock.core.values import Json
@@ -24,30 +27,30 @@ _MARKS = ("steps", "activities", "initialActivity", "version")
 
 
 class Compiled(Struct, frozen=True):
-    """All that compiling found out. Without a workflow, the problems say why."""
+    """All that compiling found out. Without a workflow, the problems say why; without an id it is none."""
 
     workflow_id: str
     workflow: Workflow | None
-    hash: str
+    entry: Listed | None
     problems: tuple[Problem, ...]
     texts: Mapping[str, str]
     stamps: tuple[Stamp, ...]
 
 
-def compile_unit(unit: Unit, source: Source) -> Compiled | None:
-    """Compile a candidate; None if it is data of another kind."""
+def compile_unit(unit: Unit, source: Source) -> Compiled:
+    """Compile a candidate."""
     report, stamps = Report(), dict[str, Stamp]()
     reader = Reader(source.root, report, stamps)
     parsed = reader.parsed(_head(unit))
     if parsed is not None and not _looks_like_workflow(parsed, unit, source):
-        return None
+        return Compiled("", None, None, (), {}, tuple(stamps.values()))
     texts: dict[str, str] = {}
     workflow = _workflow(unit, source, Folder(reader, _home(unit), parsed, texts)) if parsed else None
     workflow_id = workflow.id if workflow else _declared(parsed) or unit.path.stem
     return Compiled(
         workflow_id=workflow_id,
         workflow=workflow,
-        hash=workflow_hash(workflow) if workflow else "",
+        entry=listed(workflow, workflow_hash(workflow), source.kind) if workflow else None,
         problems=tuple(msgspec.structs.replace(one, workflow_id=workflow_id) for one in report.problems()),
         texts=texts if workflow else {},
         stamps=tuple(stamps.values()),

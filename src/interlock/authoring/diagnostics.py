@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import Literal
 
 from msgspec import Struct
 
 from interlock.authoring.parsed import Fault, Place, Spot
+from interlock.authoring.problem import Problem, Severity, in_reading_order
 
-Severity = Literal["error", "warning"]
+__all__ = ["CODES", "Diagnostic", "Problem", "Report", "did_you_mean"]
 
 
 class Diagnostic(Struct, frozen=True):
@@ -24,20 +24,6 @@ class Diagnostic(Struct, frozen=True):
     severity: Severity
     explanation: str
     fix: str
-
-
-class Problem(Struct, frozen=True):
-    """One fault in one place. The file is named relative to its source."""
-
-    code: str
-    message: str
-    fix: str
-    file: str
-    line: int
-    column: int
-    severity: Severity
-    workflow_id: str | None = None
-    suggestions: tuple[str, ...] = ()
 
 
 class Report:
@@ -73,10 +59,6 @@ class Report:
 
     def problems(self) -> tuple[Problem, ...]:
         return tuple(sorted(self._found.values(), key=in_reading_order))
-
-
-def in_reading_order(problem: Problem) -> tuple[str, int, int, str, str]:
-    return problem.file, problem.line, problem.column, problem.code, problem.message
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -7,30 +7,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from stat import S_ISREG
-
-from msgspec import Struct
 
 from interlock.authoring.diagnostics import Report
 from interlock.authoring.formats import FORMATS, LARGEST_FILE, decode, parse
 from interlock.authoring.parsed import Fault, Parsed
-
-
-class Stamp(Struct, frozen=True, array_like=True):
-    """A path as it was when it was looked at; size -1 stands for nothing there."""
-
-    path: str
-    size: int
-    time: int
-
-
-def stamp_of(path: Path | str) -> Stamp:
-    try:
-        found = os.stat(path)
-    except OSError:
-        return Stamp(str(path), -1, 0)
-    size = found.st_size if S_ISREG(found.st_mode) else 0
-    return Stamp(str(path), size, found.st_mtime_ns)
+from interlock.authoring.stamps import Stamp, stamp_of
 
 
 class Reader:

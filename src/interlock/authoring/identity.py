@@ -1,17 +1,11 @@
-"""Names of workflows: namespaces, what is reserved, and what a mount makes of an id (rule 38)."""
+"""Names of workflows: their patterns, what is reserved, and how the lookup surface shows them (rule 38)."""
 
 from __future__ import annotations
 
 import re
 from typing import Literal
 
-import msgspec
-
-from interlock.authoring.diagnostics import Report
-from interlock.authoring.parsed import Spot
-from interlock.authoring.sources import Source
-from interlock.core.values import Json
-from interlock.core.workflow import Form, Workflow
+from interlock.core.workflow import Workflow
 
 IdStatus = Literal["namespaced", "legacy"]
 
@@ -20,36 +14,6 @@ DOTLESS = re.compile(r"[a-z0-9][a-z0-9_-]*")
 FOLDER_ID = re.compile(r"[a-z0-9][a-z0-9-]*")
 RESERVED = "wr."
 LONGEST_ID = 128
-
-
-def check_id(declared: Json, form: Form, at: Spot, report: Report) -> None:
-    """Report an id that no workflow of its form can have."""
-    if not isinstance(declared, str) or not declared:
-        return
-    patterns, shape = (
-        ((FOLDER_ID,), "my-workflow") if form == "activities" else ((NAMESPACED, DOTLESS), "team.name")
-    )
-    if not any(pattern.fullmatch(declared) for pattern in patterns) or len(declared) > LONGEST_ID:
-        report.add("IL401", f"'{declared[:80]}' is not an id such as {shape}", at / "id")
-
-
-def mounted(workflow: Workflow, source: Source, at: Spot, report: Report) -> Workflow:
-    """Give the workflow the id it has in its source, and report a namespace that is missing or taken."""
-    if workflow.form == "activities":
-        return workflow
-    if source.namespace is not None and (workflow.id.startswith(RESERVED) or "." not in workflow.id):
-        name = workflow.id.removeprefix(RESERVED)
-        return msgspec.structs.replace(workflow, id=f"{source.namespace}.{name}")
-    if workflow.id.startswith(RESERVED) and source.kind != "bundled":
-        report.add("IL403", f"'{workflow.id}' is in the reserved namespace wr", at / "id")
-    if "." not in workflow.id:
-        report.add(
-            "IL402",
-            f"'{workflow.id}' has no namespace",
-            at / "id",
-            f"rename it to '{suggested(workflow.id)}'",
-        )
-    return workflow
 
 
 def status_of(workflow: Workflow) -> IdStatus:

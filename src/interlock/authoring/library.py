@@ -1,47 +1,29 @@
-"""All workflows of all sources behind one door: list them, load one, hear what is wrong with the rest."""
+"""All workflows of all sources behind one door: list them, load one, hear what is wrong with the rest.
+
+Nothing is parsed that has not changed since it was last compiled, by this process or another.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 
 from msgspec import Struct
 
-from interlock.authoring.compiled import Compiled, compile_unit
-from interlock.authoring.diagnostics import Problem, in_reading_order
-from interlock.authoring.files import stamp_of
-from interlock.authoring.identity import IdStatus, lookup_id, status_of, suggested
-from interlock.authoring.packs import LIBRARY
+from interlock.authoring.cache import Cache, Content, Record
+from interlock.authoring.identity import lookup_id
+from interlock.authoring.listed import Listed, Listing, in_list_order
+from interlock.authoring.problem import Problem, in_reading_order
 from interlock.authoring.sources import PRECEDENCE, Source, Unit, units
-from interlock.core.workflow import Form, Kind, Workflow
+from interlock.authoring.stamps import Stamp, stamp_of, unchanged
+from interlock.core.workflow import Workflow
 
 __all__ = ["BUNDLED", "Library", "Listed", "Listing", "Loaded", "Problem", "Source"]
 
-BUNDLED = Source("bundled", LIBRARY / "workflows")
+MOST_REMEMBERED = 64
 
-
-class Listed(Struct, frozen=True):
-    """One line of the list."""
-
-    id: str
-    name: str
-    description: str
-    version: str
-    kind: Kind
-    form: Form
-    category: str
-    tags: tuple[str, ...]
-    source: str
-    hash: str
-    id_status: IdStatus
-    suggested_id: str | None = None
-    hidden: bool = False
-
-
-class Listing(Struct, frozen=True):
-    entries: tuple[Listed, ...]
-    problems: tuple[Problem, ...]
+BUNDLED = Source("bundled", Path(__file__).parent.parent / "library" / "workflows")
 
 
 class Loaded(Struct, frozen=True):
@@ -58,95 +40,188 @@ class Loaded(Struct, frozen=True):
 
 
 class Library:
-    """Reads the sources when asked and again when their files have changed."""
+    """Reads the sources when asked, and again when their files have changed."""
 
     def __init__(self, sources: Sequence[Source], cache_dir: Path | None = None) -> None:
-        self._sources = sorted(sources, key=lambda source: PRECEDENCE.index(source.kind))
-        self._cache_dir = cache_dir
-        self._known: dict[tuple[int, Unit], Compiled | None] = {}
+        ordered = sorted(sources, key=lambda source: PRECEDENCE.index(source.kind))
+        self._shelves = [_Shelf(source, Cache(cache_dir, source)) for source in ordered]
+        self._scan: _Scan | None = None
 
     def listing(self) -> Listing:
         """List what can be run, by namespace, kind and name, and what cannot, with reasons."""
-        found = list(self._compiled())
-        entries = [_listed(source, one) for source, one in _winners(found).values() if one.workflow]
-        problems = [problem for _, one in found for problem in one.problems]
-        return Listing(tuple(sorted(entries, key=_order)), tuple(sorted(problems, key=in_reading_order)))
+        found = self._scanned().found
+        entries = [one.record.entry for one in _winners(found).values() if one.record.entry]
+        problems = [problem for one in found for problem in one.record.problems]
+        problems += [*_repeats(found), *_collisions(entries)]
+        return Listing(
+            tuple(sorted(entries, key=in_list_order)), tuple(sorted(problems, key=in_reading_order))
+        )
 
     def load(self, workflow_id: str) -> Loaded | Problem:
         """Load one workflow, or say why that is impossible."""
-        found = list(self._compiled())
-        winners = _winners(found)
+        scan = self._scan
+        if scan is None or not scan.holds_for(workflow_id):
+            scan = self._scanned()
+        winners = _winners(scan.found)
         chosen = winners.get(workflow_id) or _by_lookup_id(workflow_id, winners)
         if chosen is None:
             return _not_found(workflow_id, winners)
-        source, one = chosen
-        if one.workflow is None:
-            return next(problem for problem in one.problems if problem.severity == "error")
-        return Loaded(one.workflow, one.hash, source, one.problems, one.texts)
+        if chosen.record.entry is None:
+            return next(one for one in chosen.record.problems if one.severity == "error")
+        return _loaded(chosen, chosen.record.entry) or self._again(workflow_id)
 
-    def _compiled(self) -> Iterator[tuple[Source, Compiled]]:
-        for number, source in enumerate(self._sources):
-            for unit in units(source):
-                one = self._fresh(number, source, unit)
-                if one is not None:
-                    yield source, one
+    def _again(self, workflow_id: str) -> Loaded | Problem:
+        """The files changed between the look at them and the reading."""
+        self._scan = None
+        return self.load(workflow_id)
 
-    def _fresh(self, number: int, source: Source, unit: Unit) -> Compiled | None:
-        known = self._known.get((number, unit))
-        if known is None or any(stamp_of(stamp.path) != stamp for stamp in known.stamps):
-            known = self._known[number, unit] = compile_unit(unit, source)
-        return known
+    def _scanned(self) -> _Scan:
+        at = time.time_ns()
+        found = [one for shelf in self._shelves for one in shelf.records()]
+        folders = {str(one.unit.path.parent) for one in found} | {
+            str(one.source.root) for one in self._shelves
+        }
+        self._scan = _Scan(found, [stamp_of(folder) for folder in folders], at)
+        return self._scan
 
 
-def _winners(found: Sequence[tuple[Source, Compiled]]) -> dict[str, tuple[Source, Compiled]]:
-    """Later sources win; a broken file never hides a good one."""
-    chosen: dict[str, tuple[Source, Compiled]] = {}
-    for source, one in found:
-        before = chosen.get(one.workflow_id)
-        if before is None or (one.workflow is not None and _outranks(source, before)):
-            chosen[one.workflow_id] = (source, one)
+def _loaded(chosen: _Found, entry: Listed) -> Loaded | None:
+    content = chosen.shelf.content(chosen)
+    if content is None:
+        return None
+    record = chosen.record
+    return Loaded(content.workflow, entry.hash, chosen.shelf.source, record.problems, content.texts)
+
+
+class _Scan(Struct, frozen=True):
+    """All that was found at one time; it holds for a workflow while its files and all folders stay the same."""
+
+    found: list[_Found]
+    folders: list[Stamp]
+    at: int
+
+    def holds_for(self, workflow_id: str) -> bool:
+        same = [one for one in self.found if one.record.workflow_id == workflow_id]
+        return (
+            bool(same)
+            and unchanged(self.folders, self.at)
+            and all(unchanged(one.record.stamps, one.record.read_at) for one in same)
+        )
+
+
+class _Found(Struct, frozen=True):
+    """A record and where it lies."""
+
+    shelf: _Shelf
+    unit: Unit
+    record: Record
+
+
+class _Shelf:
+    """One source: its records in memory, backed by the cache."""
+
+    def __init__(self, source: Source, cache: Cache) -> None:
+        self.source = source
+        self._cache = cache
+        self._known: dict[str, Record] | None = None
+        self._contents: dict[str, Content] = {}
+
+    def records(self) -> list[_Found]:
+        known = self._cache.records() if self._known is None else self._known
+        self._known = {}
+        changed = False
+        found = []
+        for unit in units(self.source):
+            record = known.get(str(unit.path))
+            if record is None or not unchanged(record.stamps, record.read_at):
+                record, changed = self._compile(unit), True
+            self._known[str(unit.path)] = record
+            found.append(_Found(self, unit, record))
+        if changed or len(known) > len(self._known):
+            self._cache.write(self._known)
+        return [one for one in found if one.record.workflow_id]
+
+    def content(self, found: _Found) -> Content | None:
+        """The workflow itself, compiled once more if what was kept of it is gone."""
+        path = str(found.unit.path)
+        content = self._contents.get(path) or self._cache.content(found.record)
+        if content is None:
+            self._compile(found.unit)
+            return self._contents.get(path)
+        self._remember(path, content)
+        return content
+
+    def _remember(self, path: str, content: Content) -> None:
+        if len(self._contents) >= MOST_REMEMBERED:
+            self._contents.pop(next(iter(self._contents)))
+        self._contents[path] = content
+
+    def _compile(self, unit: Unit) -> Record:
+        from interlock.authoring.compiled import compile_unit
+
+        read_at = time.time_ns()
+        made = compile_unit(unit, self.source)
+        self._contents.pop(str(unit.path), None)
+        if made.workflow is None:
+            return Record(made.workflow_id, None, made.problems, made.stamps, read_at)
+        content = Content(made.workflow, made.texts)
+        self._remember(str(unit.path), content)
+        blob = self._cache.keep(content)
+        return Record(made.workflow_id, made.entry, made.problems, made.stamps, read_at, blob)
+
+
+def _winners(found: Sequence[_Found]) -> dict[str, _Found]:
+    """Later sources win; a broken file never hides a good one; within a source the first wins."""
+    chosen: dict[str, _Found] = {}
+    for one in found:
+        before = chosen.get(one.record.workflow_id)
+        if before is None or (
+            one.record.entry and (not before.record.entry or before.shelf is not one.shelf)
+        ):
+            chosen[one.record.workflow_id] = one
     return chosen
 
 
-def _outranks(source: Source, before: tuple[Source, Compiled]) -> bool:
-    return before[1].workflow is None or before[0] != source
+def _repeats(found: Sequence[_Found]) -> Iterator[Problem]:
+    """Workflows that stand twice in one source."""
+    first: dict[tuple[_Shelf, str], _Found] = {}
+    for one in found:
+        before = first.setdefault((one.shelf, one.record.workflow_id), one)
+        if before is not one and one.record.entry and before.record.entry:
+            message = f"'{one.record.workflow_id}' is also defined in {_file(before)}"
+            yield _warning("IL404", message, _file(one), one.record.workflow_id)
 
 
-def _listed(source: Source, one: Compiled) -> Listed:
-    workflow = one.workflow
-    assert workflow is not None
-    status = status_of(workflow)
-    return Listed(
-        id=workflow.id,
-        name=workflow.name,
-        description=workflow.description,
-        version=workflow.version,
-        kind=workflow.kind,
-        form=workflow.form,
-        category=workflow.category or next(iter(workflow.tags), "general"),
-        tags=workflow.tags,
-        source=source.kind,
-        hash=one.hash,
-        id_status=status,
-        suggested_id=suggested(workflow.id) if status == "legacy" else None,
-        hidden=workflow.id == "meta",
-    )
+def _file(one: _Found) -> str:
+    root, path = one.shelf.source.root, one.unit.path
+    return path.relative_to(root).as_posix() if path != root else path.name
 
 
-def _order(entry: Listed) -> tuple[str, str, str, str]:
-    namespace = entry.id.partition(".")[0] if "." in entry.id else ""
-    return namespace, {"workflow": "0", "routine": "1"}[entry.kind], entry.name, entry.id
+def _collisions(entries: Sequence[Listed]) -> Iterator[Problem]:
+    """Workflows whose ids look the same at the lookup surface."""
+    shown: dict[str, str] = {}
+    for entry in sorted(entries, key=lambda one: one.id):
+        other = shown.setdefault(lookup_id(entry.id), entry.id)
+        if other != entry.id:
+            message = f"'{entry.id}' and '{other}' are both shown as '{lookup_id(entry.id)}'"
+            yield _warning("IL405", message, "", entry.id)
 
 
-def _by_lookup_id(
-    workflow_id: str, winners: Mapping[str, tuple[Source, Compiled]]
-) -> tuple[Source, Compiled] | None:
+def _warning(code: str, message: str, file: str, workflow_id: str) -> Problem:
+    from interlock.authoring.diagnostics import CODES
+
+    return Problem(code, message, CODES[code].fix, file, 1, 1, "warning", workflow_id)
+
+
+def _by_lookup_id(workflow_id: str, winners: Mapping[str, _Found]) -> _Found | None:
     same = [one for known, one in winners.items() if lookup_id(known) == workflow_id]
     return same[0] if len(same) == 1 else None
 
 
-def _not_found(workflow_id: str, winners: Mapping[str, tuple[Source, Compiled]]) -> Problem:
-    names = [known for known, (_, one) in winners.items() if one.workflow]
+def _not_found(workflow_id: str, winners: Mapping[str, _Found]) -> Problem:
+    from difflib import get_close_matches
+
+    names = [known for known, one in winners.items() if one.record.entry]
     near = tuple(get_close_matches(workflow_id, names, n=3, cutoff=0.5))
     fix = f"did you mean '{near[0]}'?" if near else "list the workflows to see their ids"
     message = f"no workflow is called '{workflow_id}'"

@@ -20,7 +20,7 @@ from interlock.core.workflow import Activity, Gate, Item, Loop, Step, Transition
 
 LONGEST_PROMPT = 8192
 
-_EXPRESSION = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
+_EXPRESSION = re.compile(r"(?<!\$)\{\{(.*?)\}\}", re.DOTALL)
 _PATH = re.compile(r"\s*[A-Za-z_][\w-]*(\.[\w-]+)*\s*")
 
 

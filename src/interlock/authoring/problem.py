@@ -1,0 +1,27 @@
+"""One fault in one place: what validation prints, and what a list says about files that cannot be used."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+Severity = Literal["error", "warning"]
+
+
+class Problem(Struct, frozen=True):
+    """A fault. The file is named relative to its source, never by an absolute path."""
+
+    code: str
+    message: str
+    fix: str
+    file: str
+    line: int
+    column: int
+    severity: Severity
+    workflow_id: str | None = None
+    suggestions: tuple[str, ...] = ()
+
+
+def in_reading_order(problem: Problem) -> tuple[str, int, int, str, str]:
+    return problem.file, problem.line, problem.column, problem.code, problem.message

@@ -94,7 +94,7 @@ def _loaded(chosen: _Found, entry: Listed) -> Loaded | None:
 
 
 class _Scan(Struct, frozen=True):
-    """All that was found at one time; it holds for a workflow while its files and all folders stay the same."""
+    """What was found at one time; it holds for a workflow while its files and the folders are the same."""
 
     found: list[_Found]
     folders: list[Stamp]

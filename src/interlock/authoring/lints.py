@@ -94,7 +94,8 @@ def _option_targets(gate: Gate, spot: Spot) -> Iterator[tuple[str, Spot]]:
 def _check_reach(one: Lint) -> None:
     if one.workflow.initial is None:
         return
-    reached, todo = set[str](), [one.workflow.initial]
+    independent = [activity.id for activity in one.workflow.activities if activity.recognition]
+    reached, todo = set[str](), [one.workflow.initial, *independent]
     while todo:
         name = todo.pop()
         activity = one.workflow.activity(name)

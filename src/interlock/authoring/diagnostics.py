@@ -364,7 +364,7 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         "IL502",
         "unreachable activity",
         "warning",
-        "No transition, decision, option or loop leads to this activity.",
+        "No transition, decision, option, loop or recognition pattern leads to this activity.",
         "add a way to it, or remove it",
     ),
     (

@@ -116,6 +116,14 @@ class Commit:
         if rows:
             self.tx.add_outputs(rows)
 
+    def add_session_outputs(self, output: Output) -> None:
+        """Keep notes that belong to the session as a whole, in the log alone."""
+        kept = within_budget(output)
+        if kept.notes:
+            self.chain.add(OutputAppended(-1, 0, "recap", "", kept.notes))
+        for artifact in kept.artifacts:
+            self.chain.add(OutputAppended(-1, 0, "artifact", "", artifact=artifact))
+
     def _row(
         self,
         node: NodeRow,

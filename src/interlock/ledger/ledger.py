@@ -14,7 +14,7 @@ from interlock.authoring.diagnostics import Problem
 from interlock.authoring.library import Library, Loaded
 from interlock.core.commands import EXECUTION, Command, Door, Ruling, StartRun
 from interlock.core.decide import decide
-from interlock.core.outcomes import Awaited, Decided, NeedAnswer, NeedInput, NeedStep, Refusal
+from interlock.core.outcomes import Awaited, Decided, NeedAnswer, NeedInput, NeedStep, Notice, Refusal
 from interlock.core.output import NOTES_BYTES, Output
 from interlock.core.preferences import Preferences
 from interlock.core.program import Plan
@@ -41,6 +41,7 @@ from interlock.store.protocol import (
     NodeRow,
     Reader,
     RunRow,
+    SearchRow,
     SessionRow,
     Store,
     Writer,
@@ -372,10 +373,11 @@ class Ledger:
     def rehydrate(self, place: Place) -> View | Trouble:
         """Show a node again: recap on a tip, branches on a rewound node. Nothing is written."""
         with self.store.reading() as reader:
-            at = self.standing(reader, place.session_id, place.node)
+            node = head_node(reader, place)
+            at = self.standing(reader, place.session_id, node)
             if isinstance(at, Trouble):
                 return at
-            used = reader.attempt(place.session_id, place.node, 0) is not None
+            used = reader.attempt(place.session_id, node, 0) is not None
             tip = reader.node(place.session_id, at.run.tip)
             return View(
                 session=at.session,
@@ -383,7 +385,7 @@ class Ledger:
                 plan=at.plan,
                 state=at.state,
                 awaited=at.awaited,
-                node=place.node,
+                node=node,
                 attempt=new_attempt() if used else 0,
                 recap=recap(reader, at.node),
                 branches=branches(reader, at.node, tip),
@@ -411,8 +413,39 @@ class Ledger:
             tx.set_search(search_row(commit.session, at.plan, output))
         return Answered(self.filled(response, place.handle))
 
-    def load(self, workflow_id: str) -> Loaded | Problem:
-        return self.library.load(workflow_id)
+    def note(self, place: Place, output: Output) -> str | Trouble:
+        """Keep notes in a session without a run; returns the session's id."""
+        with self.store.writing() as tx:
+            session = _healthy(tx, place.session_id)
+            if isinstance(session, Trouble):
+                return session
+            commit = Commit(tx, session, self.clock())
+            commit.add_session_outputs(output)
+            commit.finish()
+            row = SearchRow(session.session_id, session.title, output.notes, "")
+            tx.set_search(row)
+        return place.session_id
+
+    def drift(self, run: RunRow) -> tuple[Notice, ...]:
+        """Say when the workflow on disk is no longer the one that the run is pinned to."""
+        now = self.library.load(run.workflow_id)
+        if isinstance(now, Problem):
+            text = (
+                f"Workflow “{run.workflow_id}” can no longer be loaded; the run goes on with its pinned copy."
+            )
+            return (Notice("WORKFLOW_GONE", text),)
+        if now.hash != run.workflow_hash:
+            text = f"Workflow “{run.workflow_id}” has changed on disk; the run goes on with its pinned copy."
+            return (Notice("WORKFLOW_CHANGED", text),)
+        return ()
+
+
+def head_node(reader: Reader, place: Place) -> int:
+    """The node that a place means: its own, or the session's head for a token that names a visit."""
+    if place.kind != "ses":
+        return place.node
+    session = reader.session(place.session_id)
+    return session.head_node if session and session.head_node is not None else 0
 
 
 def checkpoint_key(attempt: int) -> int:

@@ -91,6 +91,9 @@ class Reading:
     def agent_handle(self, session_id: str, agent: str) -> HandleRow | None:
         return self._one(HandleRow, HANDLE + "WHERE session_id = ? AND agent = ?", session_id, agent)
 
+    def handles(self, session_id: str) -> list[HandleRow]:
+        return self._all(HandleRow, HANDLE + "WHERE session_id = ? ORDER BY rowid", session_id)
+
     def session(self, session_id: str) -> SessionRow | None:
         return self._one(_session, SESSION + "WHERE session_id = ?", session_id)
 

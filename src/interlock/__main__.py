@@ -1,0 +1,20 @@
+"""The entrance. `interlock mcp` goes past click: an agent's chat pays for every millisecond."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> int:
+    """Run the command line."""
+    if sys.argv[1:2] == ["mcp"] and not {"--help", "-h"} & set(sys.argv[2:]):
+        from interlock.cli.mcp import run
+
+        return run(sys.argv[2:])
+    from interlock.cli.main import cli
+
+    return int(cli(standalone_mode=True) or 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,79 @@
+"""The composition root: a store, a keyring, a library, a ledger and a door, wired together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from interlock.authoring.library import BUNDLED, Library
+from interlock.authoring.sources import Source
+from interlock.cli.config import BadConfig, Config
+from interlock.core.preferences import PRESETS
+from interlock.ledger.keyring import Keys
+from interlock.ledger.ledger import Ledger
+from interlock.ledger.settings import Settings
+from interlock.store.sqlite import open_store
+from interlock.surfaces.surface import Surface
+
+
+def library_of(config: Config) -> Library:
+    """All sources of workflows, by precedence."""
+    return Library(list(_sources(config)), config.folder / "cache")
+
+
+def _sources(config: Config) -> Iterator[Source]:
+    yield BUNDLED
+    yield Source("user", config.folder / "workflows")
+    for given in config.workflows:
+        yield mounted(given)
+    if config.project:
+        yield Source("project", Path(config.project) / ".interlock" / "workflows")
+
+
+def mounted(given: str) -> Source:
+    """Read `PATH` or `NAME=PATH`."""
+    name, separator, path = given.partition("=")
+    if separator and name and "/" not in name:
+        return Source("configured", _existing(path), name)
+    return Source("configured", _existing(given))
+
+
+def _existing(path: str) -> Path:
+    found = Path(path).expanduser()
+    if not found.exists():
+        raise BadConfig(f"--workflows: there is no file or folder {path}")
+    return found
+
+
+def settings_of(config: Config) -> Settings:
+    """The user's terms as the ledger takes them."""
+    return Settings(
+        preferences=PRESETS[config.mode or "guided"],
+        preferences_fixed=config.mode is not None,
+        terms=config.terms,
+        project=Path(config.project) if config.project else None,
+    )
+
+
+def ledger_of(config: Config) -> Ledger:
+    """Open the store and everything around it."""
+    if config.store and not config.store.startswith("sqlite://"):
+        raise BadConfig(f"store: {config.store.partition(':')[0]} is not supported; use sqlite:///PATH")
+    folder = config.folder
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return Ledger(open_store(folder), Keys(folder), library_of(config), settings_of(config))
+
+
+def surface_of(config: Config) -> Surface:
+    """Build the door that was asked for, and import no other."""
+    match config.surface:
+        case "execution":
+            from interlock.surfaces.execution import ExecutionSurface
+
+            return ExecutionSurface(ledger_of(config), frozenset(config.disable_tools))
+        case "lookup":
+            from interlock.surfaces.lookup import LookupSurface
+
+            return LookupSurface(library_of(config))
+        case _:
+            raise BadConfig(f"surface {config.surface} is not served")

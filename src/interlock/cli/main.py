@@ -1,0 +1,73 @@
+"""The command line for people: a group that imports a command only when it is called."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import click
+
+from interlock import __version__
+from interlock.cli.config import BadConfig
+from interlock.cli.exits import USAGE
+
+COMMANDS = {
+    "Serve": ("mcp", "demo"),
+    "Workflows": (
+        "list",
+        "show",
+        "validate",
+        "explain",
+        "simulate",
+        "test",
+        "graph",
+        "init",
+        "convert",
+        "source",
+    ),
+    "Sessions": (
+        "sessions",
+        "status",
+        "log",
+        "tree",
+        "notes",
+        "resume",
+        "play",
+        "inbox",
+        "decide",
+        "mode",
+    ),
+    "Upkeep": ("export", "import", "gc", "doctor", "keys", "token", "install", "config"),
+}
+
+
+class LazyGroup(click.Group):
+    """Finds `interlock NAME` in `cli/commands/NAME.py`."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [name for names in COMMANDS.values() for name in names]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        command = import_module(f"interlock.cli.commands.{cmd_name}_").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for heading, names in COMMANDS.items():
+            found = [(name, self.get_command(ctx, name)) for name in names]
+            with formatter.section(heading):
+                formatter.write_dl([(name, one.get_short_help_str()) for name, one in found if one])
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            return super().invoke(ctx)
+        except BadConfig as error:
+            click.echo(f"interlock: {error}", err=True)
+            ctx.exit(USAGE)
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="interlock")
+def cli() -> None:
+    """Hand AI agents one workflow step at a time, and let nobody past a gate without its decision."""

@@ -1,0 +1,52 @@
+"""Coming back in a new chat: candidates with reasons, snippets, and a token that works at once."""
+
+from __future__ import annotations
+
+from interlock.core.values import Json
+from interlock.ledger.ledger import Ledger
+from interlock.ledger.observations import observe
+from interlock.ledger.search import Candidate, by_reference, find
+from interlock.surfaces.execution.errors import envelope
+from interlock.surfaces.surface import Outcome, Reply
+
+
+def resumed(ledger: Ledger, query: str, reference: str | None) -> Outcome:
+    """Find the runs that fit, tips only, best first."""
+    seen: dict[str, str] = {fact.key: fact.value for fact in observe(ledger.settings.project)}
+    with ledger.store.reading() as reader:
+        if reference is not None and len(by_reference(reader, reference)) != 1:
+            return envelope(
+                "NOT_FOUND",
+                f"“{reference}” is not the id, or an unambiguous beginning of the id, of a stored session.",
+                "Call resume_session with query instead: a few words about the work.",
+            )
+        found = find(reader, reference or query, ledger.settings.owner, seen)
+        handles = {one.session.session_id: reader.handles(one.session.session_id) for one in found}
+    tokens = {key: ledger.mint("st", rows[0].handle, _tip(found, key)) for key, rows in handles.items()}
+    body: list[Json] = [_fields(one, tokens[one.session.session_id]) for one in found]
+    lines = [_line(one, tokens[one.session.session_id]) for one in found]
+    text = "\n".join(lines) if lines else "Nothing stored fits. Try other words, or start_workflow."
+    return Reply(text, {"candidates": body})
+
+
+def _tip(found: tuple[Candidate, ...], session_id: str) -> int:
+    return next(one.run.tip for one in found if one.session.session_id == session_id)
+
+
+def _fields(one: Candidate, token: str) -> dict[str, Json]:
+    return {
+        "sessionId": one.session.session_id,
+        "runId": one.run.run_id,
+        "title": one.session.title,
+        "workflowId": one.run.workflow_id,
+        "status": one.run.status,
+        "whyMatched": one.why,
+        "snippet": one.snippet,
+        "stateToken": token,
+    }
+
+
+def _line(one: Candidate, token: str) -> str:
+    head = f"- {one.session.title} ({one.run.workflow_id}, {one.run.status}, {one.why})"
+    notes = f"\n  {one.snippet}" if one.snippet else ""
+    return f"{head}{notes}\n  stateToken: {token}"

@@ -1,0 +1,202 @@
+"""The seven tools of the execution contract, as data and handlers. A handler parses, calls, renders."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+from msgspec.structs import replace
+
+from interlock.authoring.diagnostics import Problem
+from interlock.core.commands import EXECUTION, AcknowledgeStep
+from interlock.core.outcomes import Notice, Refusal
+from interlock.core.output import Output
+from interlock.core.values import Json
+from interlock.ledger.ledger import Answered, Build, Ledger, Place, Standing, remembered
+from interlock.ledger.tokens import Kind
+from interlock.ledger.trouble import Trouble, trouble_of
+from interlock.surfaces.execution import params as p
+from interlock.surfaces.execution.catalogue import described, listed
+from interlock.surfaces.execution.errors import envelope, invalid, of_refusal, of_trouble
+from interlock.surfaces.execution.inputs import Unfit, check_context, read_output
+from interlock.surfaces.execution.render import answer
+from interlock.surfaces.execution.resuming import resumed
+from interlock.surfaces.execution.tools import INSTRUCTIONS, template_of, tools
+from interlock.surfaces.surface import Call, Outcome, Reply, Surface, Tool
+
+
+class ExecutionSurface(Surface):
+    """The door. `without` names the optional tools that the user switched off."""
+
+    name = "execution"
+    instructions = INSTRUCTIONS
+
+    def __init__(self, ledger: Ledger, without: frozenset[str] = frozenset()) -> None:
+        self.ledger = ledger
+        self.tools = {tool.name: tool for tool in tools(self) if tool.name not in without}
+
+    def invalid(self, tool: Tool, problem: str) -> Outcome:
+        message, _, place = problem.partition(" - at `$")
+        path = place.rstrip("`").lstrip(".")
+        where = f" ({path})" if path else ""
+        fix = "Correct the arguments and call again."
+        return invalid(f"{tool.name}: {message}{where}.", fix, path, template_of(tool))
+
+    def unknown(self, name: str) -> Outcome:
+        known = ", ".join(self.tools)
+        return envelope("NOT_FOUND", f"There is no tool “{name}” here.", f"Use one of: {known}.")
+
+    def failed(self, tool: Tool, error: Exception) -> Outcome:
+        return of_trouble(trouble_of(error))
+
+    def list_workflows(self, params: p.ListWorkflows, call: Call) -> Outcome:
+        return listed(self.ledger.library.listing())
+
+    def inspect_workflow(self, params: p.InspectWorkflow, call: Call) -> Outcome:
+        loaded = self.ledger.library.load(params.workflowId)
+        return _not_loaded(loaded) if isinstance(loaded, Problem) else described(loaded, params.mode)
+
+    def start_workflow(self, params: p.StartWorkflow, call: Call) -> Outcome:
+        unfit = check_context(params.context)
+        if unfit:
+            return _unfit(unfit)
+        loaded = self.ledger.library.load(params.workflowId)
+        if isinstance(loaded, Problem):
+            return _not_loaded(loaded)
+        within = self.ledger.open(params.sessionToken, "sst") if params.sessionToken else None
+        if isinstance(within, Trouble):
+            return of_trouble(within)
+        return _reply(self.ledger.start_run(loaded, params.context or {}, answer, within=within))
+
+    def continue_workflow(self, params: p.ContinueWorkflow, call: Call) -> Outcome:
+        if params.ackToken is None:
+            return self._rehydrate(params)
+        unfit, output = check_context(params.context), read_output(params.output)
+        if unfit:
+            return _unfit(unfit)
+        if isinstance(output, Unfit):
+            return _unfit(output)
+        place = self.ledger.open(params.stateToken, "st")
+        if isinstance(place, Trouble):
+            return of_trouble(place)
+        ack = self._beside(place, params.ackToken, "ack")
+        if isinstance(ack, Trouble):
+            return of_trouble(ack)
+        request: dict[str, Json] = {"context": params.context, "output": params.output}
+        build = self._acknowledging(params, output, call)
+        return _reply(self.ledger.advance(place, ack.attempt, request, build, answer, output))
+
+    def _acknowledging(self, params: p.ContinueWorkflow, output: Output, call: Call) -> Build:
+        def build(at: Standing) -> AcknowledgeStep:
+            return AcknowledgeStep(
+                door=EXECUTION,
+                now=self.ledger.clock(),
+                terms=self.ledger.settings.terms,
+                output=output,
+                variables=remembered(at, params.context or {}),
+                rulings=at.rulings,
+                client=call.client.name,
+            )
+
+        return build
+
+    def _beside(self, place: Place, token: str, kind: Kind) -> Place | Trouble:
+        """Open a token that must belong to the same node as the state token."""
+        other = self.ledger.open(token, kind)
+        if isinstance(other, Trouble) or (other.handle, other.node) == (place.handle, place.node):
+            return other
+        which = "another run" if other.handle != place.handle else "another step of this session"
+        return Trouble(
+            "TOKEN_SCOPE_MISMATCH",
+            f"This {kind} token belongs to {which}, not to the stateToken beside it.",
+            "Use the tokens of one and the same response together.",
+        )
+
+    def _rehydrate(self, params: p.ContinueWorkflow) -> Outcome:
+        """Any door's token of the run will do here (rule 34)."""
+        place = self.ledger.open(params.stateToken, "st", "nav", "ses")
+        if isinstance(place, Trouble):
+            return of_trouble(place)
+        view = self.ledger.rehydrate(place)
+        if isinstance(view, Trouble):
+            return of_trouble(view)
+        notices = [*view.notices, *self.ledger.drift(view.run)]
+        if params.output is not None or params.context is not None:
+            text = "output and context were ignored: without ackToken nothing is recorded."
+            notices.append(Notice("ARGUMENTS_IGNORED", text))
+        body = answer(replace(view, notices=tuple(notices)))
+        return _reply(Answered(self.ledger.filled(body, place.handle)))
+
+    def checkpoint_workflow(self, params: p.CheckpointWorkflow, call: Call) -> Outcome:
+        output = read_output(params.output)
+        if isinstance(output, Unfit):
+            return _unfit(output)
+        if not output.notes and not output.artifacts:
+            fix = "Send output.notesMarkdown or output.artifacts."
+            return invalid("There is nothing to keep in output.", fix, "output")
+        if params.sessionToken is not None:
+            return self._note(params.sessionToken, output)
+        if params.stateToken is None or params.checkpointToken is None:
+            fix = "Send stateToken and checkpointToken of one response, or a sessionToken."
+            return invalid("A checkpoint needs to know where it belongs.", fix, "stateToken")
+        place = self.ledger.open(params.stateToken, "st")
+        if isinstance(place, Trouble):
+            return of_trouble(place)
+        beside = self._beside(place, params.checkpointToken, "chk")
+        if isinstance(beside, Trouble):
+            return of_trouble(beside)
+        request: dict[str, Json] = {"output": params.output}
+        return _reply(self.ledger.checkpoint(place, beside.attempt, request, answer, output))
+
+    def _note(self, token: str, output: Output) -> Outcome:
+        place = self.ledger.open(token, "sst")
+        if isinstance(place, Trouble):
+            return of_trouble(place)
+        kept = self.ledger.note(place, output)
+        if isinstance(kept, Trouble):
+            return of_trouble(kept)
+        body: dict[str, Json] = {"kind": "ok", "sessionToken": token, "session": {"sessionId": kept}}
+        return Reply(f"Kept in session {kept}.\n\nsessionToken: {token}", body)
+
+    def start_session(self, params: p.StartSession, call: Call) -> Outcome:
+        place = self.ledger.start_session(params.title or "Untitled work")
+        token = self.ledger.mint("sst", place.handle)
+        text = (
+            f"Session {place.session_id} is open. Pass sessionToken to start_workflow or checkpoint_workflow."
+            f"\n\nsessionToken: {token}"
+        )
+        session: dict[str, Json] = {"sessionId": place.session_id}
+        return Reply(text, {"kind": "ok", "sessionToken": token, "session": session})
+
+    def resume_session(self, params: p.ResumeSession, call: Call) -> Outcome:
+        return resumed(self.ledger, params.query or "", params.resumeRef)
+
+
+def _reply(outcome: Answered | Refusal | Trouble) -> Outcome:
+    match outcome:
+        case Answered():
+            reply = msgspec.json.decode(outcome.body, type=Reply)
+            return _with_replay_note(reply) if outcome.differs else reply
+        case Refusal():
+            return of_refusal(outcome)
+        case Trouble():
+            return of_trouble(outcome)
+
+
+def _with_replay_note(reply: Reply) -> Reply:
+    """A replay that was asked for something else says so, outside the recorded payload (rule 7)."""
+    note: Mapping[str, Json] = {
+        "replayed": True,
+        "ignored": ["output", "context"],
+        "message": "This ackToken was used before; the recorded response is returned and this call's output "
+        "and context were ignored. To try another way, call without ackToken: its fresh ackToken forks.",
+    }
+    return replace(reply, meta={**reply.meta, "interlock/replay": note})
+
+
+def _unfit(unfit: Unfit) -> Reply:
+    return invalid(unfit.message, unfit.suggestion, unfit.path, more=unfit.details)
+
+
+def _not_loaded(problem: Problem) -> Reply:
+    return envelope("NOT_FOUND", problem.message, problem.fix or "Call list_workflows for the ids.")

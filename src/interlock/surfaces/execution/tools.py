@@ -1,0 +1,122 @@
+"""The tools as data: what an agent reads before it has read anything else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from interlock.core.values import Json
+from interlock.surfaces.execution import params as p
+from interlock.surfaces.surface import Tool
+
+if TYPE_CHECKING:
+    from interlock.surfaces.execution.surface import ExecutionSurface
+
+INSTRUCTIONS = (
+    "Interlock runs workflows one step at a time. list_workflows, then start_workflow; do exactly the "
+    "pending step; then continue_workflow with the tokens it gave you. Tokens are opaque: copy them whole. "
+    "Lost your place? continue_workflow with only stateToken, or resume_session."
+)
+
+
+def tools(door: ExecutionSurface) -> tuple[Tool, ...]:
+    """Every tool of the door, in the order in which an agent needs them."""
+    return (
+        Tool(
+            "list_workflows",
+            "List the workflows and routines that can be started.",
+            p.ListWorkflows,
+            door.list_workflows,
+            read_only=True,
+        ),
+        Tool(
+            "inspect_workflow",
+            "Show what a workflow is for, and with mode preview its steps, before starting it. Runs nothing.",
+            p.InspectWorkflow,
+            door.inspect_workflow,
+            read_only=True,
+        ),
+        Tool(
+            "start_workflow",
+            "Start a run. Returns the first pending step and its tokens. Do only that step, then call "
+            "continue_workflow. Put the goal or ticket into context (title, goal, ticketId).",
+            p.StartWorkflow,
+            door.start_workflow,
+            output_schema=RESULT,
+        ),
+        Tool(
+            "continue_workflow",
+            "With ackToken: the pending step is done; records output and returns the next step. Repeating "
+            "the same tokens returns the same answer and advances nothing. Without ackToken: shows the "
+            "pending step and a recap again and changes nothing; use it after a rewind or when you lost your place. "
+            "An answer with kind blocked says what is missing: call again with the ackToken in that answer. "
+            "Stop when isComplete is true.",
+            p.ContinueWorkflow,
+            door.continue_workflow,
+            output_schema=RESULT,
+            idempotent=True,
+        ),
+        Tool(
+            "checkpoint_workflow",
+            "Keep notes of work in progress without advancing, so that they survive a rewind. Needs "
+            "stateToken and checkpointToken of one response, or a sessionToken.",
+            p.CheckpointWorkflow,
+            door.checkpoint_workflow,
+            idempotent=True,
+        ),
+        Tool(
+            "start_session",
+            "Open a session for notes before any workflow is started.",
+            p.StartSession,
+            door.start_session,
+        ),
+        Tool(
+            "resume_session",
+            "Find earlier work in a new chat, by words or id. Returns tokens to go on with at once.",
+            p.ResumeSession,
+            door.resume_session,
+            read_only=True,
+        ),
+    )
+
+
+_TOKEN: Mapping[str, Json] = {"type": "string"}
+
+RESULT: Mapping[str, Json] = {
+    "type": "object",
+    "properties": {
+        "kind": {"enum": ["ok", "blocked"]},
+        "stateToken": _TOKEN,
+        "ackToken": _TOKEN,
+        "checkpointToken": _TOKEN,
+        "pending": {"type": ["object", "null"]},
+        "isComplete": {"type": "boolean"},
+        "nextIntent": {"type": "string"},
+        "blockers": {"type": "array"},
+        "warnings": {"type": "array"},
+        "session": {"type": "object"},
+        "preferences": {"type": "object"},
+        "recap": {"type": "object"},
+        "branches": {"type": "object"},
+        "code": {"type": "string"},
+        "message": {"type": "string"},
+        "retry": {"type": "object"},
+        "details": {"type": "object"},
+    },
+}
+
+
+def template_of(tool: Tool) -> Mapping[str, Json]:
+    """A call to fill in: the tool's parameters with what belongs there."""
+    properties = tool.accepts()["properties"]
+    assert isinstance(properties, Mapping)
+    return {name: f"<{_shape(schema)}>" for name, schema in properties.items()}
+
+
+def _shape(schema: Json) -> str:
+    if not isinstance(schema, Mapping):
+        return "value"
+    choices = schema.get("enum")
+    if isinstance(choices, list):
+        return " | ".join(str(one) for one in choices)
+    return str(schema.get("type", "value"))

@@ -73,7 +73,10 @@ Outcome: TypeAlias = Reply | Ask | RpcFailure
 
 
 class Tool(Struct, frozen=True):
-    """One tool as data. `params` is a Struct with `forbid_unknown_fields`; its schema is derived from it."""
+    """One tool as data. `params` is a Struct with `forbid_unknown_fields`; its schema is derived from it.
+
+    One that is not `listed` can be called all the same.
+    """
 
     name: str
     description: str
@@ -84,6 +87,7 @@ class Tool(Struct, frozen=True):
     read_only: bool = False
     idempotent: bool = False
     examples: Mapping[str, Json] = {}
+    listed: bool = True
 
     def accepts(self) -> Mapping[str, Json]:
         """Give the schema of the arguments, derived from `params` only when somebody asks."""

@@ -25,7 +25,7 @@ from interlock.transport.rpc import (
     parse,
     result_line,
 )
-from interlock.transport.shapes import Shape, client_of, tool_result
+from interlock.transport.shapes import STRUCTURE_SINCE, Shape, client_of, tool_result
 
 VERSION = "2024-11-05"
 SERVER_ERROR = -32000
@@ -88,9 +88,8 @@ class Lookup:
                     request.id, _failure(SERVER_ERROR, "Server not initialized", details="initialize first")
                 )
             case "tools/list", _:
-                return result_line(
-                    request.id, {"tools": [_listed(tool) for tool in self._surface.tools.values()]}
-                )
+                tools = [_listed(tool) for tool in self._surface.tools.values() if tool.listed]
+                return result_line(request.id, {"tools": tools})
             case "tools/call", Call() as call:
                 return self._through_mcp(request, call)
             case _, Call() as call:
@@ -113,7 +112,8 @@ class Lookup:
         if not isinstance(name, str):
             return error_line(request.id, _invalid("name is required"))
         outcome = call_tool(self._surface, name, request.params.get("arguments"), call)
-        return _written(request, outcome, lambda reply: tool_result(reply, VERSION))
+        # Clients that are told of an output schema insist on structure, whatever the version.
+        return _written(request, outcome, lambda reply: tool_result(reply, STRUCTURE_SINCE))
 
     def _by_name(self, request: Request, call: Call) -> bytes:
         if request.method not in self._surface.tools:

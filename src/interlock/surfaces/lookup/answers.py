@@ -1,0 +1,205 @@
+"""What the lookup tools answer, from a library that is only ever read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import UnsetType
+
+from interlock.core.conditions import Scope, holds
+from interlock.core.criteria import failures, requirement
+from interlock.core.gates import needs_confirmation
+from interlock.core.patterns import BadPattern, prepare, search
+from interlock.core.preferences import Preferences
+from interlock.core.prompts import step_prompt
+from interlock.core.values import Json
+from interlock.core.workflow import AllRules, AnyRule, Criteria, NotRule, Rule, Workflow
+from interlock.surfaces.lookup import failures as refused
+from interlock.surfaces.lookup import render
+from interlock.surfaces.lookup.names import Names, dashed, names_of
+from interlock.surfaces.lookup.params import Get, Next, Validate, length_problem
+from interlock.surfaces.lookup.standing import Astray, Offered, standing
+from interlock.surfaces.surface import Outcome, Reply, RpcFailure
+
+if TYPE_CHECKING:
+    from interlock.authoring.library import Library
+
+COMPLETE = "All steps are complete."
+
+
+def reply(answer: dict[str, Json]) -> Reply:
+    """Give the same JSON as text and as structure."""
+    return Reply(msgspec.json.encode(answer).decode(), answer)
+
+
+def listed(library: Library) -> Outcome:
+    """List every workflow that can be looked up."""
+    return reply(
+        {
+            "workflows": [
+                {
+                    "id": dashed(entry.id),
+                    "name": entry.name,
+                    "description": entry.description,
+                    "category": entry.category,
+                    "version": entry.version,
+                }
+                for entry in library.listing().entries
+            ]
+        }
+    )
+
+
+def got(library: Library, params: Get) -> Outcome:
+    """Give a workflow: whole, or as much of it as the mode asks for."""
+    workflow = _loaded(library, "id", params.id)
+    if isinstance(workflow, RpcFailure):
+        return workflow
+    names = names_of(workflow)
+    if isinstance(params.mode, UnsetType):
+        return reply(render.whole(workflow, names))
+    summary = {**render.header(workflow), "totalSteps": len(names.steps)}
+    if params.mode == "metadata":
+        return reply(summary)
+    return _previewed(workflow, names, summary)
+
+
+def _previewed(workflow: Workflow, names: Names, summary: dict[str, Json]) -> Outcome:
+    first = standing(workflow, names, frozenset(), {})
+    if isinstance(first, Astray):
+        return _astray(workflow, first)
+    return reply({**summary, "firstStep": _step(first)})
+
+
+def following(library: Library, params: Next) -> Outcome:
+    """Give the first step, in order, that is due and not completed."""
+    workflow = _loaded(library, "workflowId", params.workflow_id)
+    if isinstance(workflow, RpcFailure):
+        return workflow
+    names = names_of(workflow)
+    if (refusal := _steps_problem(params, names)) is not None:
+        return refusal
+    completed = frozenset(map(dashed, params.completed_steps))
+    context = {} if isinstance(params.context, UnsetType) else params.context
+    offered = standing(workflow, names, completed, context)
+    if isinstance(offered, Astray):
+        return _astray(workflow, offered)
+    answer: dict[str, Json] = {"step": _step(offered), "guidance": _guidance(workflow, offered)}
+    return reply({**answer, "isComplete": offered.step is None})
+
+
+def _steps_problem(params: Next, names: Names) -> RpcFailure | None:
+    seen = set[str]()
+    for given in params.completed_steps:
+        if dashed(given) in seen:
+            return refused.invalid_params(f"completedSteps: '{given}' stands twice")
+        seen.add(dashed(given))
+        if names.find(given) is None:
+            return refused.step_not_found(given)
+    current = params.current_step
+    if isinstance(current, UnsetType) or names.find(current) is not None:
+        return None
+    return _no_step("currentStep", current)
+
+
+def _no_step(field: str, given: str) -> RpcFailure:
+    problem = length_problem(field, given)
+    return refused.step_not_found(given) if problem is None else refused.invalid_params(problem)
+
+
+def _loaded(library: Library, field: str, given: str) -> Workflow | RpcFailure:
+    from interlock.authoring.problem import Problem
+
+    found = library.load(given)
+    if isinstance(found, Problem) and given != dashed(given):
+        found = library.load(dashed(given))
+    if not isinstance(found, Problem):
+        return found.workflow
+    if (problem := length_problem(field, given)) is not None:
+        return refused.invalid_params(problem)
+    return refused.cannot_load(given, found)
+
+
+def _astray(workflow: Workflow, lost: Astray) -> RpcFailure:
+    details = f"activity '{lost.activity}' leads round in a circle without a step; send what decides its way"
+    return refused.invalid_state(dashed(workflow.id), details)
+
+
+def _step(offered: Offered) -> dict[str, Json]:
+    if offered.step is None:
+        return {}
+    return render.offered_step(offered.step, offered.name, offered.plan.scope(offered.state.variables))
+
+
+def _guidance(workflow: Workflow, offered: Offered) -> dict[str, Json]:
+    warned: dict[str, Json] = {"warnings": list(offered.warnings)} if offered.warnings else {}
+    step = offered.step
+    if step is None:
+        return {"prompt": COMPLETE, "requiresConfirmation": False, "validationCriteria": [], **warned}
+    scope = offered.plan.scope(offered.state.variables)
+    hint = step.extra.get("modelHint", step.extra.get("modelTier"))
+    return {
+        "prompt": step_prompt(step, scope, Preferences(), workflow.capabilities),
+        **({"modelHint": hint} if isinstance(hint, str) else {}),
+        "requiresConfirmation": needs_confirmation(offered.plan, offered.state, step),
+        "validationCriteria": list(_demands(step.criteria, scope)),
+        **warned,
+    }
+
+
+def _demands(criteria: Criteria | None, scope: Scope) -> Iterator[str]:
+    match criteria:
+        case None:
+            return
+        case Rule():
+            if holds(criteria.condition, scope):
+                yield criteria.message
+        case AllRules():
+            for rule in criteria.rules:
+                yield from _demands(rule, scope)
+        case AnyRule() | NotRule():
+            yield requirement(criteria)
+
+
+def validated(library: Library, params: Validate) -> Outcome:
+    """Check a step's output against its criteria; conditional rules read the context."""
+    workflow = _loaded(library, "workflowId", params.workflow_id)
+    if isinstance(workflow, RpcFailure):
+        return workflow
+    step = names_of(workflow).find(params.step_id)
+    if step is None:
+        return _no_step("stepId", params.step_id)
+    context = {} if isinstance(params.context, UnsetType) else params.context
+    scope = Scope(context, workflow.defaults())
+    if (trouble := _cannot_run(step.criteria, params.output, scope)) is not None:
+        return refused.invalid_criteria(params.step_id, trouble)
+    failed = failures(step.criteria, params.output, scope)
+    issues, suggestions = [one.message for one in failed], [one.fix for one in failed]
+    return reply({"valid": not failed, "issues": issues, "suggestions": suggestions})
+
+
+def _cannot_run(criteria: Criteria | None, text: str, scope: Scope) -> str | None:
+    """Say which pattern gave up on this text; only the slow engine can (rule 33)."""
+    for rule in _patterns(criteria):
+        if not holds(rule.condition, scope) or prepare(rule.pattern, rule.flags).engine == "re2":
+            continue
+        try:
+            search(rule.pattern, text, rule.flags)
+        except BadPattern as error:
+            return str(error)
+    return None
+
+
+def _patterns(criteria: Criteria | None) -> Iterator[Rule]:
+    match criteria:
+        case Rule(kind="regex"):
+            yield criteria
+        case AllRules() | AnyRule():
+            for rule in criteria.rules:
+                yield from _patterns(rule)
+        case NotRule():
+            yield from _patterns(criteria.rule)
+        case _:
+            return

@@ -1,0 +1,52 @@
+"""A workflow's JSON checked before it is saved: syntax, then shape, then references, as loading would.
+
+Whatever is wrong with the text is the answer, never an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from interlock.authoring.diagnostics import Report
+from interlock.authoring.formats import decode, parse
+from interlock.authoring.lints import lint
+from interlock.authoring.mounts import check_id, mounted
+from interlock.authoring.parsed import Parsed, Spot
+from interlock.authoring.problem import Problem
+from interlock.authoring.sources import Source
+from interlock.authoring.steps import compile_steps
+from interlock.core.values import Json
+
+_FILE = "workflow.json"
+_NOWHERE = Source("configured", Path())
+
+
+def checked(text: str) -> dict[str, Json]:
+    """Say whether the text is a workflow that can be loaded, and what is wrong where."""
+    report = Report()
+    decoded = decode(_FILE, text.encode(errors="surrogatepass"), report)
+    parsed = None if decoded is None else parse(_FILE, decoded, "json", report)
+    if parsed is not None:
+        _compile(parsed, report)
+    problems = report.problems()
+    issues: list[Json] = [_placed(one, one.message) for one in problems if one.severity == "error"]
+    suggestions: list[Json] = [_placed(one, _advice(one)) for one in problems]
+    return {"valid": not issues, "issues": issues, "suggestions": suggestions}
+
+
+def _compile(parsed: Parsed, report: Report) -> None:
+    value, at = parsed.value, Spot(parsed)
+    check_id(value.get("id") if isinstance(value, Mapping) else None, "steps", at, report)
+    made = compile_steps(value, at, report)
+    if made is not None:
+        lint(made[0], at, made[1])
+        mounted(made[0], _NOWHERE, at, report)
+
+
+def _advice(problem: Problem) -> str:
+    return problem.fix if problem.severity == "error" else f"{problem.message}: {problem.fix}"
+
+
+def _placed(problem: Problem, text: str) -> str:
+    return f"line {problem.line}, column {problem.column}: {text}"

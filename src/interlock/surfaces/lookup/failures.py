@@ -1,0 +1,66 @@
+"""The errors of the lookup document: JSON-RPC codes, each with data that names the thing it is about."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from interlock.surfaces.surface import RpcFailure
+
+if TYPE_CHECKING:
+    from interlock.authoring.problem import Problem
+
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+WORKFLOW_NOT_FOUND = -32001
+INVALID_WORKFLOW = -32002
+STEP_NOT_FOUND = -32003
+INVALID_CRITERIA = -32004
+INVALID_STATE = -32005
+STORAGE_ERROR = -32006
+SECURITY_ERROR = -32007
+
+_ABSENT = "IL512"
+_BY_DIAGNOSTIC = {
+    "IL001": (STORAGE_ERROR, "Storage error"),
+    "IL009": (SECURITY_ERROR, "Security check failed"),
+}
+
+
+def method_not_found(name: str) -> RpcFailure:
+    return RpcFailure(METHOD_NOT_FOUND, "Method not found", {"method": name})
+
+
+def invalid_params(details: str) -> RpcFailure:
+    return RpcFailure(INVALID_PARAMS, "Invalid params", {"details": details})
+
+
+def cannot_load(workflow_id: str, problem: Problem) -> RpcFailure:
+    """Say why a workflow cannot be had: it is not there, or its file is at fault."""
+    if problem.code == _ABSENT:
+        return RpcFailure(WORKFLOW_NOT_FOUND, "Workflow not found", {"workflowId": workflow_id})
+    code, message = _BY_DIAGNOSTIC.get(problem.code, (INVALID_WORKFLOW, "Invalid workflow"))
+    details = f"{problem.file}:{problem.line}:{problem.column}: {problem.message}"
+    return RpcFailure(code, message, {"workflowId": workflow_id, "details": details})
+
+
+def step_not_found(step_id: str) -> RpcFailure:
+    return RpcFailure(STEP_NOT_FOUND, "Step not found", {"stepId": step_id})
+
+
+def invalid_criteria(step_id: str, details: str) -> RpcFailure:
+    return RpcFailure(
+        INVALID_CRITERIA, "Invalid validation criteria", {"stepId": step_id, "details": details}
+    )
+
+
+def invalid_state(workflow_id: str, details: str) -> RpcFailure:
+    return RpcFailure(INVALID_STATE, "Invalid state", {"workflowId": workflow_id, "details": details})
+
+
+def fault(error: Exception) -> RpcFailure:
+    """Answer for an exception by its kind alone; what it says may be nobody else's business."""
+    if isinstance(error, OSError):
+        details = error.strerror or type(error).__name__
+        return RpcFailure(STORAGE_ERROR, "Storage error", {"details": details})
+    return RpcFailure(INTERNAL_ERROR, "Internal error", {"details": type(error).__name__})

@@ -1,0 +1,74 @@
+"""How steps are called here: `-` for `.`, `_` and `#`, and a number where a name would stand twice (rule 38).
+
+A step's name depends on the workflow alone, so that what is listed, offered and validated is the same step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import count
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from interlock.core.workflow import Step, Workflow
+
+Place: TypeAlias = tuple[str, str]
+
+_DASHED = str.maketrans("._#", "---")
+
+
+class Names(Struct, frozen=True):
+    """The names of all steps, by activity and step id, and the way back."""
+
+    shown: Mapping[Place, str]
+    steps: Mapping[str, Step]
+
+    def find(self, given: str) -> Step | None:
+        """Find a step by its name, or by the name of one of its instances."""
+        name = dashed(given)
+        if name in self.steps:
+            return self.steps[name]
+        first, _, number = name.rpartition("-")
+        return self.steps.get(first) if number.isdigit() and int(number) > 1 else None
+
+
+class Visits:
+    """Names each visit of a step: the bare name first, then `-2`, `-3`, past the names of other steps."""
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self._last: dict[str, int] = {}
+
+    def name(self, place: Place) -> str:
+        """Name the next visit of the step at this place."""
+        shown = self._names.shown[place]
+        if shown not in self._last:
+            self._last[shown] = 1
+            return shown
+        number = next(n for n in count(self._last[shown] + 1) if f"{shown}-{n}" not in self._names.steps)
+        self._last[shown] = number
+        return f"{shown}-{number}"
+
+
+def dashed(given: str) -> str:
+    """Write an id as this door shows it."""
+    return given.translate(_DASHED).lower()
+
+
+def names_of(workflow: Workflow) -> Names:
+    """Name every step of the workflow, in the order of its activities."""
+    shown: dict[Place, str] = {}
+    steps: dict[str, Step] = {}
+    for activity in workflow.activities:
+        for step in activity.steps():
+            name = _free(dashed(step.id), steps)
+            shown[activity.id, step.id] = name
+            steps[name] = step
+    return Names(shown, steps)
+
+
+def _free(name: str, taken: Mapping[str, Step]) -> str:
+    if name not in taken:
+        return name
+    return next(numbered for n in count(2) if (numbered := f"{name}-{n}") not in taken)

@@ -1,0 +1,68 @@
+"""The parameters of the lookup tools, as strict as their document, and refusals that name the field.
+
+Ids are taken as they are shown and as they are written (rule 38), hence `.` and `_` in their pattern.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from interlock.core.values import Json
+
+SHORTEST_ID, LONGEST_ID = 3, 64
+
+Id = Annotated[str, Meta(pattern=r"^[a-z0-9._-]+\Z")]
+Text = Annotated[str, Meta(min_length=1)]
+
+_MISSING = re.compile(r"Object missing required field `(?P<field>[^`]*)`")
+_UNKNOWN = re.compile(r"Object contains unknown field `(?P<field>[^`]*)`")
+_WRONG = re.compile(r"(?P<what>.*) - at `\$\.?(?P<field>.*)`", re.DOTALL)
+_PATTERN = re.compile(r"Expected `str` matching regex .*", re.DOTALL)
+
+
+class Nothing(Struct, frozen=True, forbid_unknown_fields=True):
+    pass
+
+
+class Get(Struct, frozen=True, forbid_unknown_fields=True):
+    id: Id
+    mode: Literal["metadata", "preview"] | UnsetType = UNSET
+
+
+class Next(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    workflow_id: Id
+    completed_steps: tuple[Id, ...]
+    current_step: Id | UnsetType = UNSET
+    context: dict[str, Json] | UnsetType = UNSET
+
+
+class Validate(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    workflow_id: Id
+    step_id: Id
+    output: Text
+    context: dict[str, Json] | UnsetType = UNSET
+
+
+class ValidateJson(Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    workflow_json: Text
+
+
+def details(problem: str) -> str:
+    """Turn what the decoder says into the document's words, the field first."""
+    if found := _MISSING.match(problem):
+        return f"{found['field']} is required"
+    if found := _UNKNOWN.match(problem):
+        return f"{found['field']} is not a parameter"
+    if found := _WRONG.fullmatch(problem):
+        return f"{found['field']}: {_PATTERN.sub('must match ^[a-z0-9-]+$', found['what'])}"
+    return f"params: {problem}"
+
+
+def length_problem(field: str, given: str) -> str | None:
+    """Say what is wrong with the length of an id that nothing is called by."""
+    if SHORTEST_ID <= len(given) <= LONGEST_ID:
+        return None
+    return f"{field}: must have {SHORTEST_ID} to {LONGEST_ID} characters"

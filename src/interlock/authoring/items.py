@@ -92,7 +92,7 @@ def compile_items(raws: Sequence[Json], at: Spot, draft: Draft) -> tuple[Item, .
     return tuple(
         item
         for index, raw in enumerate(raws)
-        if not (isinstance(raw, Mapping) and raw.get("id") in consumed)
+        if _id(raw) not in consumed
         for item in compile_item(raw, at / index, draft)
     )
 
@@ -101,9 +101,14 @@ def _named_bodies(raws: Sequence[Json], at: Spot, draft: Draft) -> set[str]:
     """Steps that a loop names as its body belong to the loop alone."""
     named = {str(raw["body"]) for raw in _loops(raws) if isinstance(raw.get("body"), str)}
     for index, raw in enumerate(raws):
-        if isinstance(raw, Mapping) and raw.get("id") in named:
-            draft.bodies.setdefault(str(raw["id"]), (raw, at / index))
+        if isinstance(raw, Mapping) and (step_id := _id(raw)) in named and step_id is not None:
+            draft.bodies.setdefault(step_id, (raw, at / index))
     return named
+
+
+def _id(raw: Json) -> str | None:
+    found = raw.get("id") if isinstance(raw, Mapping) else raw
+    return found if isinstance(found, str) else None
 
 
 def _loops(raws: Sequence[Json]) -> Iterator[Mapping[str, Json]]:
@@ -276,8 +281,12 @@ def read_trigger(source: TriggerSource) -> Trigger:
 def _functions_of(source: StepSource, at: Spot, draft: Draft) -> list[FunctionSource]:
     """The functions that the step names, wherever they are defined."""
     known = {one.name: one for one in (*draft.functions, *source.function_definitions)}
-    named = [(one.split("(")[0].strip(), at / "functionReferences") for one in source.function_references]
-    named += [(one.name, at / "functionCalls") for one in source.function_calls]
+    references, calls = at / "functionReferences", at / "functionCalls"
+    named = [
+        (one.split("(")[0].strip(), references / index)
+        for index, one in enumerate(source.function_references)
+    ]
+    named += [(one.name, calls / index / "name") for index, one in enumerate(source.function_calls)]
     for name, spot in named:
         if name not in known and name not in draft.prose:
             draft.report.add("IL208", f"unknown function '{name}'", spot, did_you_mean(name, known))

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from interlock.store.protocol import AttemptRow, NodeRow, OutputRow, Reader
+from interlock.store.protocol import AttemptRow, NodeRow, OutputRow, PathRow, Reader
 
-RECAP_BYTES = 12 * 1024
-DOWNSTREAM_BYTES = 6 * 1024
-FARTHEST = 500
+RECAP_BYTES = 8 * 1024
+DOWNSTREAM_BYTES = 4 * 1024
+ENTRY_BYTES = 16
+CHUNK = 64
+FARTHEST = 512
 POLICY = "kept most recent entries"
 
 
@@ -33,7 +35,6 @@ class BranchChild(Struct, frozen=True):
     """A branch that already leaves from a node."""
 
     node: int
-    steps: str
     notes: str
     preferred: bool
 
@@ -46,59 +47,82 @@ class Branches(Struct, frozen=True):
 
 
 def recap(reader: Reader, node: NodeRow, budget: int = RECAP_BYTES, above: NodeRow | None = None) -> Recap:
-    """Walk from the node towards the root, or down to the node `above`, until the budget is spent."""
+    """Walk from the node towards the root, or to the node `above`, until the budget is spent."""
     kept: list[Entry] = []
     earlier = above.entries if above else 0
     room = budget
-    for visited, (at, entries) in enumerate(_upwards(reader, node, above)):
+    for place, entries in _upwards(reader, node, above):
         for number, entry in enumerate(entries):
-            room -= len(entry.notes.encode()) + len(entry.step) + 8
-            if (room < 0 and kept) or visited > FARTHEST:
-                return Recap(tuple(reversed(kept)), len(entries) - number + at.entries - earlier)
+            room -= len(entry.notes.encode()) + len(entry.step) + ENTRY_BYTES
+            if room < 0 and kept:
+                return Recap(tuple(reversed(kept)), len(entries) - number + place.entries - earlier)
             kept.append(entry)
-        if visited > FARTHEST and at.entries > earlier:
-            return Recap(tuple(reversed(kept)), at.entries - earlier)
+        if place.last and place.entries > earlier:
+            return Recap(tuple(reversed(kept)), place.entries - earlier)
     return Recap(tuple(reversed(kept)))
 
 
 def count_entries(reader: Reader, node: NodeRow, child: int) -> int:
     """How many recap entries the child's path has: its parent's, and those made on the way to it."""
-    return node.entries + len(_entries(reader, node, child))
-
-
-def _upwards(reader: Reader, node: NodeRow, above: NodeRow | None) -> Iterator[tuple[NodeRow, list[Entry]]]:
-    """Yield each node of the path with its own entries, newest first."""
-    here: NodeRow | None = node
-    came_from: int | None = None
-    while here is not None:
-        yield here, list(reversed(_entries(reader, here, came_from)))
-        if here.parent is None or (above is not None and here.node == above.node):
-            return
-        came_from, here = here.node, reader.node(here.session_id, here.parent)
-
-
-def _entries(reader: Reader, node: NodeRow, child: int | None) -> list[Entry]:
-    """Notes made at this node on the way to the child: checkpoints, blocked attempts, the last attempt."""
     rows = [row for row in reader.outputs(node.session_id, node.node) if row.kind == "notes"]
-    if not rows:
-        return []
-    mine = _attempts_towards(reader, node, child)
+    mine = _attempts_towards(reader, node.session_id, node.node, child) if rows else set()
+    return node.entries + sum(row.child == child or row.attempt in mine for row in rows)
+
+
+class _Place(Struct, frozen=True):
+    """A node on the path; `last` where the walk gives up before the root."""
+
+    entries: int
+    last: bool = False
+
+
+def _upwards(reader: Reader, node: NodeRow, above: NodeRow | None) -> Iterator[tuple[_Place, list[Entry]]]:
+    """Yield each node of the path with its own entries, newest first."""
+    visited, here, towards = 0, node.node, None
+    while True:
+        rows = reader.path(node.session_id, here, towards, CHUNK)
+        groups = _grouped(rows)
+        for number, group in enumerate(groups):
+            visited += 1
+            given_up = visited >= FARTHEST and number == len(groups) - 1
+            yield _Place(group[0].entries, given_up), _entries(reader, node.session_id, group)
+            if group[0].parent is None or given_up or (above and group[0].node == above.node):
+                return
+        last = groups[-1][0]
+        assert last.parent is not None
+        here, towards = last.parent, last.node
+
+
+def _grouped(rows: list[PathRow]) -> list[list[PathRow]]:
+    groups: list[list[PathRow]] = []
+    for row in rows:
+        if not groups or groups[-1][0].node != row.node:
+            groups.append([])
+        groups[-1].append(row)
+    return groups
+
+
+def _entries(reader: Reader, session_id: str, group: list[PathRow]) -> list[Entry]:
+    """Notes made at this node on the way down: checkpoints, blocked attempts, the last attempt."""
+    place = group[0]
+    noted = [row for row in group if row.body is not None]
+    loose = any(row.child is None for row in noted)
+    mine = _attempts_towards(reader, session_id, place.node, place.towards) if loose else set()
     return [
-        Entry(row.step, row.body, row.recorded_at)
-        for row in rows
-        if row.child == child or row.attempt in mine
+        Entry(row.step or "", row.body or "", row.recorded_at or 0)
+        for row in noted
+        if (row.child is not None and row.child == place.towards) or row.attempt in mine
     ]
 
 
-def _attempts_towards(reader: Reader, node: NodeRow, child: int | None) -> set[int]:
+def _attempts_towards(reader: Reader, session_id: str, node: int, child: int | None) -> set[int]:
     """The attempts on this node that led to the child, or, on the tip, those that led nowhere yet."""
-    attempts = {row.attempt: row for row in reader.attempts(node.session_id, node.node)}
-    before = {row.successor: row for row in attempts.values() if row.successor is not None}
-    last = next((row for row in attempts.values() if row.child == child and child is not None), None)
-    checkpoints = {row.attempt for row in attempts.values() if row.outcome == "checkpointed"}
+    attempts = reader.attempts(session_id, node)
+    checkpoints = {row.attempt for row in attempts if row.outcome == "checkpointed"}
     if child is None:
-        open_ends = {row.attempt for row in attempts.values() if row.outcome == "blocked"}
-        return checkpoints | open_ends
+        return checkpoints | {row.attempt for row in attempts if row.outcome == "blocked"}
+    before = {row.successor: row for row in attempts if row.successor is not None}
+    last = next((row for row in attempts if row.child == child), None)
     return checkpoints | _chain(before, last)
 
 
@@ -126,16 +150,17 @@ def branches(reader: Reader, node: NodeRow, tip: NodeRow | None) -> Branches | N
 
 def _child(child: NodeRow, outputs: list[OutputRow], preferred: bool) -> BranchChild:
     notes = next((row for row in outputs if row.child == child.node and row.kind == "notes"), None)
-    return BranchChild(child.node, notes.step if notes else "", notes.body if notes else "", preferred)
+    return BranchChild(child.node, notes.body if notes else "", preferred)
 
 
 def _child_towards(reader: Reader, node: NodeRow, tip: NodeRow | None) -> int | None:
     """Which child of the node lies on the way to the tip."""
-    here = tip
-    steps = 0
-    while here is not None and here.depth > node.depth and steps < FARTHEST * 20:
-        if here.parent == node.node:
-            return here.node
-        here = reader.node(here.session_id, here.parent) if here.parent is not None else None
-        steps += 1
+    if tip is None or tip.depth <= node.depth:
+        return None
+    here, towards = tip.node, None
+    for _ in range((tip.depth - node.depth) // CHUNK + 2):
+        for row in reader.path(node.session_id, here, towards, CHUNK):
+            if row.node == node.node:
+                return row.towards
+            here, towards = row.parent if row.parent is not None else row.node, row.node
     return None

@@ -127,6 +127,23 @@ class OutputRow(Struct, frozen=True):
     recorded_at: int = 0
 
 
+class PathRow(Struct, frozen=True):
+    """A node on the way up to the root, with one of the notes made there, if any.
+
+    `towards` is the node below it on that way; `child` is where the note's own attempt led.
+    """
+
+    node: int
+    parent: int | None
+    entries: int
+    towards: int | None
+    attempt: int | None
+    child: int | None
+    step: str | None
+    body: str | None
+    recorded_at: int | None
+
+
 class EventRow(Struct, frozen=True):
     """One fact. `digest` is SHA-256 over the previous digest and the stored bytes of this row's fields."""
 
@@ -183,6 +200,7 @@ class Reader(Protocol):
     def attempts(self, session_id: str, node: int) -> list[AttemptRow]: ...
     def attempt_before(self, session_id: str, node: int, successor: int) -> AttemptRow | None: ...
     def outputs(self, session_id: str, node: int) -> list[OutputRow]: ...
+    def path(self, session_id: str, node: int, towards: int | None, limit: int) -> list[PathRow]: ...
     def last_event(self, session_id: str) -> EventRow | None: ...
     def events(
         self,

@@ -19,6 +19,7 @@ from interlock.store.protocol import (
     HandleRow,
     NodeRow,
     OutputRow,
+    PathRow,
     RunRow,
     SearchRow,
     SessionFilter,
@@ -76,6 +77,15 @@ OBSERVED = (
     " ORDER BY updated_at DESC, session_id LIMIT ?"
 )
 
+PATH = (
+    "WITH RECURSIVE path (node, parent, entries, towards, far) AS ("
+    " SELECT node, parent, entries, ?, 0 FROM nodes WHERE session_id = ? AND node = ?"
+    " UNION ALL SELECT n.node, n.parent, n.entries, path.node, far + 1 FROM path"
+    " JOIN nodes AS n ON n.session_id = ? AND n.node = path.parent LIMIT ?)"
+    " SELECT path.node, path.parent, path.entries, path.towards, o.attempt, o.child, o.step, o.body,"
+    " o.recorded_at FROM path LEFT JOIN outputs AS o"
+    " ON o.session_id = ? AND o.node = path.node AND o.kind = 'notes' ORDER BY far, o.rowid DESC"
+)
 SET_NODE = "UPDATE nodes SET state = ?, state_digest = ? WHERE session_id = ? AND node = ?"
 
 
@@ -152,6 +162,10 @@ class Reading:
         return self._all(
             OutputRow, OUTPUT + "WHERE session_id = ? AND node = ? ORDER BY id", session_id, node
         )
+
+    def path(self, session_id: str, node: int, towards: int | None, limit: int) -> list[PathRow]:
+        """Walk from a node towards the root, at most `limit` nodes, with the notes made on the way."""
+        return self._all(PathRow, PATH, towards, session_id, node, session_id, limit, session_id)
 
     def last_event(self, session_id: str) -> EventRow | None:
         return self._one(EventRow, EVENT + 'WHERE session_id = ? ORDER BY "index" DESC LIMIT 1', session_id)

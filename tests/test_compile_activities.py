@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from authored import library, problems, step, words, write
 from interlock.authoring.library import Library, Loaded, Source
@@ -317,3 +319,20 @@ def test_an_activities_folder_outside_is_no_folder(tmp_path: Path) -> None:
     write(tmp_path, {"in/w/workflow.toon": head, "other/01-write.toon": WRITE})
     found = Library([Source("configured", tmp_path / "in")]).listing().problems
     assert [one.code for one in found] == ["IL106"]
+
+
+@pytest.mark.slow
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.sampled_from(sorted(TREE)), st.data())
+def test_no_damage_to_a_folder_is_more_than_a_problem(tmp_path: Path, name: str, data: st.DataObject) -> None:
+    text = TREE[name]
+    cut = data.draw(st.integers(0, len(text)))
+    middle = data.draw(
+        st.text(max_size=10) | st.sampled_from(["[9]:", "\n  - ", '"', "|\n", "[]", "{}", "null"])
+    )
+    damaged = text[:cut] + middle + text[cut + data.draw(st.integers(0, 20)) :]
+    files = {**TREE, name: damaged.encode(errors="replace").decode()}
+    listing = library(write(tmp_path, files)).listing()
+    named = {problem.workflow_id for problem in listing.problems if problem.severity == "error"}
+    assert all(problem.line >= 1 and problem.file in files for problem in listing.problems)
+    assert len(listing.entries) + len(named) >= 2

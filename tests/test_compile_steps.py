@@ -7,10 +7,13 @@ from pathlib import Path
 
 import jsonschema_rs
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from authored import ASK, compiled, head, library, main, problems, step, words, write
 from interlock.authoring import packs
 from interlock.authoring.library import Loaded
+from interlock.authoring.templates import arguments, fill
 from interlock.core.conditions import AllOf, AnyOf, Compare, Not
 from interlock.core.preferences import Preferences
 from interlock.core.values import Json
@@ -273,6 +276,14 @@ def test_a_template_call_expands_in_place(tmp_path: Path) -> None:
     assert isinstance(made, Step)
     assert (made.id, made.probes) == ("try.probe", "delegation")
     assert "{capability}" not in words(made)
+
+
+@given(st.text(alphabet="{}ab_ ", max_size=30))
+def test_filling_all_arguments_leaves_none_and_no_variable_is_touched(text: str) -> None:
+    names = arguments(text)
+    filled = fill(text, dict.fromkeys(names, "x"))
+    assert arguments(filled) == [] or "{x}" in str(filled)
+    assert fill("{{a}} {a}", {"a": 1}) == "{{a}} 1"
 
 
 def test_functions_are_spelled_out_where_they_are_named(tmp_path: Path) -> None:

@@ -14,7 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from authored import ASK, head, library, write
+from interlock.authoring.discovery import plugins, standard_sources
 from interlock.authoring.library import BUNDLED, Library, Loaded, Problem, Source
+from interlock.authoring.sources import configured
 
 
 def put(folder: Path, file: str, /, **fields: object) -> None:
@@ -208,11 +210,11 @@ def test_a_damaged_cache_is_ignored(tmp_path: Path, damage: bytes | None) -> Non
 
 
 def test_what_comes_from_the_cache_is_what_was_compiled(tmp_path: Path) -> None:
-    fresh = {entry.id: entry for entry in Library([BUNDLED]).listing().entries}
+    fresh = Library([BUNDLED])
     Library([BUNDLED], tmp_path).listing()
     cached = Library([BUNDLED], tmp_path)
-    for name, entry in fresh.items():
-        one, other = cached.load(name), Library([BUNDLED]).load(name)
+    for entry in fresh.listing().entries:
+        one, other = cached.load(entry.id), fresh.load(entry.id)
         assert isinstance(one, Loaded)
         assert isinstance(other, Loaded)
         assert one.hash == entry.hash
@@ -231,6 +233,54 @@ def test_no_problem_shows_an_absolute_path(tmp_path: Path) -> None:
     listing = library(tmp_path).listing()
     assert listing.problems
     assert str(tmp_path) not in repr(listing.problems)
+
+
+def test_the_command_line_names_folders_and_mounts(tmp_path: Path) -> None:
+    assert configured(f"acme={tmp_path}") == Source("configured", tmp_path, "acme")
+    assert configured(f"{tmp_path}/a=b") == Source("configured", tmp_path / "a=b")
+
+
+def test_an_ordinary_installation_has_its_sources_in_order(tmp_path: Path) -> None:
+    put(tmp_path / "data" / "workflows", "w.json", name="User")
+    put(tmp_path / "data" / "sources" / "team", "w.json", id="x")
+    put(tmp_path / "project" / ".interlock" / "workflows", "w.json", name="Project")
+    put(tmp_path / "more", "w.json", id="y")
+    sources = standard_sources(tmp_path / "data", tmp_path / "project", [f"acme={tmp_path / 'more'}"])
+    entries = {one.id: one.source for one in Library(sources).listing().entries}
+    assert {
+        "t.w": "project",
+        "team.x": "git",
+        "acme.y": "configured",
+        "wr.feature": "bundled",
+    }.items() <= entries.items()
+
+
+def test_a_plugin_brings_its_workflows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(
+        tmp_path,
+        {
+            "acme_flows/__init__.py": "",
+            "acme_flows-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: acme-flows\nVersion: 1.0\n",
+            "acme_flows-1.0.dist-info/entry_points.txt": "[interlock.workflows]\nacme = acme_flows\n",
+        },
+    )
+    put(tmp_path / "acme_flows", "w.json", id="x")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert [one.id for one in Library(list(plugins())).listing().entries] == ["acme.x"]
+
+
+def test_links_that_lead_in_circles_or_away_are_harmless(tmp_path: Path) -> None:
+    put(tmp_path / "in", "w.json")
+    (tmp_path / "in" / "circle").symlink_to(tmp_path / "in")
+    write(tmp_path, {"away/workflow.yaml": "id: t.away\nname: A\nversion: 1.0.0\nsteps: []\n"})
+    (tmp_path / "in" / "away").symlink_to(tmp_path / "away")
+    (tmp_path / "in" / "x.json").symlink_to(tmp_path / "away" / "workflow.yaml")
+    listing = library(tmp_path / "in").listing()
+    assert [entry.id for entry in listing.entries] == ["t.w"]
+    assert [(one.code, one.file) for one in listing.problems] == [
+        ("IL009", "away/workflow.yaml"),
+        ("IL009", "x.json"),
+    ]
 
 
 WHOLE = json.dumps(

@@ -22,6 +22,7 @@ from interlock.authoring.stamps import Stamp, fingerprint
 from interlock.core.workflow import Workflow
 
 PACKAGE = Path(__file__).parent.parent
+COMPILER = ("authoring/*.py", "core/*.py", "library/*/*.json", "library/workflows/routines/*")
 DIGEST_BYTES = 32
 
 T = TypeVar("T")
@@ -85,7 +86,7 @@ class Cache:
 
 def _key(source: Source) -> str:
     """A source compiled by another compiler, or with other built-ins, is another source."""
-    own = [*PACKAGE.glob("authoring/*.py"), *PACKAGE.glob("core/*.py"), *PACKAGE.glob("library/*/*.json")]
+    own = [path for pattern in COMPILER for path in PACKAGE.glob(pattern)]
     parts = (source.kind, str(source.path), source.namespace or "", fingerprint(own))
     return sha256("\0".join(parts).encode()).hexdigest()[:32]
 

@@ -119,12 +119,12 @@ def _check_ways(one: Lint, activity: Activity) -> None:
         spot = home / "transitions" / index
         if _is_dead(ways, index, sure):
             one.report.add("IL504", f"the way to '{way.to}' is never taken", spot)
-        _check_condition(one, way.condition, spot / "condition")
+        _check_condition(one, way.condition, spot)
     if ways and not any(way.default or way.condition is None for way in ways) and not _has_branch(activity):
         one.report.add("IL505", f"'{activity.id}' has no default way out", home.key("transitions"))
     for index, decision in enumerate(activity.decisions):
         for number, branch in enumerate(decision.branches):
-            spot = home / "decisions" / index / "branches" / number / "condition"
+            spot = home / "decisions" / index / "branches" / number
             _check_condition(one, branch.condition, spot)
 
 
@@ -161,19 +161,19 @@ def _check_items(one: Lint, activity: Activity) -> None:
 
 
 def _check_step(one: Lint, step: Step, spot: Spot) -> None:
-    _check_condition(one, step.condition, spot / "runCondition")
+    _check_condition(one, step.condition, spot)
     text = "\n\n".join(fragment.text for fragment in step.prompt)
     if len(text) > LONGEST_PROMPT:
         message = f"the prompt has {len(text)} of at most {LONGEST_PROMPT} characters"
-        one.report.add("IL509", message, spot / "prompt")
+        one.report.add("IL509", message, spot.either("prompt", "promptBlocks", "description"))
     odd = [found[1] for found in _EXPRESSION.finditer(text) if not _PATH.fullmatch(found[1])]
     for expression in dict.fromkeys(odd):
         message = f"{{{{{expression[:60]}}}}} is not a variable and stays as written"
-        one.report.add("IL510", message, spot / "prompt")
+        one.report.add("IL510", message, spot.either("prompt", "promptBlocks", "description"))
 
 
 def _check_gate(one: Lint, gate: Gate, spot: Spot) -> None:
-    _check_condition(one, gate.condition, spot / "condition")
+    _check_condition(one, gate.condition, spot)
     idle = not any(
         option.effect.set_variables or option.effect.transition_to or option.effect.skip_activities
         for option in gate.options
@@ -183,7 +183,7 @@ def _check_gate(one: Lint, gate: Gate, spot: Spot) -> None:
 
 
 def _check_loop(one: Lint, loop: Loop, spot: Spot) -> None:
-    _check_condition(one, loop.run_condition, spot / "runCondition")
+    _check_condition(one, loop.run_condition, spot)
     if loop.steered and not any(_steers(item) for item in walk(loop.body)):
         one.report.add("IL307", f"no step of '{loop.id}' says whether it goes on", spot / "loop")
 
@@ -194,7 +194,9 @@ def _steers(item: Item) -> bool:
 
 def _check_condition(one: Lint, condition: Condition | None, spot: Spot) -> None:
     if condition is not None and contradicts(condition):
-        one.report.add("IL304", f"never true: {describe(condition)}", spot)
+        one.report.add(
+            "IL304", f"never true: {describe(condition)}", spot.either("runCondition", "condition")
+        )
 
 
 def _check_dead_steps(one: Lint, activity: Activity) -> None:

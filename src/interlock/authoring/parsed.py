@@ -64,6 +64,11 @@ class Spot(Struct, frozen=True):
     def key(self, name: str) -> Spot:
         return Spot(self.parsed, (*self.path, name), on_key=True)
 
+    def either(self, *names: str) -> Spot:
+        """The first of these entries that was written."""
+        written = (name for name in names if (*self.path, name) in self.parsed.places.values)
+        return self / next(written, names[0])
+
     def place(self) -> Place:
         places = self.parsed.places
         if self.on_key and self.path in places.keys:

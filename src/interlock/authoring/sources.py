@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
@@ -12,6 +13,7 @@ from msgspec import Struct
 SourceKind = Literal["bundled", "plugin", "user", "configured", "git", "project"]
 
 PRECEDENCE: tuple[SourceKind, ...] = ("bundled", "plugin", "user", "configured", "git", "project")
+NAMESPACE = re.compile(r"[a-z][a-z0-9_-]*")
 HEADS = ("workflow.yaml", "workflow.yml", "workflow.toon")
 DEEPEST_FOLDER = 5
 MOST_UNITS = 5_000
@@ -34,6 +36,14 @@ class Unit(Struct, frozen=True):
 
     path: Path
     form: Literal["file", "folder", "legacy"]
+
+
+def configured(spec: str) -> Source:
+    """Read `PATH` or `NAME=PATH`, as people write it on the command line."""
+    name, equals, path = spec.partition("=")
+    if equals and NAMESPACE.fullmatch(name):
+        return Source("configured", Path(path).expanduser().absolute(), name)
+    return Source("configured", Path(spec).expanduser().absolute())
 
 
 def units(source: Source) -> Iterator[Unit]:
@@ -59,11 +69,18 @@ def _in_folder(folder: Path, depth: int) -> Iterator[Unit]:
         return
     for entry in entries:
         path = folder / entry.name
-        if entry.is_dir():
+        if entry.is_symlink() and entry.is_dir():
+            yield from (Unit(path, "folder") for _ in _heads(path))
+        elif entry.is_dir():
             if depth < DEEPEST_FOLDER and f"{entry.name}.toon" not in names:
                 yield from _in_folder(path, depth + 1)
         elif _may_be_workflow(entry.name):
             yield Unit(path, "legacy" if path.suffix == ".toon" else "file")
+
+
+def _heads(folder: Path) -> Iterator[str]:
+    """The head file of a linked folder; links are not searched further, for they may lead in circles."""
+    return iter([name for name in HEADS if (folder / name).is_file()][:1])
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:

@@ -35,7 +35,7 @@ def unchanged(stamps: Iterable[Stamp], read_at: int) -> bool:
 
     A file that was written in the same tick of the clock as it was read may have changed again within it.
     """
-    return all(stamp_of(one.path) == one and one.time < read_at - CLOCK_GRAIN_NS for one in stamps)
+    return all(stamp_of(one.path) == one and abs(read_at - one.time) > CLOCK_GRAIN_NS for one in stamps)
 
 
 def fingerprint(paths: Iterable[Path]) -> str:

@@ -4,15 +4,55 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
 
 from interlock.authoring import packs
 from interlock.authoring.diagnostics import Report, did_you_mean
+from interlock.authoring.formats import FORMATS, parse
 from interlock.authoring.parsed import Spot
 from interlock.authoring.shapes import read_as
 from interlock.authoring.stepfile import TemplateCall
 from interlock.core.values import Json
 
+ROUTINE = "wr.templates.routine."
+
 _ARGUMENT = re.compile(r"(?<!\{)\{([A-Za-z_][A-Za-z0-9_]*)\}(?!\})")
+
+
+@cache
+def known_templates() -> dict[str, packs.TemplatePack]:
+    """The built-in templates, and every bundled routine as one."""
+    routines = (_routine(path) for path in sorted((packs.LIBRARY / "workflows" / "routines").glob("*.*")))
+    return packs.templates() | {one.ref: one for one in routines if one is not None}
+
+
+def _routine(path: Path) -> packs.TemplatePack | None:
+    """A routine's steps, with every `{name}` in them as an argument."""
+    if path.suffix not in FORMATS or ".scenario." in path.name:
+        return None
+    parsed = parse(path.name, path.read_text(encoding="utf-8"), FORMATS[path.suffix], Report())
+    if parsed is None or not isinstance(parsed.value, Mapping):
+        return None
+    steps = parsed.value.get("steps")
+    plain = [one for one in steps if isinstance(one, Mapping)] if isinstance(steps, list) else []
+    name = str(parsed.value.get("id")).rpartition(".")[2].removeprefix("routine-")
+    title = str(parsed.value.get("name", name))
+    return packs.TemplatePack(f"{ROUTINE}{name}", title, tuple(plain), tuple(arguments(plain)))
+
+
+def arguments(value: Json) -> list[str]:
+    """The names in single braces, each once, in reading order."""
+    match value:
+        case str():
+            found = _ARGUMENT.findall(value)
+        case Mapping():
+            found = [name for one in value.values() for name in arguments(one)]
+        case list() | tuple():
+            found = [name for one in value for name in arguments(one)]
+        case _:
+            found = []
+    return list(dict.fromkeys(found))
 
 
 def expand(raw: Mapping[str, Json], at: Spot, report: Report) -> Iterator[tuple[Mapping[str, Json], str]]:
@@ -20,9 +60,9 @@ def expand(raw: Mapping[str, Json], at: Spot, report: Report) -> Iterator[tuple[
     call = read_as(TemplateCall, raw["templateCall"], at / "templateCall", report)
     if call is None:
         return
-    pack = packs.templates().get(call.template_id)
+    pack = known_templates().get(call.template_id)
     if pack is None:
-        fix = did_you_mean(call.template_id, packs.templates())
+        fix = did_you_mean(call.template_id, known_templates())
         report.add("IL210", f"unknown template '{call.template_id}'", at / "templateCall" / "templateId", fix)
         return
     given: dict[str, Json] = {**pack.defaults, **call.args}

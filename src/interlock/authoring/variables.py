@@ -103,7 +103,8 @@ def _in_item(item: Item, spot: Spot) -> Iterator[tuple[str, Spot]]:
                 effect = spot / "options" / index / "effect" / "setVariable"
                 yield from ((name, effect.key(name)) for name in option.effect.set_variables)
         case Step():
-            yield from _in_condition(item.condition, spot / "condition")
+            if item.condition is not None:
+                yield from _in_condition(item.condition, spot.either("runCondition", "condition"))
 
 
 def _in_condition(condition: Condition | None, spot: Spot) -> Iterator[tuple[str, Spot]]:

@@ -9,12 +9,11 @@ import msgspec
 from msgspec.structs import replace
 
 from interlock.core.events import Event
-from interlock.core.outcomes import Awaited, Done, NeedAnswer, NeedInput
+from interlock.core.outcomes import Awaited, Done, NeedAnswer, NeedInput, Notice
 from interlock.core.output import Output, within_budget
-from interlock.core.program import Plan
 from interlock.core.reasons import Blocker
 from interlock.core.state import RunState
-from interlock.core.values import Json, cut
+from interlock.core.values import Json
 from interlock.ledger.chain import Chain
 from interlock.ledger.recap import count_entries
 from interlock.ledger.records import (
@@ -25,18 +24,16 @@ from interlock.ledger.records import (
     NodeCreated,
     OutputAppended,
 )
+from interlock.ledger.slots import unnamed
 from interlock.store.protocol import (
     AttemptRow,
     NodeRow,
     OutputKind,
     OutputRow,
     RunRow,
-    SearchRow,
     SessionRow,
     Writer,
 )
-
-PREVIEW = 2048
 
 _encode = msgspec.json.Encoder().encode
 _decode_state = msgspec.json.Decoder(RunState).decode
@@ -117,12 +114,12 @@ class Commit:
             self.tx.add_outputs(rows)
 
     def add_session_outputs(self, output: Output) -> None:
-        """Keep notes that belong to the session as a whole, in the log alone."""
-        kept = within_budget(output)
+        """Keep notes that belong to the session as a whole, in the log alone, numbered by their event."""
+        kept, number = within_budget(output), self.chain.head_index + 1
         if kept.notes:
-            self.chain.add(OutputAppended(-1, 0, "recap", "", kept.notes))
+            self.chain.add(OutputAppended(-1, number, "recap", "", kept.notes))
         for artifact in kept.artifacts:
-            self.chain.add(OutputAppended(-1, 0, "artifact", "", artifact=artifact))
+            self.chain.add(OutputAppended(-1, number, "artifact", "", artifact=artifact))
 
     def _row(
         self,
@@ -161,8 +158,11 @@ class Commit:
         successor: int | None = None,
         blockers: tuple[Blocker, ...] = (),
         kept: Mapping[str, Json] | None = None,
+        notices: tuple[Notice, ...] = (),
+        door: str = "execution",
     ) -> None:
         """Record the attempt with its response; a replay returns exactly this (rule 7)."""
+        response = unnamed(response, node.session_id, node.run)
         digest = sha256(response).digest()
         fact = AdvanceRecorded(
             node.node,
@@ -174,6 +174,8 @@ class Commit:
             successor,
             blockers,
             kept or {},
+            notices,
+            door,
         )
         self.chain.add(fact, run=node.run, node=None, key=f"advance_recorded:{node.node}:{attempt}")
         remembered = _encode(kept) if kept else b""
@@ -224,11 +226,3 @@ def awaiting(awaited: Awaited) -> str:
             return ""
         case _:
             return ""
-
-
-def search_row(session: SessionRow, plan: Plan, output: Output) -> SearchRow:
-    """What the session is found by: its title, the notes and artifact previews of its tip, its workflow."""
-    previews = " ".join(cut(_encode(one).decode(), PREVIEW, "") for one in output.artifacts)
-    workflow = plan.workflow
-    words = " ".join((workflow.id, workflow.name, *workflow.tags))
-    return SearchRow(session.session_id, session.title, f"{output.notes} {previews}".strip(), words)

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import os
+from hashlib import sha256
 
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
 
 
 def new_id(prefix: str) -> str:
-    """Draw a new id, such as `sess_…` or `run_…`."""
-    number = int.from_bytes(os.urandom(17), "big") >> 6
-    return prefix + "_" + "".join(_ALPHABET[(number >> (5 * place)) & 31] for place in range(26))
+    """Draw a new id, such as `sess_…`."""
+    return prefix + "_" + _spelled(os.urandom(17))
+
+
+def run_id(session_id: str, run: int) -> str:
+    """The id of a session's run: it follows from the two, so that no event needs to name it (rule 4)."""
+    return "run_" + _spelled(sha256(f"{session_id}:{run}".encode()).digest()[:17])
+
+
+def _spelled(drawn: bytes) -> str:
+    number = int.from_bytes(drawn, "big") >> 6
+    return "".join(_ALPHABET[(number >> (5 * place)) & 31] for place in range(26))

@@ -10,9 +10,9 @@ from typing import TypeAlias
 import msgspec
 from msgspec import Struct
 
-from interlock.authoring.diagnostics import Problem
 from interlock.authoring.library import Library, Loaded
-from interlock.core.commands import EXECUTION, Command, Door, Ruling, StartRun
+from interlock.authoring.problem import Problem
+from interlock.core.commands import EXECUTION, ChangePreferences, Command, Door, Ruling, StartRun
 from interlock.core.decide import decide
 from interlock.core.outcomes import Awaited, Decided, NeedAnswer, NeedInput, NeedStep, Notice, Refusal
 from interlock.core.output import NOTES_BYTES, Output
@@ -21,10 +21,11 @@ from interlock.core.program import Plan
 from interlock.core.settle import awaited
 from interlock.core.state import RunState
 from interlock.core.values import Json, Variables, merged
-from interlock.ledger.commit import Commit, decode_state, run_after, search_row
+from interlock.ledger.commit import Commit, decode_state, run_after
 from interlock.ledger.decisions import recorded_rulings
 from interlock.ledger.health import damage
-from interlock.ledger.ids import new_id
+from interlock.ledger.ids import new_id, run_id
+from interlock.ledger.indexing import named, search_row
 from interlock.ledger.keyring import Keys
 from interlock.ledger.observations import observe
 from interlock.ledger.pins import Pins
@@ -32,6 +33,7 @@ from interlock.ledger.recap import branches, recap
 from interlock.ledger.records import Cause, SessionCreated
 from interlock.ledger.settings import Settings
 from interlock.ledger.slots import fill
+from interlock.ledger.slots import named as with_names
 from interlock.ledger.tokens import Kind, Pointer, TokenProblem, mint, new_attempt, new_handle, read
 from interlock.ledger.trouble import Trouble, not_healthy, unknown_node, unknown_session
 from interlock.ledger.view import View
@@ -41,7 +43,6 @@ from interlock.store.protocol import (
     NodeRow,
     Reader,
     RunRow,
-    SearchRow,
     SessionRow,
     Store,
     Writer,
@@ -99,6 +100,7 @@ class Attempted(Struct, frozen=True):
     request: bytes
     output: Output
     variables: Variables
+    door: str
 
 
 class Answered(Struct, frozen=True):
@@ -184,7 +186,7 @@ class Ledger:
                     return session
                 commit, handle = Commit(tx, session, self.clock()), within.handle
             view = self._first_node(tx, commit, loaded, context, door)
-            tx.set_search(search_row(commit.session, view.plan, Output()))
+            self._index(tx, commit.session, view.state, Output())
             response = render(view)
         return Answered(self.filled(response, handle))
 
@@ -222,7 +224,7 @@ class Ledger:
         run = RunRow(
             session_id=commit.session.session_id,
             run=number,
-            run_id=new_id("run"),
+            run_id=run_id(commit.session.session_id, number),
             workflow_id=loaded.workflow.id,
             workflow_hash=loaded.hash,
             status=decided.state.status,
@@ -277,7 +279,7 @@ class Ledger:
             decided = decide(standing.plan, standing.state, command)
             if isinstance(decided, Refusal):
                 return decided
-            attempted = Attempted(attempt, digest, output, command.variables)
+            attempted = Attempted(attempt, digest, output, command.variables, _door(command))
             response = self._record(tx, standing, attempted, decided, render)
         return Answered(self.filled(response, place.handle))
 
@@ -286,7 +288,9 @@ class Ledger:
         if sha256(seen.response).digest() != seen.response_digest:
             return not_healthy(seen.session_id, "a recorded response does not match its digest")
         return Answered(
-            self.filled(seen.response, handle), replayed=True, differs=seen.request_digest != digest
+            self.filled(with_names(seen.response, seen.session_id), handle),
+            replayed=True,
+            differs=seen.request_digest != digest,
         )
 
     def standing(self, reader: Reader, session_id: str, node: int, attempt: int = 0) -> Standing | Trouble:
@@ -315,10 +319,19 @@ class Ledger:
         child = commit.add_node(at.run.run, at.node, decided.state, decided.facts, cause)
         run = run_after(at.run, child.node, decided.state, decided.awaited, commit.now, blocked=False)
         response = render(self._view(at, commit.session, run, decided, child.node, tried.output))
-        commit.add_attempt(at.node, tried.attempt, "advanced", tried.request, response, child=child.node)
+        commit.add_attempt(
+            at.node,
+            tried.attempt,
+            "advanced",
+            tried.request,
+            response,
+            child=child.node,
+            notices=decided.notices,
+            door=tried.door,
+        )
         tx.set_run(run)
         if tried.output.notes or tried.output.artifacts:
-            tx.set_search(search_row(commit.session, at.plan, tried.output))
+            self._index(tx, commit.session, decided.state, tried.output)
         commit.finish(at.run.run, child.node)
         return response
 
@@ -341,6 +354,8 @@ class Ledger:
             successor=successor,
             blockers=decided.blockers,
             kept=tried.variables,
+            notices=decided.notices,
+            door=tried.door,
         )
         if on_tip:
             tx.set_run(run)
@@ -410,7 +425,7 @@ class Ledger:
             response = render(self._view(at, commit.session, at.run, decided, at.node.node, output))
             commit.add_attempt(at.node, key, "checkpointed", digest, response, child=node.node)
             commit.finish()
-            tx.set_search(search_row(commit.session, at.plan, output))
+            self._index(tx, commit.session, at.state, output)
         return Answered(self.filled(response, place.handle))
 
     def note(self, place: Place, output: Output) -> str | Trouble:
@@ -422,9 +437,13 @@ class Ledger:
             commit = Commit(tx, session, self.clock())
             commit.add_session_outputs(output)
             commit.finish()
-            row = SearchRow(session.session_id, session.title, output.notes, "")
-            tx.set_search(row)
+            head = tx.node(place.session_id, session.head_node) if session.head_node is not None else None
+            self._index(tx, commit.session, decode_state(head) if head else None, output)
         return place.session_id
+
+    def _index(self, tx: Writer, session: SessionRow, state: RunState | None, output: Output) -> None:
+        plans = [self.pins.plan(tx, run.workflow_hash) for run in tx.runs(session.session_id)]
+        tx.set_search(search_row(session, plans, state, output))
 
     def drift(self, run: RunRow) -> tuple[Notice, ...]:
         """Say when the workflow on disk is no longer the one that the run is pinned to."""
@@ -438,6 +457,10 @@ class Ledger:
             text = f"Workflow “{run.workflow_id}” has changed on disk; the run goes on with its pinned copy."
             return (Notice("WORKFLOW_CHANGED", text),)
         return ()
+
+
+def _door(command: Command) -> str:
+    return EXECUTION.name if isinstance(command, ChangePreferences) else command.door.name
 
 
 def head_node(reader: Reader, place: Place) -> int:
@@ -460,8 +483,7 @@ def request_digest(request: Mapping[str, Json]) -> bytes:
 
 def title_of(context: Variables, name: str) -> str:
     """A session's title: what the context says, else the workflow's name (rule 42)."""
-    given = (context.get(key) for key in ("title", "goal", "ticketId"))
-    return next((value[:200] for value in given if isinstance(value, str) and value.strip()), name)
+    return next(iter(named(context)), name)
 
 
 def _healthy(reader: Reader, session_id: str) -> SessionRow | Trouble:

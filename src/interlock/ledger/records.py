@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from interlock.core.events import Channel, Event
+from interlock.core.outcomes import Notice
 from interlock.core.reasons import Blocker
 from interlock.core.values import Json
 
@@ -54,6 +55,8 @@ class AdvanceRecorded(Record, frozen=True, tag="advance_recorded"):
     successor: int | None = None
     blockers: tuple[Blocker, ...] = ()
     kept: Mapping[str, Json] = {}
+    notices: tuple[Notice, ...] = ()
+    door: str = "execution"
 
 
 class OutputAppended(Record, frozen=True, tag="node_output_appended"):

@@ -1,0 +1,40 @@
+"""What a session is found by: its title and goal, its newest notes and previews, its workflows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from interlock.core.output import Output, within_budget
+from interlock.core.program import Plan
+from interlock.core.state import RunState
+from interlock.core.values import Variables, cut
+from interlock.store.protocol import SearchRow, SessionRow
+
+PREVIEW = 2048
+NAMES = ("title", "goal", "ticketId")
+
+_encode = msgspec.json.Encoder().encode
+
+
+def search_row(
+    session: SessionRow, plans: Sequence[Plan], state: RunState | None, output: Output
+) -> SearchRow:
+    """The session's row as its newest output makes it."""
+    title = " ".join(dict.fromkeys([session.title, *(named(state.variables) if state else ())]))
+    kept = within_budget(output)
+    previews = (cut(_encode(one).decode(), PREVIEW, "") for one in kept.artifacts)
+    notes = " ".join((kept.notes, *previews)).strip()
+    return SearchRow(session.session_id, title, notes, workflow_words(plans))
+
+
+def workflow_words(plans: Sequence[Plan]) -> str:
+    each = (word for plan in plans for word in (plan.workflow.id, plan.workflow.name, *plan.workflow.tags))
+    return " ".join(dict.fromkeys(each))
+
+
+def named(context: Variables) -> list[str]:
+    """What the context calls the work, best first (rule 42)."""
+    given = (context.get(key) for key in NAMES)
+    return [value[:200] for value in given if isinstance(value, str) and value.strip()]

@@ -92,7 +92,7 @@ class Plan:
 def _program(activity: Activity) -> Program:
     ops = list(_flatten(activity.items))
     keys = [op.key for op in ops]
-    following = dict(zip(keys, [*keys[1:], END], strict=True))
+    following = dict(zip(keys, [*keys[1:], END], strict=False))  # no keys at all, where there is no work
     placed = {op.key: _linked(op, following) for op in ops}
     return Program(placed, following, keys[0] if keys else END)
 

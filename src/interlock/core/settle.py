@@ -114,6 +114,8 @@ def _entrance(plan: Plan, state: RunState, door: Door, now: int) -> e.Event | Aw
     gate = entrance_gate(plan.workflow)
     if gate.id in state.answers:
         return entered(plan, state, state.answers[gate.id], now)
+    if not door.leaves:
+        return NeedEntry(None)
     return e.GateOpened(gate.id, gate.id, now, shown(gate))
 
 
@@ -140,7 +142,15 @@ def _do(plan: Plan, state: RunState, op: Do, following: str) -> e.Event | Awaite
     if holds(op.step.condition, scope):
         return NeedStep(key, op.step)
     text = describe(op.step.condition)
-    return e.StepSkipped(key, op.step.id, following, text, unset_in(op.step.condition, scope))
+    after = _past_confirmation(plan, state, op, following)
+    return e.StepSkipped(key, op.step.id, after, text, unset_in(op.step.condition, scope))
+
+
+def _past_confirmation(plan: Plan, state: RunState, op: Do, following: str) -> str:
+    """Nobody confirms a step that was never done."""
+    if following != f"confirm:{op.step.id}" or state.activity is None:
+        return following
+    return plan.program(state.activity).after(following)
 
 
 def _confirm(

@@ -1,4 +1,4 @@
-"""A raw pipe to the echo server, for tests that say exactly which bytes go over it."""
+"""A raw pipe to a server, the echo server unless told otherwise, for tests that say exactly which bytes go over it."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def encoded(message: Any) -> bytes:
 class Pipe:
     """The server as a process; what it writes is read line by line."""
 
-    def __init__(self, *arguments: str, env: dict[str, str] | None = None) -> None:
-        command = [sys.executable, str(ECHO), *arguments]
+    def __init__(self, *arguments: str, env: dict[str, str] | None = None, script: Path = ECHO) -> None:
+        command = [sys.executable, str(script), *arguments]
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, bufsize=0
         )

@@ -1,0 +1,491 @@
+"""The bundled activity workflows, walked by the engine to every kind of end, door by door."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from itertools import islice
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import Struct
+
+from interlock.authoring.library import BUNDLED, Library, Loaded
+from interlock.core import events as e
+from interlock.core.commands import (
+    EXECUTION,
+    NAVIGATION,
+    SESSION,
+    AcknowledgeStep,
+    AdvanceLoop,
+    Command,
+    Door,
+    EnterActivity,
+    OpenCheckpoint,
+    ResolveCheckpoint,
+    ResumeCheckpoint,
+    ReturnChild,
+    StartRun,
+    Terms,
+)
+from interlock.core.decide import decide
+from interlock.core.evolve import evolved
+from interlock.core.outcomes import (
+    Code,
+    Decided,
+    Done,
+    NeedAnswer,
+    NeedInput,
+    NeedLoop,
+    NeedStep,
+    NeedWay,
+    Refusal,
+)
+from interlock.core.output import Output
+from interlock.core.preferences import PRESETS, Preferences
+from interlock.core.program import Plan
+from interlock.core.state import RunState
+from interlock.core.workflow import Workflow
+
+TERMS = Terms(min_response_ms=0)
+GUIDED = Preferences()
+LIBRARY = Library([BUNDLED])
+
+every = pytest.mark.parametrize("name", ["meta", "work-package", "work-packages"])
+
+
+@cache
+def loaded(name: str) -> Loaded:
+    found = LIBRARY.load(name)
+    assert isinstance(found, Loaded), found
+    return found
+
+
+def compiled(name: str) -> Workflow:
+    return loaded(name).workflow
+
+
+# Walks through the execution door
+
+
+class Script(Struct, frozen=True):
+    """What an agent sends with steps and answers at gates; a list has one entry a visit, the last repeats."""
+
+    sends: Mapping[str, Any] = {}
+    answers: Mapping[str, Any] = {}
+
+    def answering(self, **answers: Any) -> Script:
+        named = {key.replace("_", "-"): option for key, option in answers.items()}
+        return Script(self.sends, {**self.answers, **named})
+
+    def sending(self, step: str, *values: Mapping[str, Any]) -> Script:
+        return Script({**self.sends, step: list(values)}, self.answers)
+
+
+class Walked(Struct):
+    activities: list[str]
+    visited: list[str]
+    state: RunState
+    facts: list[e.Event]
+
+
+TASKS = [{"title": "a", "done_when": "x"}, {"title": "b", "done_when": "y"}]
+PACKAGES = [{"name": "one"}, {"name": "two"}]
+FULL = Script(
+    sends={
+        "read-issue": {"issue_ref": "#7"},
+        "write-analysis": {"open_questions": [], "complexity": "normal"},
+        "check-workspace": {"base_branch": "main"},
+        "run-baseline": {"baseline_green": True},
+        "create-branch": {"branch": "fix/7"},
+        "write-plan": {"tasks": TASKS},
+        "review-diff": {"blocking_findings": 0},
+        "run-checks": {"checks_passed": True},
+        "observe-criteria": {"criteria_met": True},
+        "publish": {"pr_url": "https://example.org/pull/7"},
+        "collect-review": {"review_state": "approved"},
+        "answer-comments": {"rework_needed": False},
+        "wrap-up": {},
+    },
+    answers={
+        "confirm-scope": "full",
+        "choose-design": "recommended",
+        "approve-plan": "approve",
+        "approve-publishing": "ready",
+        "decide-merge": "merge-now",
+    },
+)
+HARD = Script(
+    sends={
+        **FULL.sends,
+        "write-analysis": {"open_questions": ["which?"], "complexity": "small"},
+        "run-baseline": {"baseline_green": False},
+        "review-diff": [{"blocking_findings": 1}, {"blocking_findings": 0}, {"blocking_findings": 0}],
+        "plan-fixes": {"tasks": TASKS[:1]},
+        "run-checks": [{"checks_passed": False}, {"checks_passed": True}, {"checks_passed": True}],
+        "plan-repair": {"tasks": TASKS[:1]},
+        "collect-review": [{"review_state": one} for one in ("waiting", "changes_requested", "approved")],
+        "answer-comments": {"rework_needed": True, "tasks": TASKS[:1]},
+    },
+    answers={
+        **FULL.answers,
+        "answer-questions": "assume",
+        "red-baseline": "leave",
+        "approve-plan": ["revise", "stepwise"],
+        "review-task": ["rework", "commit", "commit", "commit", "commit"],
+        "judge-findings": "fix",
+        "judge-failure": "repair",
+        "no-review-yet": "remind",
+        "decide-merge": "close",
+    },
+)
+INITIATIVE = Script(
+    sends={
+        "write-frame": {"initiative": "i", "goal_measure": "m"},
+        "map-parts": {"base_branch": "main"},
+        "find-earlier-work": {"prior_work": False},
+        "propose-packages": {"packages": PACKAGES},
+        "set-order": {"ordered_packages": PACKAGES},
+        "ready-package": {"issue_ref": "#1", "quick_mode": False, "package_ready": True},
+        "run-package": {"outcome": "merged", "pr_url": "https://example.org/pull/1"},
+        "record-result": {"results": []},
+        "measure-goal": {"goal_reached": True},
+    },
+    answers={
+        "confirm-frame": "confirm",
+        "approve-split": "approve",
+        "approve-order": "risk",
+        "accept-initiative": "accept",
+    },
+)
+
+MATCH = Script(
+    {"state-goal": {"goal": "g"}, "match-workflow": {"workflow_id": "work-package"}},
+    {"confirm-workflow": "start"},
+)
+
+
+def started(name: str, preferences: Preferences = GUIDED) -> Decided:
+    start = StartRun(EXECUTION, 0, loaded(name).hash, "bundled", preferences)
+    return decided(decide(Plan(compiled(name)), RunState(), start))
+
+
+def played(name: str, script: Script, preferences: Preferences = GUIDED, door: Door = EXECUTION) -> Walked:
+    """Do whatever is pending until the run is done."""
+    plan, now = Plan(compiled(name)), started(name, preferences)
+    walked = Walked([], [], now.state, list(now.facts))
+    while not isinstance(now.awaited, Done):
+        assert len(walked.visited) < 300, walked.visited[-20:]
+        now = decided(decide(plan, now.state, move(now, script, walked.visited, door)))
+        walked.facts += now.facts
+    walked.state = now.state
+    walked.activities = [one.activity for one in walked.facts if isinstance(one, e.ActivityEntered)]
+    return walked
+
+
+def move(now: Decided, script: Script, visited: list[str], door: Door = EXECUTION) -> Command:
+    """What the script does about the pending item, which joins the path."""
+    match now.awaited:
+        case NeedStep(step=step):
+            sent = visit(script.sends.get(step.id, {}), visited.count(step.id))
+            visited.append(step.id)
+            return AcknowledgeStep(door, 0, TERMS, Output("done"), sent)
+        case NeedAnswer(gate=gate):
+            option = visit(script.answers.get(gate.id), visited.count(gate.id))
+            visited.append(gate.id)
+            return AcknowledgeStep(door, 0, TERMS, decision(gate.id, option))
+        case NeedInput():
+            return AcknowledgeStep(door, 0, TERMS)
+        case NeedLoop(loop=loop):
+            return AdvanceLoop(door, 0, TERMS, loop.id)
+        case NeedWay(ways=ways):
+            return EnterActivity(door, 0, TERMS, next(way.to for way in ways if way.expected))
+        case other:
+            raise AssertionError(other)
+
+
+def decision(gate: str, option: str | None) -> Output:
+    if option is None:
+        return Output()
+    return Output(artifacts=({"kind": "wr.decision", "checkpointId": gate, "optionId": option},))
+
+
+def visit(given: Any, number: int) -> Any:
+    return given[min(number, len(given) - 1)] if isinstance(given, list) else given
+
+
+def decided(outcome: Decided | Refusal) -> Decided:
+    assert isinstance(outcome, Decided), outcome
+    assert outcome.blockers == ()
+    return outcome
+
+
+def test_the_full_route_visits_all_eleven_activities_and_merges() -> None:
+    walked = played("work-package", FULL)
+    assert walked.activities == [one.id for one in compiled("work-package").activities]
+    assert (walked.state.variables["outcome"], walked.state.status) == ("merged", "complete")
+    assert walked.visited.count("commit-task") == len(TASKS)
+
+
+def test_the_full_route_decides_nothing_by_an_unset_variable() -> None:
+    """Rule 20."""
+    for name, script in (("work-package", FULL), ("work-package", HARD), ("work-packages", INITIATIVE)):
+        passed = [one for one in played(name, script).facts if getattr(one, "unset", ())]
+        assert passed == []
+
+
+def test_the_quick_mode_leaves_design_and_test_plan_out() -> None:
+    walked = played("work-package", FULL.answering(confirm_scope="quick"))
+    left_out = {one.id for one in compiled("work-package").activities} - set(walked.activities)
+    assert left_out == {"design", "test-plan"}
+    assert walked.state.variables["outcome"] == "merged"
+
+
+def test_the_hard_route_repairs_reworks_and_ends_unmerged() -> None:
+    walked = played("work-package", HARD)
+    entered = walked.activities
+    assert "design" not in entered, "a small issue is planned at once"
+    assert [entered.count(one) for one in ("plan", "implement", "self-review", "validate")] == [2, 4, 4, 3]
+    assert walked.visited.count("rework-task") == 1
+    assert walked.visited.count("remind-reviewers") == 1
+    assert walked.visited[-2:] == ["close-unmerged", "wrap-up"]
+    assert walked.state.variables["outcome"] == "abandoned"
+
+
+@pytest.mark.parametrize(
+    ("gate", "option", "outcome"),
+    [
+        ("answer-questions", "park", "deferred"),
+        ("confirm-scope", "drop", "abandoned"),
+        ("red-baseline", "stop", "deferred"),
+        ("approve-plan", "defer", "deferred"),
+        ("judge-failure", "stop", "deferred"),
+        ("approve-publishing", "hold", "deferred"),
+        ("no-review-yet", "park", "deferred"),
+    ],
+)
+def test_an_early_end_says_how_the_package_ended(gate: str, option: str, outcome: str) -> None:
+    walked = played("work-package", HARD.answering(**{gate: option}))
+    assert walked.visited[-1] == gate
+    assert (walked.state.variables["outcome"], walked.state.status) == (outcome, "complete")
+
+
+def test_the_initiative_runs_every_package_in_order() -> None:
+    walked = played("work-packages", INITIATIVE)
+    assert walked.activities == [one.id for one in compiled("work-packages").activities]
+    assert walked.visited.count("run-package") == len(PACKAGES)
+    assert walked.state.variables["verdict"] == "accepted"
+
+
+def test_a_package_that_fails_is_ordered_again_or_holds_the_initiative() -> None:
+    failing = INITIATIVE.sending("run-package", {"outcome": "deferred"})
+    script = failing.answering(package_not_merged=["reorder", "hold"], accept_initiative="stop")
+    walked = played("work-packages", script)
+    assert walked.activities[-4:] == ["run-packages", "order", "run-packages", "close-initiative"]
+    assert walked.visited.count("run-package") == 2
+    assert walked.state.variables["verdict"] == "stopped"
+
+
+def test_a_package_that_cannot_start_is_not_run() -> None:
+    missing = INITIATIVE.sending("ready-package", {"issue_ref": "#1", "package_ready": False})
+    walked = played("work-packages", missing.answering(package_not_merged="skip"))
+    assert "run-package" not in walked.visited
+    assert walked.visited.count("package-not-merged") == len(PACKAGES)
+
+
+def test_what_a_child_returns_decides_how_the_parent_goes_on() -> None:
+    """Rule 35: what the parent declares comes back; what it does not declare stays away."""
+    plan, now, visited = Plan(compiled("work-packages")), started("work-packages"), list[str]()
+    script = INITIATIVE.sending("run-package", {})
+    while "ready-package" not in visited:
+        now = decided(decide(plan, now.state, move(now, script, visited)))
+    url = "https://example.org/pull/9"
+    returned = {"outcome": "merged", "pr_url": url, "tasks": TASKS}
+    now = decided(decide(plan, now.state, ReturnChild(EXECUTION, 0, "work-package", "s", True, returned)))
+    assert now.state.variables["pr_url"] == url
+    assert "tasks" not in now.state.variables
+    while visited[-1] != "record-result":
+        now = decided(decide(plan, now.state, move(now, script, visited)))
+    assert isinstance(now.awaited, NeedStep)
+    assert now.awaited.step.id == "ready-package"
+
+
+@pytest.mark.parametrize(
+    ("name", "script"),
+    [("work-package", FULL), ("work-package", HARD), ("work-packages", INITIATIVE), ("meta", MATCH)],
+    ids=["full", "hard", "initiative", "meta"],
+)
+def test_navigation_takes_the_same_path_as_execution(name: str, script: Script) -> None:
+    navigated, executed = played(name, script, door=NAVIGATION), played(name, script)
+    assert navigated.visited == executed.visited
+    assert navigated.activities == executed.activities
+    assert navigated.state.variables == executed.state.variables
+
+
+@pytest.mark.parametrize(
+    ("answer", "last"), [("start", "open-session"), ("none", "work-without")], ids=["start", "none"]
+)
+def test_meta_opens_a_session_or_says_that_none_is_used(answer: str, last: str) -> None:
+    walked = played("meta", MATCH.answering(confirm_workflow=answer))
+    assert walked.visited == ["state-goal", "match-workflow", "confirm-workflow", last]
+
+
+def test_meta_asks_again_until_a_workflow_fits() -> None:
+    walked = played("meta", MATCH.answering(confirm_workflow=["other", "start"]))
+    assert walked.activities == ["start-workflow", "start-workflow"]
+
+
+@every
+def test_unattended_it_ends_and_does_nothing_that_cannot_be_undone(name: str) -> None:
+    """Rule 27: never-stop takes default options, so these must be the harmless ones."""
+    walked = played(name, Script(), PRESETS["never-stop"])
+    assert walked.state.status == "complete_with_gaps"
+    assert "merge" not in walked.visited
+    assert walked.state.variables.get("pr_mode", "draft") == "draft"
+
+
+VALUES: dict[str, st.SearchStrategy[Any]] = {
+    "string": st.sampled_from(
+        ["small", "waiting", "changes_requested", "approved", "closed", "merged", "deferred", "none"]
+    ),
+    "number": st.integers(0, 2),
+    "boolean": st.booleans(),
+    "array": st.lists(st.just({"name": "x"}), max_size=2),
+    "object": st.just({"name": "x"}),
+}
+
+
+@every
+@given(data=st.data())
+def test_whatever_is_reported_and_answered_the_run_goes_on(name: str, data: st.DataObject) -> None:
+    """No honest report and no option leads to a refusal or a block."""
+    plan, now = Plan(compiled(name)), started(name)
+    types = {one.name: one.type for one in compiled(name).variables}
+    for _ in range(60):
+        match now.awaited:
+            case Done():
+                break
+            case NeedStep(step=step):
+                wanted = [one.target for one in step.actions if one.target and not one.has_value]
+                sent = {target: data.draw(VALUES[types[target]], target) for target in wanted}
+                command = AcknowledgeStep(EXECUTION, 0, TERMS, Output("done"), sent)
+            case NeedAnswer(gate=gate):
+                option = data.draw(st.sampled_from(gate.options), gate.id)
+                command = AcknowledgeStep(EXECUTION, 0, TERMS, decision(gate.id, option.id))
+            case NeedInput(variables=names):
+                command = AcknowledgeStep(EXECUTION, 0, TERMS, variables={one: [] for one in names})
+            case other:
+                raise AssertionError(other)
+        now = decided(decide(plan, now.state, command))
+
+
+# Walks through the session door
+
+
+class Stage(Struct, frozen=True):
+    """One activity as a worker does it: what its steps produce, and what the user answers."""
+
+    activity: str
+    produced: Mapping[str, Any] = {}
+    answers: Sequence[tuple[str, str]] = ()
+
+
+PACKAGE_STAGES = (
+    Stage(
+        "understand-issue",
+        {"issue_ref": "#7", "open_questions": ["which?"], "complexity": "normal"},
+        [("answer-questions", "answered"), ("confirm-scope", "full")],
+    ),
+    Stage("prepare", {"base_branch": "main", "baseline_green": True, "branch": "fix/7"}),
+    Stage("design", {}, [("choose-design", "simplest")]),
+    Stage("plan", {"tasks": TASKS}, [("approve-plan", "stepwise")]),
+    Stage("test-plan"),
+    Stage("implement", {}, [("review-task", "commit"), ("review-task", "rework")]),
+    Stage("self-review", {"blocking_findings": 1}, [("judge-findings", "disclose")]),
+    Stage("validate", {"checks_passed": True, "criteria_met": True}),
+    Stage("pull-request", {"pr_url": "https://example.org/pull/7"}, [("approve-publishing", "ready")]),
+    Stage("review-response", {"review_state": "waiting"}, [("no-review-yet", "waive")]),
+    Stage("merge-and-close", {}, [("decide-merge", "merge-now")]),
+)
+INITIATIVE_STAGES = (
+    Stage("frame-initiative", {"initiative": "i", "goal_measure": "m"}, [("confirm-frame", "confirm")]),
+    Stage("survey", {"base_branch": "main", "prior_work": True}),
+    Stage("split", {"packages": PACKAGES}, [("approve-split", "finer")]),
+    Stage("plan-packages"),
+    Stage("order", {"ordered_packages": PACKAGES}, [("approve-order", "value")]),
+    Stage(
+        "run-packages",
+        {"issue_ref": "#1"},
+        [("package-not-merged", "skip"), ("package-not-merged", "hold")],
+    ),
+    Stage("close-initiative", {"goal_reached": True}, [("accept-initiative", "accept")]),
+)
+META_STAGES = (Stage("start-workflow", {"goal": "g"}, [("confirm-workflow", "start")]),)
+PATHS = {"work-package": PACKAGE_STAGES, "work-packages": INITIATIVE_STAGES, "meta": META_STAGES}
+
+
+class Session:
+    """A worker and an orchestrator who share a state."""
+
+    def __init__(self, name: str) -> None:
+        self.plan = Plan(compiled(name))
+        self.state = RunState()
+        self.answered: list[str] = []
+        self.do(StartRun(SESSION, 0, loaded(name).hash, "bundled", Preferences()))
+
+    def do(self, command: Command) -> Decided:
+        made = decided(decide(self.plan, self.state, command))
+        assert made.notices == ()
+        self.state = made.state
+        return made
+
+    def leave(self, target: str, produced: Mapping[str, Any]) -> str | None:
+        """Ask for the next activity; name the gate that refuses it. What was sent is kept (rule 19)."""
+        command = EnterActivity(SESSION, 0, TERMS, target, variables=produced)
+        outcome = decide(self.plan, self.state, command)
+        if isinstance(outcome, Decided):
+            self.do(command)
+            return None
+        assert outcome.code is Code.GATE_UNANSWERED, outcome
+        self.state = evolved(self.state, outcome.kept)
+        return str(outcome.about["checkpoint"])
+
+    def ask(self, gate: str, option: str) -> None:
+        self.do(OpenCheckpoint(SESSION, 0, TERMS, gate, agent="worker"))
+        self.do(ResolveCheckpoint(SESSION, 9, TERMS, "agent", gate, option))
+        self.do(ResumeCheckpoint(SESSION, 9, "worker"))
+        self.answered.append(gate)
+
+    def run(self, stage: Stage, target: str) -> None:
+        assert self.state.activity == stage.activity
+        produced = stage.produced
+        for gate, option in stage.answers:
+            assert self.leave(target, produced) == gate, "a gate holds until it is answered (rule 23)"
+            self.ask(gate, option)
+            produced = {}
+        assert self.leave(target, produced) is None
+
+
+@every
+def test_a_session_is_walked_gate_by_gate_to_its_end(name: str) -> None:
+    session, stages = Session(name), PATHS[name]
+    session.do(EnterActivity(SESSION, 0, TERMS, stages[0].activity))
+    targets = [*(stage.activity for stage in islice(stages, 1, None)), "__terminal__"]
+    for stage, target in zip(stages, targets, strict=True):
+        session.run(stage, target)
+    assert session.state.status == "complete"
+    assert session.answered == [gate for stage in stages for gate, _ in stage.answers]
+    assert set(session.state.completed) == {stage.activity for stage in stages}
+
+
+def test_a_session_follows_the_answer_that_leads_elsewhere() -> None:
+    session = Session("work-package")
+    session.do(EnterActivity(SESSION, 0, TERMS, "understand-issue"))
+    session.ask("confirm-scope", "correct")
+    assert session.leave("understand-issue", {}) is None
+    assert (session.state.visit, session.state.answers) == (2, {})
+    session.ask("confirm-scope", "drop")
+    assert session.leave("__terminal__", {}) is None
+    assert session.state.variables["outcome"] == "abandoned"

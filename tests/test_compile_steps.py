@@ -215,6 +215,14 @@ def test_loops_nest_and_keep_their_settings(tmp_path: Path) -> None:
     assert [one.id for one in nested.body] == ["ask"]
 
 
+def test_a_confirmation_of_a_loop_is_not_dropped_silently(tmp_path: Path) -> None:
+    loop: Json = {
+        "id": "l", "type": "loop", "title": "L", "body": [ASK], "requireConfirmation": True,
+        "loop": {"type": "for", "count": 2, "maxIterations": 2},
+    }  # fmt: skip
+    assert [one.code for one in compiled(tmp_path, head(loop)).problems] == ["IL105"]
+
+
 def test_a_step_named_as_a_body_runs_only_there(tmp_path: Path) -> None:
     loop: Json = {
         "id": "again", "type": "loop", "title": "L", "body": "ask",

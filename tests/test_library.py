@@ -14,9 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from authored import ASK, head, library, write
-from interlock.authoring.discovery import plugins, standard_sources
+from interlock.authoring.discovery import clones, plugins
 from interlock.authoring.library import BUNDLED, Library, Loaded, Problem, Source
-from interlock.authoring.sources import configured
 
 
 def put(folder: Path, file: str, /, **fields: object) -> None:
@@ -235,24 +234,21 @@ def test_no_problem_shows_an_absolute_path(tmp_path: Path) -> None:
     assert str(tmp_path) not in repr(listing.problems)
 
 
-def test_the_command_line_names_folders_and_mounts(tmp_path: Path) -> None:
-    assert configured(f"acme={tmp_path}") == Source("configured", tmp_path, "acme")
-    assert configured(f"{tmp_path}/a=b") == Source("configured", tmp_path / "a=b")
+def test_clones_are_mounted_under_their_names(tmp_path: Path) -> None:
+    put(tmp_path / "sources" / "team", "w.json", id="x")
+    entries = Library([BUNDLED, *clones(tmp_path)]).listing().entries
+    assert {"team.x": "git", "wr.feature": "bundled"}.items() <= {
+        one.id: one.source for one in entries
+    }.items()
+    assert clones(tmp_path / "nothing") == []
 
 
-def test_an_ordinary_installation_has_its_sources_in_order(tmp_path: Path) -> None:
-    put(tmp_path / "data" / "workflows", "w.json", name="User")
-    put(tmp_path / "data" / "sources" / "team", "w.json", id="x")
-    put(tmp_path / "project" / ".interlock" / "workflows", "w.json", name="Project")
-    put(tmp_path / "more", "w.json", id="y")
-    sources = standard_sources(tmp_path / "data", tmp_path / "project", [f"acme={tmp_path / 'more'}"])
-    entries = {one.id: one.source for one in Library(sources).listing().entries}
-    assert {
-        "t.w": "project",
-        "team.x": "git",
-        "acme.y": "configured",
-        "wr.feature": "bundled",
-    }.items() <= entries.items()
+@pytest.mark.parametrize("name", ["Acme", "a.b", "../x", "1x"])
+def test_a_mount_needs_a_proper_name(tmp_path: Path, name: str) -> None:
+    put(tmp_path, "w.json", id="x")
+    listing = library(tmp_path, name).listing()
+    assert [one.code for one in listing.problems] == ["IL401"]
+    assert listing.entries == ()
 
 
 def test_a_plugin_brings_its_workflows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

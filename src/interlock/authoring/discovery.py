@@ -1,30 +1,17 @@
-"""The sources of an ordinary installation, from what is bundled to what the project keeps for itself."""
+"""Sources that are found rather than named: packages that bring workflows, and cloned repositories."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
-from interlock.authoring.library import BUNDLED
-from interlock.authoring.sources import Source, configured
+from interlock.authoring.sources import Source
 
 PLUGINS = "interlock.workflows"
 
 
-def standard_sources(data: Path, project: Path | None = None, specs: Sequence[str] = ()) -> list[Source]:
-    """All sources in order of precedence; those whose folders are missing are empty."""
-    return [
-        BUNDLED,
-        *plugins(),
-        Source("user", data / "workflows"),
-        *map(configured, specs),
-        *clones(data),
-        *([Source("project", project / ".interlock" / "workflows")] if project is not None else []),
-    ]
-
-
 def plugins() -> Iterator[Source]:
-    """Packages that bring workflows name their module in the entry point group; the name is the namespace."""
+    """Packages name their module in the entry point group; the entry's name is the namespace."""
     from importlib.metadata import entry_points
     from importlib.util import find_spec
 
@@ -38,7 +25,7 @@ def plugins() -> Iterator[Source]:
 
 
 def clones(data: Path) -> list[Source]:
-    """Repositories that were added, each under its own name."""
+    """Repositories that were added, each mounted under its own name."""
     folder = data / "sources"
     if not folder.is_dir():
         return []

@@ -339,6 +339,9 @@ def _loop(raw: Mapping[str, Json], at: Spot, draft: Draft) -> Iterator[Loop]:
         return
     config, report, here = source.loop, draft.report, at / "loop"
     _check_steering(config, here, report)
+    if source.require_confirmation:
+        message = "a loop is not confirmed; the steps in it can be"
+        report.add("IL105", message, at.key("requireConfirmation"), "move it to a step of the body")
     loop_id = unique_id("loop", source.id, at, draft)
     inner = msgspec.structs.replace(draft, functions=(*draft.functions, *source.function_definitions))
     steered = config.condition_source is not None and config.condition_source.kind == "artifact_contract"

@@ -30,6 +30,8 @@ def mounted(workflow: Workflow, source: Source, at: Spot, report: Report) -> Wor
     if source.namespace is not None and (workflow.id.startswith(RESERVED) or "." not in workflow.id):
         name = workflow.id.removeprefix(RESERVED)
         workflow = msgspec.structs.replace(workflow, id=f"{source.namespace}.{name}")
+        if not NAMESPACED.fullmatch(workflow.id):
+            report.add("IL401", f"'{source.namespace}' is not a name to mount under", at / "id")
     if workflow.id.startswith(RESERVED) and source.kind != "bundled":
         report.add("IL403", f"'{workflow.id}' is in the reserved namespace wr", at / "id")
     if "." not in workflow.id:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
@@ -13,7 +12,6 @@ from msgspec import Struct
 SourceKind = Literal["bundled", "plugin", "user", "configured", "git", "project"]
 
 PRECEDENCE: tuple[SourceKind, ...] = ("bundled", "plugin", "user", "configured", "git", "project")
-NAMESPACE = re.compile(r"[a-z][a-z0-9_-]*")
 HEADS = ("workflow.yaml", "workflow.yml", "workflow.toon")
 DEEPEST_FOLDER = 5
 MOST_UNITS = 5_000
@@ -36,14 +34,6 @@ class Unit(Struct, frozen=True):
 
     path: Path
     form: Literal["file", "folder", "legacy"]
-
-
-def configured(spec: str) -> Source:
-    """Read `PATH` or `NAME=PATH`, as people write it on the command line."""
-    name, equals, path = spec.partition("=")
-    if equals and NAMESPACE.fullmatch(name):
-        return Source("configured", Path(path).expanduser().absolute(), name)
-    return Source("configured", Path(spec).expanduser().absolute())
 
 
 def units(source: Source) -> Iterator[Unit]:

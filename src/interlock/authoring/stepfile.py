@@ -39,14 +39,6 @@ class CallSource(Camel, frozen=True):
     args: Mapping[str, Json] = {}
 
 
-class PromptPart(Camel, frozen=True):
-    """A piece of a prompt block: text, or a built-in reference by name."""
-
-    kind: Literal["text", "ref"] = "text"
-    text: str = ""
-    ref_id: str = ""
-
-
 class PromptBlocks(Camel, frozen=True):
     """Sections of a prompt; each is text, a list of texts, or parts."""
 

@@ -242,6 +242,17 @@ def test_activities_may_be_borrowed(tmp_path: Path, reference: str) -> None:
     assert found.text(write_.document) == WRITE
 
 
+def test_a_borrowed_activity_brings_the_skills_of_its_home(tmp_path: Path) -> None:
+    head = (
+        "id: other\nversion: 1.0.0\ntitle: O\ninitialActivity: look\nactivities[2]:\n"
+        "  - review/01-look.toon\n  - review/02-write.toon\n"
+    )
+    found = loaded(tmp_path, {**TREE, "other/workflow.toon": head}, "other")
+    texts = {(one.kind, one.ref): found.text(one.digest) for one in found.workflow.documents}
+    assert texts["skill", "lead"] == TREE["review/skills/00-lead.toon"]
+    assert texts["resource", "review/05"] == "# Guide"
+
+
 def test_the_activities_folder_may_have_another_name(tmp_path: Path) -> None:
     head = "id: odd\nversion: 1.0.0\ntitle: O\nactivitiesDir: phases\n"
     found = loaded(tmp_path, {"odd/workflow.toon": head, "odd/phases/01-write.toon": WRITE}, "odd")
@@ -277,6 +288,11 @@ def test_loops_over_activities_are_inlined(tmp_path: Path) -> None:
     assert isinstance(loop, Loop)
     assert [one.id for one in loop.body] == ["draft"]
     assert "IL502" not in [one.code for one in found.problems]
+
+
+def test_an_empty_head_file_is_reported(tmp_path: Path) -> None:
+    write(tmp_path, {"w/workflow.toon": "", "v/workflow.yaml": ""})
+    assert {one.file for one in problems(tmp_path)} == {"v/workflow.yaml", "w/workflow.toon"}
 
 
 def test_loose_toon_is_read_with_a_warning(tmp_path: Path) -> None:

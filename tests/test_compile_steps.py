@@ -235,6 +235,17 @@ def test_a_step_named_as_a_body_runs_only_there(tmp_path: Path) -> None:
     assert items[0].count == "times"
 
 
+@pytest.mark.parametrize("bodies", [{"a": "a"}, {"a": "b", "b": "a"}, {"a": "b", "b": "b"}])
+def test_a_loop_cannot_run_itself(tmp_path: Path, bodies: dict[str, str]) -> None:
+    config: Json = {"type": "for", "count": 2, "maxIterations": 2}
+    loops: list[Json] = [
+        {"id": name, "type": "loop", "title": "L", "loop": config, "body": body}
+        for name, body in bodies.items()
+    ]
+    write(tmp_path, {"w.json": json.dumps(head(*loops))})
+    assert [one.code for one in problems(tmp_path)] == ["IL306"]
+
+
 def test_a_loop_may_be_steered_by_an_artifact(tmp_path: Path) -> None:
     decide: Json = {
         "id": "decide", "title": "D", "prompt": "Decide.",

@@ -69,9 +69,13 @@ def _home(unit: Unit) -> Path:
 
 
 def _looks_like_workflow(parsed: Parsed, unit: Unit, source: Source) -> bool:
-    """Folders hold other data too; a file that was named outright is always meant."""
+    """Folders hold other data too; a head file, and a file that was named outright, are always meant."""
     value = parsed.value
-    return source.path == unit.path or (isinstance(value, Mapping) and any(mark in value for mark in _MARKS))
+    return (
+        unit.form == "folder"
+        or source.path == unit.path
+        or (isinstance(value, Mapping) and any(mark in value for mark in _MARKS))
+    )
 
 
 def _workflow(unit: Unit, source: Source, folder: Folder) -> Workflow | None:

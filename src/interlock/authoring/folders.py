@@ -37,6 +37,7 @@ class Folder(Struct):
     head: Parsed
     texts: dict[str, str] = field(default_factory=dict)
     documents: dict[tuple[str, str], Document] = field(default_factory=dict)
+    lenders: dict[str, Path] = field(default_factory=dict)
 
     @property
     def report(self) -> Report:
@@ -184,7 +185,12 @@ def _borrow(folder: Folder, entry: str, home: Path, at: Spot, draft: Draft) -> A
     if found is None:
         draft.report.add("IL216", f"there is no activity file '{entry}'", at)
         return None
-    return None if found.path.parent == home else _file(folder.reader, folder, found, draft)
+    if found.path.parent == home:
+        return None
+    activity = _file(folder.reader, folder, found, draft)
+    if activity is not None:
+        folder.lenders.setdefault(activity.id, found.path.parent.parent)
+    return activity
 
 
 def _lender(folder: Folder, entry: str, home: Path) -> Named | None:
@@ -254,27 +260,28 @@ def keep_documents(folder: Folder, workflow: Workflow, draft: Draft) -> None:
         for text in shelves.own.all(kind):
             folder.keep(text)
             shelves.keep_resources(text, shelves.own)
-    for ref, spot in _skills(folder, workflow, draft):
-        shelves.keep_skill(ref, spot)
+    for ref, spot, activity in _skills(folder, workflow, draft):
+        shelves.keep_skill(ref, spot, folder.lenders.get(activity))
     for index, mode in enumerate(workflow.modes):
         if mode.resource is not None:
             at = Spot(folder.head) / "modes" / index / "resource"
             shelves.keep_resource(mode.resource, shelves.own, at)
 
 
-def _skills(folder: Folder, workflow: Workflow, draft: Draft) -> Iterator[tuple[str, Spot]]:
-    """Every skill that something names, with the first place that does."""
+def _skills(folder: Folder, workflow: Workflow, draft: Draft) -> Iterator[tuple[str, Spot, str]]:
+    """Every skill that something names, with its place and the activity it stands in."""
     if workflow.primary_skill:
-        yield workflow.primary_skill, Spot(folder.head) / "skills" / "primary"
+        yield workflow.primary_skill, Spot(folder.head) / "skills" / "primary", ""
     for activity in workflow.activities:
         at = draft.spots[activity.id, "activity", activity.id]
         if activity.primary_skill:
-            yield activity.primary_skill, at / "skills" / "primary"
+            yield activity.primary_skill, at / "skills" / "primary", activity.id
         for index, ref in enumerate(activity.supporting_skills):
-            yield ref, at / "skills" / "supporting" / index
+            yield ref, at / "skills" / "supporting" / index, activity.id
         for step in activity.steps():
             if step.skill:
-                yield step.skill, draft.spots.get((activity.id, "step", step.id), at) / "skill"
+                spot = draft.spots.get((activity.id, "step", step.id), at)
+                yield step.skill, spot / "skill", activity.id
 
 
 class Shelves:
@@ -286,8 +293,11 @@ class Shelves:
         self._borrowed: dict[Path, Shelf] = {}
         self._missing: set[str] = set()
 
-    def _fallbacks(self) -> Iterator[Shelf]:
+    def _fallbacks(self, lender: Path | None = None) -> Iterator[Shelf]:
+        """The workflow itself, the one an activity was borrowed from, then meta beside it, then ours."""
         yield self.own
+        if lender is not None:
+            yield self._shelf(lender)
         yield self._shelf(self._folder.path.parent / META)
         bundled = LIBRARY / "workflows"
         yield self._borrowed.setdefault(
@@ -297,11 +307,11 @@ class Shelves:
     def _shelf(self, path: Path) -> Shelf:
         return self._borrowed.setdefault(path, Shelf(self._folder.reader, path))
 
-    def keep_skill(self, ref: str, at: Spot) -> None:
+    def keep_skill(self, ref: str, at: Spot, lender: Path | None) -> None:
         if ("skill", ref) in self._folder.documents or ref in self._missing:
             return
         owner, _, name = ref.rpartition("/")
-        shelves = self._named(owner) if owner else self._fallbacks()
+        shelves = self._named(owner) if owner else self._fallbacks(lender)
         for shelf in shelves:
             if (text := shelf.find("skill", name, ref)) is not None:
                 self._folder.keep(text)

@@ -20,8 +20,12 @@ def status_of(workflow: Workflow) -> IdStatus:
     return "namespaced" if "." in workflow.id or workflow.form == "activities" else "legacy"
 
 
-def suggested(workflow_id: str) -> str:
-    return f"user.{workflow_id.replace('-', '_')}"
+NAMESPACE_OF = {"project": "project", "git": "repo", "plugin": "repo"}
+
+
+def suggested(workflow_id: str, source: str) -> str:
+    """The namespaced name that a legacy id should get, by where its file comes from."""
+    return f"{NAMESPACE_OF.get(source, 'user')}.{workflow_id}"
 
 
 def lookup_id(workflow_id: str) -> str:

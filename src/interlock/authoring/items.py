@@ -65,6 +65,7 @@ class Draft(Struct):
     seen: dict[tuple[str, str], int] = field(default_factory=dict)
     bodies: dict[str, tuple[Mapping[str, Json], Spot]] = field(default_factory=dict)
     bindings: dict[str, list[str]] = field(default_factory=dict)
+    inside: tuple[str, ...] = ()
     words: Mapping[str, Parsed] = field(default_factory=dict)
 
     def fresh(self, words: Mapping[str, Parsed]) -> Draft:
@@ -343,7 +344,11 @@ def _loop(raw: Mapping[str, Json], at: Spot, draft: Draft) -> Iterator[Loop]:
         message = "a loop is not confirmed; the steps in it can be"
         report.add("IL105", message, at.key("requireConfirmation"), "move it to a step of the body")
     loop_id = unique_id("loop", source.id, at, draft)
-    inner = msgspec.structs.replace(draft, functions=(*draft.functions, *source.function_definitions))
+    inner = msgspec.structs.replace(
+        draft,
+        functions=(*draft.functions, *source.function_definitions),
+        inside=(*draft.inside, source.id),
+    )
     steered = config.condition_source is not None and config.condition_source.kind == "artifact_contract"
     yield Loop(
         id=loop_id,
@@ -398,6 +403,9 @@ def _body(raw: Json, at: Spot, draft: Draft) -> tuple[Item, ...]:
     found = draft.bodies.get(raw)
     if found is None:
         draft.report.add("IL203", f"unknown step '{raw}'", at, did_you_mean(raw, draft.bodies))
+        return ()
+    if raw in draft.inside:
+        draft.report.add("IL306", f"the loop '{raw}' runs itself", at)
         return ()
     return tuple(compile_item(*found, draft))
 

@@ -49,7 +49,7 @@ def listed(workflow: Workflow, digest: str, source: SourceKind) -> Listed:
         source=source,
         hash=digest,
         id_status=status,
-        suggested_id=suggested(workflow.id) if status == "legacy" else None,
+        suggested_id=suggested(workflow.id, source) if status == "legacy" else None,
         hidden=workflow.id == HIDDEN,
     )
 

@@ -39,6 +39,6 @@ def mounted(workflow: Workflow, source: Source, at: Spot, report: Report) -> Wor
             "IL402",
             f"'{workflow.id}' has no namespace",
             at / "id",
-            f"rename it to '{suggested(workflow.id)}'",
+            f"rename it to '{suggested(workflow.id, source.kind)}'",
         )
     return workflow

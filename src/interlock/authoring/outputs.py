@@ -54,7 +54,7 @@ def _from_output(output: OutputSource, step_id: str, at: Spot, report: Report) -
     if output.schema is None and output.kind is None:
         return
     schema = output.schema or {}
-    kind = output.kind or _declared_kind(schema) or step_id
+    kind = output.kind or _declared_kind(schema) or _shown_kind(output.example) or step_id
     example = _with_kind(output.example, kind)
     if check_schema(schema, at / "schema", report) and example is not None:
         _check_example(example, schema, at / "example", report)
@@ -66,6 +66,11 @@ def _declared_kind(schema: Mapping[str, Json]) -> str | None:
     kind = properties.get("kind") if isinstance(properties, Mapping) else None
     const = kind.get("const") if isinstance(kind, Mapping) else None
     return const if isinstance(const, str) else None
+
+
+def _shown_kind(example: Json) -> str | None:
+    kind = example.get("kind") if isinstance(example, Mapping) else None
+    return kind if isinstance(kind, str) else None
 
 
 def _with_kind(example: Json, kind: str) -> Json:

@@ -39,6 +39,8 @@ def compile_steps(
     draft.words = words
     probes = tuple(_probes(source, at, draft))
     items = (*probes, *compile_items(list(source.steps), at / "steps", draft))
+    if not items and not report.failed:
+        report.add("IL306", "every step is the body of a loop that is one itself", at / "steps")
     if report.failed:
         return None
     return _workflow(source, raw, Activity(MAIN, source.name, items), at, report), draft

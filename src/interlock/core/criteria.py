@@ -91,7 +91,7 @@ def _length(rule: Rule, length: int) -> str:
 def _schema(rule: Rule, text: str) -> str:
     try:
         value = msgspec.json.decode(text.encode())
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         return f"the output must be JSON: {error}"
     return "; ".join(violations(rule.schema, value))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import assert_never
 
 from msgspec import Struct
@@ -13,6 +14,8 @@ from interlock.core.program import Head, Plan, Tail
 from interlock.core.state import Frame, RunState
 from interlock.core.values import Json, Missing
 from interlock.core.workflow import Loop
+
+_COUNT = re.compile(r"\s*[0-9]{1,9}\s*")
 
 
 class _Extent(Struct, frozen=True):
@@ -72,7 +75,7 @@ def _extent(plan: Plan, state: RunState, loop: Loop) -> _Extent | NeedInput | No
 
 
 def _whole(value: Json | Missing) -> int | None:
-    if isinstance(value, str) and value.strip().isdigit():
+    if isinstance(value, str) and _COUNT.fullmatch(value):
         return int(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value != int(value):
         return None

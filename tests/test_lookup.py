@@ -10,7 +10,7 @@ from typing import Any
 import jsonschema_rs
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from interlock.authoring.library import BUNDLED, Library, Loaded, Source
@@ -501,12 +501,18 @@ def test_bad_parameters_name_their_field(
 
 @pytest.mark.parametrize(
     "arguments",
-    [{"completedSteps": [], "currentStep": "none-such"}, {"completedSteps": ["none-such"]}],
+    [
+        {"completedSteps": [], "currentStep": "none-such"},
+        {"completedSteps": ["none-such"]},
+        {"completedSteps": ["one-1"]},
+        {"completedSteps": ["one-" + "9" * 5000]},
+    ],
 )
 def test_unknown_steps_are_named(ask_about: Callable[..., Ask], arguments: dict[str, Any]) -> None:
     ask = ask_about(step("one"))
     refused = ask("workflow_next", workflowId="team-some-flow", **arguments)
-    assert (refused.code, refused.data) == (-32003, {"stepId": "none-such"})
+    named = [*arguments["completedSteps"], arguments.get("currentStep")][0]
+    assert (refused.code, refused.data) == (-32003, {"stepId": named})
 
 
 def test_a_file_at_fault_is_told_apart_from_one_that_is_missing(tmp_path: Path) -> None:
@@ -524,6 +530,53 @@ def test_a_file_at_fault_is_told_apart_from_one_that_is_missing(tmp_path: Path) 
         assert refused.code == code
         assert refused.data["workflowId"] == name
         assert str(tmp_path) not in str(refused.data)
+
+
+ANYTHING = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**60), 2**60)
+    | st.floats(allow_nan=False)
+    | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@pytest.fixture(scope="module")
+def ask_odd(tmp_path_factory: pytest.TempPathFactory) -> Ask:
+    asked = {"var": "x", "gt": 1}
+    rule = {"type": "schema", "schema": SCHEMA, "message": "M", "condition": {"var": "x", "matches": "a"}}
+    items = [
+        loop("many", [step("one", prompt="{{x}} {{x.y}}", runCondition=asked)], type="for", count="x"),
+        loop("each", [step("two", runCondition={"var": "x.y", "in": ["a"]})], type="forEach", items="x"),
+        loop("while", [step("three")], type="while", condition={"var": "x", "contains": "a"}),
+        step("four", validationCriteria=[rule, {**rule, "condition": {"var": "x", "not_equals": 1}}]),
+    ]
+    return asking(save(tmp_path_factory.mktemp("odd"), document(*items)))
+
+
+@given(x=ANYTHING, done=st.sets(st.sampled_from(["one", "one-2", "two", "three", "four"])))
+@settings(max_examples=100, deadline=None)
+@example(x="9" * 5000, done=set())
+@example(x="²", done=set())
+def test_no_context_is_too_odd(ask_odd: Ask, x: Any, done: set[str]) -> None:
+    answer = ask_odd(
+        "workflow_next", workflowId="team.some_flow", completedSteps=list(done), context={"x": x}
+    )
+    assert answer["isComplete"] is (answer["step"] == {})
+    assert answer["step"].get("id") not in done
+
+
+@given(
+    output=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1), x=ANYTHING
+)
+@settings(max_examples=60, deadline=None)
+@example(output="[" * 100_000, x=0)
+def test_no_output_is_too_odd(ask_odd: Ask, output: str, x: Any) -> None:
+    asked = {"workflowId": "team.some_flow", "stepId": "four", "output": output, "context": {"x": x}}
+    verdict = ask_odd("workflow_validate", **asked)
+    assert verdict["valid"] is (verdict["issues"] == [])
 
 
 NAMES = st.sampled_from(["a", "b", "c"])

@@ -5,6 +5,7 @@ A step's name depends on the workflow alone, so that what is listed, offered and
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from itertools import count
 from typing import TypeAlias
@@ -15,6 +16,7 @@ from interlock.core.workflow import Step, Workflow
 
 Place: TypeAlias = tuple[str, str]
 
+_NUMBER = re.compile(r"[2-9]|[1-9][0-9]{1,5}")
 _DASHED = str.maketrans("._#", "---")
 
 
@@ -30,7 +32,7 @@ class Names(Struct, frozen=True):
         if name in self.steps:
             return self.steps[name]
         first, _, number = name.rpartition("-")
-        return self.steps.get(first) if number.isdigit() and int(number) > 1 else None
+        return self.steps.get(first) if _NUMBER.fullmatch(number) else None
 
 
 class Visits:

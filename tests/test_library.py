@@ -91,7 +91,7 @@ def test_an_id_without_a_namespace_runs_with_a_suggestion(tmp_path: Path) -> Non
     put(tmp_path, "w.json", id="my-flow")
     listing = library(tmp_path).listing()
     (entry,) = listing.entries
-    assert (entry.id_status, entry.suggested_id) == ("legacy", "user.my_flow")
+    assert (entry.id_status, entry.suggested_id) == ("legacy", "user.my-flow")
     assert [one.code for one in listing.problems] == ["IL402"]
 
 

@@ -13,6 +13,7 @@ NAMESPACED = re.compile(r"[a-z][a-z0-9_-]*\.[a-z0-9][a-z0-9_-]*")
 DOTLESS = re.compile(r"[a-z0-9][a-z0-9_-]*")
 FOLDER_ID = re.compile(r"[a-z0-9][a-z0-9-]*")
 RESERVED = "wr."
+LEGACY_ID = "IL402"  # the diagnostic of an id without a namespace
 LONGEST_ID = 128
 
 

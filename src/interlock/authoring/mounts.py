@@ -5,7 +5,15 @@ from __future__ import annotations
 import msgspec
 
 from interlock.authoring.diagnostics import Report
-from interlock.authoring.identity import DOTLESS, FOLDER_ID, LONGEST_ID, NAMESPACED, RESERVED, suggested
+from interlock.authoring.identity import (
+    DOTLESS,
+    FOLDER_ID,
+    LEGACY_ID,
+    LONGEST_ID,
+    NAMESPACED,
+    RESERVED,
+    suggested,
+)
 from interlock.authoring.parsed import Spot
 from interlock.authoring.sources import Source
 from interlock.core.values import Json
@@ -36,7 +44,7 @@ def mounted(workflow: Workflow, source: Source, at: Spot, report: Report) -> Wor
         report.add("IL403", f"'{workflow.id}' is in the reserved namespace wr", at / "id")
     if "." not in workflow.id:
         report.add(
-            "IL402",
+            LEGACY_ID,
             f"'{workflow.id}' has no namespace",
             at / "id",
             f"rename it to '{suggested(workflow.id, source.kind)}'",

@@ -10,6 +10,7 @@ from typing import TypeAlias
 import msgspec
 from msgspec import Struct
 
+from interlock.authoring.identity import LEGACY_ID
 from interlock.authoring.library import Library, Loaded
 from interlock.authoring.problem import Problem
 from interlock.core.commands import EXECUTION, ChangePreferences, Command, Door, Ruling, StartRun
@@ -242,7 +243,7 @@ class Ledger:
             state=decided.state,
             awaited=decided.awaited,
             node=node.node,
-            notices=decided.notices,
+            notices=(*decided.notices, *_legacy(loaded)),
             started=True,
         )
 
@@ -484,6 +485,12 @@ def request_digest(request: Mapping[str, Json]) -> bytes:
 def title_of(context: Variables, name: str) -> str:
     """A session's title: what the context says, else the workflow's name (rule 42)."""
     return next(iter(named(context)), name)
+
+
+def _legacy(loaded: Loaded) -> tuple[Notice, ...]:
+    """Using a workflow with a legacy id always says what it should be called (rule 38)."""
+    found = [problem for problem in loaded.problems if problem.code == LEGACY_ID]
+    return tuple(Notice("LEGACY_WORKFLOW_ID", f"{one.message}; {one.fix}.") for one in found)
 
 
 def _healthy(reader: Reader, session_id: str) -> SessionRow | Trouble:

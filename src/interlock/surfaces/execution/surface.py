@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 from msgspec.structs import replace
 
-from interlock.authoring.diagnostics import Problem
+from interlock.authoring.problem import Problem
 from interlock.core.commands import EXECUTION, AcknowledgeStep
 from interlock.core.outcomes import Notice, Refusal
 from interlock.core.output import Output

@@ -1,0 +1,32 @@
+"""What all tests share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harness import Bench
+
+CORPUS = Path(__file__).resolve().parents[1].parent / "shared" / "corpus"
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def corpus() -> Path:
+    if not CORPUS.is_dir():
+        pytest.skip("the corpus of real workflow files is not beside this checkout")
+    return CORPUS
+
+
+@pytest.fixture(autouse=True)
+def _own_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """No test sees the user's own data or settings."""
+    for name in ("INTERLOCK_DATA_DIR", "INTERLOCK_STORE", "INTERLOCK_KEYRING", "INTERLOCK_MODE"):
+        monkeypatch.delenv(name, raising=False)
+    yield

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -13,8 +13,12 @@ from interlock.ledger.health import damage
 from interlock.store.protocol import Reader, RunRow, SessionFilter, SessionRow
 
 CANDIDATES = 5
-LOOKED_AT = 200
+LOOKED_AT = 1000
+SPARE = 20  # damaged sessions are passed over, so a few more than five are ranked
 SNIPPET = 320
+FINISHED = ("complete", "complete_with_gaps")
+SHORTEST_SHA = 7
+SHORTEST_BRANCH = 3
 
 Why = Literal[
     "matched_exact_id",
@@ -44,52 +48,48 @@ def words_of(query: str) -> list[str]:
 
 
 def find(
-    reader: Reader, query: str, owner: str, observed: dict[str, str] | None = None
+    reader: Reader, query: str, owner: str, observed: Mapping[str, str] | None = None
 ) -> tuple[Candidate, ...]:
-    """The best five runs for a query, each session once."""
-    seen: dict[str, Why] = {}
-    for session_id, why in _tiers(reader, query, observed or {}):
-        seen.setdefault(session_id, why)
-        if len(seen) >= LOOKED_AT:
-            break
-    found = [one for one in (_candidate(reader, key, why, owner) for key, why in seen.items()) if one]
-    order = list(dict.fromkeys(one.why for one in found))
-    root = (observed or {}).get("repo_root")
-    found.sort(key=lambda one: (order.index(one.why), *_within_tier(reader, one, root)))
-    return tuple(found[:CANDIDATES])
+    """The best five runs for a query, each session once; a lower tier is asked only for what is missing."""
+    here = observed or {}
+    found: dict[str, Candidate] = {}
+    for why, matched in _tiers(reader, query.strip(), owner, here):
+        for session_id in _ranked(reader, [one for one in matched if one not in found], owner, here):
+            one = _candidate(reader, session_id, why, query)
+            if one is not None:
+                found[session_id] = one
+            if len(found) == CANDIDATES:
+                return tuple(found.values())
+    return tuple(found.values())
 
 
-def _tiers(reader: Reader, query: str, observed: dict[str, str]) -> Iterator[tuple[str, Why]]:
-    words = words_of(query)
-    for session_id in by_reference(reader, query.strip()):
-        yield session_id, "matched_exact_id"
-    if words:
-        for session_id in reader.search(words, columns=("title", "notes"), limit=LOOKED_AT):
-            yield session_id, "matched_notes"
-        for session_id in reader.search(words, columns=("workflows",), limit=LOOKED_AT):
-            yield session_id, "matched_workflow"
-    yield from _by_observation(reader, words, observed)
-    if words:
-        for session_id in reader.search_outputs(words, limit=LOOKED_AT):
-            yield session_id, "matched_deep"
-        return
-    for session in reader.sessions(SessionFilter(limit=CANDIDATES * 4)):
-        yield session.session_id, "recency_fallback"
+def _tiers(
+    reader: Reader, query: str, owner: str, observed: Mapping[str, str]
+) -> Iterator[tuple[Why, list[str]]]:
+    words, names = words_of(query), query.split()
+    yield "matched_exact_id", by_reference(reader, query)
+    yield "matched_notes", reader.search(words, columns=("title", "notes"), limit=LOOKED_AT)
+    yield "matched_workflow", reader.search(words, columns=("workflows",), limit=LOOKED_AT)
+    yield "matched_head_sha", _by_head(reader, words or [observed.get("git_head_sha", "")])
+    branches = names or [observed.get("git_branch", "")]
+    yield "matched_branch", _by_branch(reader, branches, prefix=False)
+    yield "matched_branch", _by_branch(reader, branches if names else (), prefix=True)
+    yield "matched_deep", reader.search_outputs(words, limit=LOOKED_AT)
+    recent = reader.sessions(SessionFilter(owner=owner, limit=LOOKED_AT))
+    yield "recency_fallback", [session.session_id for session in recent]
 
 
-def _by_observation(reader: Reader, words: list[str], observed: dict[str, str]) -> Iterator[tuple[str, Why]]:
-    """Work that was seen on the same commit or branch, named in the query or checked out now."""
-    for word in words:
-        if len(word) >= 7 and all(char in "0123456789abcdef" for char in word):
-            for session_id in reader.observed("git_head_sha", word, prefix=True, limit=LOOKED_AT):
-                yield session_id, "matched_head_sha"
-        for session_id in reader.observed("git_branch", word, prefix=True, limit=LOOKED_AT):
-            yield session_id, "matched_branch"
-    if not words and "git_branch" in observed:
-        for session_id in reader.observed(
-            "git_branch", observed["git_branch"], prefix=False, limit=LOOKED_AT
-        ):
-            yield session_id, "matched_branch"
+def _by_head(reader: Reader, shas: Sequence[str]) -> list[str]:
+    """Work on a commit that the query names; without a query, on the one checked out now."""
+    likely = [sha for sha in shas if len(sha) >= SHORTEST_SHA and set(sha) <= set("0123456789abcdef")]
+    found = [reader.observed("git_head_sha", sha, prefix=True, limit=LOOKED_AT) for sha in likely]
+    return [session_id for each in found for session_id in each]
+
+
+def _by_branch(reader: Reader, names: Sequence[str], *, prefix: bool) -> list[str]:
+    likely = [name for name in names if len(name) >= (SHORTEST_BRANCH if prefix else 1)]
+    found = [reader.observed("git_branch", name, prefix=prefix, limit=LOOKED_AT) for name in likely]
+    return [session_id for each in found for session_id in each]
 
 
 def by_reference(reader: Reader, reference: str) -> list[str]:
@@ -106,15 +106,21 @@ def by_reference(reader: Reader, reference: str) -> list[str]:
     return found if len(found) == 1 else []
 
 
-def _candidate(reader: Reader, session_id: str, why: Why, owner: str) -> Candidate | None:
+def _ranked(reader: Reader, matched: list[str], owner: str, observed: Mapping[str, str]) -> list[str]:
+    if not matched:
+        return []
+    root = observed.get("repo_root", "")
+    distinct = list(dict.fromkeys(matched))
+    return reader.ranked(distinct, owner=owner, repo_root=root, finished=FINISHED, limit=SPARE)
+
+
+def _candidate(reader: Reader, session_id: str, why: Why, query: str) -> Candidate | None:
     session = reader.session(session_id)
-    if session is None or session.owner != owner or damage(reader, session):
+    if session is None or session.head_run is None or damage(reader, session):
         return None
-    runs = reader.runs(session_id)
-    run = next((one for one in runs if one.run == session.head_run), runs[-1] if runs else None)
-    if run is None:
-        return None
-    return Candidate(session, run, why, _snippet(reader, run))
+    asked = reader.run_by_id(query.strip()) if why == "matched_exact_id" else None
+    run = asked or reader.run(session_id, session.head_run)
+    return Candidate(session, run, why, _snippet(reader, run)) if run is not None else None
 
 
 def _snippet(reader: Reader, run: RunRow) -> str:
@@ -128,10 +134,3 @@ def _snippet(reader: Reader, run: RunRow) -> str:
             return cut(notes[-1].body, SNIPPET, "…")
         node = reader.node(run.session_id, node.parent) if node.parent is not None else None
     return ""
-
-
-def _within_tier(reader: Reader, one: Candidate, root: str | None) -> tuple[bool, bool, int, str]:
-    """Same repository first, unfinished before finished, then newest activity, then session id."""
-    elsewhere = root is None or reader.observations(one.session.session_id).get("repo_root") != root
-    finished = one.run.status in ("complete", "complete_with_gaps")
-    return elsewhere, finished, -one.session.updated_at, one.session.session_id

@@ -111,4 +111,5 @@ OF_A_SESSION = (
     "search",
     "sessions",
 )
+PROJECTIONS = ("nodes", "attempts", "outputs", "runs", "observations", "search")
 TABLES = (*OF_A_SESSION, "tombstones", "contents", "settings")

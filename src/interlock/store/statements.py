@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import apsw
 from msgspec import Struct
+from msgspec.json import encode
 from msgspec.structs import astuple
 
 from interlock.store.protocol import (
@@ -25,7 +26,7 @@ from interlock.store.protocol import (
     SessionFilter,
     SessionRow,
 )
-from interlock.store.schema import OF_A_SESSION, TIPS
+from interlock.store.schema import OF_A_SESSION, PROJECTIONS, TIPS
 
 T = TypeVar("T")
 
@@ -86,6 +87,14 @@ PATH = (
     " o.recorded_at FROM path LEFT JOIN outputs AS o"
     " ON o.session_id = ? AND o.node = path.node AND o.kind = 'notes' ORDER BY far, o.rowid DESC"
 )
+RANKED = (
+    "SELECT sessions.session_id FROM json_each(?) AS given"
+    " CROSS JOIN sessions ON sessions.session_id = given.value"
+    " CROSS JOIN runs ON runs.session_id = sessions.session_id AND runs.run = sessions.head_run"
+    " LEFT JOIN observations ON observations.session_id = sessions.session_id AND observations.key = 'repo_root'"
+    " WHERE owner = ? ORDER BY observations.value IS NOT ?, status IN ({finished}), sessions.updated_at DESC,"
+    " sessions.session_id LIMIT ?"
+)
 SET_NODE = "UPDATE nodes SET state = ?, state_digest = ? WHERE session_id = ? AND node = ?"
 
 
@@ -115,6 +124,32 @@ class Reading:
     def sessions_by_prefix(self, prefix: str, limit: int) -> list[str]:
         sql = "SELECT session_id FROM sessions WHERE session_id BETWEEN ? AND ? ORDER BY session_id LIMIT ?"
         return self._all(str, sql, prefix, prefix + LAST_CHARACTER, limit)
+
+    def session_ids(self, after: str, limit: int) -> list[str]:
+        """Return the next sessions in the order of their ids."""
+        sql = "SELECT session_id FROM sessions WHERE session_id > ? ORDER BY session_id LIMIT ?"
+        return self._all(str, sql, after, limit)
+
+    def stale_sessions(self, before: int, after: str, limit: int) -> list[str]:
+        """Return the next sessions without a keep mark whose last activity lies before a time."""
+        sql = (
+            "SELECT session_id FROM sessions WHERE session_id > ? AND updated_at < ? AND NOT keep"
+            " ORDER BY session_id LIMIT ?"
+        )
+        return self._all(str, sql, after, before, limit)
+
+    def stray_sessions(self) -> list[str]:
+        """Return the ids that have events but no session row: what a salvage may leave."""
+        sql = "SELECT DISTINCT session_id FROM events EXCEPT SELECT session_id FROM sessions"
+        return self._all(str, sql)
+
+    def ranked(
+        self, session_ids: Sequence[str], *, owner: str, repo_root: str, finished: Sequence[str], limit: int
+    ) -> list[str]:
+        """Order an owner's sessions: same repository, unfinished, newest activity, id."""
+        sql = RANKED.format(finished=", ".join("?" * len(finished)))
+        given = encode(list(session_ids)).decode()
+        return self._all(str, sql, given, owner, repo_root, *finished, limit)
 
     def count_sessions(self) -> int:
         return self._one(int, "SELECT count(*) FROM sessions") or 0
@@ -276,6 +311,16 @@ class Writing(Reading):
 
     def add_events(self, rows: Sequence[EventRow]) -> None:
         self._insert_all(ADD_EVENT, rows)
+
+    def cut_events(self, session_id: str, from_index: int) -> None:
+        """Remove a damaged tail; whoever cuts keeps what is cut."""
+        sql = 'DELETE FROM events WHERE session_id = ? AND "index" >= ?'
+        self._connection.execute(sql, (session_id, from_index))
+
+    def clear_projections(self, session_id: str) -> None:
+        """Remove every row of a session that can be rebuilt from its events."""
+        for table in PROJECTIONS:
+            self._connection.execute(f"DELETE FROM {table} WHERE session_id = ?", (session_id,))
 
     def add_content(self, digest: str, body: bytes) -> None:
         """Keep a body under its digest; the same digest again changes nothing."""

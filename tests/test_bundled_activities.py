@@ -248,6 +248,12 @@ def test_what_is_read_is_declared_and_set_by_something(name: str) -> None:
     assert read <= written | defaults
 
 
+@every
+def test_a_step_says_what_the_variable_that_it_produces_should_hold(name: str) -> None:
+    """Rule 19."""
+    assert [one.target for one in sets(name) if not one.has_value and not one.message] == []
+
+
 @sequential
 def test_every_activity_but_the_last_has_a_default_way(name: str) -> None:
     """Rule 21: no choice of variables leaves a run stuck."""

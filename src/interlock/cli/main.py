@@ -8,7 +8,7 @@ import click
 
 from interlock import __version__
 from interlock.cli.config import BadConfig
-from interlock.cli.exits import USAGE
+from interlock.cli.exits import CHECK_FAILED, CONFLICT, USAGE
 
 COMMANDS = {
     "Serve": ("mcp", "demo"),
@@ -65,9 +65,31 @@ class LazyGroup(click.Group):
         except BadConfig as error:
             click.echo(f"interlock: {error}", err=True)
             ctx.exit(USAGE)
+        except (click.ClickException, click.Abort, click.exceptions.Exit, KeyboardInterrupt):
+            raise
+        except Exception as error:
+            ctx.exit(_told(error))
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+def _told(error: Exception) -> int:
+    """Say what a store or a keyring cannot do; anything else is a fault of ours and stays loud."""
+    from interlock.ledger.trouble import trouble_of
+
+    trouble = trouble_of(error)
+    if trouble.code == "INTERNAL_ERROR":
+        raise error
+    click.echo(
+        f"interlock: {trouble.message} {trouble.suggestion.replace('Ask the user to run', 'Run')}", err=True
+    )
+    return CONFLICT if trouble.after_ms else CHECK_FAILED
+
+
+COMPLETION = (
+    'Completion for your shell: eval "$(_INTERLOCK_COMPLETE=bash_source interlock)" (or zsh_, fish_).'
+)
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]}, epilog=COMPLETION)
 @click.version_option(__version__, prog_name="interlock")
 def cli() -> None:
     """Hand AI agents one workflow step at a time, and let nobody past a gate without its decision."""

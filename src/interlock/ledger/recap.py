@@ -46,12 +46,18 @@ class Branches(Struct, frozen=True):
     downstream: Recap
 
 
-def recap(reader: Reader, node: NodeRow, budget: int = RECAP_BYTES, above: NodeRow | None = None) -> Recap:
+def recap(
+    reader: Reader,
+    node: NodeRow,
+    budget: int = RECAP_BYTES,
+    above: NodeRow | None = None,
+    farthest: int = FARTHEST,
+) -> Recap:
     """Walk from the node towards the root, or to the node `above`, until the budget is spent."""
     kept: list[Entry] = []
     earlier = above.entries if above else 0
     room = budget
-    for place, entries in _upwards(reader, node, above):
+    for place, entries in _upwards(reader, node, above, farthest):
         for number, entry in enumerate(entries):
             room -= len(entry.notes.encode()) + len(entry.step) + ENTRY_BYTES
             if room < 0 and kept:
@@ -76,7 +82,9 @@ class _Place(Struct, frozen=True):
     last: bool = False
 
 
-def _upwards(reader: Reader, node: NodeRow, above: NodeRow | None) -> Iterator[tuple[_Place, list[Entry]]]:
+def _upwards(
+    reader: Reader, node: NodeRow, above: NodeRow | None, farthest: int
+) -> Iterator[tuple[_Place, list[Entry]]]:
     """Yield each node of the path with its own entries, newest first."""
     visited, here, towards = 0, node.node, None
     while True:
@@ -84,7 +92,7 @@ def _upwards(reader: Reader, node: NodeRow, above: NodeRow | None) -> Iterator[t
         groups = _grouped(rows)
         for number, group in enumerate(groups):
             visited += 1
-            given_up = visited >= FARTHEST and number == len(groups) - 1
+            given_up = visited >= farthest and number == len(groups) - 1
             yield _Place(group[0].entries, given_up), _entries(reader, node.session_id, group)
             if group[0].parent is None or given_up or (above and group[0].node == above.node):
                 return

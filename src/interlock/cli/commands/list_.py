@@ -1,0 +1,44 @@
+"""`interlock list`: what can be run, and what could not be loaded."""
+
+from __future__ import annotations
+
+import click
+import msgspec
+
+from interlock.authoring.library import Listed, Listing, Problem
+from interlock.cli.compose import library_of
+from interlock.cli.options import config_of, data_options, json_option, print_json
+from interlock.cli.screen import line_of, say, table, talk
+
+
+@click.command(epilog="Example: interlock list --workflows ./flows")
+@click.option("--all", "everything", is_flag=True, help="Also those that agents do not see listed.")
+@data_options
+@json_option
+def command(
+    data_dir: str | None, project: str | None, workflows: tuple[str, ...], everything: bool, as_json: bool
+) -> None:
+    """List the workflows that can be run."""
+    listing = library_of(config_of(data_dir, project, workflows)).listing()
+    entries = [one for one in listing.entries if everything or not one.hidden]
+    if as_json:
+        print_json(
+            {"workflows": msgspec.to_builtins(entries), "problems": msgspec.to_builtins(_errors(listing))}
+        )
+        return
+    _show(entries)
+    for problem in _errors(listing):
+        talk(f"{problem.file}:{problem.line}: {problem.message}")
+    if _errors(listing):
+        talk("Run `interlock validate PATH` for every fault in a file.")
+
+
+def _show(entries: list[Listed]) -> None:
+    if not entries:
+        say("No workflows are available.")
+    rows = [(one.id, line_of(one.description or one.name)) for one in entries]
+    table(rows, [("accent", "plain")] * len(rows))
+
+
+def _errors(listing: Listing) -> list[Problem]:
+    return [one for one in listing.problems if one.severity == "error"]

@@ -299,9 +299,7 @@ def test_a_template_call_expands_in_place(tmp_path: Path) -> None:
 
 @given(st.text(alphabet="{}ab_ ", max_size=30))
 def test_filling_all_arguments_leaves_none_and_no_variable_is_touched(text: str) -> None:
-    names = arguments(text)
-    filled = fill(text, dict.fromkeys(names, "x"))
-    assert arguments(filled) == [] or "{x}" in str(filled)
+    assert arguments(fill(text, dict.fromkeys(arguments(text), " "))) == []
     assert fill("{{a}} {a}", {"a": 1}) == "{{a}} 1"
 
 

@@ -171,7 +171,7 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         'write it as text, such as "1.2.0"',
     ),
     ("IL108", "out of range", "error", "The number is outside its range.", "choose a number in the range"),
-    ("IL109", "repeated entry", "warning", "The same entry stands twice in a list.", "remove one of them"),
+    ("IL109", "idle entry", "warning", "An entry of a list is empty or stands twice.", "remove it"),
     (
         "IL110",
         "step without words",

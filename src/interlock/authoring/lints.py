@@ -169,7 +169,7 @@ def _check_step(one: Lint, step: Step, spot: Spot) -> None:
     odd = [found[1] for found in _EXPRESSION.finditer(text) if not _PATH.fullmatch(found[1])]
     for expression in dict.fromkeys(odd):
         message = f"{{{{{expression[:60]}}}}} is not a variable and stays as written"
-        one.report.add("IL510", message, spot.either("prompt", "promptBlocks", "description"))
+        one.report.add("IL510", message, spot.holding(f"{{{{{expression}}}}}"))
 
 
 def _check_gate(one: Lint, gate: Gate, spot: Spot) -> None:

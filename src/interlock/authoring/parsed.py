@@ -6,7 +6,7 @@ Places are computed only when a diagnostic asks for one, so that files without f
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import TypeAlias
 
@@ -69,6 +69,22 @@ class Spot(Struct, frozen=True):
         written = (name for name in names if (*self.path, name) in self.parsed.places.values)
         return self / next(written, names[0])
 
+    def holding(self, text: str) -> Spot:
+        """The first text at or below this value that holds these characters, or else the value itself."""
+        found = next((path for path, one in _texts(self._value(), self.path) if text in one), self.path)
+        return Spot(self.parsed, found)
+
+    def _value(self) -> Json:
+        value = self.parsed.value
+        for step in self.path:
+            if isinstance(value, Mapping) and step in value:
+                value = value[str(step)]
+            elif isinstance(value, list) and isinstance(step, int) and step < len(value):
+                value = value[step]
+            else:
+                return None
+        return value
+
     def place(self) -> Place:
         places = self.parsed.places
         if self.on_key and self.path in places.keys:
@@ -77,6 +93,17 @@ class Spot(Struct, frozen=True):
             if (found := places.values.get(self.path[:length])) is not None:
                 return found
         return Place()
+
+
+def _texts(value: Json, path: Path) -> Iterator[tuple[Path, str]]:
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, Mapping):
+        for key, one in value.items():
+            yield from _texts(one, (*path, key))
+    elif isinstance(value, list):
+        for index, one in enumerate(value):
+            yield from _texts(one, (*path, index))
 
 
 class Lines:

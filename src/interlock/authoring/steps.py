@@ -62,7 +62,9 @@ def _check_repeats(raw: Json, at: Spot, report: Report) -> None:
     for name in ("preconditions", "clarificationPrompts", "metaGuidance"):
         lines = raw.get(name) if isinstance(raw, Mapping) else None
         for index, line in enumerate(lines if isinstance(lines, list) else ()):
-            if isinstance(lines, list) and line in lines[:index]:
+            if line == "":
+                report.add("IL109", "this entry is empty", at / name / index)
+            elif isinstance(lines, list) and line in lines[:index]:
                 report.add("IL109", "this entry stands twice", at / name / index)
 
 

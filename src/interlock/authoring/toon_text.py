@@ -88,5 +88,6 @@ class _Scanner:
         key = name[1:-1] if name.startswith('"') else name
         path = (*self._open[-1][1], key)
         self.keys[path] = Place(number, indent + 1)
-        self.values[path] = Place(number, indent + 1 + found.end())
+        inline = found.end() < len(found.string)
+        self.values[path] = Place(number, indent + 1 + found.end()) if inline else self.keys[path]
         self._open.append((indent, path))

@@ -13,7 +13,7 @@ from msgspec import Struct
 from interlock.authoring.identity import LEGACY_ID
 from interlock.authoring.library import Library, Loaded
 from interlock.authoring.problem import Problem
-from interlock.core.commands import EXECUTION, ChangePreferences, Command, Door, Ruling, StartRun
+from interlock.core.commands import EXECUTION, Command, Door, Ruling, StartRun
 from interlock.core.decide import decide
 from interlock.core.outcomes import Awaited, Decided, NeedAnswer, NeedInput, NeedStep, Notice, Refusal
 from interlock.core.output import NOTES_BYTES, Output
@@ -24,7 +24,7 @@ from interlock.core.state import RunState
 from interlock.core.values import Json, Variables, merged
 from interlock.ledger.commit import Commit, decode_state, run_after
 from interlock.ledger.decisions import recorded_rulings
-from interlock.ledger.health import damage
+from interlock.ledger.health import damage, intact
 from interlock.ledger.ids import new_id, run_id
 from interlock.ledger.indexing import named, search_row
 from interlock.ledger.keyring import Keys
@@ -286,7 +286,7 @@ class Ledger:
 
     def _replay(self, seen: AttemptRow, digest: bytes, handle: bytes) -> Answered | Trouble:
         """Return the recorded fact; nothing is computed again (rule 7)."""
-        if sha256(seen.response).digest() != seen.response_digest:
+        if not intact(seen.response, seen.response_digest):
             return not_healthy(seen.session_id, "a recorded response does not match its digest")
         return Answered(
             self.filled(with_names(seen.response, seen.session_id), handle),
@@ -302,7 +302,7 @@ class Ledger:
         row = reader.node(session_id, node)
         if row is None:
             return unknown_node()
-        if sha256(row.state).digest() != row.state_digest:
+        if not intact(row.state, row.state_digest):
             return not_healthy(session_id, "a node's state does not match its digest")
         run = reader.run(session_id, row.run)
         assert run is not None, "a node belongs to a run"
@@ -461,7 +461,8 @@ class Ledger:
 
 
 def _door(command: Command) -> str:
-    return EXECUTION.name if isinstance(command, ChangePreferences) else command.door.name
+    door: Door = getattr(command, "door", EXECUTION)
+    return door.name
 
 
 def head_node(reader: Reader, place: Place) -> int:

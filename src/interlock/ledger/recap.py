@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
@@ -71,7 +71,7 @@ def recap(
 def count_entries(reader: Reader, node: NodeRow, child: int) -> int:
     """How many recap entries the child's path has: its parent's, and those made on the way to it."""
     rows = [row for row in reader.outputs(node.session_id, node.node) if row.kind == "notes"]
-    mine = _attempts_towards(reader, node.session_id, node.node, child) if rows else set()
+    mine = attempts_towards(reader.attempts(node.session_id, node.node), child) if rows else set()
     return node.entries + sum(row.child == child or row.attempt in mine for row in rows)
 
 
@@ -115,7 +115,7 @@ def _entries(reader: Reader, session_id: str, group: list[PathRow]) -> list[Entr
     place = group[0]
     noted = [row for row in group if row.body is not None]
     loose = any(row.child is None for row in noted)
-    mine = _attempts_towards(reader, session_id, place.node, place.towards) if loose else set()
+    mine = attempts_towards(reader.attempts(session_id, place.node), place.towards) if loose else set()
     return [
         Entry(row.step or "", row.body or "", row.recorded_at or 0)
         for row in noted
@@ -123,9 +123,8 @@ def _entries(reader: Reader, session_id: str, group: list[PathRow]) -> list[Entr
     ]
 
 
-def _attempts_towards(reader: Reader, session_id: str, node: int, child: int | None) -> set[int]:
-    """The attempts on this node that led to the child, or, on the tip, those that led nowhere yet."""
-    attempts = reader.attempts(session_id, node)
+def attempts_towards(attempts: Sequence[AttemptRow], child: int | None) -> set[int]:
+    """The attempts on a node that led to the child, or, on the tip, those that led nowhere yet."""
     checkpoints = {row.attempt for row in attempts if row.outcome == "checkpointed"}
     if child is None:
         return checkpoints | {row.attempt for row in attempts if row.outcome == "blocked"}

@@ -56,6 +56,7 @@ NODE = _select(NodeRow, "nodes")
 ATTEMPT = _select(AttemptRow, "attempts")
 OUTPUT = _select(OutputRow, "outputs")
 EVENT = _select(EventRow, "events")
+SEARCH = _select(SearchRow, "search")
 
 ADD_SESSION = _insert(SessionRow, "sessions")
 ADD_HANDLE = _insert(HandleRow, "handles")
@@ -91,8 +92,8 @@ RANKED = (
     "SELECT sessions.session_id FROM json_each(?) AS given"
     " CROSS JOIN sessions ON sessions.session_id = given.value"
     " CROSS JOIN runs ON runs.session_id = sessions.session_id AND runs.run = sessions.head_run"
-    " LEFT JOIN observations ON observations.session_id = sessions.session_id AND observations.key = 'repo_root'"
-    " WHERE owner = ? ORDER BY observations.value IS NOT ?, status IN ({finished}), sessions.updated_at DESC,"
+    " LEFT JOIN observations AS seen ON seen.session_id = sessions.session_id AND seen.key = 'repo_root'"
+    " WHERE owner = ? ORDER BY seen.value IS NOT ?, status IN ({finished}), sessions.updated_at DESC,"
     " sessions.session_id LIMIT ?"
 )
 SET_NODE = "UPDATE nodes SET state = ?, state_digest = ? WHERE session_id = ? AND node = ?"
@@ -229,6 +230,9 @@ class Reading:
     def observations(self, session_id: str) -> Mapping[str, str]:
         sql = "SELECT key, value FROM observations WHERE session_id = ? ORDER BY key"
         return dict(self._all(_pair, sql, session_id))
+
+    def search_row(self, session_id: str) -> SearchRow | None:
+        return self._one(SearchRow, SEARCH + "WHERE session_id = ?", session_id)
 
     def search(self, words: Sequence[str], *, columns: Sequence[str], limit: int) -> list[str]:
         """Return sessions whose search row has all words, the latest set first."""

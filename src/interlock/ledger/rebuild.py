@@ -1,0 +1,357 @@
+"""Everything that is not an event, built again from events: the proof that the log is the truth (rule 44).
+
+The fold keeps the order of the log, so that each row comes out as its command once wrote it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TypeAlias, TypeVar
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from interlock.core.commands import EXECUTION, GATED, NAVIGATION, SESSION, Door
+from interlock.core.events import Event, RunStarted
+from interlock.core.evolve import evolved
+from interlock.core.output import Output
+from interlock.core.program import Plan
+from interlock.core.settle import awaited
+from interlock.core.state import RunState
+from interlock.core.values import Json
+from interlock.ledger.chain import GENESIS, read_fact
+from interlock.ledger.commit import awaiting, encode_state
+from interlock.ledger.ids import run_id
+from interlock.ledger.indexing import search_row
+from interlock.ledger.pins import PinDamaged, Pins
+from interlock.ledger.recap import attempts_towards
+from interlock.ledger.records import (
+    AdvanceRecorded,
+    CallTraced,
+    DecisionRecorded,
+    NodeCreated,
+    ObservationRecorded,
+    OutputAppended,
+    RepairRecorded,
+    SessionCreated,
+)
+from interlock.store.protocol import (
+    AttemptRow,
+    EventRow,
+    NodeRow,
+    OutputKind,
+    OutputRow,
+    Reader,
+    RunRow,
+    SearchRow,
+    SessionRow,
+)
+
+R = TypeVar("R", AttemptRow, OutputRow)
+PlanOf: TypeAlias = Callable[[str], Plan | None]
+
+DOORS = {door.name: door for door in (EXECUTION, SESSION, GATED, NAVIGATION)}
+
+_encode = msgspec.json.Encoder().encode
+
+
+class Rebuilt(Struct, frozen=True):
+    """A session's rows as its events make them. Attempts come without the bytes of their responses."""
+
+    session: SessionRow
+    runs: tuple[RunRow, ...]
+    nodes: tuple[NodeRow, ...]
+    attempts: tuple[AttemptRow, ...]
+    outputs: tuple[OutputRow, ...]
+    observations: Mapping[str, str]
+    search: SearchRow | None
+
+
+def plans_of(reader: Reader, pins: Pins) -> PlanOf:
+    """Look pinned workflows up; a lost one leaves only what depends on it undone."""
+
+    def plan(workflow_hash: str) -> Plan | None:
+        try:
+            return pins.plan(reader, workflow_hash)
+        except PinDamaged:
+            return None
+
+    return plan
+
+
+def rebuild(session_id: str, events: Iterable[EventRow], plan_of: PlanOf) -> Rebuilt:
+    """Fold a session's events, oldest first, into its rows."""
+    fold = _Fold(session_id, plan_of)
+    for row in events:
+        fold.take(row)
+    return fold.rebuilt()
+
+
+class _Fold:
+    """A session in the making."""
+
+    def __init__(self, session_id: str, plan_of: PlanOf) -> None:
+        self.session = SessionRow(session_id, "", "", 0, 0, -1, GENESIS, 0)
+        self.plan_of = plan_of
+        self.runs: dict[int, RunRow] = {}
+        self.doors: dict[int, Door] = {}
+        self.nodes: dict[int, NodeRow] = {}
+        self.states: dict[int, RunState] = {}
+        self.attempts: dict[int, dict[int, AttemptRow]] = {}
+        self.outputs: dict[int, list[OutputRow]] = {}
+        self.observations: dict[str, str] = {}
+        self.search: SearchRow | None = None
+        self.ahead: dict[int, list[Event]] = {}
+        self.loose: list[Event] = []
+        self.fresh = _Fresh()
+
+    def take(self, row: EventRow) -> None:
+        self._fact(row)
+        self.session = replace(
+            self.session, updated_at=row.recorded_at, head_index=row.index, head_digest=row.digest
+        )
+
+    def _fact(self, row: EventRow) -> None:
+        fact = read_fact(row)
+        match fact:
+            case SessionCreated():
+                self._created(fact)
+            case NodeCreated():
+                self._node(fact, row)
+            case AdvanceRecorded():
+                self._attempt(fact, row)
+            case OutputAppended():
+                self._output(fact, row)
+            case ObservationRecorded():
+                self.observations[fact.key] = fact.value
+            case DecisionRecorded() | CallTraced() | RepairRecorded():
+                pass
+            case RunStarted():
+                self._run(fact, row)
+            case _:
+                self._event(fact, row)
+
+    def _created(self, fact: SessionCreated) -> None:
+        self.session = replace(
+            self.session,
+            owner=fact.owner,
+            title=fact.title,
+            created_at=fact.at,
+            parent_session=fact.parent_session,
+        )
+
+    def _run(self, fact: RunStarted, row: EventRow) -> None:
+        number = _number(row.run)
+        self.doors[number] = DOORS.get(fact.door, EXECUTION)
+        self.runs[number] = RunRow(
+            session_id=row.session_id,
+            run=number,
+            run_id=run_id(row.session_id, number),
+            workflow_id=fact.workflow_id,
+            workflow_hash=fact.workflow_hash,
+            status="in_progress",
+            tip=_number(row.node),
+            started_at=fact.at,
+            updated_at=fact.at,
+        )
+        self._event(fact, row)
+
+    def _event(self, fact: Event, row: EventRow) -> None:
+        """Keep a fact for the node it leads to, or let it change the node it is attached to."""
+        if row.node is None:
+            self.loose.append(fact)
+        elif row.node in self.nodes:
+            self._set_state(row.node, evolved(self.states[row.node], [fact]), row.recorded_at)
+        else:
+            self.ahead.setdefault(row.node, []).append(fact)
+
+    def _set_state(self, number: int, state: RunState, at: int) -> None:
+        body, digest = encode_state(state)
+        self.states[number] = state
+        self.nodes[number] = replace(self.nodes[number], state=body, state_digest=digest)
+        run = self.runs[self.nodes[number].run]
+        if run.tip == number:
+            self._advance(run.run, number, state, at)
+
+    def _node(self, fact: NodeCreated, row: EventRow) -> None:
+        parent = self.nodes[fact.parent] if fact.parent is not None else None
+        before = self.states[parent.node] if parent else RunState()
+        state = evolved(before, self.ahead.pop(fact.node, []))
+        body, digest = encode_state(state)
+        if fact.edge == "acked_step" and parent:
+            self._claim_outputs(parent.node, fact.node)
+        self.nodes[fact.node] = NodeRow(
+            session_id=row.session_id,
+            node=fact.node,
+            run=_number(row.run),
+            parent=fact.parent,
+            kind="checkpoint" if fact.edge == "checkpoint" else "step",
+            depth=parent.depth + 1 if parent else 0,
+            entries=self._entries(parent, fact.node) if parent else 0,
+            state=body,
+            state_digest=digest,
+            event_index=row.index,
+            created_at=fact.at,
+        )
+        self.states[fact.node] = state
+        self.session = replace(self.session, next_node=max(self.session.next_node, fact.node + 1))
+        if fact.edge != "checkpoint":
+            self._advance(_number(row.run), fact.node, state, row.recorded_at)
+            self.session = replace(self.session, head_run=row.run, head_node=fact.node)
+        if fact.edge == "root":
+            self._index(state, Output())
+
+    def _claim_outputs(self, parent: int, child: int) -> None:
+        kept = self.outputs.get(parent, [])
+        first = len(kept) - self.fresh.rows
+        kept[first:] = [replace(one, child=child) for one in kept[first:]]
+
+    def _entries(self, parent: NodeRow, child: int) -> int:
+        notes = [one for one in self.outputs.get(parent.node, []) if one.kind == "notes"]
+        mine = attempts_towards(list(self.attempts.get(parent.node, {}).values()), child)
+        return parent.entries + sum(one.child == child or one.attempt in mine for one in notes)
+
+    def _advance(self, number: int, tip: int, state: RunState, at: int, status: str | None = None) -> None:
+        run = self.runs[number]
+        plan = self.plan_of(run.workflow_hash)
+        waits = awaiting(awaited(plan, state, self.doors[number])) if plan else ""
+        self.runs[number] = replace(
+            run, status=status or state.status, tip=tip, updated_at=at, awaiting=waits
+        )
+
+    def _attempt(self, fact: AdvanceRecorded, row: EventRow) -> None:
+        number = _number(row.run)
+        self.attempts.setdefault(fact.node, {})[fact.attempt] = AttemptRow(
+            session_id=row.session_id,
+            node=fact.node,
+            attempt=fact.attempt,
+            outcome=fact.outcome,
+            request_digest=bytes.fromhex(fact.request),
+            response=b"",
+            response_digest=bytes.fromhex(fact.response),
+            child=fact.child,
+            successor=fact.successor,
+            kept=_encode(fact.kept) if fact.kept else b"",
+        )
+        self._follow(fact, number, row.recorded_at)
+        self.loose, self.fresh = [], _Fresh()
+
+    def _follow(self, fact: AdvanceRecorded, number: int, at: int) -> None:
+        """Let the run, and what the session is found by, follow the attempt."""
+        if fact.outcome == "checkpointed":
+            self._index(self.states[fact.node], self.fresh.output())
+            return
+        self.doors[number] = DOORS.get(fact.door, EXECUTION)
+        if fact.child is not None:
+            state = self.states[fact.child]
+            self._advance(number, fact.child, state, at)
+            if self.fresh.rows:
+                self._index(state, self.fresh.output())
+        elif self.runs[number].tip == fact.node:
+            state = evolved(self.states[fact.node], self.loose)
+            self._advance(number, fact.node, state, at, None if state.finished else "blocked")
+
+    def _output(self, fact: OutputAppended, row: EventRow) -> None:
+        if fact.attempt != self.fresh.attempt or fact.node != self.fresh.node:
+            self.fresh = _Fresh(fact.node, fact.attempt)
+        self.fresh = self.fresh.with_one(fact)
+        if fact.node < 0:
+            head = self.session.head_node
+            self._index(self.states[head] if head is not None else None, self.fresh.output())
+            return
+        kind: OutputKind = "notes" if fact.channel == "recap" else "artifact"
+        body = fact.notes if kind == "notes" else _encode(fact.artifact).decode()
+        kept = self.outputs.setdefault(fact.node, [])
+        ordinal = sum(one.attempt == fact.attempt for one in kept)
+        kept.append(
+            OutputRow(
+                row.session_id,
+                fact.node,
+                fact.attempt,
+                ordinal,
+                kind,
+                fact.step,
+                body,
+                None,
+                row.recorded_at,
+            )
+        )
+
+    def _index(self, state: RunState | None, output: Output) -> None:
+        plans = [plan for run in self.runs.values() if (plan := self.plan_of(run.workflow_hash))]
+        self.search = search_row(self.session, plans, state, output)
+
+    def rebuilt(self) -> Rebuilt:
+        return Rebuilt(
+            session=self.session,
+            runs=tuple(self.runs.values()),
+            nodes=tuple(self.nodes.values()),
+            attempts=tuple(one for each in self.attempts.values() for one in each.values()),
+            outputs=tuple(one for each in self.outputs.values() for one in each),
+            observations=self.observations,
+            search=self.search,
+        )
+
+
+class _Fresh(Struct, frozen=True):
+    """What the attempt at hand has written so far."""
+
+    node: int = -1
+    attempt: int | None = None
+    notes: str = ""
+    artifacts: tuple[Mapping[str, Json], ...] = ()
+    rows: int = 0
+
+    def with_one(self, fact: OutputAppended) -> _Fresh:
+        if fact.channel == "recap":
+            return replace(self, notes=fact.notes, rows=self.rows + 1)
+        return replace(self, artifacts=(*self.artifacts, fact.artifact), rows=self.rows + 1)
+
+    def output(self) -> Output:
+        return Output(self.notes, self.artifacts)
+
+
+def _number(found: int | None) -> int:
+    assert found is not None, "this fact is always attached"
+    return found
+
+
+def differences(reader: Reader, rebuilt: Rebuilt) -> Iterator[str]:
+    """Say where the stored rows differ from those that the events make."""
+    session_id = rebuilt.session.session_id
+    stored = reader.session(session_id)
+    if stored is None or _bare(stored) != _bare(rebuilt.session):
+        yield "session row"
+    if tuple(reader.runs(session_id)) != rebuilt.runs:
+        yield "runs"
+    if {row.node: row for row in reader.nodes(session_id)} != {row.node: row for row in rebuilt.nodes}:
+        yield "nodes"
+    if dict(reader.observations(session_id)) != rebuilt.observations:
+        yield "observations"
+    if reader.search_row(session_id) != rebuilt.search:
+        yield "search row"
+    yield from _at_nodes(reader, rebuilt)
+
+
+def _at_nodes(reader: Reader, rebuilt: Rebuilt) -> Iterator[str]:
+    session_id = rebuilt.session.session_id
+    attempts, outputs = by_node(rebuilt.attempts), by_node(rebuilt.outputs)
+    for node in (one.node for one in rebuilt.nodes):
+        tried = [replace(one, response=b"") for one in reader.attempts(session_id, node)]
+        if tried != attempts.get(node, []):
+            yield f"attempts on node {node}"
+        if reader.outputs(session_id, node) != outputs.get(node, []):
+            yield f"outputs of node {node}"
+
+
+def by_node(rows: Iterable[R]) -> dict[int, list[R]]:
+    found: dict[int, list[R]] = {}
+    for row in rows:
+        found.setdefault(row.node, []).append(row)
+    return found
+
+
+def _bare(row: SessionRow) -> SessionRow:
+    """A session row without what the user or an import sets beside the log."""
+    return replace(row, owner="", keep=False, health="healthy", health_reason="")

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
 import msgspec
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
-from interlock.authoring.library import BUNDLED, Library, Loaded, Source
-from interlock.core.commands import EXECUTION, AcknowledgeStep, StartRun, Terms
-from interlock.core.conditions import Compare
-from interlock.core.decide import decide
-from interlock.core.outcomes import Decided, NeedStep
-from interlock.core.preferences import PRESETS
-from interlock.core.program import Plan
-from interlock.core.state import RunState
-from interlock.core.workflow import Action, Activity, Loop, Step, Transition, Workflow
+from interlock.authoring.library import BUNDLED, Library, Source
+from interlock.core.workflow import Activity, Step, Workflow
 from interlock.surfaces.lookup import LookupSurface
 from interlock.surfaces.lookup.names import names_of
 from interlock.surfaces.lookup.standing import Offered, standing
@@ -312,12 +302,16 @@ steps:
 }
 
 
+def written(folder: Path, files: dict[str, str]) -> Library:
+    (folder / "activities").mkdir()
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    return Library([Source("configured", folder)])
+
+
 def test_an_activity_workflow_is_the_list_of_its_steps(tmp_path: Path) -> None:
     """Rule 38: equal ids in two activities are numbered; gates are left out."""
-    (tmp_path / "activities").mkdir()
-    for name, text in ACTIVITIES.items():
-        (tmp_path / name).write_text(text)
-    ask = asking(Library([Source("configured", tmp_path)]))
+    ask = asking(written(tmp_path, ACTIVITIES))
     assert [one["id"] for one in ask("workflow_get", id="two-rooms")["steps"]] == ["look", "leave", "look-2"]
     assert walk(ask, "two-rooms") == ["look", "leave", "look-2"]
     second = ask("workflow_next", workflowId="two-rooms", completedSteps=["look", "leave"])
@@ -333,6 +327,21 @@ def test_a_steered_loop_is_gone_through_once_and_confirmations_pass(ask_about: C
     assert guidance["requiresConfirmation"] is True
 
 
+def gate(id: str, **effect: Any) -> dict[str, Any]:
+    options = [{"id": "first", "label": "First", "effect": effect}, {"id": "other", "label": "Other"}]
+    return {"id": id, "type": "gate", "message": "Which?", "options": options}
+
+
+def test_what_a_gate_would_have_decided_is_read_from_the_context(ask_about: Callable[..., Ask]) -> None:
+    quick = gate("pace", setVariable={"pace": "quick"})
+    slow = step("slow", runCondition={"var": "pace", "equals": "slow"})
+    asked = gate("again", setVariable={"pace": "quick"})
+    only = loop("only", [gate("alone", setVariable={"pace": "quick"})], type="for", count=2)
+    ask = ask_about(quick, loop("twice", [asked, slow], type="for", count=2), only, step("last"))
+    assert walk(ask, pace="slow") == ["slow", "slow-2", "last"]
+    assert walk(ask) == ["last"]
+
+
 def test_a_loop_without_its_items_is_passed_by_with_a_warning(ask_about: Callable[..., Ask]) -> None:
     ask = ask_about(loop("each", [step("look")], type="forEach", items="files"), step("end"))
     answer = ask("workflow_next", workflowId="team-some-flow", completedSteps=[])
@@ -340,10 +349,29 @@ def test_a_loop_without_its_items_is_passed_by_with_a_warning(ask_about: Callabl
     assert "files" in answer["guidance"]["warnings"][0]
 
 
-def test_a_workflow_that_goes_round_without_a_step_is_an_invalid_state() -> None:
-    here = Activity("here", "Here", transitions=(Transition("here", Compare("x", "==", 1)),))
-    workflow = Workflow("round", "Round", "", "1.0.0", (here,), form="activities", initial="here")
-    assert not isinstance(standing(workflow, names_of(workflow), frozenset(), {}), Offered)
+ROUND = {
+    "workflow.yaml": "id: merry-go-round\nversion: 1.0.0\ntitle: Round\ninitialActivity: here\n",
+    "activities/01-here.yaml": """
+id: here
+version: 1.0.0
+name: Here
+steps:
+  - { id: look, name: Look, description: Look, condition: { var: fair, equals: open } }
+transitions:
+  - { to: here, condition: { type: simple, variable: again, operator: "==", value: true } }
+  - { to: __terminal__, condition: { type: simple, variable: again, operator: "==", value: false } }
+""",
+}
+
+
+def test_a_workflow_that_goes_round_without_a_step_is_an_invalid_state(tmp_path: Path) -> None:
+    ask = asking(written(tmp_path, ROUND))
+    asked = {"workflowId": "merry-go-round", "completedSteps": []}
+    refused = ask("workflow_next", **asked)
+    assert (refused.code, refused.data["workflowId"]) == (-32005, "merry-go-round")
+    assert "here" in refused.data["details"]
+    assert ask("workflow_get", id="merry-go-round", mode="preview").code == -32005
+    assert ask("workflow_next", **asked, context={"again": False})["isComplete"] is True
 
 
 def test_independent_activities_begin_with_the_one_that_the_context_names() -> None:
@@ -450,6 +478,10 @@ def test_criteria_that_cannot_be_run_are_the_authors_fault(ask_about: Callable[.
         (msgspec.json.encode(document(step("one"))).decode(), True, ""),
         (msgspec.json.encode(document(step("one"), id="Not An Id")).decode(), False, "Not An Id"),
         (msgspec.json.encode(document(loop("l", "nowhere", type="for", count=1))).decode(), False, "nowhere"),  # type: ignore[arg-type]
+        (msgspec.json.encode(document(step("one"), {
+            "id": "g", "type": "gate", "message": "Which?",
+            "options": [{"id": "a", "effect": {"transitionTo": "elsewhere"}}],
+        })).decode(), False, "elsewhere"),
         ("[" * 5000, False, "line 1"),
         ('"' + "x" * 1_000_001 + '"', False, "1000000"),
     ],
@@ -530,162 +562,3 @@ def test_a_file_at_fault_is_told_apart_from_one_that_is_missing(tmp_path: Path) 
         assert refused.code == code
         assert refused.data["workflowId"] == name
         assert str(tmp_path) not in str(refused.data)
-
-
-ANYTHING = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-(2**60), 2**60)
-    | st.floats(allow_nan=False)
-    | st.text(max_size=9),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
-    max_leaves=8,
-)
-
-
-@pytest.fixture(scope="module")
-def ask_odd(tmp_path_factory: pytest.TempPathFactory) -> Ask:
-    asked = {"var": "x", "gt": 1}
-    rule = {"type": "schema", "schema": SCHEMA, "message": "M", "condition": {"var": "x", "matches": "a"}}
-    items = [
-        loop("many", [step("one", prompt="{{x}} {{x.y}}", runCondition=asked)], type="for", count="x"),
-        loop("each", [step("two", runCondition={"var": "x.y", "in": ["a"]})], type="forEach", items="x"),
-        loop("while", [step("three")], type="while", condition={"var": "x", "contains": "a"}),
-        step("four", validationCriteria=[rule, {**rule, "condition": {"var": "x", "not_equals": 1}}]),
-    ]
-    return asking(save(tmp_path_factory.mktemp("odd"), document(*items)))
-
-
-@given(x=ANYTHING, done=st.sets(st.sampled_from(["one", "one-2", "two", "three", "four"])))
-@settings(max_examples=100, deadline=None)
-@example(x="9" * 5000, done=set())
-@example(x="²", done=set())
-def test_no_context_is_too_odd(ask_odd: Ask, x: Any, done: set[str]) -> None:
-    answer = ask_odd(
-        "workflow_next", workflowId="team.some_flow", completedSteps=list(done), context={"x": x}
-    )
-    assert answer["isComplete"] is (answer["step"] == {})
-    assert answer["step"].get("id") not in done
-
-
-@given(
-    output=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1), x=ANYTHING
-)
-@settings(max_examples=60, deadline=None)
-@example(output="[" * 100_000, x=0)
-def test_no_output_is_too_odd(ask_odd: Ask, output: str, x: Any) -> None:
-    asked = {"workflowId": "team.some_flow", "stepId": "four", "output": output, "context": {"x": x}}
-    verdict = ask_odd("workflow_validate", **asked)
-    assert verdict["valid"] is (verdict["issues"] == [])
-
-
-NAMES = st.sampled_from(["a", "b", "c"])
-VALUES = st.one_of(st.booleans(), st.integers(0, 3), st.sampled_from(["x", "yes", "2"]))
-CONTEXTS = st.fixed_dictionaries(
-    {"many": st.lists(VALUES, max_size=3), "often": st.integers(0, 3)},
-    optional={"a": VALUES, "b": VALUES, "c": VALUES},
-)
-CONDITIONS = st.recursive(
-    st.builds(lambda var, word, value: {"var": var, word: value}, NAMES,
-              st.sampled_from(["equals", "not_equals", "gt", "lt"]), VALUES),
-    lambda inner: st.one_of(
-        st.builds(lambda parts: {"and": parts}, st.lists(inner, min_size=1, max_size=2)),
-        st.builds(lambda parts: {"or": parts}, st.lists(inner, min_size=1, max_size=2)),
-        st.builds(lambda part: {"not": part}, inner),
-    ),
-    max_leaves=3,
-)  # fmt: skip
-LOOPS = st.one_of(
-    st.fixed_dictionaries({"type": st.just("for"), "count": st.one_of(st.integers(0, 3), st.just("often"))}),
-    st.fixed_dictionaries({"type": st.just("forEach"), "items": st.just("many"), "itemVar": NAMES}),
-    st.fixed_dictionaries(
-        {"type": st.sampled_from(["while", "until", "doWhile"]), "condition": CONDITIONS},
-        optional={"iterationVar": NAMES, "breakCondition": CONDITIONS},
-    ),
-)
-PLAIN = st.fixed_dictionaries({}, optional={"runCondition": CONDITIONS, "requireConfirmation": CONDITIONS})
-ITEMS = st.recursive(
-    PLAIN,
-    lambda inner: st.fixed_dictionaries(
-        {"loop": LOOPS, "body": st.lists(inner, min_size=1, max_size=3)},
-        optional={"runCondition": CONDITIONS},
-    ),
-    max_leaves=6,
-)
-
-
-def named(items: list[dict[str, Any]], numbers: Iterator[int]) -> list[dict[str, Any]]:
-    """Give every item an id of its own."""
-    made = []
-    for item in items:
-        if "loop" in item:
-            more = {"runCondition": item["runCondition"]} if "runCondition" in item else {}
-            made.append(
-                {**loop(f"loop{next(numbers)}", named(item["body"], numbers), **item["loop"]), **more}
-            )
-        else:
-            made.append(step(f"step{next(numbers)}", **item))
-    return made
-
-
-def visited(workflow: Workflow, context: dict[str, Any]) -> list[str]:
-    """What a guided execution run hands out, each visit numbered as rule 38 says."""
-    plan, seen = Plan(workflow), list[str]()
-    run = decide(plan, RunState(), StartRun(EXECUTION, 0, "h", "s", PRESETS["guided"], context))
-    while len(seen) < CAP:
-        assert isinstance(run, Decided)
-        if not isinstance(run.awaited, NeedStep):
-            break
-        seen.append(run.awaited.step.id)
-        run = decide(plan, run.state, AcknowledgeStep(EXECUTION, 0, Terms()))
-    return [f"{name}-{n}" if (n := seen[:at].count(name) + 1) > 1 else name for at, name in enumerate(seen)]
-
-
-@given(items=st.lists(ITEMS, min_size=1, max_size=4), context=CONTEXTS)
-@settings(max_examples=60, deadline=None)
-def test_the_next_step_is_the_one_an_execution_run_hands_out(
-    items: list[dict[str, Any]], context: dict[str, Any]
-) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        library = save(Path(folder), document(*named(items, iter(range(100)))))
-        loaded = library.load("team.some_flow")
-        assert isinstance(loaded, Loaded), loaded
-        assert walk(asking(library), **context) == visited(loaded.workflow, context)
-
-
-TESTS = st.builds(Compare, NAMES, st.sampled_from(["==", "!=", "exists", "truthy"]), VALUES)
-SETS = st.builds(lambda name, value: Action("set", name, value=value, has_value=True), NAMES, VALUES)
-
-
-@st.composite
-def activity_workflows(draw: st.DrawFn) -> Workflow:
-    """Activities with conditional transitions, steps that write variables, and loops."""
-    ids = ["one", "two", "three"]
-    activities = []
-    for activity in ids:
-        steps = [
-            Step(f"{activity}-{letter}", letter, condition=draw(st.none() | TESTS),
-                 actions=tuple(draw(st.lists(SETS, max_size=1))))
-            for letter in "xyz"[: draw(st.integers(1, 3))]
-        ]  # fmt: skip
-        items = (Loop(f"{activity}-l", "L", "for", (steps[0],), count=draw(st.integers(0, 2))), *steps[1:])
-        ways = [Transition(to, draw(TESTS)) for to in draw(st.lists(st.sampled_from(ids), max_size=2))]
-        default = Transition(draw(st.sampled_from([*ids, "__terminal__"])), default=True)
-        final = Step(f"{activity}-end", "end")
-        activities.append(Activity(activity, activity, (*items, final), transitions=(*ways, default)))
-    return Workflow("w", "W", "", "1.0.0", tuple(activities), form="activities", initial="one")
-
-
-@given(workflow=activity_workflows(), context=CONTEXTS)
-@settings(max_examples=60, deadline=None)
-def test_activities_are_visited_as_an_execution_run_visits_them(
-    workflow: Workflow, context: dict[str, Any]
-) -> None:
-    names, done = names_of(workflow), list[str]()
-    while len(done) < CAP:
-        offered = standing(workflow, names, frozenset(done), context)
-        assert isinstance(offered, Offered)
-        if offered.step is None:
-            break
-        done.append(offered.name)
-    assert done == visited(workflow, context)

@@ -81,8 +81,12 @@ def _missing(contract: Contract, artifacts: Sequence[Mapping[str, Json]]) -> Blo
         OutputContract(contract.ref),
         f"This step needs an artifact of kind “{contract.artifact}”.{also}",
         "Add it to output.artifacts and send the call again with the fresh ackToken.",
-        contract.example,
+        _example(contract),
     )
+
+
+def _example(contract: Contract) -> Json:
+    return {"kind": contract.artifact} if contract.example is None else contract.example
 
 
 def _invalid(contract: Contract, problems: Sequence[str]) -> Blocker:
@@ -91,7 +95,7 @@ def _invalid(contract: Contract, problems: Sequence[str]) -> Blocker:
         OutputContract(contract.ref),
         f"The artifact “{contract.artifact}” is not accepted: {'; '.join(problems)}",
         "Correct it in output.artifacts and send the call again with the fresh ackToken.",
-        contract.example,
+        _example(contract),
     )
 
 

@@ -22,6 +22,7 @@ from interlock.core.program import Plan
 from interlock.core.settle import awaited
 from interlock.core.state import RunState
 from interlock.core.values import Json, Variables, merged
+from interlock.ledger import family
 from interlock.ledger.commit import Commit, decode_state, run_after
 from interlock.ledger.decisions import recorded_rulings
 from interlock.ledger.health import damage, intact
@@ -175,8 +176,12 @@ class Ledger:
         within: Place | None = None,
         parent: str | None = None,
         agent: str = "",
+        trace: Callable[[Writer, View], None] | None = None,
     ) -> Answered | Trouble:
-        """Start a run pinned to the compiled workflow's hash, in a new session or in the given one."""
+        """Start a run pinned to the compiled workflow's hash, in a new session or in the given one.
+
+        `parent` is the session that triggers it; `trace` records the call in the same transaction.
+        """
         with self.store.writing() as tx:
             if within is None:
                 title = title_of(context, loaded.workflow.name)
@@ -187,7 +192,11 @@ class Ledger:
                     return session
                 commit, handle = Commit(tx, session, self.clock()), within.handle
             view = self._first_node(tx, commit, loaded, context, door)
-            self._index(tx, commit.session, view.state, Output())
+            self.index(tx, commit.session, view.state, Output())
+            if parent is not None:
+                family.begin(self, tx, parent, commit.session.session_id, loaded.workflow.id)
+            if trace is not None:
+                trace(tx, view)
             response = render(view)
         return Answered(self.filled(response, handle))
 
@@ -332,8 +341,10 @@ class Ledger:
         )
         tx.set_run(run)
         if tried.output.notes or tried.output.artifacts:
-            self._index(tx, commit.session, decided.state, tried.output)
+            self.index(tx, commit.session, decided.state, tried.output)
         commit.finish(at.run.run, child.node)
+        if decided.state.finished:
+            family.finish(self, tx, commit.session, at.run.workflow_id, decided.state.variables)
         return response
 
     def _record_blocked(
@@ -426,7 +437,7 @@ class Ledger:
             response = render(self._view(at, commit.session, at.run, decided, at.node.node, output))
             commit.add_attempt(at.node, key, "checkpointed", digest, response, child=node.node)
             commit.finish()
-            self._index(tx, commit.session, at.state, output)
+            self.index(tx, commit.session, at.state, output)
         return Answered(self.filled(response, place.handle))
 
     def note(self, place: Place, output: Output) -> str | Trouble:
@@ -439,10 +450,11 @@ class Ledger:
             commit.add_session_outputs(output)
             commit.finish()
             head = tx.node(place.session_id, session.head_node) if session.head_node is not None else None
-            self._index(tx, commit.session, decode_state(head) if head else None, output)
+            self.index(tx, commit.session, decode_state(head) if head else None, output)
         return place.session_id
 
-    def _index(self, tx: Writer, session: SessionRow, state: RunState | None, output: Output) -> None:
+    def index(self, tx: Writer, session: SessionRow, state: RunState | None, output: Output) -> None:
+        """Keep what the session is found by up to date."""
         plans = [self.pins.plan(tx, run.workflow_hash) for run in tx.runs(session.session_id)]
         tx.set_search(search_row(session, plans, state, output))
 

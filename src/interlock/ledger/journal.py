@@ -26,7 +26,7 @@ UNSAID = frozenset(
         "key",
     }
 )
-NOTHING = (None, "", [], {})
+NOTHING: tuple[Json, ...] = (None, "", [], {})
 
 
 class EventLine(Shown, frozen=True):
@@ -75,7 +75,11 @@ def summary_of(fact: Mapping[str, Json]) -> str:
         case {"kind": "step_completed", "key": str(key)}:
             return placed(key)
         case {"kind": "node_created", "node": node}:
-            return f"{node} after {fact['parent']}, {fact['cause']}" if "parent" in fact else f"{node}, root"
+            return (
+                f"{node} after {fact['parent']}, {fact['cause']}"
+                if fact.get("parent") is not None
+                else f"{node}, root"
+            )
         case {"kind": "context_set", "delta": Mapping() as delta}:
             return ", ".join(f"{name}={_short(value)}" for name, value in delta.items())
         case {"kind": "advance_recorded", "outcome": str(outcome)}:

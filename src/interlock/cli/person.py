@@ -1,0 +1,35 @@
+"""Making sure that a person decides: a terminal, the PIN if one is set, and a plain question (rule 27)."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from interlock.cli.exits import CHECK_FAILED, USAGE
+from interlock.cli.screen import stop
+from interlock.ledger.ledger import Ledger
+from interlock.ledger.pin import has_pin, pin_fits
+
+
+def need_terminal(what: str) -> None:
+    """End the command unless somebody sits at the keyboard."""
+    if not sys.stdin.isatty():
+        stop(USAGE, f"{what} needs a terminal, because a person must do it. Run the command in one.")
+
+
+def need_pin(ledger: Ledger) -> None:
+    """Ask for the PIN where one is set."""
+    with ledger.store.reading() as reader:
+        if not has_pin(reader):
+            return
+        need_terminal("The PIN")
+        if not pin_fits(reader, click.prompt("PIN", hide_input=True, err=True)):
+            stop(CHECK_FAILED, "That is not the PIN. Nothing was changed.")
+
+
+def choose(options: list[str]) -> str:
+    """Ask for one of the options, by its id or its number."""
+    numbers = {str(place): one for place, one in enumerate(options, 1)}
+    given = click.prompt("Your choice", type=click.Choice([*options, *numbers]), show_choices=False, err=True)
+    return numbers.get(str(given), str(given))

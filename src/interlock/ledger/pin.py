@@ -1,0 +1,30 @@
+"""A PIN that only the user knows, kept as a slow salted digest; deciding asks for it where one is set."""
+
+from __future__ import annotations
+
+import hmac
+import os
+from hashlib import scrypt
+
+from interlock.store.protocol import Reader, Writer
+
+SETTING = "pin"
+
+
+def has_pin(reader: Reader) -> bool:
+    return bool(reader.setting(SETTING))
+
+
+def set_pin(writer: Writer, pin: str) -> None:
+    """Keep a new PIN; an empty one removes it."""
+    salt = os.urandom(16)
+    writer.set_setting(SETTING, f"{salt.hex()}:{_digest(pin, salt).hex()}" if pin else "")
+
+
+def pin_fits(reader: Reader, pin: str) -> bool:
+    salt, _, digest = (reader.setting(SETTING) or "").partition(":")
+    return hmac.compare_digest(_digest(pin, bytes.fromhex(salt)).hex(), digest)
+
+
+def _digest(pin: str, salt: bytes) -> bytes:
+    return scrypt(pin.encode(), salt=salt, n=2**14, r=8, p=1)

@@ -25,8 +25,15 @@ from interlock.core.outcomes import (
 )
 from interlock.core.output import Output
 from interlock.core.program import LOOP_CONTROL, Head, Plan, confirmation
-from interlock.core.reasons import Blocker, BlockerCode, ContextKey, Severity, ordered
-from interlock.core.rulings import BY_THE_USER, counts, decision_missing, reported, resolved, unknown_option
+from interlock.core.reasons import Blocker, BlockerCode, ContextKey, ordered
+from interlock.core.rulings import (
+    counts,
+    decision_missing,
+    reported,
+    resolved,
+    undecided_gap,
+    unknown_option,
+)
 from interlock.core.settle import sets_of
 from interlock.core.state import RunState, instance
 from interlock.core.ways import ways
@@ -37,6 +44,13 @@ DIVERGENCE = ("wr.workflow_divergence", "workflow_divergence", "wr.contracts.wor
 
 def acknowledge(plan: Plan, state: RunState, ack: AcknowledgeStep) -> Decided | Refusal:
     """Close whatever is pending; the node fixes what that is (rule 12)."""
+    outcome = _acknowledged(plan, state, ack)
+    if isinstance(outcome, Decided) and outcome.blockers and not ack.door.attempts:
+        return _refused(outcome.blockers)
+    return outcome
+
+
+def _acknowledged(plan: Plan, state: RunState, ack: AcknowledgeStep) -> Decided | Refusal:
     draft = Draft(plan, state, ack.door, ack.now)
     pending = draft.settle()
     settled = draft.state
@@ -52,9 +66,23 @@ def acknowledge(plan: Plan, state: RunState, ack: AcknowledgeStep) -> Decided | 
         case Done():
             return Refusal(Code.RUN_FINISHED, "This run is complete.", "start a new run with start_workflow")
         case NeedLoop() | NeedWay() | NeedEntry():
-            return Refusal(Code.STEP_NOT_PENDING, "No step is pending here.", "take an available action")
+            return _other_step(draft, ack.step or "", "take an available action")
         case _:
             assert_never(pending)
+
+
+def _refused(blockers: tuple[Blocker, ...]) -> Refusal:
+    """The same reasons at a door that keeps no blocked attempts."""
+    first = blockers[0]
+    user_only = first.code is BlockerCode.USER_ONLY_DEPENDENCY and first.example is None
+    examples = [one.example for one in blockers if one.example is not None]
+    return Refusal(
+        Code.USER_MUST_DECIDE if user_only else Code.OUTPUT_REQUIRED,
+        " ".join(one.message for one in blockers),
+        "tell the user to open the inbox (interlock inbox)" if user_only else "send what is missing with it",
+        first.pointer,
+        about={"examples": examples},
+    )
 
 
 def _blocked(settled: RunState, pending: NeedStep | NeedAnswer | NeedInput, *blockers: Blocker) -> Decided:
@@ -66,25 +94,24 @@ def _blocked(settled: RunState, pending: NeedStep | NeedAnswer | NeedInput, *blo
 
 def _step(draft: Draft, settled: RunState, need: NeedStep, ack: AcknowledgeStep) -> Decided | Refusal:
     if ack.step is not None and ack.step not in (need.step.id, need.key):
-        return _other_step(draft, ack.step, need)
+        return _other_step(draft, ack.step, f"complete step '{need.step.id}' first")
     verdict = examine(draft.plan, draft.state, need.step, need.key, ack.output, ack.terms, ack.rulings)
     if verdict.stopping:
         return _blocked(settled, need, *verdict.stopping)
-    draft.record(*_user_values(need.step, ack), *_learned(ack.output), *verdict.gaps)
+    draft.record(*_user_values(need.step, ack), *learned(ack.output), *verdict.gaps)
     complete(draft, need, claimed=False)
     _report_confirmation(draft, need.step, ack)
     _disclose(draft, need.step)
     return draft.decided()
 
 
-def _other_step(draft: Draft, named: str, need: NeedStep) -> Refusal:
+def _other_step(draft: Draft, named: str, hint: str) -> Refusal:
     activity = draft.plan.workflow.activity(draft.state.activity)
-    hint = f"complete step '{need.step.id}' first"
     if activity is None or activity.step(named) is None:
         return Refusal(Code.STEP_NOT_FOUND, f"Step not found: {named}", hint)
     if instance(draft.state, named) in draft.state.done:
         return Refusal(Code.STEP_ALREADY_COMPLETE, f"Step '{named}' is already complete", hint)
-    return Refusal(Code.STEP_NOT_PENDING, f"Step '{named}' is not pending; '{need.step.id}' is", hint)
+    return Refusal(Code.STEP_NOT_PENDING, f"Step '{named}' is not pending", hint)
 
 
 def _user_values(step: Step, ack: AcknowledgeStep) -> Iterator[e.Event]:
@@ -95,7 +122,7 @@ def _user_values(step: Step, ack: AcknowledgeStep) -> Iterator[e.Event]:
         yield e.ContextSet(given, "effect")
 
 
-def _learned(output: Output) -> Iterator[e.Event]:
+def learned(output: Output) -> Iterator[e.Event]:
     """What the artifacts say about the world: capabilities, divergence, where a loop goes."""
     yield from capabilities.observations(output)
     for artifact in output.of_kind(*DIVERGENCE):
@@ -155,7 +182,7 @@ def _disclose(draft: Draft, step: Step) -> None:
 
 
 def _gate(draft: Draft, settled: RunState, need: NeedAnswer, ack: AcknowledgeStep) -> Decided | Refusal:
-    if ack.step is not None and ack.step != need.gate.id:
+    if ack.step is not None:
         hint = f"answer checkpoint '{need.gate.id}' first"
         return Refusal(Code.DECISION_PENDING, "Must respond to checkpoint before completing steps", hint)
     ruling = _ruling(draft, need, ack)
@@ -168,7 +195,7 @@ def _gate(draft: Draft, settled: RunState, need: NeedAnswer, ack: AcknowledgeSte
     how: e.Resolved = "auto_advanced" if ruling.channel == "server" else "chosen"
     again = f"step:{need.confirms.id}" if need.confirms and ruling.option == "revise" else None
     draft.record(resolved(need.gate, need.key, ruling, ack.now, how=how, again=again))
-    draft.record(*_undecided_gap(draft, need, ruling))
+    draft.record(*undecided_gap(draft.state, need, ruling))
     return draft.decided()
 
 
@@ -210,15 +237,6 @@ def _unanswered(need: NeedAnswer, ack: AcknowledgeStep) -> Ruling | Blocker | No
     ):
         return Ruling(gate.default_option, "server", note="the time to answer has passed")
     return decision_missing(gate, ack.terms)
-
-
-def _undecided_gap(draft: Draft, need: NeedAnswer, ruling: Ruling) -> Iterator[e.GapRecorded]:
-    """Never-stop goes on without the user, and says so for good (rule 27)."""
-    if not draft.state.preferences.never_stops or ruling.channel in BY_THE_USER:
-        return
-    severity: Severity = "info" if need.confirms else "critical"
-    text = f"“{need.gate.message}” was decided without the user: {ruling.option}."
-    yield e.GapRecorded(severity, "user_only_dependency", "needs_user_choice", text, need.key)
 
 
 def _input(draft: Draft, settled: RunState, need: NeedInput, ack: AcknowledgeStep) -> Decided | Refusal:

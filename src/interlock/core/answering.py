@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from interlock.core import events as e
 from interlock.core.commands import OpenCheckpoint, ResolveCheckpoint, ResumeCheckpoint, Ruling
 from interlock.core.conditions import describe, holds
@@ -9,10 +11,10 @@ from interlock.core.draft import Draft
 from interlock.core.gates import FoundGate, auto_advances, find_gate, gate_ids, pending_gates, shown
 from interlock.core.outcomes import Code, Decided, NeedAnswer, Refusal
 from interlock.core.program import Head, Plan, Tail
-from interlock.core.rulings import counts, resolved
+from interlock.core.rulings import counts, resolved, undecided_gap
 from interlock.core.state import OpenGate, RunState, instance
 from interlock.core.walking import Walk
-from interlock.core.workflow import Gate
+from interlock.core.workflow import Gate, Step
 
 
 def open_checkpoint(plan: Plan, state: RunState, command: OpenCheckpoint) -> Decided | Refusal:
@@ -24,18 +26,57 @@ def open_checkpoint(plan: Plan, state: RunState, command: OpenCheckpoint) -> Dec
     found = find_gate(plan, draft.state, command.gate)
     if found is None:
         return _not_found(draft, command.gate)
-    key = instance(draft.state, found.gate.id)
-    if _must_be_reached(draft, found):
-        reached = Walk(draft, command.terms, (), found.gate.id).go()
-        if isinstance(reached, Refusal):
-            return reached
-        if not isinstance(reached, NeedAnswer):
-            return _already(draft.state, found.gate)
-        key = reached.key
-    elif key in draft.state.answers:
-        return _already(draft.state, found.gate)
+    key = _instance(draft, found, command)
+    if isinstance(key, Refusal):
+        return key
     draft.record(e.GateOpened(key, found.gate.id, command.now, shown(found.gate), command.agent))
     return draft.decided()
+
+
+def _instance(draft: Draft, found: FoundGate, command: OpenCheckpoint) -> str | Refusal:
+    """Find which instance of the gate is meant: one answer per iteration of its loop (rule 16)."""
+    state, gate = draft.state, found.gate
+    key = instance(state, gate.id)
+    if command.iteration is not None and _is_past(state, command.iteration):
+        return _already(state, gate, _iteration_key(state, gate, command.iteration))
+    if key in state.answers and not _asks_again(state, key, command):
+        return _already(state, gate)
+    if key not in state.answers and not _must_be_reached(draft, found):
+        return key
+    reached = Walk(draft, command.terms, command.claims, gate.id).go()
+    if isinstance(reached, Refusal):
+        return reached
+    if not isinstance(reached, NeedAnswer) or _is_another(draft.state, command.iteration):
+        return _not_reached(gate)
+    return reached.key
+
+
+def _is_past(state: RunState, iteration: int) -> bool:
+    return bool(state.frames) and iteration <= state.frames[-1].iteration
+
+
+def _is_another(state: RunState, iteration: int | None) -> bool:
+    return bool(state.frames) and iteration is not None and iteration != state.frames[-1].iteration + 1
+
+
+def _asks_again(state: RunState, key: str, command: OpenCheckpoint) -> bool:
+    """The agent that asked and resumed asks about the next iteration; another one repeats the question."""
+    if not state.frames or (command.iteration or 0) == state.frames[-1].iteration + 1:
+        return False
+    before = state.resumed
+    return command.iteration is not None or (
+        before is not None and before.key == key and before.agent == command.agent
+    )
+
+
+def _iteration_key(state: RunState, gate: Gate, iteration: int) -> str:
+    inner = replace(state.frames[-1], iteration=iteration - 1)
+    return instance(replace(state, frames=(*state.frames[:-1], inner)), gate.id)
+
+
+def _not_reached(gate: Gate) -> Refusal:
+    text = f"Checkpoint '{gate.id}' is not reached: its condition is false here, or its loop has passed it."
+    return Refusal(Code.CHECKPOINT_NOT_ACTIVE, text, "go on with the activity")
 
 
 def _draft(
@@ -96,8 +137,8 @@ def _loop_around(draft: Draft, key: str) -> bool:
     return False
 
 
-def _already(state: RunState, gate: Gate) -> Refusal:
-    key = instance(state, gate.id)
+def _already(state: RunState, gate: Gate, key: str = "") -> Refusal:
+    key = key or instance(state, gate.id)
     option = state.answers.get(key) or state.answers.get(gate.id)
     return Refusal(
         Code.CHECKPOINT_ALREADY_ANSWERED,
@@ -110,6 +151,8 @@ def _already(state: RunState, gate: Gate) -> Refusal:
 def resolve_checkpoint(plan: Plan, state: RunState, command: ResolveCheckpoint) -> Decided | Refusal:
     """Answer the open gate, or on `gated` any pending one, in exactly one way."""
     draft = _draft(plan, state, command)
+    if command.door.opens:
+        draft.settle()
     target = _target(draft, command)
     if isinstance(target, Refusal):
         return target
@@ -132,13 +175,21 @@ def resolve_checkpoint(plan: Plan, state: RunState, command: ResolveCheckpoint) 
             resumable=bool(opened.agent),
         )
     )
+    if ruling is not None:
+        confirms = _confirmed_by(draft, gate)
+        draft.record(*undecided_gap(draft.state, NeedAnswer(opened.key, gate, 0, confirms), ruling))
     return draft.decided()
 
 
 def _again(draft: Draft, gate: Gate, ruling: Ruling | None) -> str | None:
-    found = find_gate(draft.plan, draft.state, gate.id)
+    confirms = _confirmed_by(draft, gate)
     revising = ruling is not None and ruling.option == "revise"
-    return f"step:{found.confirms.id}" if found and found.confirms and revising else None
+    return f"step:{confirms.id}" if confirms and revising else None
+
+
+def _confirmed_by(draft: Draft, gate: Gate) -> Step | None:
+    found = find_gate(draft.plan, draft.state, gate.id)
+    return found.confirms if found else None
 
 
 def _target(draft: Draft, command: ResolveCheckpoint) -> tuple[Gate, OpenGate] | Refusal:
@@ -186,7 +237,7 @@ def _chosen(
 
 
 def _option(draft: Draft, gate: Gate, command: ResolveCheckpoint, elapsed: int) -> Ruling | Refusal:
-    least = command.terms.min_response_ms
+    least = command.terms.min_response_ms if command.door.paced else 0
     if command.channel == "agent" and elapsed < least:
         text = f"Checkpoint response too fast ({elapsed // 1000}s < {least / 1000:g}s minimum)."
         hint = "present the checkpoint to the user, then respond with the user's choice"
@@ -196,7 +247,11 @@ def _option(draft: Draft, gate: Gate, command: ResolveCheckpoint, elapsed: int) 
         listed = [one.id for one in gate.options]
         text = f"Invalid option '{option}' for checkpoint '{gate.id}'. Valid options: [{', '.join(listed)}]"
         return Refusal(Code.OPTION_NOT_FOUND, text, "use a valid option", about={"options": listed})
-    ruling = Ruling(option, command.channel, command.client, command.note)
+    ruled = command.rulings.get(gate.id)
+    if ruled is not None and ruled.option != option:
+        text = f"The user has decided checkpoint '{gate.id}': {ruled.option}"
+        return Refusal(Code.USER_MUST_DECIDE, text, f"respond with '{ruled.option}'")
+    ruling = ruled or Ruling(option, command.channel, command.client, command.note)
     if not counts(ruling, command.terms, draft.state.preferences):
         text = f"Checkpoint '{gate.id}' waits for the user's own decision."
         return Refusal(Code.USER_MUST_DECIDE, text, "tell the user to open the inbox (interlock inbox)")

@@ -17,7 +17,11 @@ Enforcement = Literal["strict", "advisory"]
 
 
 class Door(Struct, frozen=True):
-    """How the doors differ: where settling stops, and how strict a way out is (rule 22)."""
+    """How the doors differ: where settling stops, and how strict a way out is (rule 22).
+
+    `attempts` says that a blocked acknowledgement is recorded, `paced` that an answer may come too fast,
+    `demands_all` that every required gate of an activity is pending from its entry (rule 15).
+    """
 
     name: str
     enters: bool = True
@@ -26,12 +30,15 @@ class Door(Struct, frozen=True):
     opens: bool = True
     offers_optional: bool = False
     lenient: bool = False
+    attempts: bool = True
+    paced: bool = False
+    demands_all: bool = False
 
 
 EXECUTION = Door("execution", offers_optional=True)
-SESSION = Door("session", enters=False, leaves=False, opens=False, lenient=True)
-GATED = Door("gated", enters=False, leaves=False, opens=False, lenient=True)
-NAVIGATION = Door("navigation", leaves=False, loops=False)
+SESSION = Door("session", enters=False, leaves=False, opens=False, lenient=True, paced=True)
+GATED = Door("gated", enters=False, leaves=False, opens=False, lenient=True, paced=True, demands_all=True)
+NAVIGATION = Door("navigation", leaves=False, loops=False, attempts=False)
 
 
 class Terms(Struct, frozen=True):
@@ -104,12 +111,13 @@ class OpenCheckpoint(Struct, frozen=True):
     gate: str
     agent: str = ""
     iteration: int | None = None
+    claims: tuple[Claim, ...] = ()
     variables: Variables = {}
     client: str = ""
 
 
 class ResolveCheckpoint(Struct, frozen=True):
-    """Answer a gate in exactly one of three ways (rule 24)."""
+    """Answer a gate in exactly one of three ways (rule 24). `rulings` are the user's own answers."""
 
     door: Door
     now: int
@@ -123,6 +131,7 @@ class ResolveCheckpoint(Struct, frozen=True):
     client: str = ""
     note: str = ""
     variables: Variables = {}
+    rulings: Mapping[str, Ruling] = {}
 
 
 class ResumeCheckpoint(Struct, frozen=True):
@@ -146,11 +155,17 @@ class ChangePreferences(Struct, frozen=True):
     variables: Variables = {}
 
 
+class StartChild(Struct, frozen=True):
+    """A child of another workflow begins under this run (rule 35)."""
+
+    workflow: str
+    session: str
+    variables: Variables = {}
+
+
 class ReturnChild(Struct, frozen=True):
     """A triggered child has ended; what it returns is written into the parent (rule 35)."""
 
-    door: Door
-    now: int
     workflow: str
     session: str
     completed: bool
@@ -166,5 +181,6 @@ Command: TypeAlias = (
     | ResumeCheckpoint
     | AdvanceLoop
     | ChangePreferences
+    | StartChild
     | ReturnChild
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, assert_never
 
 from interlock.core import events as e
-from interlock.core.acknowledge import acknowledge
+from interlock.core.acknowledge import acknowledge, without_input
 from interlock.core.answering import open_checkpoint, resolve_checkpoint, resume_checkpoint
 from interlock.core.commands import (
     EXECUTION,
@@ -18,13 +18,16 @@ from interlock.core.commands import (
     ResolveCheckpoint,
     ResumeCheckpoint,
     ReturnChild,
+    StartChild,
     StartRun,
 )
 from interlock.core.draft import Draft
 from interlock.core.entering import enter
+from interlock.core.evolve import evolve
 from interlock.core.loops import again, begun, frozen_items
-from interlock.core.outcomes import Code, Decided, NeedLoop, Refusal
-from interlock.core.program import Plan, Tail
+from interlock.core.outcomes import Awaited, Code, Decided, NeedInput, NeedLoop, Refusal
+from interlock.core.program import Head, Plan, Tail
+from interlock.core.settle import awaited
 from interlock.core.state import RunState
 from interlock.core.values import Json
 
@@ -35,25 +38,31 @@ def decide(plan: Plan, state: RunState, command: Command) -> Decided | Refusal:
         case StartRun():
             return _start(plan, command)
         case AcknowledgeStep():
-            return acknowledge(plan, state, command)
+            return _or_kept(acknowledge(plan, state, command), command)
         case EnterActivity():
             return enter(plan, state, command)
         case OpenCheckpoint():
-            return open_checkpoint(plan, state, command)
+            return _or_kept(open_checkpoint(plan, state, command), command)
         case ResolveCheckpoint():
-            return resolve_checkpoint(plan, state, command)
+            return _or_kept(resolve_checkpoint(plan, state, command), command)
         case ResumeCheckpoint():
-            return resume_checkpoint(plan, state, command)
+            return _or_kept(resume_checkpoint(plan, state, command), command)
         case AdvanceLoop():
-            return _advance_loop(plan, state, command)
+            return _or_kept(_advance_loop(plan, state, command), command)
         case ChangePreferences():
             changed = Draft(plan, state, EXECUTION, state.entered_at)
             changed.record(e.PreferencesChanged(command.effective))
             return changed.decided()
+        case StartChild():
+            return _family(plan, state, e.ChildStarted(command.workflow, command.session, state.activity))
         case ReturnChild():
             return _return_child(plan, state, command)
         case _:
             assert_never(command)
+
+
+def _or_kept(outcome: Decided | Refusal, command: Command) -> Decided | Refusal:
+    return outcome.keeping(command.variables) if isinstance(outcome, Refusal) else outcome
 
 
 def _start(plan: Plan, start: StartRun) -> Decided:
@@ -77,20 +86,46 @@ def _advance_loop(plan: Plan, state: RunState, command: AdvanceLoop) -> Decided 
     draft = Draft(plan, state, command.door, command.now)
     if command.variables:
         draft.record(e.ContextSet(command.variables))
-    pending = draft.settle()
-    if not isinstance(pending, NeedLoop) or pending.loop.id != command.loop:
+    pending = _supplied(draft, draft.settle(), command)
+    if not isinstance(pending, (NeedLoop, NeedInput)) or pending.loop is None:
         return _no_such_loop(pending, command.loop)
-    loop = pending.loop
-    if command.items is not None and loop.items and pending.iteration == 0:
-        draft.record(e.ContextSet({loop.items: list(command.items)}))
-        pending = draft.settle()
-        if not isinstance(pending, NeedLoop):
-            return draft.decided()
-    if pending.needs_items:
-        text = f"Loop '{loop.id}' needs its items: the list '{loop.items}' is not set"
-        return Refusal(Code.LOOP_ITEMS_REQUIRED, text, "send loop_items with advance_loop")
-    draft.record(_advanced(draft, pending))
+    if pending.loop.id != command.loop:
+        return _no_such_loop(pending, command.loop)
+    if isinstance(pending, NeedLoop) and not pending.needs_items:
+        draft.record(_advanced(draft, pending))
+        return draft.decided()
+    if not state.preferences.never_stops:
+        return _starved(pending)
+    draft.record(*without_input(draft, _lacking(pending)))
     return draft.decided()
+
+
+def _supplied(draft: Draft, pending: Awaited, command: AdvanceLoop) -> Awaited:
+    """Put the items that came with the call where the loop looks for them."""
+    if command.items is None or not isinstance(pending, NeedLoop):
+        return pending
+    loop = pending.loop
+    if loop.kind != "forEach" or loop.id != command.loop or pending.iteration:
+        return pending
+    name, items = loop.items or "items", list(command.items)
+    draft.record(e.ContextSet({name: items}))
+    return NeedLoop(loop, 0, min(len(items), loop.max_iterations))
+
+
+def _lacking(pending: NeedLoop | NeedInput) -> NeedInput:
+    if isinstance(pending, NeedInput):
+        return pending
+    loop, name = pending.loop, pending.loop.items or "items"
+    text = f"Loop '{loop.id}' needs its items: the list '{name}' is not set"
+    return NeedInput(f"loop:{loop.id}", (name,), text, loop)
+
+
+def _starved(pending: NeedLoop | NeedInput) -> Refusal:
+    need = _lacking(pending)
+    if isinstance(pending, NeedLoop):
+        return Refusal(Code.LOOP_ITEMS_REQUIRED, need.message, "send loop_items with advance_loop")
+    names = ", ".join(need.variables)
+    return Refusal(Code.INPUT_REQUIRED, need.message, f"send variables with advance_loop: {names}")
 
 
 def _no_such_loop(pending: object, loop_id: str) -> Refusal:
@@ -102,20 +137,29 @@ def _no_such_loop(pending: object, loop_id: str) -> Refusal:
 def _advanced(draft: Draft, need: NeedLoop) -> e.Event:
     assert draft.state.activity is not None
     program = draft.plan.program(draft.state.activity)
+    if need.iteration == 0 and need.total == 0:
+        head = program.ops[f"loop:{need.loop.id}"]
+        assert isinstance(head, Head)
+        return e.LoopLeft(need.loop.id, head.after, "empty")
     if need.iteration > 0:
         tail = program.ops[f"tail:{need.loop.id}"]
         assert isinstance(tail, Tail)
         return again(tail, draft.state.frames[-1])
     items: tuple[Json, ...] = ()
-    if need.loop.kind == "forEach" and need.loop.items:
-        items = frozen_items(need.loop, draft.plan.scope(draft.state.variables).value(need.loop.items)) or ()
+    if need.loop.kind == "forEach":
+        name = need.loop.items or "items"
+        items = frozen_items(need.loop, draft.plan.scope(draft.state.variables).value(name)) or ()
     return begun(need.loop, program.after(f"loop:{need.loop.id}"), need.total, items)
 
 
 def _return_child(plan: Plan, state: RunState, command: ReturnChild) -> Decided:
-    draft = Draft(plan, state, command.door, command.now)
     declared = {variable.name for variable in plan.workflow.variables}
     returned = {name: value for name, value in command.variables.items() if name in declared}
     outcome: Literal["completed", "abandoned"] = "completed" if command.completed else "abandoned"
-    draft.record(e.ChildReturned(command.workflow, command.session, outcome, returned))
-    return draft.decided()
+    return _family(plan, state, e.ChildReturned(command.workflow, command.session, outcome, returned))
+
+
+def _family(plan: Plan, state: RunState, fact: e.Event) -> Decided:
+    """Record only that; what follows from it happens at the parent's own next call, at its own door."""
+    after = evolve(state, fact)
+    return Decided((fact,), after, awaited(plan, after, EXECUTION))

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
+from msgspec.structs import replace
+
 from interlock.core import events as e
 from interlock.core.commands import EnterActivity
 from interlock.core.conditions import describe
 from interlock.core.draft import Draft
+from interlock.core.gates import pending_gates
 from interlock.core.outcomes import Code, Decided, Done, NeedAnswer, NeedWay, Refusal, Way
 from interlock.core.program import Plan
 from interlock.core.settle import arrived, left
@@ -21,13 +26,7 @@ def enter(plan: Plan, state: RunState, command: EnterActivity) -> Decided | Refu
     if command.variables:
         draft.record(e.ContextSet(command.variables))
     refusal = _impossible(draft, command.target) or _go(draft, command)
-    return _keeping(refusal, draft, command) if refusal else draft.decided()
-
-
-def _keeping(refusal: Refusal, draft: Draft, command: EnterActivity) -> Refusal:
-    """Variables are kept even if the call is refused (rule 19)."""
-    kept = (e.ContextSet(command.variables),) if command.variables else ()
-    return Refusal(refusal.code, refusal.message, refusal.next, refusal.pointer, refusal.about, kept)
+    return refusal.keeping(command.variables) if refusal else draft.decided()
 
 
 def _impossible(draft: Draft, target: str) -> Refusal | None:
@@ -52,12 +51,38 @@ def _go(draft: Draft, command: EnterActivity) -> Refusal | None:
         return _begin(draft, command)
     if not draft.door.lenient:
         return _take(draft, command)
+    refusal = _demanded(draft, command)
+    if refusal:
+        return refusal
+    _abandon_children(draft)
     arrival = Walk(draft, command.terms, command.claims, None).go()
     if isinstance(arrival, Refusal):
         return arrival
     assert not isinstance(arrival, (NeedAnswer, Done)), "a walk to the way out ends there"
     _advise(draft, command)
-    return _cross(draft, command, via="claim")
+    return _cross(draft, command.target, via="claim")
+
+
+def _demanded(draft: Draft, command: EnterActivity) -> Refusal | None:
+    """On `gated` nobody goes elsewhere while a required gate has neither answer nor dismissal (rule 15)."""
+    state, terms = draft.state, command.terms
+    if not draft.door.demands_all or state.preferences.never_stops or terms.enforcement == "advisory":
+        return None
+    pending = [gate.id for gate in pending_gates(draft.plan, state)]
+    if not pending:
+        return None
+    text = (
+        f"Cannot transition to '{command.target}': {len(pending)} unresolved checkpoint(s) "
+        f"on activity '{state.activity}'."
+    )
+    hint = f"answer each with respond_checkpoint: {', '.join(pending)}"
+    return Refusal(Code.GATE_UNANSWERED, text, hint, about={"pending": pending})
+
+
+def _abandon_children(draft: Draft) -> None:
+    """A parent that goes on by itself leaves its running children behind (rule 35)."""
+    for session, workflow in draft.state.children.items():
+        draft.record(e.ChildReturned(workflow, session, "abandoned"))
 
 
 def _begin(draft: Draft, command: EnterActivity) -> Refusal | None:
@@ -87,16 +112,29 @@ def _take(draft: Draft, command: EnterActivity) -> Refusal | None:
             "complete its steps, loops and checkpoints first",
         )
     way = _matching(draft, pending.ways, command.target)
-    if way is None or not way.open:
+    if way is None:
         return _no_way(pending.ways, command.target)
-    return _cross(draft, command, via="claim" if way.unset else "transition")
+    if not way.open:
+        return _closed(draft, pending.ways, way, command)
+    _abandon_children(draft)
+    return _cross(draft, way.to, via="claim" if way.unset else "transition")
+
+
+def _closed(draft: Draft, listed: tuple[Way, ...], way: Way, command: EnterActivity) -> Refusal | None:
+    """Never-stop goes on where no way is open, and says so for good."""
+    if not draft.state.preferences.never_stops or any(one.open for one in listed):
+        return _no_way(listed, command.target)
+    text = f"No way out of activity “{draft.state.activity}” was open; “{way.to}” was taken."
+    draft.record(e.GapRecorded("critical", "unexpected", "missing_input", text))
+    return _cross(draft, way.to, via="gap")
 
 
 def _matching(draft: Draft, listed: tuple[Way, ...], target: str) -> Way | None:
-    ends = draft.plan.workflow.is_end(target)
-    return next(
-        (way for way in listed if way.to == target or (ends and draft.plan.workflow.is_end(way.to))), None
-    )
+    """The way to the target; the words for the end all mean the same (rule 21)."""
+    exact = next((way for way in listed if way.to == target), None)
+    if exact is not None or not draft.plan.workflow.is_end(target):
+        return exact
+    return next((way for way in listed if draft.plan.workflow.is_end(way.to)), None)
 
 
 def _no_way(listed: tuple[Way, ...], target: str) -> Refusal:
@@ -109,13 +147,13 @@ def _no_way(listed: tuple[Way, ...], target: str) -> Refusal:
     )
 
 
-def _cross(draft: Draft, command: EnterActivity, *, via: str) -> Refusal | None:
+def _cross(draft: Draft, target: str, *, via: Literal["claim", "transition", "gap"]) -> Refusal | None:
     expected = way_out(draft.plan, draft.state)
-    if expected is not None and expected.to == command.target:
+    if expected is not None and expected.to == target:
         draft.record(left(draft.plan, draft.state, expected))
     else:
-        condition = _condition_to(draft, command.target)
-        draft.record(left(draft.plan, draft.state, Exit(command.target, "transition", condition)))
+        found = Exit(target, "transition", _condition_to(draft, target))
+        draft.record(replace(left(draft.plan, draft.state, found), via=via))
     draft.record(arrived(draft.plan, draft.state, draft.now))
     return None
 

@@ -37,7 +37,7 @@ def evolve(state: RunState, event: e.Event) -> RunState:
         case e.GatePassed():
             return replace(state, at=event.next, open=None)
         case e.GateResumed():
-            return replace(state, resolution=None)
+            return replace(state, resolution=None, resumed=state.resolution)
         case e.LoopEntered():
             frame = Frame(event.loop, 0, event.total, event.items)
             entered = replace(state, frames=(*state.frames, frame), at=event.next, steer=None)
@@ -55,11 +55,14 @@ def evolve(state: RunState, event: e.Event) -> RunState:
             return replace(state, gaps=state.gaps + (event.severity != "info"))
         case e.PreferencesChanged():
             return replace(state, preferences=event.effective)
+        case e.ChildStarted():
+            return replace(state, children={**state.children, event.session: event.workflow})
         case e.ChildReturned():
-            return _with(state, event.sets)
+            others = {key: name for key, name in state.children.items() if key != event.session}
+            return _with(replace(state, children=others), event.sets)
         case e.RunCompleted():
             return replace(state, status=event.status, finished_at=event.at, at=END, open=None)
-        case e.DivergenceRecorded() | e.ValidationPerformed() | e.ChildStarted():
+        case e.DivergenceRecorded() | e.ValidationPerformed():
             return state
         case _:
             assert_never(event)
@@ -88,6 +91,7 @@ def _entered(state: RunState, event: e.ActivityEntered) -> RunState:
         done=(),
         open=None,
         resolution=None,
+        resumed=None,
         exit_to=None,
         left_to=None,
         steer=None,

@@ -7,11 +7,12 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from interlock.core.events import Event
+from interlock.core.events import ContextSet, Event
 from interlock.core.reasons import Blocker, Pointer
 from interlock.core.state import RunState
-from interlock.core.values import Json
+from interlock.core.values import Json, Variables
 from interlock.core.workflow import Gate, Loop, Step
 
 
@@ -137,3 +138,7 @@ class Refusal(Struct, frozen=True):
     pointer: Pointer | None = None
     about: Mapping[str, Json] = {}
     kept: tuple[Event, ...] = ()
+
+    def keeping(self, variables: Variables) -> Refusal:
+        """The same refusal; the variables that came with the call are kept all the same (rule 19)."""
+        return replace(self, kept=(ContextSet(variables),)) if variables else self

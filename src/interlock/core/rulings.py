@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from interlock.core import events as e
 from interlock.core.commands import Ruling, Terms
 from interlock.core.gates import shown
+from interlock.core.outcomes import NeedAnswer
 from interlock.core.output import Output
 from interlock.core.preferences import Preferences
-from interlock.core.reasons import Blocker, BlockerCode, OutputContract
+from interlock.core.reasons import Blocker, BlockerCode, OutputContract, Severity
+from interlock.core.state import RunState
 from interlock.core.values import Json
 from interlock.core.workflow import Gate
 
@@ -65,6 +67,15 @@ def resolved(
         skip_activities=effect.skip_activities if effect else (),
         resumable=resumable,
     )
+
+
+def undecided_gap(state: RunState, need: NeedAnswer, ruling: Ruling) -> Iterator[e.GapRecorded]:
+    """Never-stop goes on without the user, and says so for good (rule 27)."""
+    if not state.preferences.never_stops or ruling.channel in BY_THE_USER:
+        return
+    severity: Severity = "info" if need.confirms else "critical"
+    text = f"“{need.gate.message}” was decided without the user: {ruling.option}."
+    yield e.GapRecorded(severity, "user_only_dependency", "needs_user_choice", text, need.key)
 
 
 def example_decision(gate: Gate) -> Mapping[str, Json]:

@@ -36,7 +36,7 @@ class OpenGate(Struct, frozen=True, omit_defaults=True):
 
 
 class Resolution(Struct, frozen=True, omit_defaults=True):
-    """An answer that the agent who asked has not yet resumed from."""
+    """An answer, and the agent who asked: one that it has yet to resume from, or the last it did."""
 
     key: str
     gate: str
@@ -45,7 +45,10 @@ class Resolution(Struct, frozen=True, omit_defaults=True):
 
 
 class RunState(Struct, frozen=True, omit_defaults=True):
-    """Everything that decides what happens next; the history is in the log."""
+    """Everything that decides what happens next; the history is in the log.
+
+    `children` are the sessions that were triggered and have not returned, with their workflows.
+    """
 
     activity: str | None = None
     visit: int = 0
@@ -57,6 +60,7 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     done: tuple[str, ...] = ()
     open: OpenGate | None = None
     resolution: Resolution | None = None
+    resumed: Resolution | None = None
     exit_to: str | None = None
     left_to: str | None = None
     skipped: tuple[str, ...] = ()
@@ -64,6 +68,7 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     steer: LoopDecision | None = None
     preferences: Preferences = Preferences()
     capabilities: Mapping[Capability, CapabilityStatus] = {}
+    children: Mapping[str, str] = {}
     gaps: int = 0
     status: Status = "in_progress"
     finished_at: int | None = None

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import assert_never
 
 from interlock.core import events as e
-from interlock.core.acknowledge import complete, without_input
+from interlock.core.acknowledge import complete, learned, without_input
 from interlock.core.checks import examine
 from interlock.core.commands import Claim, Ruling, Terms
 from interlock.core.draft import Draft
@@ -22,10 +22,11 @@ from interlock.core.outcomes import (
     Refusal,
 )
 from interlock.core.output import Output
-from interlock.core.program import Tail
+from interlock.core.program import Tail, confirmation
 from interlock.core.rulings import resolved
 from interlock.core.settle import consequences, next_fact
 from interlock.core.state import RunState
+from interlock.core.workflow import Gate, Loop, Step, walk
 
 
 class Walk:
@@ -77,13 +78,13 @@ class Walk:
 
     def _bounded(self, fact: e.Event) -> e.Event:
         """A loop that goes by a condition is claimed once: nothing in a walk can change its mind."""
-        if not isinstance(fact, e.LoopIterated) or self.towards is not None:
+        if not isinstance(fact, e.LoopIterated):
             return fact
         frame = self.draft.state.frames[-1]
-        if frame.total is not None or _changed(self.draft, fact):
-            return fact
         tail = self.draft.plan.program(self.draft.state.activity or "").ops[f"tail:{fact.loop}"]
         assert isinstance(tail, Tail)
+        if frame.total is not None or _changed(self.draft, fact) or _holds(tail.loop, self.towards):
+            return fact
         self.draft.notice("LOOP_CLAIMED", f"Loop '{fact.loop}' was claimed once; its condition still holds.")
         return e.LoopLeft(fact.loop, tail.after, "claimed", fact.iteration)
 
@@ -93,7 +94,7 @@ class Walk:
         verdict = examine(draft.plan, draft.state, need.step, need.key, output, self.terms)
         if verdict.stopping:
             return _output_required(need, verdict.stopping[0].message, verdict.stopping[0].suggestedFix)
-        draft.record(*verdict.gaps)
+        draft.record(*learned(output), *verdict.gaps)
         complete(draft, need, claimed=True)
         return None
 
@@ -117,6 +118,15 @@ class Walk:
             )
             return None
         return _gate_unanswered(need)
+
+
+def _holds(loop: Loop, gate_id: str | None) -> bool:
+    """Say whether the gate that is walked to lies in the loop."""
+    return any(
+        (isinstance(item, Gate) and item.id == gate_id)
+        or (isinstance(item, Step) and item.confirm is not False and confirmation(item).id == gate_id)
+        for item in walk(loop.body)
+    )
 
 
 def _changed(draft: Draft, fact: e.LoopIterated) -> bool:

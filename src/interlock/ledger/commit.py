@@ -60,11 +60,18 @@ class Commit:
         self.chain = Chain.onto(session, now)
 
     def add_node(
-        self, run: int, parent: NodeRow | None, state: RunState, facts: Iterable[Event], cause: Cause
+        self,
+        run: int,
+        parent: NodeRow | None,
+        state: RunState,
+        facts: Iterable[Event],
+        cause: Cause,
+        key: str | None = None,
     ) -> NodeRow:
-        """Record the facts and the step node that they lead to."""
+        """Record the facts and the step node that they lead to; `key` makes a single fact findable."""
         node = self._next_node()
-        self.chain.add_all(facts, run=run, node=node)
+        for fact in facts:
+            self.chain.add(fact, run=run, node=node, key=key)
         edge: EdgeKind = "acked_step" if parent else "root"
         return self._hang(node, run, parent, state, edge, cause)
 

@@ -1,0 +1,87 @@
+"""Parents and children (rule 35): a child begins with what its parent passes on, and returns to it.
+
+Both sides are recorded in the transaction that brings them about, so that no kill can part them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from interlock.core.commands import Command, ReturnChild, StartChild
+from interlock.core.decide import decide
+from interlock.core.events import ChildStarted
+from interlock.core.outcomes import Decided
+from interlock.core.values import Json, Missing, Variables
+from interlock.core.workflow import Activity, Trigger
+from interlock.ledger.chain import read_fact
+from interlock.ledger.commit import Commit, run_after
+from interlock.ledger.trouble import Trouble, unknown_session
+from interlock.store.protocol import Reader, SessionRow, Writer
+
+if TYPE_CHECKING:
+    from interlock.ledger.ledger import Ledger, Standing
+
+
+def head(ledger: Ledger, reader: Reader, session_id: str) -> Standing | Trouble:
+    """A session's head: the run and node at which its work goes on."""
+    session = reader.session(session_id)
+    if session is None or session.head_node is None:
+        return unknown_session()
+    return ledger.standing(reader, session_id, session.head_node)
+
+
+def passed_on(parent: Standing, workflow_id: str) -> dict[str, Json] | None:
+    """What the parent's current activity passes to a child of this workflow; None if it triggers none."""
+    activity = parent.plan.workflow.activity(parent.state.activity)
+    trigger = next((one for one in _triggers(activity) if one.workflow == workflow_id), None)
+    if trigger is None:
+        return None
+    scope = parent.plan.scope(parent.state.variables)
+    values = {name: scope.value(name) for name in trigger.pass_context}
+    return {name: value for name, value in values.items() if not isinstance(value, Missing)}
+
+
+def _triggers(activity: Activity | None) -> Iterator[Trigger]:
+    if activity is None:
+        return
+    yield from activity.triggers
+    for step in activity.steps():
+        yield from step.triggers
+
+
+def begin(ledger: Ledger, tx: Writer, parent_id: str, child_id: str, workflow_id: str) -> None:
+    """Record in the parent that the child has begun."""
+    at = head(ledger, tx, parent_id)
+    if not isinstance(at, Trouble):
+        _record(ledger, tx, at, StartChild(workflow_id, child_id), _key(child_id))
+
+
+def finish(ledger: Ledger, tx: Writer, child: SessionRow, workflow_id: str, variables: Variables) -> None:
+    """Record in the parent, if it still waits for this child, that it has returned."""
+    if child.parent_session is None:
+        return
+    at = head(ledger, tx, child.parent_session)
+    if not isinstance(at, Trouble) and child.session_id in at.state.children:
+        _record(ledger, tx, at, ReturnChild(workflow_id, child.session_id, True, variables), None)
+
+
+def _record(ledger: Ledger, tx: Writer, at: Standing, command: Command, key: str | None) -> None:
+    decided = decide(at.plan, at.state, command)
+    assert isinstance(decided, Decided), "a child can always begin and return"
+    commit = Commit(tx, at.session, ledger.clock())
+    node = commit.add_node(at.run.run, at.node, decided.state, decided.facts, "advanced", key)
+    waits = decided.state.open is not None
+    tx.set_run(run_after(at.run, node.node, decided.state, decided.awaited, commit.now, blocked=waits))
+    commit.finish(at.run.run, node.node)
+
+
+def origin(reader: Reader, parent_id: str, child_id: str) -> ChildStarted | None:
+    """The parent's record of the child's beginning."""
+    row = reader.event_by_key(parent_id, _key(child_id))
+    fact = read_fact(row) if row is not None else None
+    return fact if isinstance(fact, ChildStarted) else None
+
+
+def _key(child_id: str) -> str:
+    return f"child_started:{child_id}"

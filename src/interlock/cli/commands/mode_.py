@@ -64,9 +64,7 @@ def _change(ledger: Ledger, mode: Mode | None, risk: RiskPolicy | None, ref: str
         set_global_mode(ledger, wanted)
         talk("Set for new sessions; those that have begun keep theirs.")
         if ledger.settings.preferences_fixed:
-            talk(
-                "But INTERLOCK_MODE or a config file sets a mode, which outranks it: see `interlock config show`."
-            )
+            talk("But a mode in the environment or a config file outranks it: see `interlock config show`.")
         return
     with ledger.store.reading() as reader:
         session = session_of(ledger, reader, ref)

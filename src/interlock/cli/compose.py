@@ -71,6 +71,10 @@ def surface_of(config: Config) -> Surface:
             from interlock.surfaces.execution import ExecutionSurface
 
             return ExecutionSurface(ledger_of(config), frozenset(config.disable_tools))
+        case "navigation":
+            from interlock.surfaces.navigation import NavigationSurface
+
+            return NavigationSurface(ledger_of(config))
         case "lookup":
             from interlock.surfaces.lookup import LookupSurface
 

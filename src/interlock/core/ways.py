@@ -98,10 +98,17 @@ def ways(plan: Plan, state: RunState) -> tuple[Way, ...]:
     assert activity is not None
     expected = way_out(plan, state)
     target = expected.to if expected else None
-    listed = {way.to: way for way in reversed(list(_declared(plan, activity, state)))}
+    listed: dict[str, Way] = {}
+    for way in _declared(plan, activity, state):
+        listed[way.to] = max(listed.get(way.to, way), way, key=_openness)
     if target is not None and target not in listed:
         listed[target] = Way(target, open=True)
-    return tuple(_marked(way, target, decided=state.exit_to is not None) for way in reversed(listed.values()))
+    return tuple(_marked(way, target, decided=state.exit_to is not None) for way in listed.values())
+
+
+def _openness(way: Way) -> tuple[bool, bool]:
+    """Of several ways to one target, one whose condition holds counts before one that nobody has decided."""
+    return way.open, not way.unset
 
 
 def _marked(way: Way, target: str | None, *, decided: bool) -> Way:
@@ -116,9 +123,13 @@ def _declared(plan: Plan, activity: Activity, state: RunState) -> Iterator[Way]:
     for decision in activity.decisions:
         for branch in decision.branches:
             if branch.to:
-                yield _way(branch.to, branch.condition, scope)
+                yield _way(_passing(plan, state, branch.to), branch.condition, scope)
     for transition in activity.transitions:
-        yield _way(transition.to, transition.condition, scope)
+        yield _way(_passing(plan, state, transition.to), transition.condition, scope)
+
+
+def _passing(plan: Plan, state: RunState, target: str) -> str:
+    return _past_skipped(plan, state, Exit(target, "transition")).to
 
 
 def _way(to: str, condition: Condition | None, scope: Scope) -> Way:

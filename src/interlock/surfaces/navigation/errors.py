@@ -1,0 +1,54 @@
+"""Refusals of this door: a closed set of codes; the state stays as it was (rule 40)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from interlock.authoring.problem import Problem
+from interlock.core.outcomes import Code, Refusal
+from interlock.core.values import Json
+from interlock.ledger.tokens import StateProblem
+from interlock.ledger.trouble import Trouble
+from interlock.surfaces.surface import Reply
+
+CODES: Mapping[Code, str] = {
+    Code.DECISION_PENDING: "CHECKPOINT_BLOCKING",
+    Code.GATE_UNANSWERED: "CHECKPOINT_BLOCKING",
+    Code.NO_ACTIVITY: "INVALID_TRANSITION",
+    Code.ACTIVITY_NOT_FOUND: "TARGET_ACTIVITY_NOT_FOUND",
+    Code.CHECKPOINT_ALREADY_ANSWERED: "CHECKPOINT_ALREADY_RESPONDED",
+    Code.RUN_FINISHED: "WORKFLOW_COMPLETED",
+}
+
+
+def code_of(refusal: Refusal) -> str:
+    """The name that this door has for the reason."""
+    return CODES.get(refusal.code, refusal.code.value)
+
+
+def failure(code: str, message: str, suggestion: str, **more: Json) -> Reply:
+    """A call that could not be understood or served at all."""
+    error: dict[str, Json] = {"code": code, "message": message, "next": suggestion, **more}
+    body: dict[str, Json] = {"success": False, "message": message, "error": error}
+    return Reply(msgspec.json.encode(body).decode(), body, is_error=True)
+
+
+def of_trouble(trouble: Trouble) -> Reply:
+    more: dict[str, Json] = {} if trouble.after_ms is None else {"retry_after_ms": trouble.after_ms}
+    return failure(trouble.code, trouble.message, trouble.suggestion, **more)
+
+
+def of_state(problem: StateProblem) -> Reply:
+    return failure(problem.code, problem.message, problem.suggestion)
+
+
+def not_loaded(problem: Problem) -> Reply:
+    return failure("WORKFLOW_NOT_FOUND", problem.message, problem.fix or "call list_workflows for the ids")
+
+
+def not_found(code: str, message: str, listed: list[str]) -> Reply:
+    """Something that the workflow does not have, and what it has."""
+    hint = f"use one of: {', '.join(listed)}" if listed else "there is none"
+    return failure(code, message, hint)

@@ -1,0 +1,49 @@
+"""A run as navigation sees it, whichever door its token comes from (rule 34)."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from interlock.core.actions import awaited_here
+from interlock.ledger.ledger import Ledger, Place, Standing, head_node
+from interlock.ledger.tokens import STATE_PREFIX, StateProblem, read_state
+from interlock.ledger.trouble import Trouble
+from interlock.ledger.view import View
+from interlock.surfaces.navigation.errors import of_state, of_trouble
+from interlock.surfaces.navigation.render import Landscape
+from interlock.surfaces.surface import Reply
+
+OTHER_DOORS = ("st.", "ses.")
+
+
+def opened(ledger: Ledger, state: str) -> Place | Reply:
+    """Check a state before anything in it is trusted."""
+    pointer = read_state(ledger.keys.keyring(), state)
+    if isinstance(pointer, StateProblem):
+        return of_state(pointer)
+    place = ledger.place(pointer)
+    return of_trouble(place) if isinstance(place, Trouble) else place
+
+
+def opened_anywhere(ledger: Ledger, token: str) -> Place | Reply:
+    """Take any door's token of a run."""
+    if token.startswith(STATE_PREFIX) or not token.startswith(OTHER_DOORS):
+        return opened(ledger, token)
+    place = ledger.open(token, "st", "ses")
+    return of_trouble(place) if isinstance(place, Trouble) else place
+
+
+def situation(ledger: Ledger, place: Place) -> Landscape | Trouble:
+    """Read the run at the place; nothing is written."""
+    with ledger.store.reading() as reader:
+        at = ledger.standing(reader, place.session_id, head_node(reader, place))
+    if isinstance(at, Trouble):
+        return at
+    here = landscape(ledger, at)
+    return Landscape(replace(here.view, notices=ledger.drift(at.run)), here.terms, here.rulings)
+
+
+def landscape(ledger: Ledger, at: Standing) -> Landscape:
+    state, pending = awaited_here(at.plan, at.state)
+    view = View(session=at.session, run=at.run, plan=at.plan, state=state, awaited=pending, node=at.node.node)
+    return Landscape(view, ledger.settings.terms, at.rulings)

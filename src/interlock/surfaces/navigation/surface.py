@@ -1,0 +1,148 @@
+"""The navigation tools as handlers: a handler parses, calls, renders; reading is in `reading`."""
+
+from __future__ import annotations
+
+import time
+
+import msgspec
+
+from interlock.authoring.problem import Problem
+from interlock.core.commands import NAVIGATION
+from interlock.core.outcomes import Refusal
+from interlock.core.output import Output
+from interlock.core.values import Json
+from interlock.ledger.ledger import Answered, Build, Ledger, Place, Render, Standing
+from interlock.ledger.trouble import Trouble, trouble_of
+from interlock.ledger.view import View
+from interlock.surfaces.execution.inputs import Unfit, check_context, read_output
+from interlock.surfaces.navigation import params as p
+from interlock.surfaces.navigation.acting import Action, asked, attempt_of, command_of, done_message, missing
+from interlock.surfaces.navigation.errors import code_of, failure, not_loaded, of_trouble
+from interlock.surfaces.navigation.render import (
+    Landscape,
+    body,
+    checkpoint_of,
+    recorded,
+    replied,
+    situated,
+)
+from interlock.surfaces.navigation.situations import opened, opened_anywhere, situation
+from interlock.surfaces.navigation.tools import INSTRUCTIONS, tools
+from interlock.surfaces.surface import Call, Outcome, Reply, Surface, Tool
+
+
+class NavigationSurface(Surface):
+    """The door."""
+
+    name = "navigation"
+    instructions = INSTRUCTIONS
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
+        self.started = time.monotonic()
+        self.tools = {tool.name: tool for tool in tools(self)}
+
+    def invalid(self, tool: Tool, problem: str) -> Outcome:
+        message, _, place = problem.partition(" - at `$")
+        path = place.rstrip("`").lstrip(".")
+        where = f" ({path})" if path else ""
+        fix = "correct the arguments and call again"
+        return failure("INVALID_PARAMETERS", f"{tool.name}: {message}{where}", fix)
+
+    def unknown(self, name: str) -> Outcome:
+        return failure(
+            "UNKNOWN_TOOL", f"There is no tool '{name}' here", f"use one of: {', '.join(self.tools)}"
+        )
+
+    def failed(self, tool: Tool, error: Exception) -> Outcome:
+        return of_trouble(trouble_of(error))
+
+    def nav_start(self, params: p.NavStart, call: Call) -> Outcome:
+        given = params.initial_variables or {}
+        unfit = check_context(given)
+        if unfit:
+            return _unfit(unfit)
+        loaded = self.ledger.library.load(params.workflow_id)
+        if isinstance(loaded, Problem):
+            return not_loaded(loaded)
+        return self._reply(self.ledger.start_run(loaded, given, self._begun, door=NAVIGATION))
+
+    def _begun(self, view: View) -> bytes:
+        where = f" at activity '{view.state.activity}'" if view.state.activity else ""
+        return self._recorded(view, f"Started workflow '{view.plan.workflow.name}'{where}")
+
+    def _recorded(self, view: View, message: str) -> bytes:
+        return recorded(Landscape(view, self.ledger.settings.terms), message)
+
+    def nav_situation(self, params: p.NavState, call: Call) -> Outcome:
+        place = opened_anywhere(self.ledger, params.state)
+        if isinstance(place, Reply):
+            return place
+        here = situation(self.ledger, place)
+        if isinstance(here, Trouble):
+            return of_trouble(here)
+        return replied(self.ledger.filled(recorded(here, situated(here)), place.handle))
+
+    def nav_checkpoint(self, params: p.NavState, call: Call) -> Outcome:
+        place = opened_anywhere(self.ledger, params.state)
+        if isinstance(place, Reply):
+            return place
+        here = situation(self.ledger, place)
+        if isinstance(here, Trouble):
+            return of_trouble(here)
+        return replied(msgspec.json.encode(_question(here)))
+
+    def nav_action(self, params: p.NavAction, call: Call) -> Outcome:
+        unfit, output = check_context(params.variables), read_output(params.output)
+        if unfit:
+            return _unfit(unfit)
+        if isinstance(output, Unfit):
+            return _unfit(output)
+        lacking = missing(params)
+        if lacking:
+            return failure(
+                "MISSING_PARAMETER", f"{params.action} needs {' and '.join(lacking)}", "send it too"
+            )
+        place = opened(self.ledger, params.state)
+        return place if isinstance(place, Reply) else self._act(place, params, output, call)
+
+    def _act(self, place: Place, params: p.NavAction, output: Output, call: Call) -> Outcome:
+        request = asked(params)
+        build, render = self._building(params, output, call), self._rendering(params)
+        outcome = self.ledger.advance(place, attempt_of(request), request, build, render, output)
+        return self._refused(place, params, outcome) if isinstance(outcome, Refusal) else self._reply(outcome)
+
+    def _building(self, params: p.NavAction, output: Output, call: Call) -> Build:
+        def build(at: Standing) -> Action:
+            terms, now = self.ledger.settings.terms, self.ledger.clock()
+            return command_of(params, at, output, terms, now, call.client.name)
+
+        return build
+
+    def _rendering(self, params: p.NavAction) -> Render:
+        return lambda view: self._recorded(view, done_message(params, view))
+
+    def _refused(self, place: Place, params: p.NavAction, refusal: Refusal) -> Outcome:
+        """A refused action is an answer, not an error of the call: the state stays as it was."""
+        here = situation(self.ledger, place)
+        if isinstance(here, Trouble):
+            return of_trouble(here)
+        error: dict[str, Json] = {"code": code_of(refusal), "message": refusal.message, "next": refusal.next}
+        if refusal.about.get("examples"):
+            error["examples"] = refusal.about["examples"]
+        shown = {**body(here, f"Action failed: {refusal.message}"), "success": False, "error": error}
+        return replied(msgspec.json.encode({**shown, "state": params.state}))
+
+    def _reply(self, outcome: Answered | Trouble) -> Outcome:
+        return of_trouble(outcome) if isinstance(outcome, Trouble) else replied(outcome.body)
+
+
+def _question(here: Landscape) -> dict[str, Json]:
+    found = checkpoint_of(here)
+    if found is None:
+        return {"active": False, "message": "No checkpoint is currently blocking progress"}
+    return {"active": True, "checkpoint": found}
+
+
+def _unfit(unfit: Unfit) -> Reply:
+    return failure("INVALID_PARAMETERS", unfit.message, unfit.suggestion, **unfit.details)

@@ -263,8 +263,13 @@ def test_the_hard_route_repairs_reworks_and_ends_unmerged() -> None:
     assert [entered.count(one) for one in ("plan", "implement", "self-review", "validate")] == [2, 4, 4, 3]
     assert walked.visited.count("rework-task") == 1
     assert walked.visited.count("remind-reviewers") == 1
+    assert follows(walked, "answer-comments") == "check-start", "new tasks end the rounds of review"
     assert walked.visited[-2:] == ["close-unmerged", "wrap-up"]
     assert walked.state.variables["outcome"] == "abandoned"
+
+
+def follows(walked: Walked, item: str) -> str:
+    return walked.visited[walked.visited.index(item) + 1]
 
 
 @pytest.mark.parametrize(
@@ -308,6 +313,12 @@ def test_a_package_that_cannot_start_is_not_run() -> None:
     assert walked.visited.count("package-not-merged") == len(PACKAGES)
 
 
+def test_a_package_that_is_given_up_is_not_taken_for_the_one_before() -> None:
+    script = INITIATIVE.sending("run-package", {"outcome": "merged"}, {})
+    walked = played("work-packages", script.answering(package_not_merged="skip"))
+    assert walked.visited.count("package-not-merged") == 1
+
+
 def test_what_a_child_returns_decides_how_the_parent_goes_on() -> None:
     """Rule 35: the parent asks nothing about a package that its child has merged."""
     plan, now, visited = Plan(compiled("work-packages")), started("work-packages"), list[str]()
@@ -345,9 +356,12 @@ def test_meta_asks_again_until_a_workflow_fits() -> None:
 
 
 @every
-def test_unattended_it_ends_and_does_nothing_that_cannot_be_undone(name: str) -> None:
+@pytest.mark.parametrize("sends", [{}, FULL.sends], ids=["silent", "approved"])
+def test_unattended_it_ends_and_does_nothing_that_cannot_be_undone(
+    name: str, sends: Mapping[str, Any]
+) -> None:
     """Rule 27: never-stop takes default options, so these must be the harmless ones."""
-    walked = played(name, Script(), PRESETS["never-stop"])
+    walked = played(name, Script(sends), PRESETS["never-stop"])
     assert walked.state.status == "complete_with_gaps"
     assert "merge" not in walked.visited
     assert walked.state.variables.get("pr_mode", "draft") == "draft"

@@ -54,6 +54,24 @@ class Reply(Struct, frozen=True, omit_defaults=True):
     is_error: bool = False
 
 
+class Recorded(Struct, frozen=True):
+    """A reply as it was recorded: its JSON is passed on as it is, never decoded and encoded again."""
+
+    text: str
+    structured: msgspec.Raw = msgspec.Raw()
+    meta: Mapping[str, Json] = {}
+    is_error: bool = False
+
+
+_recorded = msgspec.json.Decoder(Recorded).decode
+
+
+def recorded_reply(body: bytes) -> Reply:
+    """Read an encoded reply back."""
+    found: Recorded = _recorded(body)
+    return Reply(found.text, found.structured or None, found.meta, found.is_error)
+
+
 class Ask(Struct, frozen=True):
     """The user must be asked first; the same call comes again with the answers and this state."""
 

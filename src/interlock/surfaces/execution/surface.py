@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-import msgspec
 from msgspec.structs import replace
 
 from interlock.authoring.problem import Problem
@@ -12,17 +11,18 @@ from interlock.core.commands import EXECUTION, AcknowledgeStep
 from interlock.core.outcomes import Notice, Refusal
 from interlock.core.output import Output
 from interlock.core.values import Json
-from interlock.ledger.ledger import Answered, Build, Ledger, Place, Standing, remembered
+from interlock.ledger.ledger import Answered, Ledger, Place, Standing, remembered
 from interlock.ledger.tokens import Kind
 from interlock.ledger.trouble import Trouble, trouble_of
 from interlock.surfaces.execution import params as p
+from interlock.surfaces.execution.asking import answered, question
 from interlock.surfaces.execution.catalogue import described, listed
 from interlock.surfaces.execution.errors import envelope, invalid, of_refusal, of_trouble
 from interlock.surfaces.execution.inputs import Unfit, check_context, read_output
 from interlock.surfaces.execution.render import answer
 from interlock.surfaces.execution.resuming import resumed
 from interlock.surfaces.execution.tools import INSTRUCTIONS, template_of, tools
-from interlock.surfaces.surface import Call, Outcome, Reply, Surface, Tool
+from interlock.surfaces.surface import Ask, Call, Outcome, Reply, Surface, Tool, recorded_reply
 
 
 class ExecutionSurface(Surface):
@@ -84,9 +84,22 @@ class ExecutionSurface(Surface):
             return of_trouble(ack)
         request: dict[str, Json] = {"context": params.context, "output": params.output}
         build = self._acknowledging(params, output, call)
+        asked = self._asked(place, ack.attempt, build) if call.client.can_elicit and not call.asked else None
+        if asked is not None:
+            return asked
         return _reply(self.ledger.advance(place, ack.attempt, request, build, answer, output))
 
-    def _acknowledging(self, params: p.ContinueWorkflow, output: Output, call: Call) -> Build:
+    def _asked(self, place: Place, attempt: int, build: Callable[[Standing], AcknowledgeStep]) -> Ask | None:
+        """A call that only asks the user is not an attempt: nothing is recorded (rule 10)."""
+        with self.ledger.store.reading() as reader:
+            if reader.attempt(place.session_id, place.node, attempt) is not None:
+                return None
+            at = self.ledger.standing(reader, place.session_id, place.node, attempt)
+        return None if isinstance(at, Trouble) else question(at, build(at))
+
+    def _acknowledging(
+        self, params: p.ContinueWorkflow, output: Output, call: Call
+    ) -> Callable[[Standing], AcknowledgeStep]:
         def build(at: Standing) -> AcknowledgeStep:
             return AcknowledgeStep(
                 door=EXECUTION,
@@ -94,7 +107,8 @@ class ExecutionSurface(Surface):
                 terms=self.ledger.settings.terms,
                 output=output,
                 variables=remembered(at, params.context or {}),
-                rulings=at.rulings,
+                rulings={**at.rulings, **answered(call, at)},
+                reports=call.asked is None,
                 client=call.client.name,
             )
 
@@ -175,7 +189,7 @@ class ExecutionSurface(Surface):
 def _reply(outcome: Answered | Refusal | Trouble) -> Outcome:
     match outcome:
         case Answered():
-            reply = msgspec.json.decode(outcome.body, type=Reply)
+            reply = recorded_reply(outcome.body)
             return _with_replay_note(reply) if outcome.differs else reply
         case Refusal():
             return of_refusal(outcome)

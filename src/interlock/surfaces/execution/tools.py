@@ -48,8 +48,8 @@ def tools(door: ExecutionSurface) -> tuple[Tool, ...]:
             "continue_workflow",
             "With ackToken: the pending step is done; records output and returns the next step. Repeating "
             "the same tokens returns the same answer and advances nothing. Without ackToken: shows the "
-            "pending step and a recap again and changes nothing; use it after a rewind or when you lost your place. "
-            "An answer with kind blocked says what is missing: call again with the ackToken in that answer. "
+            "pending step and a recap again and changes nothing; use it after a rewind or when you lost your "
+            "place. An answer with kind blocked says what is missing: call again with the ackToken in it. "
             "Stop when isComplete is true.",
             p.ContinueWorkflow,
             door.continue_workflow,

@@ -1,0 +1,92 @@
+"""Asking the user through the client: the model writes tool arguments, it does not write these answers.
+
+Declining and cancelling are no answer; the run then waits as it would with a client that cannot ask.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from interlock.core.checks import input_id
+from interlock.core.commands import AcknowledgeStep, Ruling
+from interlock.core.decide import decide
+from interlock.core.gates import shown
+from interlock.core.outcomes import Decided, NeedAnswer, NeedStep
+from interlock.core.program import confirmation
+from interlock.core.prompts import interpolate
+from interlock.core.reasons import BlockerCode
+from interlock.core.values import Json
+from interlock.core.workflow import Gate, UserInput
+from interlock.ledger.ledger import Standing
+from interlock.surfaces.surface import Ask, Call, Question
+
+CHOICE = "choice"
+
+
+def question(at: Standing, command: AcknowledgeStep) -> Ask | None:
+    """What the user must be asked before this acknowledgement can pass; None when nothing is."""
+    if at.state.preferences.never_stops or command.terms.decisions == "agent":
+        return None
+    pending = at.awaited
+    if isinstance(pending, NeedAnswer):
+        return None if pending.gate.id in command.rulings else _gate(at, pending.gate)
+    decided = decide(at.plan, at.state, replace(command, reports=False))
+    if not isinstance(pending, NeedStep) or not isinstance(decided, Decided):
+        return None
+    if decided.blockers:
+        return _inputs(at, pending, decided)
+    asked = decided.awaited
+    if isinstance(asked, NeedAnswer) and asked.confirms is not None and asked.confirms.id == pending.step.id:
+        return _gate(at, asked.gate)
+    return None
+
+
+def _gate(at: Standing, gate: Gate) -> Ask:
+    options: list[Json] = [{"const": one.id, "title": one.label} for one in gate.options]
+    schema: dict[str, Json] = {
+        "type": "object",
+        "properties": {CHOICE: {"type": "string", "oneOf": options}, "note": {"type": "string"}},
+        "required": [CHOICE],
+    }
+    message = interpolate(gate.message, at.plan.scope(at.state.variables))
+    return Ask({gate.id: Question(message, schema)}, shown(gate))
+
+
+def _inputs(at: Standing, need: NeedStep, decided: Decided) -> Ask | None:
+    """Ask for what only the user can give, if nothing else keeps the step from passing."""
+    if any(one.code is not BlockerCode.USER_ONLY_DEPENDENCY for one in decided.blockers):
+        return None
+    questions = {input_id(need.step, one): _input(one) for one in need.step.user_input}
+    return Ask(questions, need.key) if questions else None
+
+
+def _input(need: UserInput) -> Question:
+    schema: dict[str, Json] = {
+        "type": "object",
+        "properties": {CHOICE: {"type": "string", "description": need.question}},
+        "required": [CHOICE],
+    }
+    return Question(need.question, schema)
+
+
+def answered(call: Call, at: Standing) -> dict[str, Ruling]:
+    """The user's answers, bound to the question that is pending now (rule 26)."""
+    pending = at.awaited
+    bound = {shown(pending.gate)} if isinstance(pending, NeedAnswer) else _bound(pending)
+    if call.asked not in bound:
+        return {}
+    found = {}
+    for name, answer in call.answers.items():
+        choice = answer.content.get(CHOICE)
+        if answer.action == "accept" and isinstance(choice, str):
+            note = answer.content.get("note")
+            found[name] = Ruling(
+                choice, "elicitation", call.client.name, note if isinstance(note, str) else ""
+            )
+    return found
+
+
+def _bound(pending: object) -> set[str]:
+    if not isinstance(pending, NeedStep):
+        return set()
+    return {pending.key, shown(confirmation(pending.step))}

@@ -29,7 +29,8 @@ from interlock.core.outcomes import Code, Decided, Refusal
 from interlock.core.preferences import Preferences
 from interlock.core.program import Plan
 from interlock.core.state import RunState
-from interlock.core.workflow import Gate, Workflow
+from interlock.core.values import Variables
+from interlock.core.workflow import Activity, Gate, Loop, Option, Step, Workflow
 
 TERMS = Terms(min_response_ms=0)
 LIBRARY = Library([BUNDLED])
@@ -170,10 +171,10 @@ def test_a_session_follows_the_answer_that_leads_elsewhere() -> None:
 class Gated:
     """One agent at the gated door, where every required checkpoint is pending from entry (rule 15)."""
 
-    def __init__(self, name: str) -> None:
-        self.plan = Plan(compiled(name))
+    def __init__(self, workflow: Workflow, variables: Variables | None = None) -> None:
+        self.plan = Plan(workflow)
         self.state = RunState()
-        self.do(StartRun(GATED, 0, loaded(name).hash, "bundled", Preferences()))
+        self.do(StartRun(GATED, 0, "hash", "bundled", Preferences(), variables or {}))
 
     def do(self, command: Command) -> None:
         made = decided(decide(self.plan, self.state, command))
@@ -194,7 +195,7 @@ class Gated:
 
 @every
 def test_at_the_gated_door_each_checkpoint_is_answered_or_dismissed(name: str) -> None:
-    gated, stages = Gated(name), PATHS[name]
+    gated, stages = Gated(compiled(name)), PATHS[name]
     gated.do(EnterActivity(GATED, 0, TERMS, stages[0].activity))
     for stage, target in legs(stages):
         gated.run(stage, target)
@@ -213,7 +214,7 @@ def test_an_answer_given_before_its_steps_still_decides_the_way(
     activity: str, produced: Mapping[str, Any], answer: tuple[str, str], target: str
 ) -> None:
     """Rules 15 and 21: nothing between the answer and the way out may take it back."""
-    gated = Gated("work-package")
+    gated = Gated(compiled("work-package"))
     gated.do(EnterActivity(GATED, 0, TERMS, "understand-issue"))
     for stage, onward in legs(PACKAGE_STAGES):
         if stage.activity == activity:
@@ -221,3 +222,13 @@ def test_an_answer_given_before_its_steps_still_decides_the_way(
             break
         gated.run(stage, onward)
     assert gated.state.activity == target
+
+
+def test_at_the_gated_door_one_answer_serves_every_iteration() -> None:
+    """Rule 15: a checkpoint is pending by its id, also where the activity begins with its loop."""
+    gate = Gate("ask", "Ask", "Well?", (Option("yes", "Yes"), Option("no", "No")), bound_to="do")
+    loop = Loop("each", "Each", "forEach", (gate, Step("do", "Do")), items="things")
+    gated = Gated(Workflow("w", "W", "", "1.0.0", (Activity("one", "One", (loop,)),)), {"things": [1, 2]})
+    gated.do(EnterActivity(GATED, 0, TERMS, "one"))
+    gated.run(Stage("one", {}, [("ask", "yes")]), "__terminal__")
+    assert gated.state.status == "complete"

@@ -206,12 +206,12 @@ def _target(draft: Draft, command: ResolveCheckpoint) -> tuple[Gate, OpenGate] |
     pending = pending_gates(draft.plan, state)
     if command.door.opens or command.door.name == "session" or found.gate not in pending:
         return _not_active(state, found.gate, pending)
-    key = instance(state, found.gate.id)
-    return found.gate, OpenGate(key, found.gate.id, state.entered_at)
+    # pending from entry, by id alone: one answer serves every iteration of a loop (rule 15)
+    return found.gate, OpenGate(found.gate.id, found.gate.id, state.entered_at)
 
 
 def _not_active(state: RunState, gate: Gate, pending: tuple[Gate, ...]) -> Refusal:
-    if instance(state, gate.id) in state.answers:
+    if gate.id in state.answers or instance(state, gate.id) in state.answers:
         return _already(state, gate)
     listed = [one.id for one in pending]
     return Refusal(

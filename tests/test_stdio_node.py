@@ -3,49 +3,20 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import msgspec
 import pytest
 
+from node_clients import BUILD, TOOLS, node
 from stdio_pipe import ECHO
 
+__all__ = ["node"]
+
 pytestmark = pytest.mark.slow
-
-HERE = Path(__file__).parent
-BUILD = HERE.parent / "build" / "node"
-PACKAGES = {
-    "node": "22",
-    "@modelcontextprotocol/sdk": "1.32",
-    "@modelcontextprotocol/client": "2.4",
-    "@modelcontextprotocol/inspector": "2.12",
-}
-TOOLS = BUILD / "node_modules" / ".bin"
-
-
-@pytest.fixture(scope="session")
-def node() -> str:
-    """A Node that is new enough, with the clients beside it."""
-    npm = shutil.which("npm") or _absent("npm is not installed")
-    if not all((BUILD / "node_modules" / name).exists() for name in PACKAGES):
-        BUILD.mkdir(parents=True, exist_ok=True)
-        wanted = [f"{name}@{version}" for name, version in PACKAGES.items()]
-        command = [npm, "install", "--prefix", str(BUILD), "--no-audit", "--no-fund", *wanted]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            _absent(f"npm could not install the clients: {done.stderr[-300:]}")
-    shutil.copy(HERE / "node" / "story.mjs", BUILD)
-    return str(TOOLS / "node")
-
-
-def _absent(reason: str) -> NoReturn:
-    if os.environ.get("CI") == "true":
-        pytest.fail(reason)
-    pytest.skip(reason)
 
 
 def told(node: str, flavour: str, mode: str, action: str) -> Any:

@@ -9,11 +9,11 @@ from msgspec import Meta, Struct
 from interlock.core.values import Json
 
 WorkflowId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=128)]
-Id = Annotated[str, Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._#:@/ -]*$", max_length=256)]
+Id = Annotated[str, Meta(max_length=256)]
 SkillId = Annotated[
     str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]*(/[A-Za-z0-9][A-Za-z0-9-]*)?$", max_length=128)
 ]
-Index = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]*$", max_length=64)]
+Index = Annotated[str, Meta(pattern=r"^([a-z0-9][a-z0-9._-]*/)?[A-Za-z0-9][A-Za-z0-9-]*$", max_length=128)]
 State = Annotated[str, Meta(description="Opaque; copy it whole from the last response.", max_length=512)]
 Variables = Annotated[dict[str, Json], Meta(description="Facts for conditions. Merged; null deletes.")]
 Action = Literal["complete_step", "respond_to_checkpoint", "transition", "advance_loop"]
@@ -94,4 +94,4 @@ class GetSkill(Params, frozen=True):
 
 class OfIndex(Params, frozen=True):
     workflow_id: WorkflowId
-    index: Annotated[str | int, Meta(description="Two-digit number, e.g. 03.")]
+    index: Index | int

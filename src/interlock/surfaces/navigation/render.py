@@ -51,10 +51,15 @@ def replied(encoded: bytes) -> Reply:
     return Reply(encoded.decode(), msgspec.Raw(encoded))
 
 
+def shown(value: dict[str, Json]) -> Reply:
+    """What a reading tool answers."""
+    return replied(_encode(value))
+
+
 def body(here: Landscape, message: str) -> dict[str, Json]:
     """The JSON of a response."""
     view = here.view
-    shown: dict[str, Json] = {
+    told: dict[str, Json] = {
         "success": True,
         "position": position(here),
         "message": message,
@@ -63,10 +68,10 @@ def body(here: Landscape, message: str) -> dict[str, Json]:
         "state": slot("nav", view.node),
     }
     if view.state.finished:
-        shown["status"] = "completed"
+        told["status"] = "completed"
     if view.notices:
-        shown["warnings"] = [_warning(one) for one in view.notices]
-    return shown
+        told["warnings"] = [_warning(one) for one in view.notices]
+    return told
 
 
 def _warning(notice: Notice) -> dict[str, Json]:
@@ -102,11 +107,11 @@ def _loop(here: Landscape, activity: Activity | None) -> dict[str, Json] | None:
         return None
     frame = frames[-1]
     loop = next(item for item in walk(activity.items) if isinstance(item, Loop) and item.id == frame.loop)
-    shown: dict[str, Json] = {"id": loop.id, "name": loop.title, "iteration": frame.iteration + 1}
-    shown["total"] = frame.total
+    told: dict[str, Json] = {"id": loop.id, "name": loop.title, "iteration": frame.iteration + 1}
+    told["total"] = frame.total
     if frame.iteration < len(frame.items):
-        shown["item"] = frame.items[frame.iteration]
-    return shown
+        told["item"] = frame.items[frame.iteration]
+    return told
 
 
 def checkpoint_of(here: Landscape) -> dict[str, Json] | None:
@@ -124,11 +129,11 @@ def checkpoint_of(here: Landscape) -> dict[str, Json] | None:
 
 
 def _options(gate: Gate) -> list[Json]:
-    shown: list[Json] = []
+    told: list[Json] = []
     for option in gate.options:
         about = {"description": option.description} if option.description else {}
-        shown.append({"id": option.id, "label": option.label, **about})
-    return shown
+        told.append({"id": option.id, "label": option.label, **about})
+    return told
 
 
 def _actions(here: Landscape) -> dict[str, Json]:
@@ -172,8 +177,8 @@ def _needs(move: Move) -> Iterator[_Need]:
 
 
 def _need(need: _Need) -> dict[str, Json]:
-    shown: dict[str, Json] = {"parameter": need.parameter, "message": need.message}
-    return shown if need.example is None else {**shown, "example": need.example}
+    told: dict[str, Json] = {"parameter": need.parameter, "message": need.message}
+    return told if need.example is None else {**told, "example": need.example}
 
 
 def _description(here: Landscape, move: Move) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import msgspec
 
 from interlock.authoring.problem import Problem
@@ -18,6 +16,7 @@ from interlock.surfaces.execution.inputs import Unfit, check_context, read_outpu
 from interlock.surfaces.navigation import params as p
 from interlock.surfaces.navigation.acting import Action, asked, attempt_of, command_of, done_message, missing
 from interlock.surfaces.navigation.errors import code_of, failure, not_loaded, of_trouble
+from interlock.surfaces.navigation.reading import Reading
 from interlock.surfaces.navigation.render import (
     Landscape,
     body,
@@ -27,6 +26,7 @@ from interlock.surfaces.navigation.render import (
     situated,
 )
 from interlock.surfaces.navigation.situations import opened, opened_anywhere, situation
+from interlock.surfaces.navigation.texts import Texts
 from interlock.surfaces.navigation.tools import INSTRUCTIONS, tools
 from interlock.surfaces.surface import Call, Outcome, Reply, Surface, Tool
 
@@ -39,7 +39,8 @@ class NavigationSurface(Surface):
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
-        self.started = time.monotonic()
+        self.reading = Reading(ledger.library)
+        self.texts = Texts(ledger.library)
         self.tools = {tool.name: tool for tool in tools(self)}
 
     def invalid(self, tool: Tool, problem: str) -> Outcome:

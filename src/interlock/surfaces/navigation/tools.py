@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from interlock.core.values import Json
 from interlock.surfaces.navigation import params as p
-from interlock.surfaces.surface import Tool
+from interlock.surfaces.surface import Call, Outcome, Tool
 
 if TYPE_CHECKING:
+    from interlock.surfaces.navigation.reading import Reading
     from interlock.surfaces.navigation.surface import NavigationSurface
+    from interlock.surfaces.navigation.texts import Texts
 
 INSTRUCTIONS = (
     "Interlock walks you through a workflow. nav_start gives a situation: do what availableActions.required "
@@ -21,7 +25,7 @@ INSTRUCTIONS = (
 
 def tools(door: NavigationSurface) -> tuple[Tool, ...]:
     """Every tool of the door, in the document's order."""
-    return _navigating(door)
+    return (*_navigating(door), *_workflows(door.reading), *_texts(door.texts))
 
 
 def _navigating(door: NavigationSurface) -> tuple[Tool, ...]:
@@ -60,6 +64,66 @@ def _navigating(door: NavigationSurface) -> tuple[Tool, ...]:
             read_only=True,
         ),
     )
+
+
+def _workflows(reading: Reading) -> tuple[Tool, ...]:
+    return (
+        _read("list_workflows", "List all workflows.", p.NoParams, reading.list_workflows),
+        _read("get_workflow", "Get a whole workflow definition.", p.OfWorkflow, reading.get_workflow),
+        _read(
+            "get_workflow_activity",
+            "Get one activity: steps, checkpoints, loops, transitions.",
+            p.OfActivity,
+            reading.get_workflow_activity,
+        ),
+        _read(
+            "get_checkpoint",
+            "Get a checkpoint's question, options and effects.",
+            p.OfCheckpoint,
+            reading.get_checkpoint,
+        ),
+        _read(
+            "validate_transition",
+            "Say whether one activity may lead to another.",
+            p.ValidateTransition,
+            reading.validate_transition,
+        ),
+        _read("health_check", "Say whether the server works.", p.NoParams, reading.health_check),
+        _read(
+            "get_activities",
+            "Start here: match the user's goal to an activity.",
+            p.NoParams,
+            reading.get_activities,
+        ),
+        _read("get_activity", "Get an activity of the index.", p.GetActivity, reading.get_activity),
+    )
+
+
+def _texts(texts: Texts) -> tuple[Tool, ...]:
+    return (
+        _read("get_skills", "Summarize all skills and what they enable.", p.NoParams, texts.get_skills),
+        _read("list_skills", "List universal skills, and a workflow's own.", p.ListSkills, texts.list_skills),
+        _read("get_skill", "Get a skill: the workflow's own, else universal.", p.GetSkill, texts.get_skill),
+        _read(
+            "list_workflow_resources",
+            "List a workflow's resources.",
+            p.OfWorkflow,
+            texts.list_workflow_resources,
+        ),
+        _read("get_resource", "Get a resource by index, e.g. 03.", p.OfIndex, texts.get_resource),
+        _read("list_templates", "List a workflow's templates.", p.OfWorkflow, texts.list_templates),
+        _read("get_template", "Get a template by index.", p.OfIndex, texts.get_template),
+        _read(
+            "discover_resources",
+            "List every workflow, activity, skill, resource and template by id.",
+            p.NoParams,
+            texts.discover_resources,
+        ),
+    )
+
+
+def _read(name: str, description: str, params: type[Struct], handler: Callable[[Any, Call], Outcome]) -> Tool:
+    return Tool(name, description, params, handler, read_only=True)
 
 
 SITUATION: Mapping[str, Json] = {

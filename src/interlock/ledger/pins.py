@@ -32,7 +32,7 @@ class Pins:
         if workflow_hash in self._plans:
             self._plans.move_to_end(workflow_hash)
             return self._plans[workflow_hash]
-        plan = Plan(_decode(_pinned(reader, workflow_hash)))
+        plan = Plan(_decode(pinned(reader, workflow_hash)))
         self._keep(workflow_hash, plan)
         return plan
 
@@ -40,7 +40,7 @@ class Pins:
         """Store the workflow and every text that belongs to it, once."""
         if writer.content(loaded.hash) is None:
             body = msgspec.json.encode(loaded.workflow)
-            writer.add_content(loaded.hash, _sealed(body))
+            writer.add_content(loaded.hash, seal(body))
             for document in loaded.workflow.documents:
                 writer.add_content(document.digest, loaded.text(document.digest).encode())
         plan = self._plans.get(loaded.hash) or Plan(loaded.workflow)
@@ -53,16 +53,17 @@ class Pins:
             self._plans.popitem(last=False)
 
 
-def _sealed(body: bytes) -> bytes:
+def seal(body: bytes) -> bytes:
     """Prefix the body with its own digest: the hash is over canonical JSON, which is slow to recompute."""
     return digest_of(body).encode() + b"\n" + body
 
 
-def _pinned(reader: Reader, workflow_hash: str) -> bytes:
-    sealed = reader.content(workflow_hash)
-    if sealed is None:
+def pinned(reader: Reader, workflow_hash: str) -> bytes:
+    """The text of a pinned workflow."""
+    stored = reader.content(workflow_hash)
+    if stored is None:
         raise PinDamaged(f"the pinned workflow {workflow_hash} is not in the store")
-    seal, _, body = sealed.partition(b"\n")
-    if digest_of(body).encode() != seal:
+    digest, _, body = stored.partition(b"\n")
+    if digest_of(body).encode() != digest:
         raise PinDamaged(f"the pinned workflow {workflow_hash} is damaged")
     return body

@@ -6,6 +6,7 @@ The fold keeps the order of the log, so that each row comes out as its command o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from hashlib import sha256
 from typing import TypeAlias, TypeVar
 
 import msgspec
@@ -46,6 +47,7 @@ from interlock.store.protocol import (
     RunRow,
     SearchRow,
     SessionRow,
+    Writer,
 )
 
 R = TypeVar("R", AttemptRow, OutputRow)
@@ -315,6 +317,28 @@ class _Fresh(Struct, frozen=True):
 def _number(found: int | None) -> int:
     assert found is not None, "this fact is always attached"
     return found
+
+
+def restore(tx: Writer, rebuilt: Rebuilt, responses: Mapping[tuple[int, int], bytes]) -> None:
+    """Write all rows but the session's own and its events; the responses by node and attempt."""
+    session_id = rebuilt.session.session_id
+    for run in rebuilt.runs:
+        tx.add_run(run)
+    for node in rebuilt.nodes:
+        tx.add_node(node)
+    for one in rebuilt.attempts:
+        response = responses.get((one.node, one.attempt), b"")
+        tx.add_attempt(replace(one, response=response, response_digest=_digest(one, response)))
+    tx.add_outputs(rebuilt.outputs)
+    for key, value in rebuilt.observations.items():
+        tx.set_observation(session_id, key, value)
+    if rebuilt.search is not None:
+        tx.set_search(rebuilt.search)
+
+
+def _digest(attempt: AttemptRow, response: bytes) -> bytes:
+    """The digest of what is stored; that of the event for a response that could not be recovered."""
+    return sha256(response).digest() if response else attempt.response_digest
 
 
 def differences(reader: Reader, rebuilt: Rebuilt) -> Iterator[str]:

@@ -68,17 +68,27 @@ def _user_data_dir() -> Path:
 
 def resolve(flags: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> Config:
     """Merge the four places, and say which one is wrong if one is."""
+    merged = {name: value for place in _places(flags, environment).values() for name, value in place.items()}
+    try:
+        return msgspec.convert(merged, Config, strict=False)
+    except msgspec.ValidationError as error:
+        raise BadConfig(f"{error}. Settings: {', '.join(sorted(known()))}") from error
+
+
+def origins(flags: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Where each setting that somebody has made comes from."""
+    return {name: place for place, settings in _places(flags, environment).items() for name in settings}
+
+
+def _places(flags: Mapping[str, Any], environment: Mapping[str, str]) -> dict[str, Mapping[str, Any]]:
+    """The four places, the weakest first."""
     variables = dict(_variables(environment))
     first = {**variables, **flags}
     folder = Config(data_dir=first.get("data-dir"), store=first.get("store")).folder
     user = _file(folder / "config.toml")
     project_dir = first.get("project") or user.get("project")
     project = _file(Path(project_dir) / ".interlock" / "config.toml") if project_dir else {}
-    merged = {**user, **_tightening(user, project), **variables, **flags}
-    try:
-        return msgspec.convert(merged, Config, strict=False)
-    except msgspec.ValidationError as error:
-        raise BadConfig(f"{error}. Settings: {', '.join(sorted(known()))}") from error
+    return {"user": user, "project": _tightening(user, project), "variable": variables, "flag": flags}
 
 
 def known() -> dict[str, str]:

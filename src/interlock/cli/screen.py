@@ -37,6 +37,13 @@ STATUS_TONES: dict[str, Tone] = {
     "complete_with_gaps": "warn",
     "damaged": "bad",
 }
+# No backgrounds and no pale tones, so that it reads on light and on dark terminals.
+MARKDOWN = {
+    "markdown.code": "cyan",
+    "markdown.h1": "bold",
+    "markdown.h2": "bold",
+    "markdown.item.bullet": "none",
+}
 UNITS = ((86_400, "d"), (3_600, "h"), (60, "m"))
 WIDEST = 100
 
@@ -134,8 +141,10 @@ def markdown(text: str) -> None:
         return
     from rich.console import Console
     from rich.markdown import Markdown
+    from rich.theme import Theme
 
-    Console(width=width(), highlight=False).print(Markdown(clean))
+    console = Console(width=width(), highlight=False, theme=Theme(MARKDOWN))
+    console.print(Markdown(clean, code_theme="ansi_light"))
 
 
 def json_lines(value: Json) -> None:

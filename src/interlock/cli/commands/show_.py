@@ -68,7 +68,7 @@ def _outline(workflow: Workflow) -> Iterator[str]:
     for activity in workflow.activities:
         indent = ""
         if len(workflow.activities) > 1:
-            yield f"{paint(line_of(activity.name), 'strong')}  {paint(activity.id, 'quiet')}"
+            yield f"{line_of(activity.name)}  {activity.id}"
             indent = "  "
         yield from _items(activity.items, indent)
         yield from _ways(activity, indent)

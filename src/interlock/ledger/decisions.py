@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from interlock.core.checks import input_id
-from interlock.core.commands import EXECUTION, Ruling
+from interlock.core.commands import Ruling
 from interlock.core.gates import shown
-from interlock.core.outcomes import NeedAnswer, NeedStep
-from interlock.core.program import Plan, confirmation
-from interlock.core.settle import awaited
-from interlock.core.state import RunState
+from interlock.core.outcomes import Awaited, NeedAnswer, NeedStep
+from interlock.core.program import confirmation
 from interlock.ledger.chain import read_fact
 from interlock.ledger.records import DecisionRecorded
 from interlock.store.protocol import Reader
@@ -20,12 +18,10 @@ def decision_key(node: int, gate: str) -> str:
     return f"decision:{node}:{gate}"
 
 
-def recorded_rulings(
-    reader: Reader, session_id: str, node: int, plan: Plan, state: RunState
-) -> dict[str, Ruling]:
+def recorded_rulings(reader: Reader, session_id: str, node: int, pending: Awaited) -> dict[str, Ruling]:
     """The user's answers to what is pending at this node, by gate id or input key."""
     found = {}
-    for name, digest in _questions(plan, state):
+    for name, digest in _questions(pending):
         row = reader.event_by_key(session_id, decision_key(node, name))
         fact = read_fact(row) if row is not None else None
         if isinstance(fact, DecisionRecorded) and fact.shown in ("", digest):
@@ -33,9 +29,8 @@ def recorded_rulings(
     return found
 
 
-def _questions(plan: Plan, state: RunState) -> Iterator[tuple[str, str]]:
+def _questions(pending: Awaited) -> Iterator[tuple[str, str]]:
     """What the user may be asked at this place, each with the digest of the question."""
-    pending = awaited(plan, state, EXECUTION)
     match pending:
         case NeedAnswer():
             yield pending.gate.id, shown(pending.gate)

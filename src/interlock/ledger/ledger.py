@@ -13,8 +13,10 @@ from msgspec import Struct
 from interlock.authoring.identity import LEGACY_ID
 from interlock.authoring.library import Library, Loaded
 from interlock.authoring.problem import Problem
-from interlock.core.commands import EXECUTION, Command, Door, Ruling, StartRun
+from interlock.core.commands import EXECUTION, NAVIGATION, Command, Door, Ruling, StartRun
 from interlock.core.decide import decide
+from interlock.core.events import Event
+from interlock.core.evolve import evolved
 from interlock.core.outcomes import Awaited, Decided, NeedAnswer, NeedInput, NeedStep, Notice, Refusal
 from interlock.core.output import NOTES_BYTES, Output
 from interlock.core.preferences import Preferences
@@ -30,6 +32,7 @@ from interlock.ledger.ids import new_id, run_id
 from interlock.ledger.indexing import named, search_row
 from interlock.ledger.keyring import Keys
 from interlock.ledger.observations import observe
+from interlock.ledger.onward import onward
 from interlock.ledger.pins import Pins
 from interlock.ledger.recap import branches, recap
 from interlock.ledger.records import Cause, SessionCreated
@@ -37,7 +40,7 @@ from interlock.ledger.settings import Settings
 from interlock.ledger.slots import fill
 from interlock.ledger.slots import named as with_names
 from interlock.ledger.tokens import Kind, Pointer, TokenProblem, mint, new_attempt, new_handle, read
-from interlock.ledger.trouble import Trouble, not_healthy, unknown_node, unknown_session
+from interlock.ledger.trouble import Trouble, not_healthy, response_lost, unknown_node, unknown_session
 from interlock.ledger.view import View
 from interlock.store.protocol import (
     AttemptRow,
@@ -74,12 +77,9 @@ class Standing(Struct, frozen=True):
     node: NodeRow
     plan: Plan
     state: RunState
+    awaited: Awaited
     kept: Variables = {}
     rulings: Mapping[str, Ruling] = {}
-
-    @property
-    def awaited(self) -> Awaited:
-        return awaited(self.plan, self.state, EXECUTION)
 
     @property
     def step(self) -> str:
@@ -137,10 +137,15 @@ class Ledger:
 
     def open(self, token: str, *kinds: Kind) -> Place | Trouble:
         """Check a token, then look its handle up in the store, never in memory (rule 2)."""
+        pointer = self.point(token, *kinds)
+        return pointer if isinstance(pointer, Trouble) else self.place(pointer)
+
+    def point(self, token: str, *kinds: Kind) -> Pointer | Trouble:
+        """Check a token's form and signature; nothing is looked up."""
         pointer = read(self.keys.keyring(), token, kinds)
         if isinstance(pointer, TokenProblem):
             return Trouble(pointer.code, pointer.message, pointer.suggestion)
-        return self.place(pointer)
+        return pointer
 
     def place(self, pointer: Pointer) -> Place | Trouble:
         with self.store.reading() as reader:
@@ -157,7 +162,8 @@ class Ledger:
 
     def filled(self, response: bytes, handle: bytes) -> bytes:
         """Put live tokens into a recorded response."""
-        return fill(response, lambda kind, node, attempt: self.mint(kind, handle, node, attempt))
+        key = self.keys.keyring().current
+        return fill(response, lambda kind, node, attempt: mint(key, Pointer(kind, handle, node, attempt)))
 
     def start_session(self, title: str, door: Door = EXECUTION, context: Variables | None = None) -> Place:
         """Begin a session without a run."""
@@ -175,12 +181,14 @@ class Ledger:
         door: Door = EXECUTION,
         within: Place | None = None,
         parent: str | None = None,
+        parent_node: int | None = None,
         agent: str = "",
         trace: Callable[[Writer, View], None] | None = None,
     ) -> Answered | Trouble:
         """Start a run pinned to the compiled workflow's hash, in a new session or in the given one.
 
-        `parent` is the session that triggers it; `trace` records the call in the same transaction.
+        `parent` is the session that triggers it, at its head or at `parent_node`; `trace` records the call
+        in the same transaction.
         """
         with self.store.writing() as tx:
             if within is None:
@@ -194,7 +202,8 @@ class Ledger:
             view = self._first_node(tx, commit, loaded, context, door)
             self.index(tx, commit.session, view.state, Output())
             if parent is not None:
-                family.begin(self, tx, parent, commit.session.session_id, loaded.workflow.id)
+                child = commit.session.session_id
+                family.begin(self, tx, parent, child, loaded.workflow.id, parent_node)
             if trace is not None:
                 trace(tx, view)
             response = render(view)
@@ -274,29 +283,42 @@ class Ledger:
     ) -> Answered | Refusal | Trouble:
         """Decide the command on the place's node and record what came of it, exactly once per attempt."""
         digest = request_digest(request)
-        with self.store.reading() as reader:
-            seen = reader.attempt(place.session_id, place.node, attempt)
-        if seen is not None:
-            return self._replay(seen, digest, place.handle)
         with self.store.writing() as tx:
+            node = onward(tx, place.session_id, place.node) if place.kind == "nav" else place.node
             seen = tx.attempt(place.session_id, place.node, attempt)
+            seen = seen or tx.attempt(place.session_id, node, attempt)
             if seen is not None:
                 return self._replay(seen, digest, place.handle)
-            standing = self.standing(tx, place.session_id, place.node, attempt)
+            standing = self.standing(tx, place.session_id, node, attempt)
             if isinstance(standing, Trouble):
                 return standing
             command = build(standing)
             decided = decide(standing.plan, standing.state, command)
             if isinstance(decided, Refusal):
+                self._keep(tx, standing, decided.kept if place.kind == "nav" else ())
                 return decided
             attempted = Attempted(attempt, digest, output, command.variables, _door(command))
             response = self._record(tx, standing, attempted, decided, render)
         return Answered(self.filled(response, place.handle))
 
+    def _keep(self, tx: Writer, at: Standing, kept: tuple[Event, ...]) -> None:
+        """Keep the variables of a refused call (rule 19); the token it came with leads to them now."""
+        state = evolved(at.state, kept)
+        if at.state.finished or state == at.state:
+            return
+        commit, leads = Commit(tx, at.session, self.clock()), at.run.tip == at.node.node
+        node = commit.add_node(at.run.run, at.node, state, kept, "advanced")
+        if leads:
+            pending = awaited(at.plan, state, NAVIGATION)
+            tx.set_run(run_after(at.run, node.node, state, pending, commit.now, blocked=False))
+        commit.finish(at.run.run if leads else None, node.node if leads else None)
+
     def _replay(self, seen: AttemptRow, digest: bytes, handle: bytes) -> Answered | Trouble:
         """Return the recorded fact; nothing is computed again (rule 7)."""
         if not intact(seen.response, seen.response_digest):
             return not_healthy(seen.session_id, "a recorded response does not match its digest")
+        if not seen.response:
+            return response_lost()
         return Answered(
             self.filled(with_names(seen.response, seen.session_id), handle),
             replayed=True,
@@ -316,8 +338,9 @@ class Ledger:
         run = reader.run(session_id, row.run)
         assert run is not None, "a node belongs to a run"
         plan, state = self.pins.plan(reader, run.workflow_hash), decode_state(row)
-        rulings = recorded_rulings(reader, session_id, node, plan, state)
-        return Standing(session, run, row, plan, state, _kept(reader, row, attempt), rulings)
+        pending = awaited(plan, state, EXECUTION)
+        rulings = recorded_rulings(reader, session_id, node, pending)
+        return Standing(session, run, row, plan, state, pending, _kept(reader, row, attempt), rulings)
 
     def _record(self, tx: Writer, at: Standing, tried: Attempted, decided: Decided, render: Render) -> bytes:
         if decided.blockers:

@@ -71,7 +71,8 @@ def recap(
 def count_entries(reader: Reader, node: NodeRow, child: int) -> int:
     """How many recap entries the child's path has: its parent's, and those made on the way to it."""
     rows = [row for row in reader.outputs(node.session_id, node.node) if row.kind == "notes"]
-    mine = attempts_towards(reader.attempts(node.session_id, node.node), child) if rows else set()
+    loose = any(row.child is None for row in rows)
+    mine = attempts_towards(reader.attempts(node.session_id, node.node), child) if loose else set()
     return node.entries + sum(row.child == child or row.attempt in mine for row in rows)
 
 

@@ -41,7 +41,7 @@ CREATE TABLE nodes (
     state BLOB NOT NULL, state_digest BLOB NOT NULL, event_index INTEGER NOT NULL, created_at INTEGER NOT NULL
 );
 CREATE UNIQUE INDEX nodes_key ON nodes (session_id, node);
-CREATE INDEX nodes_parent ON nodes (session_id, parent);
+CREATE INDEX nodes_parent ON nodes (session_id, parent, node);
 
 CREATE TABLE attempts (
     session_id TEXT NOT NULL, node INTEGER NOT NULL, attempt INTEGER NOT NULL, outcome TEXT NOT NULL,
@@ -111,5 +111,5 @@ OF_A_SESSION = (
     "search",
     "sessions",
 )
-PROJECTIONS = ("nodes", "attempts", "outputs", "runs", "observations", "search")
+PROJECTIONS = ("nodes", "attempts", "outputs", "runs", "observations", "search", "sessions")
 TABLES = (*OF_A_SESSION, "tombstones", "contents", "settings")

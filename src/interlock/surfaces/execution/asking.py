@@ -29,7 +29,7 @@ def question(at: Standing, command: AcknowledgeStep) -> Ask | None:
         return None
     pending = at.awaited
     if isinstance(pending, NeedAnswer):
-        return None if pending.gate.id in command.rulings else _gate(at, pending.gate)
+        return None if pending.gate.id in command.rulings else gate_question(at, pending.gate)
     decided = decide(at.plan, at.state, replace(command, reports=False))
     if not isinstance(pending, NeedStep) or not isinstance(decided, Decided):
         return None
@@ -37,11 +37,12 @@ def question(at: Standing, command: AcknowledgeStep) -> Ask | None:
         return _inputs(at, pending, decided)
     asked = decided.awaited
     if isinstance(asked, NeedAnswer) and asked.confirms is not None and asked.confirms.id == pending.step.id:
-        return _gate(at, asked.gate)
+        return gate_question(at, asked.gate)
     return None
 
 
-def _gate(at: Standing, gate: Gate) -> Ask:
+def gate_question(at: Standing, gate: Gate) -> Ask:
+    """Put a gate to the user as a form with one choice."""
     options: list[Json] = [{"const": one.id, "title": one.label} for one in gate.options]
     schema: dict[str, Json] = {
         "type": "object",

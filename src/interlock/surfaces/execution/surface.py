@@ -12,7 +12,7 @@ from interlock.core.outcomes import Notice, Refusal
 from interlock.core.output import Output
 from interlock.core.values import Json
 from interlock.ledger.ledger import Answered, Ledger, Place, Standing, remembered
-from interlock.ledger.tokens import Kind
+from interlock.ledger.tokens import Kind, Pointer
 from interlock.ledger.trouble import Trouble, trouble_of
 from interlock.surfaces.execution import params as p
 from interlock.surfaces.execution.asking import answered, question
@@ -114,9 +114,9 @@ class ExecutionSurface(Surface):
 
         return build
 
-    def _beside(self, place: Place, token: str, kind: Kind) -> Place | Trouble:
+    def _beside(self, place: Place, token: str, kind: Kind) -> Pointer | Trouble:
         """Open a token that must belong to the same node as the state token."""
-        other = self.ledger.open(token, kind)
+        other = self.ledger.point(token, kind)
         if isinstance(other, Trouble) or (other.handle, other.node) == (place.handle, place.node):
             return other
         which = "another run" if other.handle != place.handle else "another step of this session"

@@ -1,0 +1,1 @@
+"""Measurements. Each module prints its own; no test asserts a time."""

@@ -16,6 +16,7 @@ from interlock.core.values import Json, Missing, Variables
 from interlock.core.workflow import Activity, Trigger
 from interlock.ledger.chain import read_fact
 from interlock.ledger.commit import Commit, run_after
+from interlock.ledger.onward import onward
 from interlock.ledger.trouble import Trouble, unknown_session
 from interlock.store.protocol import Reader, SessionRow, Writer
 
@@ -50,9 +51,11 @@ def _triggers(activity: Activity | None) -> Iterator[Trigger]:
         yield from step.triggers
 
 
-def begin(ledger: Ledger, tx: Writer, parent_id: str, child_id: str, workflow_id: str) -> None:
-    """Record in the parent that the child has begun."""
-    at = head(ledger, tx, parent_id)
+def begin(
+    ledger: Ledger, tx: Writer, parent_id: str, child_id: str, workflow_id: str, node: int | None
+) -> None:
+    """Record in the parent, at the given node or at its head, that the child has begun."""
+    at = head(ledger, tx, parent_id) if node is None else ledger.standing(tx, parent_id, node)
     if not isinstance(at, Trouble):
         _record(ledger, tx, at, StartChild(workflow_id, child_id), _key(child_id))
 
@@ -61,9 +64,21 @@ def finish(ledger: Ledger, tx: Writer, child: SessionRow, workflow_id: str, vari
     """Record in the parent, if it still waits for this child, that it has returned."""
     if child.parent_session is None:
         return
-    at = head(ledger, tx, child.parent_session)
-    if not isinstance(at, Trouble) and child.session_id in at.state.children:
+    at = _waiting(ledger, tx, child.parent_session, child.session_id)
+    if at is not None:
         _record(ledger, tx, at, ReturnChild(workflow_id, child.session_id, True, variables), None)
+
+
+def _waiting(ledger: Ledger, tx: Writer, parent_id: str, child_id: str) -> Standing | None:
+    """The parent where it waits for the child: at its head, else where the child was begun."""
+    at = head(ledger, tx, parent_id)
+    if not isinstance(at, Trouble) and child_id in at.state.children:
+        return at
+    row = tx.event_by_key(parent_id, _key(child_id))
+    if row is None or row.node is None:
+        return None
+    at = ledger.standing(tx, parent_id, onward(tx, parent_id, row.node))
+    return None if isinstance(at, Trouble) or child_id not in at.state.children else at
 
 
 def _record(ledger: Ledger, tx: Writer, at: Standing, command: Command, key: str | None) -> None:

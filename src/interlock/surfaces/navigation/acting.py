@@ -93,7 +93,10 @@ def command_of(
 def done_message(params: NavAction, view: View) -> str:
     """What the action did."""
     text = _done(params, view)
-    return f"{text}. Workflow '{view.plan.workflow.name}' is completed" if view.state.finished else text
+    if not view.state.finished:
+        return text
+    back = ". Go on with the parent's state" if view.session.parent_session else ""
+    return f"{text}. Workflow '{view.plan.workflow.name}' is completed{back}"
 
 
 def _done(params: NavAction, view: View) -> str:

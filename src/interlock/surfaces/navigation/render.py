@@ -10,9 +10,10 @@ from msgspec import Struct
 
 from interlock.core.actions import Move, Moves, Rulings, moves
 from interlock.core.commands import Terms
+from interlock.core.criteria import requirement
 from interlock.core.outcomes import NeedAnswer, NeedInput, NeedLoop, NeedStep, Notice
 from interlock.core.prompts import interpolate, step_prompt
-from interlock.core.reasons import OutputContract
+from interlock.core.reasons import ContextKey, OutputContract
 from interlock.core.values import Json
 from interlock.core.workflow import Activity, Gate, Loop, Trigger, walk
 from interlock.ledger.slots import slot
@@ -69,6 +70,8 @@ def body(here: Landscape, message: str) -> dict[str, Json]:
     }
     if view.state.finished:
         told["status"] = "completed"
+    if view.state.children:
+        told["children"] = [{"workflow": name} for name in view.state.children.values()]
     if view.notices:
         told["warnings"] = [_warning(one) for one in view.notices]
     return told
@@ -154,7 +157,7 @@ def _offer(here: Landscape, move: Move) -> dict[str, Json]:
     if move.variables:
         offer["variables"] = list(move.variables)
     if move.needs:
-        offer["needs"] = [_need(one) for one in _needs(move)]
+        offer["needs"] = [_need(one) for one in _needs(here, move)]
     if move.condition:
         offer["condition"] = move.condition
     return {**offer, "description": _description(here, move)}
@@ -168,12 +171,20 @@ class _Need(Struct, frozen=True, omit_defaults=True):
     example: Json = None
 
 
-def _needs(move: Move) -> Iterator[_Need]:
+def _needs(here: Landscape, move: Move) -> Iterator[_Need]:
     for blocker in move.needs:
-        by_context = blocker.pointer.__struct_config__.tag == "context_key"
-        artifact = isinstance(blocker.pointer, OutputContract) or blocker.example is not None
-        where = "variables" if by_context else "output.artifacts" if artifact else "output.notesMarkdown"
-        yield _Need(where, blocker.message, blocker.example)
+        if isinstance(blocker.pointer, ContextKey):
+            yield _Need("variables", blocker.message, blocker.example)
+        elif isinstance(blocker.pointer, OutputContract) or blocker.example is not None:
+            yield _Need("output.artifacts", blocker.message, blocker.example)
+        else:
+            yield _Need("output.notesMarkdown", _criteria(here) or blocker.message)
+
+
+def _criteria(here: Landscape) -> str:
+    need = here.view.awaited
+    criteria = need.step.criteria if isinstance(need, NeedStep) else None
+    return requirement(criteria) if criteria is not None else ""
 
 
 def _need(need: _Need) -> dict[str, Json]:
@@ -228,7 +239,8 @@ def _round(here: Landscape) -> str:
 
 
 def _refused(move: Move) -> dict[str, Json]:
-    return {"action": move.action, _NAMES[move.action]: move.target, "reason": move.reason}
+    told: dict[str, Json] = {"action": move.action, _NAMES[move.action]: move.target, "reason": move.reason}
+    return {**told, "variables": list(move.variables)} if move.variables else told
 
 
 def _reading(here: Landscape, found: Moves) -> Iterator[Json]:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import msgspec
+from collections.abc import Mapping
 
+import msgspec
+from msgspec.structs import replace
+
+from interlock.authoring.library import Loaded
 from interlock.authoring.problem import Problem
 from interlock.core.commands import NAVIGATION
-from interlock.core.outcomes import Refusal
+from interlock.core.outcomes import Notice, Refusal
 from interlock.core.output import Output
 from interlock.core.values import Json
+from interlock.ledger.family import passed_on
 from interlock.ledger.ledger import Answered, Build, Ledger, Place, Render, Standing
 from interlock.ledger.trouble import Trouble, trouble_of
 from interlock.ledger.view import View
@@ -25,7 +30,7 @@ from interlock.surfaces.navigation.render import (
     replied,
     situated,
 )
-from interlock.surfaces.navigation.situations import opened, opened_anywhere, situation
+from interlock.surfaces.navigation.situations import opened, opened_anywhere, situation, standing
 from interlock.surfaces.navigation.texts import Texts
 from interlock.surfaces.navigation.tools import INSTRUCTIONS, tools
 from interlock.surfaces.surface import Call, Outcome, Reply, Surface, Tool
@@ -66,11 +71,37 @@ class NavigationSurface(Surface):
         loaded = self.ledger.library.load(params.workflow_id)
         if isinstance(loaded, Problem):
             return not_loaded(loaded)
+        if params.parent_state is not None:
+            return self._start_child(loaded, given, params.parent_state)
         return self._reply(self.ledger.start_run(loaded, given, self._begun, door=NAVIGATION))
+
+    def _start_child(self, loaded: Loaded, given: Mapping[str, Json], parent_state: str) -> Outcome:
+        """Begin as a child of another run: context by passContext, the parent waits (rule 35)."""
+        place = opened(self.ledger, parent_state)
+        if isinstance(place, Reply):
+            return place
+        with self.ledger.store.reading() as reader:
+            parent = standing(self.ledger, reader, place)
+        if isinstance(parent, Trouble):
+            return of_trouble(parent)
+        passed = passed_on(parent, loaded.workflow.id)
+        started = self.ledger.start_run(
+            loaded,
+            {**(passed or {}), **given},
+            self._begun if passed is not None else self._begun_untriggered,
+            door=NAVIGATION,
+            parent=place.session_id,
+            parent_node=parent.node.node,
+        )
+        return self._reply(started)
 
     def _begun(self, view: View) -> bytes:
         where = f" at activity '{view.state.activity}'" if view.state.activity else ""
         return self._recorded(view, f"Started workflow '{view.plan.workflow.name}'{where}")
+
+    def _begun_untriggered(self, view: View) -> bytes:
+        text = f"The parent's activity does not trigger '{view.plan.workflow.id}'; nothing was passed on."
+        return self._begun(replace(view, notices=(*view.notices, Notice("NOT_TRIGGERED", text))))
 
     def _recorded(self, view: View, message: str) -> bytes:
         return recorded(Landscape(view, self.ledger.settings.terms), message)

@@ -86,6 +86,8 @@ CASES: dict[str, dict[str, str]] = {
     "IL215": {"w.yaml": ONE + STEP.replace("ask", "§ask")},
     "IL216": activity("", FLOW + "activities: [§o/x.toon]\n"),
     "IL217": {"w/workflow.yaml": ONE, "w/steps/x.md": "§X\n"},
+    "IL218": activity("triggers: {workflow: §nobody}\n"),
+    "IL219": {"w.yaml": HEAD + "assessments: [{id: r, dimensions: [{id: d, levels: [low, high]}]}]\nsteps:\n  - {id: ask, title: A, prompt: P, assessmentRefs: [r], assessmentConsequences: [{when: {anyEqualsLevel: §lo}, effect: {guidance: G}}]}\n"},
     "IL301": step("prompt: P, runCondition: {var: x, §eqals: 1}"),
     "IL302": step("prompt: P, validationCriteria: §'('"),
     "IL303": step("prompt: P, validationCriteria: §'(?=a)'"),

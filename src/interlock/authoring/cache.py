@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from interlock.authoring.listed import Listed
-from interlock.authoring.problem import Problem
+from interlock.authoring.problem import Mention, Problem
 from interlock.authoring.sources import Source
 from interlock.authoring.stamps import Stamp, fingerprint
 from interlock.core.workflow import Workflow
@@ -47,6 +47,7 @@ class Record(Struct, frozen=True):
     stamps: tuple[Stamp, ...]
     read_at: int
     blob: str = ""
+    mentions: tuple[Mention, ...] = ()
 
 
 class Cache:

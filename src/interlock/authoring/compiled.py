@@ -13,9 +13,10 @@ from interlock.authoring.files import Reader
 from interlock.authoring.folders import Folder, compile_folder
 from interlock.authoring.lints import lint
 from interlock.authoring.listed import Listed, listed
+from interlock.authoring.mentions import mentions_of
 from interlock.authoring.mounts import check_id, mounted
 from interlock.authoring.parsed import Parsed, Spot
-from interlock.authoring.problem import Problem
+from interlock.authoring.problem import Mention, Problem
 from interlock.authoring.sources import HEADS, Source, Unit
 from interlock.authoring.stamps import Stamp
 from interlock.authoring.steps import compile_steps
@@ -35,6 +36,7 @@ class Compiled(Struct, frozen=True):
     problems: tuple[Problem, ...]
     texts: Mapping[str, str]
     stamps: tuple[Stamp, ...]
+    mentions: tuple[Mention, ...] = ()
 
 
 def compile_unit(unit: Unit, source: Source) -> Compiled:
@@ -44,16 +46,17 @@ def compile_unit(unit: Unit, source: Source) -> Compiled:
     parsed = reader.parsed(_head(unit))
     if parsed is not None and not _looks_like_workflow(parsed, unit, source):
         return Compiled("", None, None, (), {}, tuple(stamps.values()))
-    texts: dict[str, str] = {}
-    workflow = _workflow(unit, source, Folder(reader, _home(unit), parsed, texts)) if parsed else None
+    folder = Folder(reader, _home(unit), parsed) if parsed else None
+    workflow = _workflow(unit, source, folder) if folder else None
     workflow_id = workflow.id if workflow else _declared(parsed) or unit.path.stem
     return Compiled(
         workflow_id=workflow_id,
         workflow=workflow,
         entry=listed(workflow, workflow_hash(workflow), source.kind) if workflow else None,
         problems=tuple(msgspec.structs.replace(one, workflow_id=workflow_id) for one in report.problems()),
-        texts=texts if workflow else {},
+        texts=folder.texts if folder and workflow else {},
         stamps=tuple(stamps.values()),
+        mentions=tuple(folder.mentions) if folder and workflow else (),
     )
 
 
@@ -87,6 +90,7 @@ def _workflow(unit: Unit, source: Source, folder: Folder) -> Workflow | None:
     if made is None:
         return None
     lint(made[0], head, made[1])
+    folder.mentions.extend(mentions_of(made[0], head, made[1]))
     workflow = mounted(made[0], source, head, report)
     if "routines" in unit.path.parts[:-1]:
         workflow = msgspec.structs.replace(workflow, kind="routine")

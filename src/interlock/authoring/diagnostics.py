@@ -275,6 +275,20 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         "name it after a step",
     ),
     (
+        "IL218",
+        "unknown workflow",
+        "warning",
+        "A trigger starts a workflow that none of the sources has.",
+        "correct the id, or add the source that brings the workflow",
+    ),
+    (
+        "IL219",
+        "unknown level",
+        "warning",
+        "A consequence waits for a level that none of its assessments has; it never comes to pass.",
+        "use a level of the assessment",
+    ),
+    (
         "IL301",
         "bad condition",
         "error",

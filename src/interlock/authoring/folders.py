@@ -19,6 +19,7 @@ from interlock.authoring.items import Draft
 from interlock.authoring.markdown import as_step, read_page
 from interlock.authoring.packs import LIBRARY
 from interlock.authoring.parsed import Parsed, Spot
+from interlock.authoring.problem import Mention
 from interlock.authoring.shapes import read_as, unknown_fields
 from interlock.authoring.steps import check_header, compile_steps, kind_of, read_variable
 from interlock.core.hashing import digest_of
@@ -38,6 +39,7 @@ class Folder(Struct):
     texts: dict[str, str] = field(default_factory=dict)
     documents: dict[tuple[str, str], Document] = field(default_factory=dict)
     lenders: dict[str, Path] = field(default_factory=dict)
+    mentions: list[Mention] = field(default_factory=list)
 
     @property
     def report(self) -> Report:

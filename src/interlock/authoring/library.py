@@ -6,7 +6,7 @@ Nothing is parsed that has not changed since it was last compiled, by this proce
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -47,12 +47,16 @@ class Library:
         self._shelves = [_Shelf(source, Cache(cache_dir, source)) for source in ordered]
         self._scan: _Scan | None = None
 
-    def listing(self) -> Listing:
-        """List what can be run, by namespace, kind and name, and what cannot, with reasons."""
+    def listing(self, elsewhere: Collection[str] = ()) -> Listing:
+        """List what can be run, by namespace, kind and name, and what cannot, with reasons.
+
+        `elsewhere` are workflows of other libraries, which may be named as children.
+        """
         found = self._scanned().found
         entries = [one.record.entry for one in _winners(found).values() if one.record.entry]
+        known = [entry.id for entry in entries]
         problems = [problem for one in found for problem in one.record.problems]
-        problems += [*_repeats(found), *_collisions(entries)]
+        problems += [*_repeats(found), *_collisions(entries), *_unknown(found, {*known, *elsewhere})]
         return Listing(
             tuple(sorted(entries, key=in_list_order)), tuple(sorted(problems, key=in_reading_order))
         )
@@ -167,7 +171,7 @@ class _Shelf:
         content = Content(made.workflow, made.texts)
         self._remember(str(unit.path), content)
         blob = self._cache.keep(content)
-        return Record(made.workflow_id, made.entry, made.problems, made.stamps, read_at, blob)
+        return Record(made.workflow_id, made.entry, made.problems, made.stamps, read_at, blob, made.mentions)
 
 
 def _winners(found: Sequence[_Found]) -> dict[str, _Found]:
@@ -205,6 +209,16 @@ def _collisions(entries: Sequence[Listed]) -> Iterator[Problem]:
         if other != entry.id:
             message = f"'{entry.id}' and '{other}' are both shown as '{lookup_id(entry.id)}'"
             yield _warning("IL405", message, "", entry.id)
+
+
+def _unknown(found: Sequence[_Found], known: Collection[str]) -> Iterator[Problem]:
+    """Children that no workflow can be found for."""
+    for one in found:
+        missing = [mention for mention in one.record.mentions if mention.workflow not in known]
+        if missing:
+            from interlock.authoring.mentions import unknown
+
+            yield from unknown(missing, known, one.record.workflow_id)
 
 
 def _warning(code: str, message: str, file: str, workflow_id: str) -> Problem:

@@ -102,6 +102,22 @@ def _from_assessments(
             _assessment_example(source),
             followups=_followups(step, ref),
         )
+    _check_levels(step, assessments, at / "assessmentConsequences", report)
+
+
+def _check_levels(
+    step: StepSource, assessments: Mapping[str, AssessmentSource], at: Spot, report: Report
+) -> None:
+    for index, one in enumerate(step.assessment_consequences):
+        named = step.assessment_refs if one.when.for_assessment is None else (one.when.for_assessment,)
+        sources = [assessments[ref] for ref in named if ref in assessments]
+        levels = [level for source in sources for each in source.dimensions for level in each.levels]
+        level = one.when.any_equals_level
+        if levels and level not in levels:
+            spot = at / index / "when" / "anyEqualsLevel"
+            report.add(
+                "IL219", f"'{level}' is not one of {', '.join(levels)}", spot, did_you_mean(level, levels)
+            )
 
 
 def _followups(step: StepSource, assessment: str) -> tuple[Followup, ...]:

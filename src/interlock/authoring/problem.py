@@ -23,5 +23,14 @@ class Problem(Struct, frozen=True):
     suggestions: tuple[str, ...] = ()
 
 
+class Mention(Struct, frozen=True, array_like=True):
+    """Another workflow that is named in a file, and where; only a list of all can tell whether it exists."""
+
+    workflow: str
+    file: str
+    line: int
+    column: int
+
+
 def in_reading_order(problem: Problem) -> tuple[str, int, int, str, str]:
     return problem.file, problem.line, problem.column, problem.code, problem.message

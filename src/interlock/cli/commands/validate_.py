@@ -1,0 +1,92 @@
+"""`interlock validate PATH…`: every fault of the files, at its place, with its mend."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import click
+import msgspec
+from msgspec import Struct
+
+from interlock.authoring.library import Library, Problem
+from interlock.authoring.problem import Severity
+from interlock.authoring.sources import Source
+from interlock.cli.compose import library_of
+from interlock.cli.config import Config
+from interlock.cli.exits import CHECK_FAILED, NOT_FOUND
+from interlock.cli.given import paths_argument, source_of
+from interlock.cli.options import config_of, data_options, json_option, print_json
+from interlock.cli.screen import Tone, line_of, paint, say, stop, talk
+
+SEVERITY_TONES: dict[Severity, Tone] = {"error": "bad", "warning": "warn"}
+
+
+class Checked(Struct, frozen=True):
+    """One path: how many workflows it holds that can be used, and what is wrong."""
+
+    workflows: int
+    problems: tuple[Problem, ...]
+
+
+@click.command(epilog="Example: interlock validate ./flows")
+@paths_argument
+@click.option("--strict", is_flag=True, help="Fail on warnings too.")
+@data_options
+@json_option
+def command(
+    paths: tuple[str, ...],
+    strict: bool,
+    data_dir: str | None,
+    project: str | None,
+    workflows: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Check workflow files, and say where each fault is and how to mend it."""
+    checked = list(_checked(paths, config_of(data_dir, project, workflows)))
+    problems = list(dict.fromkeys(problem for one in checked for problem in one.problems))
+    count = sum(one.workflows for one in checked)
+    if not count and not problems:
+        stop(NOT_FOUND, f"there is no workflow in {', '.join(paths)}.")
+    if as_json:
+        print_json({"workflows": count, "problems": msgspec.to_builtins(problems)})
+    else:
+        _show(count, problems)
+    if any(strict or one.severity == "error" for one in problems):
+        raise click.exceptions.Exit(CHECK_FAILED)
+
+
+def _checked(paths: Sequence[str], config: Config) -> Iterator[Checked]:
+    sources = [source_of(path) for path in paths]
+    known = {entry.id for entry in library_of(config).listing().entries}
+    for source in sources:
+        found = Library([source]).listing(known)
+        yield Checked(len(found.entries), tuple(_placed(one, source) for one in found.problems))
+
+
+def _placed(problem: Problem, source: Source) -> Problem:
+    """The same problem, its file named from where the reader stands."""
+    shown = source.root / problem.file if problem.file else source.path
+    return msgspec.structs.replace(problem, file=shown.as_posix())
+
+
+def _show(count: int, problems: Sequence[Problem]) -> None:
+    for one in problems:
+        where = f"{one.file}:{one.line}:{one.column}"
+        say(
+            f"{paint(where, 'strong')} {paint(one.code, SEVERITY_TONES[one.severity])} {line_of(one.message)}"
+        )
+        if one.fix:
+            say(f"  {paint('fix:', 'accent')} {line_of(one.fix)}")
+    talk(_summary(count, problems))
+
+
+def _summary(count: int, problems: Sequence[Problem]) -> str:
+    errors = sum(one.severity == "error" for one in problems)
+    usable = f"{count} workflow{'s' * (count != 1)} usable"
+    if not problems:
+        return f"{usable}, no faults."
+    return f"{usable}, {_counted(errors, 'error')}, {_counted(len(problems) - errors, 'warning')}."
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"

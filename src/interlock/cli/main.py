@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 
 import click
 
@@ -47,9 +48,10 @@ class LazyGroup(click.Group):
         return [name for names in COMMANDS.values() for name in names]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self.list_commands(ctx):
+        module = f"interlock.cli.commands.{cmd_name}_"
+        if cmd_name not in self.list_commands(ctx) or find_spec(module) is None:
             return None
-        command = import_module(f"interlock.cli.commands.{cmd_name}_").command
+        command = import_module(module).command
         assert isinstance(command, click.Command)
         return command
 
@@ -57,7 +59,7 @@ class LazyGroup(click.Group):
         for heading, names in COMMANDS.items():
             found = [(name, self.get_command(ctx, name)) for name in names]
             with formatter.section(heading):
-                formatter.write_dl([(name, one.get_short_help_str()) for name, one in found if one])
+                formatter.write_dl([(name, one.get_short_help_str(64)) for name, one in found if one])
 
     def invoke(self, ctx: click.Context) -> object:
         try:
@@ -67,6 +69,8 @@ class LazyGroup(click.Group):
             ctx.exit(USAGE)
         except (click.ClickException, click.Abort, click.exceptions.Exit, KeyboardInterrupt):
             raise
+        except BrokenPipeError:
+            raise
         except Exception as error:
             ctx.exit(_told(error))
 
@@ -75,6 +79,10 @@ def _told(error: Exception) -> int:
     """Say what a store or a keyring cannot do; anything else is a fault of ours and stays loud."""
     from interlock.ledger.trouble import trouble_of
 
+    if isinstance(error, OSError):
+        where = f"{error.filename or 'a file'}: {error.strerror}"
+        click.echo(f"interlock: {where}. See `interlock config show`.", err=True)
+        return CHECK_FAILED
     trouble = trouble_of(error)
     if trouble.code == "INTERNAL_ERROR":
         raise error
@@ -84,9 +92,10 @@ def _told(error: Exception) -> int:
     return CONFLICT if trouble.after_ms else CHECK_FAILED
 
 
-COMPLETION = (
-    'Completion for your shell: eval "$(_INTERLOCK_COMPLETE=bash_source interlock)" (or zsh_, fish_).'
-)
+COMPLETION = """\b
+Completion for your shell, here bash (or zsh_source, fish_source):
+  eval "$(_INTERLOCK_COMPLETE=bash_source interlock)"
+"""
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]}, epilog=COMPLETION)

@@ -67,9 +67,9 @@ def summary_of(fact: Mapping[str, Json]) -> str:
     """Say what a fact tells, without its digests."""
     match fact:
         case {"kind": "node_output_appended", "notes": str(notes)}:
-            return f"{fact['step']}: {notes}"
+            return f"{placed(str(fact['step']))}: {notes}"
         case {"kind": "node_output_appended", "artifact": {"kind": artifact}}:
-            return f"{fact['step']}: artifact {artifact}"
+            return f"{placed(str(fact['step']))}: artifact {artifact}"
         case {"kind": "gate_resolved", "gate": gate, "channel": channel}:
             return f"{gate}: {fact.get('option') or fact['how']}, by {channel}"
         case {"kind": "step_completed", "key": str(key)}:
@@ -82,6 +82,8 @@ def summary_of(fact: Mapping[str, Json]) -> str:
             )
         case {"kind": "context_set", "delta": Mapping() as delta}:
             return ", ".join(f"{name}={_short(value)}" for name, value in delta.items())
+        case {"kind": "validation_performed", "key": str(key)}:
+            return f"{placed(key)}{_whither(fact)}"
         case {"kind": "advance_recorded", "outcome": str(outcome)}:
             return f"from {fact['node']}: {outcome}{_whither(fact)}"
         case _:

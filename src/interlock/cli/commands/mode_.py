@@ -42,7 +42,7 @@ def command(
         return
     for line in lines:
         where = f"node {line.node}" if line.node is not None else "new sessions"
-        say(f"{paint(line.mode, 'accent')}  {line.autonomy}, {line.risk_policy} ({where})")
+        say(f"{paint(line.mode, 'accent')}  {where}, {line.risk_policy} risk")
 
 
 def _lines(ledger: Ledger, ref: str | None) -> tuple[ModeLine, ...]:

@@ -28,8 +28,9 @@ def command(ledger: Ledger, query: tuple[str, ...], as_json: bool) -> None:
         print_json({"candidates": [_fields(one) for one in found]})
     for one in () if as_json else found:
         _show(one)
-    if not found:
-        stop(NOT_FOUND, "Nothing stored fits. Try other words, or see `interlock sessions`.")
+    if not any(one.why != "recency_fallback" for one in found) and (query or not found):
+        rest = "These are the newest." if found else "Nothing is stored yet."
+        stop(NOT_FOUND, f"Nothing fits. {rest} Try other words, or see `interlock sessions`.")
     if not as_json:
         talk(f"To go on in a chat, say: resume the Interlock session {ref_of(found[0].session.session_id)}")
 

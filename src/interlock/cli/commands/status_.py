@@ -48,7 +48,7 @@ def _show(found: SessionStatus) -> None:
 def _run(run: RunStatus) -> None:
     tone = STATUS_TONES.get(run.status, "plain")
     say(f"{paint(run.workflow_id, 'accent')}  {paint(words(run.status), tone)}, {age(run.updated_at)}")
-    rows = [("run", run.run_id), ("mode", f"{run.mode} ({run.autonomy}, {run.risk_policy})")]
+    rows = [("run", run.run_id), ("mode", f"{run.mode}, {run.risk_policy} risk")]
     if run.pending.kind != "nothing":
         rows.append((f"waits for {run.pending.kind}", f"{run.pending.title} ({run.pending.id})"))
     if run.gaps:
@@ -56,4 +56,4 @@ def _run(run: RunStatus) -> None:
     if run.branches > 1:
         rows.append(("branches", f"{run.branches}, preferred tip is node {run.tip}"))
     for name, value in rows:
-        say(fit(f"  {name:<18} {line_of(value)}", width()))
+        say(fit(f"  {name:<20}{line_of(value)}", width()))

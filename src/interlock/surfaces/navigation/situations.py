@@ -5,12 +5,11 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from interlock.core.actions import awaited_here
-from interlock.ledger.ledger import Ledger, Place, Standing, head_node
-from interlock.ledger.onward import onward
+from interlock.ledger.ledger import Ledger, Place, Standing
+from interlock.ledger.reaching import reached
 from interlock.ledger.tokens import STATE_PREFIX, StateProblem, read_state
 from interlock.ledger.trouble import Trouble
 from interlock.ledger.view import View
-from interlock.store.protocol import Reader
 from interlock.surfaces.navigation.errors import of_state, of_trouble
 from interlock.surfaces.navigation.render import Landscape
 from interlock.surfaces.surface import Reply
@@ -37,18 +36,11 @@ def opened_anywhere(ledger: Ledger, token: str) -> Place | Reply:
 
 def situation(ledger: Ledger, place: Place) -> Landscape | Trouble:
     """Read the run at the place; nothing is written."""
-    with ledger.store.reading() as reader:
-        at = standing(ledger, reader, place)
+    at = reached(ledger, place)
     if isinstance(at, Trouble):
         return at
     here = landscape(ledger, at)
     return Landscape(replace(here.view, notices=ledger.drift(at.run)), here.terms, here.rulings)
-
-
-def standing(ledger: Ledger, reader: Reader, place: Place) -> Standing | Trouble:
-    """The run where the place leads to now."""
-    node = onward(reader, place.session_id, head_node(reader, place))
-    return ledger.standing(reader, place.session_id, node)
 
 
 def landscape(ledger: Ledger, at: Standing) -> Landscape:

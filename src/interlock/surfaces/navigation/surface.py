@@ -15,6 +15,7 @@ from interlock.core.output import Output
 from interlock.core.values import Json
 from interlock.ledger.family import passed_on
 from interlock.ledger.ledger import Answered, Build, Ledger, Place, Render, Standing
+from interlock.ledger.reaching import reached
 from interlock.ledger.trouble import Trouble, trouble_of
 from interlock.ledger.view import View
 from interlock.surfaces.execution.inputs import Unfit, check_context, read_output
@@ -30,7 +31,7 @@ from interlock.surfaces.navigation.render import (
     replied,
     situated,
 )
-from interlock.surfaces.navigation.situations import opened, opened_anywhere, situation, standing
+from interlock.surfaces.navigation.situations import opened, opened_anywhere, situation
 from interlock.surfaces.navigation.texts import Texts
 from interlock.surfaces.navigation.tools import INSTRUCTIONS, tools
 from interlock.surfaces.surface import Call, Outcome, Reply, Surface, Tool
@@ -80,8 +81,7 @@ class NavigationSurface(Surface):
         place = opened(self.ledger, parent_state)
         if isinstance(place, Reply):
             return place
-        with self.ledger.store.reading() as reader:
-            parent = standing(self.ledger, reader, place)
+        parent = reached(self.ledger, place)
         if isinstance(parent, Trouble):
             return of_trouble(parent)
         passed = passed_on(parent, loaded.workflow.id)

@@ -57,7 +57,9 @@ def link(before: bytes, index: int, kind: str, payload: bytes, run: int | None, 
 
 def follows(before: bytes, row: EventRow) -> bool:
     """Say whether the row's digest is the one that its content and predecessor demand."""
-    return row.digest == link(before, row.index, row.kind, row.payload, row.run, row.node)
+    return isinstance(row.payload, bytes) and row.digest == link(
+        before, row.index, row.kind, row.payload, row.run, row.node
+    )
 
 
 def read_fact(row: EventRow) -> LogEntry:

@@ -29,11 +29,15 @@ def damage(reader: Reader, session: SessionRow) -> str | None:
     """What keeps this session from going on; checks the head only (rule 44)."""
     if session.health != "healthy":
         return session.health_reason or session.health
-    last = reader.last_event(session.session_id)
-    if last is None:
+    before = max(session.head_index - 1, 0)
+    events = list(reader.events(session.session_id, start=before, limit=3))
+    if not events:
         return "its log is empty"
+    *earlier, last = events
     if last.index != session.head_index or last.digest != session.head_digest:
         return "the head of its log does not match the last event"
+    if not follows(earlier[-1].digest if earlier else GENESIS, last):
+        return "the last event does not match its digest"
     return None
 
 

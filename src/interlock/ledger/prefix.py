@@ -19,11 +19,12 @@ from interlock.ledger.records import (
     ObservationRecorded,
     OutputAppended,
     RepairRecorded,
+    ResponseRestored,
     SessionCreated,
 )
 from interlock.store.protocol import EventRow, Reader, SessionRow
 
-ALONE = (SessionCreated, ObservationRecorded, DecisionRecorded, CallTraced, RepairRecorded)
+ALONE = (SessionCreated, ObservationRecorded, DecisionRecorded, CallTraced, RepairRecorded, ResponseRestored)
 
 
 class Trusted(Struct, frozen=True):

@@ -6,7 +6,6 @@ The fold keeps the order of the log, so that each row comes out as its command o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from hashlib import sha256
 from typing import TypeAlias, TypeVar
 
 import msgspec
@@ -20,7 +19,7 @@ from interlock.core.output import Output
 from interlock.core.program import Plan
 from interlock.core.settle import awaited
 from interlock.core.state import RunState
-from interlock.core.values import Json
+from interlock.core.values import TRUNCATED, Json
 from interlock.ledger.chain import GENESIS, read_fact
 from interlock.ledger.commit import awaiting, encode_state
 from interlock.ledger.ids import run_id
@@ -35,6 +34,7 @@ from interlock.ledger.records import (
     ObservationRecorded,
     OutputAppended,
     RepairRecorded,
+    ResponseRestored,
     SessionCreated,
 )
 from interlock.store.protocol import (
@@ -58,6 +58,15 @@ DOORS = {door.name: door for door in (EXECUTION, SESSION, GATED, NAVIGATION)}
 _encode = msgspec.json.Encoder().encode
 
 
+class Told(Struct, frozen=True):
+    """What an attempt was answered about: enough to render the response again."""
+
+    fact: AdvanceRecorded
+    run: int
+    state: RunState
+    notes_cut: bool
+
+
 class Rebuilt(Struct, frozen=True):
     """A session's rows as its events make them. Attempts come without the bytes of their responses."""
 
@@ -68,6 +77,7 @@ class Rebuilt(Struct, frozen=True):
     outputs: tuple[OutputRow, ...]
     observations: Mapping[str, str]
     search: SearchRow | None
+    told: Mapping[tuple[int, int], Told]
 
 
 def plans_of(reader: Reader, pins: Pins) -> PlanOf:
@@ -107,6 +117,7 @@ class _Fold:
         self.ahead: dict[int, list[Event]] = {}
         self.loose: list[Event] = []
         self.fresh = _Fresh()
+        self.told: dict[tuple[int, int], Told] = {}
 
     def take(self, row: EventRow) -> None:
         self._fact(row)
@@ -127,6 +138,8 @@ class _Fold:
                 self._output(fact, row)
             case ObservationRecorded():
                 self.observations[fact.key] = fact.value
+            case ResponseRestored():
+                self._restored(fact)
             case DecisionRecorded() | CallTraced() | RepairRecorded():
                 pass
             case RunStarted():
@@ -237,7 +250,14 @@ class _Fold:
             kept=_encode(fact.kept) if fact.kept else b"",
         )
         self._follow(fact, number, row.recorded_at)
+        state = self.states[fact.node if fact.outcome != "advanced" or fact.child is None else fact.child]
+        cut = self.fresh.notes.endswith(TRUNCATED)
+        self.told[fact.node, fact.attempt] = Told(fact, number, evolved(state, self.loose), cut)
         self.loose, self.fresh = [], _Fresh()
+
+    def _restored(self, fact: ResponseRestored) -> None:
+        kept = self.attempts[fact.node]
+        kept[fact.attempt] = replace(kept[fact.attempt], response_digest=bytes.fromhex(fact.response))
 
     def _follow(self, fact: AdvanceRecorded, number: int, at: int) -> None:
         """Let the run, and what the session is found by, follow the attempt."""
@@ -293,6 +313,7 @@ class _Fold:
             outputs=tuple(one for each in self.outputs.values() for one in each),
             observations=self.observations,
             search=self.search,
+            told=self.told,
         )
 
 
@@ -327,18 +348,12 @@ def restore(tx: Writer, rebuilt: Rebuilt, responses: Mapping[tuple[int, int], by
     for node in rebuilt.nodes:
         tx.add_node(node)
     for one in rebuilt.attempts:
-        response = responses.get((one.node, one.attempt), b"")
-        tx.add_attempt(replace(one, response=response, response_digest=_digest(one, response)))
+        tx.add_attempt(replace(one, response=responses.get((one.node, one.attempt), b"")))
     tx.add_outputs(rebuilt.outputs)
     for key, value in rebuilt.observations.items():
         tx.set_observation(session_id, key, value)
     if rebuilt.search is not None:
         tx.set_search(rebuilt.search)
-
-
-def _digest(attempt: AttemptRow, response: bytes) -> bytes:
-    """The digest of what is stored; that of the event for a response that could not be recovered."""
-    return sha256(response).digest() if response else attempt.response_digest
 
 
 def differences(reader: Reader, rebuilt: Rebuilt) -> Iterator[str]:

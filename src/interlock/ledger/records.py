@@ -110,6 +110,14 @@ class RepairRecorded(Record, frozen=True, tag="repair_recorded"):
     reason: str
 
 
+class ResponseRestored(Record, frozen=True, tag="response_restored"):
+    """A lost response that a repair rendered again, by its new digest; an empty one stays lost."""
+
+    node: int
+    attempt: int
+    response: str
+
+
 LogEntry: TypeAlias = (
     SessionCreated
     | NodeCreated
@@ -119,5 +127,6 @@ LogEntry: TypeAlias = (
     | DecisionRecorded
     | CallTraced
     | RepairRecorded
+    | ResponseRestored
     | Event
 )

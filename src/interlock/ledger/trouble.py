@@ -44,6 +44,14 @@ def not_healthy(session_id: str, reason: str) -> Trouble:
     )
 
 
+def response_lost() -> Trouble:
+    return Trouble(
+        "TOKEN_SCOPE_MISMATCH",
+        "This attempt was recorded, but its response was lost to damage that a repair could not undo.",
+        "Use resume_session to find the run and continue from the token it returns.",
+    )
+
+
 def locked() -> Trouble:
     return Trouble(
         "TOKEN_SESSION_LOCKED",

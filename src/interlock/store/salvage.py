@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from shutil import copyfile
 from tempfile import TemporaryDirectory
@@ -14,9 +15,10 @@ from tempfile import TemporaryDirectory
 import apsw
 from msgspec import Struct
 
+from interlock.store.lock import FileLock
 from interlock.store.protocol import StoreCorrupt
 from interlock.store.schema import MIGRATIONS, TABLES
-from interlock.store.sqlite import connect, make_private, migrate, version_of
+from interlock.store.sqlite import FILE, LOCK, connect, make_private, migrate, version_of
 
 UNREADABLE = (apsw.CorruptError, apsw.NotADBError, apsw.IOError, UnicodeDecodeError)
 FARTHEST = 2**40
@@ -124,3 +126,26 @@ def _copy(target: apsw.Connection, table: str, reading: _Reading) -> int:
         target.execute(sql, row)
         copied += target.changes()
     return copied
+
+
+def replace_damaged(data_dir: Path) -> tuple[Salvaged, Path]:
+    """Put a salvaged store in the place of a damaged one, which is kept beside it under the returned name."""
+    path, lock = data_dir / FILE, FileLock(data_dir / LOCK)
+    fresh = path.with_name(f"{FILE}.salvaged")
+    try:
+        with lock:
+            fresh.unlink(missing_ok=True)
+            saved = salvage(path, fresh)
+            kept = _free_name(path)
+            for end in ("-shm", "-wal", ""):
+                if (part := path.with_name(FILE + end)).exists():
+                    part.rename(kept.with_name(kept.name + end))
+            fresh.rename(path)
+    finally:
+        lock.close()
+    return saved, kept
+
+
+def _free_name(path: Path) -> Path:
+    names = (path.with_name(f"{path.name}.damaged-{number}") for number in count(1))
+    return next(name for name in names if not name.exists())

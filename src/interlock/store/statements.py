@@ -322,7 +322,7 @@ class Writing(Reading):
         self._connection.execute(sql, (session_id, from_index))
 
     def clear_projections(self, session_id: str) -> None:
-        """Remove every row of a session that can be rebuilt from its events."""
+        """Remove every row of a session that can be rebuilt from its events; handles stay."""
         for table in PROJECTIONS:
             self._connection.execute(f"DELETE FROM {table} WHERE session_id = ?", (session_id,))
 

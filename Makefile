@@ -20,7 +20,7 @@ lint: $(VENV)/.ready
 	@$(BIN)/mypy --no-error-summary
 
 bench: $(VENV)/.ready
-	@$(BIN)/python -m bench
+	@$(BIN)/python -m bench.heart
 
 clean:
 	rm -rf $(VENV)

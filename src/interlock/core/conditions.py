@@ -6,10 +6,10 @@ everything and does not exist. Declared defaults lie beneath the variables for c
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Literal, TypeAlias, assert_never
 
+import msgspec
 from msgspec import Struct
 
 from interlock.core.values import MISSING, Json, Missing, Variables, lookup
@@ -242,4 +242,4 @@ def _describe_compare(test: Compare) -> str:
     if test.operator == "truthy":
         return test.variable
     sign = {"equals": "==", "not_equals": "!="}.get(test.operator, test.operator)
-    return f"{test.variable} {sign} {json.dumps(test.value, ensure_ascii=False)}"
+    return f"{test.variable} {sign} {msgspec.json.encode(test.value).decode()}"

@@ -75,6 +75,10 @@ def surface_of(config: Config) -> Surface:
             from interlock.surfaces.navigation import NavigationSurface
 
             return NavigationSurface(ledger_of(config))
+        case "session":
+            from interlock.surfaces.session import SessionSurface
+
+            return SessionSurface(ledger_of(config), frozenset(config.disable_tools))
         case "lookup":
             from interlock.surfaces.lookup import LookupSurface
 

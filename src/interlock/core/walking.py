@@ -23,6 +23,7 @@ from interlock.core.outcomes import (
 )
 from interlock.core.output import Output
 from interlock.core.program import Tail, confirmation
+from interlock.core.prompts import interpolate
 from interlock.core.rulings import resolved
 from interlock.core.settle import consequences, next_fact
 from interlock.core.state import RunState
@@ -117,7 +118,7 @@ class Walk:
                 "GATE_PASSED", f"Checkpoint '{need.gate.id}' was not answered (advisory enforcement)."
             )
             return None
-        return _gate_unanswered(need)
+        return _gate_unanswered(draft, need)
 
 
 def _holds(loop: Loop, gate_id: str | None) -> bool:
@@ -155,10 +156,11 @@ def gate_open(state: RunState) -> Refusal:
     )
 
 
-def _gate_unanswered(need: NeedAnswer) -> Refusal:
+def _gate_unanswered(draft: Draft, need: NeedAnswer) -> Refusal:
+    message = interpolate(need.gate.message, draft.plan.scope(draft.state.variables))
     return Refusal(
         Code.GATE_UNANSWERED,
-        f"Checkpoint '{need.gate.id}' must be answered first: {need.gate.message}",
+        f"Checkpoint '{need.gate.id}' must be answered first: {message}",
         f"open checkpoint '{need.gate.id}' and have it answered",
         about={"checkpoint": need.gate.id, "instance": need.key},
     )

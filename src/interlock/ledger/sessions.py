@@ -92,7 +92,7 @@ class Progress(Struct, frozen=True):
     """A progress call: the command it stands for, what it claims, and how its answer is made."""
 
     calling: Calling
-    build: Callable[[Standing], Command]
+    build: Callable[[Standing], Command | Refusal]
     advise: Callable[[Standing, Decided], tuple[str, ...]]
     render: Callable[[Moved], bytes]
     claims: tuple[Claim, ...] = ()
@@ -212,7 +212,8 @@ class Sessions:
             return self._decided(tx, at, place, progress)
 
     def _decided(self, tx: Writer, at: Standing, place: Place, progress: Progress) -> Outcome:
-        decided = decide(at.plan, at.state, progress.build(at))
+        command = progress.build(at)
+        decided = command if isinstance(command, Refusal) else decide(at.plan, at.state, command)
         if isinstance(decided, Refusal):
             self._refused(tx, at, place, progress.calling, decided.message, decided.kept)
             return Refused(at, decided)

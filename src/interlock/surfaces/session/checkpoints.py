@@ -1,0 +1,251 @@
+"""Checkpoints of the session door: a worker yields, its orchestrator responds, the worker resumes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec.structs import replace
+
+from interlock.core import commands as c
+from interlock.core.commands import Command
+from interlock.core.events import GateResolved
+from interlock.core.outcomes import Code, Decided, Refusal
+from interlock.core.prompts import interpolate
+from interlock.core.values import Json, Variables
+from interlock.core.workflow import Effect
+from interlock.ledger.ledger import Place, Standing
+from interlock.ledger.sessions import (
+    Calling,
+    Moved,
+    Progress,
+    Refused,
+    Said,
+    answer_of,
+    answer_to,
+    answered_already,
+    mark,
+)
+from interlock.ledger.slots import slot
+from interlock.ledger.trouble import Trouble
+from interlock.surfaces.activities import validation
+from interlock.surfaces.activities.asking import asked, chosen
+from interlock.surfaces.activities.door import claims_of, open_gate, said
+from interlock.surfaces.activities.here import Here
+from interlock.surfaces.activities.replies import failure, of_refusal, of_trouble, recorded, told, told_json
+from interlock.surfaces.activities.shapes import as_toon, effect_shape, gate_shape
+from interlock.surfaces.execution.inputs import check_context
+from interlock.surfaces.session import params as p
+from interlock.surfaces.session.reading import Reading
+from interlock.surfaces.surface import Call, Outcome, Reply
+
+YIELDED = (
+    "Yield the checkpoint_handle to the orchestrator in a <checkpoint_yield> block and wait; "
+    "then call resume_checkpoint."
+)
+EMPTY = (
+    "The provided checkpoint_handle does not have an active checkpoint (bcp is empty). "
+    "The worker must yield a checkpoint first."
+)
+NEITHER = "Either checkpoint_handle or session_token must be provided. Both were omitted."
+
+
+class Checkpoints(Reading):
+    """The checkpoint tools of the session door."""
+
+    def yield_checkpoint(self, params: p.YieldCheckpoint, call: Call) -> Outcome:
+        place = self._progressing(params.session_token, params.variables)
+        if isinstance(place, Reply):
+            return place
+        claims = claims_of(params.step_manifest)
+
+        def build(at: Standing) -> Command:
+            return c.OpenCheckpoint(
+                door=self.door,
+                now=self.ledger.clock(),
+                terms=self.ledger.settings.terms,
+                gate=params.checkpoint_id,
+                agent=place.agent,
+                iteration=params.iteration,
+                claims=claims,
+                variables=params.variables or {},
+                client=call.client.name,
+            )
+
+        calling = Calling("yield_checkpoint", {"checkpoint": params.checkpoint_id[:128]})
+        outcome = self._acted(place, Progress(calling, build, _advise, _yielded, claims))
+        return self._answered(place, outcome) if isinstance(outcome, Refused) else outcome
+
+    def _answered(self, place: Place, refused: Refused) -> Reply:
+        """A checkpoint that is answered already returns its recorded answer (rule 13)."""
+        key = answered_already(refused.refusal)
+        with self.ledger.store.reading() as reader:
+            answer = answer_to(reader, place.session_id, key) if key else None
+        token = self._token(place, refused.at)
+        if answer is None:
+            return of_refusal(refused.refusal, token)
+        body: dict[str, Json] = {"status": "answered", "checkpoint_id": answer.gate, **_resolution(answer)}
+        message = "This checkpoint is answered already; go on with the answer."
+        return told_json({**body, "message": message, "session_token": token}, token)
+
+    def present_checkpoint(self, params: p.PresentCheckpoint, call: Call) -> Outcome:
+        token = params.checkpoint_handle or params.session_token
+        if token is None:
+            return failure("VALIDATION_ERROR", NEITHER, "Send the checkpoint_handle.")
+
+        def answer(here: Here) -> Said[Reply]:
+            gate = open_gate(here.at)
+            if gate is None or here.state.open is None or _is_another(here.place, here.at):
+                return said(
+                    failure("CHECKPOINT_NOT_ACTIVE", EMPTY, "Go on, or yield first.", token=here.token)
+                )
+            scope = here.at.plan.scope(here.state.variables)
+            shape = gate_shape(replace(gate, message=interpolate(gate.message, scope)))
+            handle = self.ledger.mint("ses", here.place.handle, here.state.visit, mark(here.state.open))
+            return said(told(f"{as_toon(shape)}\ncheckpoint_handle: {handle}", None))
+
+        return self._read(token, Calling("present_checkpoint"), answer)
+
+    def respond_checkpoint(self, params: p.RespondCheckpoint, call: Call) -> Outcome:
+        place = self._responding(params)
+        if isinstance(place, Reply):
+            return place
+        at = self.sessions.head(place.session_id)
+        gate = open_gate(at) if not isinstance(at, Trouble) else None
+        if gate is not None and not isinstance(at, Trouble) and params.option_id is not None:
+            question = asked(at, gate, self.ledger.settings.terms, call)
+            if question is not None:
+                return question
+        calling = Calling("respond_checkpoint", {"checkpoint": gate.id} if gate else {})
+        build = self._resolving(params, place, call)
+        outcome = self._acted(place, Progress(calling, build, _advise, _responded))
+        return self._repeated(place, params, outcome) if isinstance(outcome, Refused) else outcome
+
+    def _responding(self, params: p.RespondCheckpoint) -> Place | Reply:
+        """The place that a handle leads to; a session_token beside it says who answers."""
+        token = params.checkpoint_handle or params.session_token
+        if token is None:
+            return failure("VALIDATION_ERROR", NEITHER, "Send the checkpoint_handle.")
+        place = self._progressing(token, params.variables)
+        if isinstance(place, Reply) or not (params.checkpoint_handle and params.session_token):
+            return place
+        caller = self.ledger.open(params.session_token, "ses")
+        return place if isinstance(caller, Trouble) else replace(place, agent=caller.agent)
+
+    def _resolving(
+        self, params: p.RespondCheckpoint, place: Place, call: Call
+    ) -> Callable[[Standing], Command | Refusal]:
+        def build(at: Standing) -> Command | Refusal:
+            gate = open_gate(at)
+            if gate is None or _is_another(place, at):
+                return Refusal(Code.CHECKPOINT_NOT_ACTIVE, EMPTY, "go on, or yield a checkpoint first")
+            ruling = chosen(call, gate) or at.rulings.get(gate.id)
+            return c.ResolveCheckpoint(
+                door=self.door,
+                now=self.ledger.clock(),
+                terms=self.ledger.settings.terms,
+                channel=ruling.channel if ruling else "agent",
+                gate=gate.id,
+                option=ruling.option if ruling else params.option_id,
+                auto_advance=params.auto_advance,
+                condition_not_met=params.condition_not_met,
+                agent=place.agent,
+                client=call.client.name,
+                note=ruling.note if ruling else "",
+                variables=params.variables or {},
+            )
+
+        return build
+
+    def _repeated(self, place: Place, params: p.RespondCheckpoint, refused: Refused) -> Reply:
+        """A used handle returns the recorded answer; another answer is refused, with the recorded one."""
+        token = self._token(place, refused.at)
+        with self.ledger.store.reading() as reader:
+            answer = answer_of(reader, place.session_id, place)
+        if answer is None or refused.refusal.code is not Code.CHECKPOINT_NOT_ACTIVE:
+            return of_refusal(refused.refusal, token)
+        if _same(answer, params):
+            handle = self.ledger.mint("ses", place.handle, place.node, place.attempt)
+            return told_json(_responded_body(answer, handle), token)
+        text = f"Checkpoint '{answer.gate}' is already answered: {answer.option or 'dismissed'}"
+        about: dict[str, Json] = {"checkpoint": answer.gate, "option": answer.option}
+        return failure("CHECKPOINT_ALREADY_ANSWERED", text, "Go on with the recorded answer.", about, token)
+
+    def resume_checkpoint(self, params: p.ResumeCheckpoint, call: Call) -> Outcome:
+        place = self._progressing(params.session_token, params.variables)
+        if isinstance(place, Reply):
+            return place
+
+        def build(at: Standing) -> Command:
+            return c.ResumeCheckpoint(self.door, self.ledger.clock(), place.agent, params.variables or {})
+
+        outcome = self._acted(place, Progress(Calling("resume_checkpoint"), build, _advise, _resumed))
+        return self._refusal(params.session_token, outcome) if isinstance(outcome, Refused) else outcome
+
+    def _progressing(self, token: str, variables: Variables | None) -> Place | Reply:
+        unfit = check_context(variables)
+        if unfit:
+            return failure("VALIDATION_ERROR", unfit.message, unfit.suggestion)
+        place = self.ledger.open(token, "ses")
+        return of_trouble(place) if isinstance(place, Trouble) else place
+
+
+def _advise(at: Standing, decided: Decided) -> tuple[str, ...]:
+    return tuple(validation.outcome(at, decided))
+
+
+def _is_another(place: Place, at: Standing) -> bool:
+    """Say whether a handle was given for another question than the one that is open."""
+    return place.attempt != 0 and (at.state.open is None or mark(at.state.open) != place.attempt)
+
+
+def _yielded(moved: Moved) -> bytes:
+    opened = moved.state.open
+    assert opened is not None, "a yield opens a gate"
+    body: dict[str, Json] = {
+        "status": "yielded",
+        "checkpoint_id": opened.gate,
+        "checkpoint_handle": slot("ses", moved.state.visit, mark(opened)),
+        "message": YIELDED,
+    }
+    return recorded(told_json(body, slot("ses", moved.state.visit), moved.warnings))
+
+
+def _responded(moved: Moved) -> bytes:
+    answer = next(fact for fact in moved.decided.facts if isinstance(fact, GateResolved))
+    opened = moved.before.state.open
+    assert opened is not None, "only an open gate is answered"
+    handle = slot("ses", moved.state.visit, mark(opened))
+    return recorded(
+        told_json(_responded_body(answer, handle), slot("ses", moved.state.visit), moved.warnings)
+    )
+
+
+def _responded_body(answer: GateResolved, handle: str) -> dict[str, Json]:
+    body: dict[str, Json] = {"checkpoint_id": answer.gate, "resolved": True, "checkpoint_handle": handle}
+    return {**body, **_resolution(answer)}
+
+
+def _resolution(answer: GateResolved) -> dict[str, Json]:
+    """What was decided, and what that has done."""
+    body: dict[str, Json] = {"resolved_option": answer.option} if answer.option else {"dismissed": True}
+    effect = effect_shape(Effect(answer.sets, answer.transition_to, answer.skip_activities))
+    return {**body, "effect": effect} if effect else body
+
+
+def _same(answer: GateResolved, params: p.RespondCheckpoint) -> bool:
+    if params.condition_not_met:
+        return answer.how == "dismissed" and params.option_id is None
+    if params.auto_advance:
+        return answer.how == "auto_advanced" and params.option_id is None
+    return params.option_id is not None and answer.option == params.option_id
+
+
+def _resumed(moved: Moved) -> bytes:
+    token = slot("ses", moved.state.visit)
+    answer = moved.before.state.resolution
+    assert answer is not None, "only an answered checkpoint is resumed from"
+    body: dict[str, Json] = {"status": "resumed", "checkpoint_id": answer.gate}
+    if answer.option:
+        body["resolved_option"] = answer.option
+    message = "The checkpoint is answered and its effects are applied. Go on."
+    return recorded(told_json({**body, "message": message, "session_token": token}, token, moved.warnings))

@@ -1,0 +1,62 @@
+"""The parameters of the tools that only the session door has."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from interlock.surfaces.activities.params import Agent, Known, StepManifest, Variables
+from interlock.surfaces.execution.params import Params
+
+Handle = Annotated[str, Meta(description="From yield_checkpoint; or send session_token")]
+
+
+class StartSession(Params, frozen=True):
+    agent_id: Agent
+    workflow_id: Annotated[str, Meta(description="Default meta; not needed with session_token")] | None = None
+    parent_session_token: str | None = None
+    session_token: Annotated[str, Meta(description="Inherit this session")] | None = None
+
+
+class GetActivity(Params, frozen=True):
+    session_token: str
+    known: Known | None = None
+
+
+class YieldCheckpoint(Params, frozen=True):
+    session_token: str
+    checkpoint_id: str
+    iteration: Annotated[int, Meta(ge=1, description="Of its loop, from 1")] | None = None
+    step_manifest: StepManifest | None = None
+    variables: Variables | None = None
+
+
+class ResumeCheckpoint(Params, frozen=True):
+    session_token: str
+    variables: Variables | None = None
+
+
+class PresentCheckpoint(Params, frozen=True):
+    checkpoint_handle: Handle | None = None
+    session_token: str | None = None
+
+
+class RespondCheckpoint(Params, frozen=True):
+    checkpoint_handle: Handle | None = None
+    session_token: str | None = None
+    option_id: str | None = None
+    auto_advance: bool = False
+    condition_not_met: bool = False
+    variables: Variables | None = None
+
+
+class GetSkill(Params, frozen=True):
+    session_token: str
+    step_id: str | None = None
+    known: Known | None = None
+
+
+class GetResource(Params, frozen=True):
+    session_token: str
+    resource_id: Annotated[str, Meta(description="03, or workflow/03")]

@@ -1,0 +1,164 @@
+"""What agents read through the session door: raw TOON under a header with the token; none while blocked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from interlock.core.hashing import digest_of
+from interlock.core.ways import ways
+from interlock.core.workflow import Activity
+from interlock.ledger.sessions import Calling, Said
+from interlock.surfaces.activities import params as shared
+from interlock.surfaces.activities.door import ActivityDoor, Read, digest_mark, found_text, not_found, said
+from interlock.surfaces.activities.here import Here
+from interlock.surfaces.activities.replies import failure, told
+from interlock.surfaces.activities.shapes import as_toon, header_shape, summary_shape
+from interlock.surfaces.session import params as p
+from interlock.surfaces.surface import Call, Outcome, Reply
+
+FENCE = "\n\n---\n\n"
+
+
+class Reading(ActivityDoor):
+    """The reading tools of the session door."""
+
+    def get_workflow(self, params: shared.GetWorkflow, call: Call) -> Outcome:
+        def answer(here: Here) -> Said[Reply]:
+            shape = summary_shape(here.workflow) if params.summary else header_shape(here.workflow)
+            parts = [f"session_token: {here.token}\n{as_toon(shape)}"]
+            skill = here.documents.skill(here.workflow.primary_skill or "")
+            if skill is not None:
+                parts.insert(0, skill.text.rstrip())
+            if not params.summary:
+                parts += [here.documents.activity(one).rstrip() for one in here.workflow.activities]
+            return _told(here, FENCE.join(parts))
+
+        return self._open_read(params.session_token, Calling("get_workflow"), answer)
+
+    def get_activity(self, params: p.GetActivity, call: Call) -> Outcome:
+        def answer(here: Here) -> Said[Reply]:
+            if here.activity is None:
+                return said(_no_activity(here))
+            text = here.documents.activity(here.activity)
+            mark = digest_mark(digest_of(text.encode()))
+            header = "\n".join((f"session_token: {here.token}", f"digest: {mark}", *_standing(here)))
+            same = params.known == mark
+            return _told(here, f"{header}\nunchanged: true" if same else f"{header}\n\n{text}")
+
+        return self._open_read(params.session_token, Calling("get_activity"), answer)
+
+    def get_skills(self, params: p.GetActivity, call: Call) -> Outcome:
+        def answer(here: Here) -> Said[Reply]:
+            header = f"scope: workflow\nsession_token: {here.token}"
+            ref = here.workflow.primary_skill
+            if ref is None:
+                return _told(here, header)
+            skill = here.documents.skill(ref)
+            if skill is None:
+                return _told(here, f"{header}\nfailed_skills: {ref}")
+            return _told(here, found_text(skill, header, params.known, FENCE))
+
+        return self._open_read(params.session_token, Calling("get_skills"), answer)
+
+    def get_skill(self, params: p.GetSkill, call: Call) -> Outcome:
+        def answer(here: Here) -> Said[Reply]:
+            ref = _skill_ref(here, params.step_id)
+            if isinstance(ref, Reply):
+                return said(ref)
+            skill = here.documents.skill(ref)
+            if skill is None:
+                return not_found(
+                    here, "Skill", ref, "Go on without it, and tell the user that it is missing."
+                )
+            return _told(here, found_text(skill, f"session_token: {here.token}", params.known))
+
+        about = {"step": params.step_id} if params.step_id else {}
+        return self._open_read(params.session_token, Calling("get_skill", about), answer)
+
+    def get_resource(self, params: p.GetResource, call: Call) -> Outcome:
+        def answer(here: Here) -> Said[Reply]:
+            found = here.documents.resource(params.resource_id)
+            if found is None:
+                return not_found(here, "Resource", params.resource_id, _near(here, params.resource_id))
+            document = found.document
+            header = f"resource_id: {params.resource_id}\nid: {document.id}\nversion: {document.version}"
+            return _told(here, f"{header}\nsession_token: {here.token}\n\n{found.text}")
+
+        calling = Calling("get_resource", {"resource": params.resource_id[:128]})
+        return self._open_read(params.session_token, calling, answer)
+
+    def _open_read(self, token: str, calling: Calling, answer: Read) -> Outcome:
+        """A read that is refused while a checkpoint is open (rule 15)."""
+
+        def unless_blocked(here: Here) -> Said[Reply]:
+            return said(blocked(here)) if here.state.open is not None else answer(here)
+
+        return self._read(token, calling, unless_blocked)
+
+
+def blocked(here: Here) -> Reply:
+    """Refuse whatever a worker or orchestrator wants while the user has not decided."""
+    assert here.state.open is not None
+    gate = here.state.open.gate
+    text = (
+        f"Blocked: Active checkpoint '{gate}' on activity '{here.state.activity}'. "
+        "All tools are gated until the checkpoint is resolved. The orchestrator must call respond_checkpoint "
+        "with the checkpoint_handle to clear the gate before any other tool calls can proceed."
+    )
+    then = "Have the checkpoint answered with respond_checkpoint."
+    return failure("DECISION_PENDING", text, then, {"checkpoint": gate}, here.token)
+
+
+def _told(here: Here, text: str) -> Said[Reply]:
+    warnings = here.warnings()
+    return said(told(text, here.token, warnings), warnings)
+
+
+def _no_activity(here: Here) -> Reply:
+    text = "No activity has been entered yet."
+    return failure("NO_ACTIVITY", text, "Call next_activity with the initialActivity.", token=here.token)
+
+
+def _standing(here: Here) -> Iterator[str]:
+    """What the file cannot say: the ways out as the variables stand, and the answers given so far."""
+    if not here.state.finished:
+        yield f"ways: {'; '.join(_ways(here))}"
+    answers = [f"{key}={option or 'dismissed'}" for key, option in here.state.answers.items()]
+    if answers:
+        yield f"answered: {', '.join(answers)}"
+
+
+def _ways(here: Here) -> Iterator[str]:
+    for way in ways(here.at.plan, here.state):
+        condition = f" if {way.condition}" if way.condition else ""
+        yield f"{way.to}{condition}{' (expected)' if way.expected else ''}"
+
+
+def _skill_ref(here: Here, step_id: str | None) -> str | Reply:
+    activity = here.activity
+    if activity is None:
+        if step_id is not None:
+            return _no_activity(here)
+        return here.workflow.primary_skill or _no_skill(here, f"Workflow '{here.workflow.id}'")
+    if step_id is None:
+        return activity.primary_skill or _no_skill(here, f"Activity '{activity.id}'")
+    step = activity.step(step_id)
+    if step is None:
+        return _no_step(here, activity, step_id)
+    return step.skill or _no_skill(here, f"Step '{step_id}'")
+
+
+def _no_skill(here: Here, who: str) -> Reply:
+    return failure("NO_SKILL", f"{who} has no skill.", "Go on without one.", token=here.token)
+
+
+def _no_step(here: Here, activity: Activity, step_id: str) -> Reply:
+    listed = ", ".join(step.id for step in activity.steps())
+    text = f"Step not found: {step_id} in activity {activity.id}"
+    return failure("STEP_NOT_FOUND", text, f"Use one of: {listed}.", token=here.token)
+
+
+def _near(here: Here, ref: str) -> str:
+    known = [one.ref for one in here.documents.own("resource")]
+    same = [one for one in known if one.rpartition("/")[2] == ref]
+    return f"Use one of: {', '.join(same or known) or 'none; this workflow has no resources'}."

@@ -1,0 +1,144 @@
+"""The tools of the session door as data: what an agent reads before it has read anything else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from interlock.surfaces.activities import params as shared
+from interlock.surfaces.session import params as p
+from interlock.surfaces.surface import Tool
+
+if TYPE_CHECKING:
+    from interlock.surfaces.session.surface import SessionSurface
+
+INSTRUCTIONS = (
+    "Interlock runs workflows activity by activity. Begin with discover. Tokens are opaque: copy them whole, "
+    "and use the newest. The server holds variables, answers and position; read _meta.validation."
+)
+
+
+def tools(door: SessionSurface) -> tuple[Tool, ...]:
+    """Every tool of the door, in the order in which an agent needs them."""
+    return (*_bootstrap(door), *_workflow(door), *_checkpoints(door), *_texts(door))
+
+
+def _bootstrap(door: SessionSurface) -> tuple[Tool, ...]:
+    return (
+        Tool(
+            "discover",
+            "Start here: server, version, and how to work with it.",
+            shared.Nothing,
+            door.discover,
+            read_only=True,
+        ),
+        Tool(
+            "list_workflows",
+            "List workflows: id, title, version, tags.",
+            shared.Nothing,
+            door.list_workflows,
+            read_only=True,
+        ),
+        Tool("health_check", "Server status.", shared.Nothing, door.health_check, read_only=True),
+        Tool(
+            "start_session",
+            "Start a session of a workflow, inherit one by session_token, or start a child with "
+            "parent_session_token. Returns session_token.",
+            p.StartSession,
+            door.start_session,
+        ),
+        Tool(
+            "get_workflow_status",
+            "Where the session stands: active, blocked or completed, activity, last checkpoint, parent.",
+            shared.WithToken,
+            door.get_workflow_status,
+            read_only=True,
+        ),
+    )
+
+
+def _workflow(door: SessionSurface) -> tuple[Tool, ...]:
+    return (
+        Tool(
+            "get_workflow",
+            "The primary skill, then rules, variables, modes, initialActivity and activities; "
+            "summary=false gives the whole definition.",
+            shared.GetWorkflow,
+            door.get_workflow,
+            read_only=True,
+        ),
+        Tool(
+            "next_activity",
+            "Orchestrator: leave the current activity, its steps done, and enter the next. The first is "
+            "initialActivity. Refused while a checkpoint is unanswered. Then get_activity.",
+            shared.NextActivity,
+            door.next_activity,
+            idempotent=True,
+        ),
+        Tool(
+            "get_activity",
+            "Worker: the current activity with steps, checkpoints, loops and transitions.",
+            p.GetActivity,
+            door.get_activity,
+            read_only=True,
+        ),
+    )
+
+
+def _checkpoints(door: SessionSurface) -> tuple[Tool, ...]:
+    return (
+        Tool(
+            "yield_checkpoint",
+            "Worker: stop at a checkpoint. Hand the checkpoint_handle to the orchestrator and wait. "
+            "One that is already answered returns its answer.",
+            p.YieldCheckpoint,
+            door.yield_checkpoint,
+        ),
+        Tool(
+            "resume_checkpoint",
+            "Worker: go on after the orchestrator has answered.",
+            p.ResumeCheckpoint,
+            door.resume_checkpoint,
+        ),
+        Tool(
+            "present_checkpoint",
+            "Orchestrator: the open checkpoint's message and options, to show to the user.",
+            p.PresentCheckpoint,
+            door.present_checkpoint,
+            read_only=True,
+        ),
+        Tool(
+            "respond_checkpoint",
+            "Orchestrator: answer with exactly one of option_id (the user's choice), auto_advance, "
+            "condition_not_met. Effects are applied and returned.",
+            p.RespondCheckpoint,
+            door.respond_checkpoint,
+            idempotent=True,
+        ),
+    )
+
+
+def _texts(door: SessionSurface) -> tuple[Tool, ...]:
+    return (
+        Tool(
+            "get_skills",
+            "The workflow's primary skill.",
+            p.GetActivity,
+            door.get_skills,
+            read_only=True,
+        ),
+        Tool(
+            "get_skill",
+            "The skill of a step, of the activity, or before any activity of the workflow.",
+            p.GetSkill,
+            door.get_skill,
+            read_only=True,
+        ),
+        Tool("get_resource", "A resource's text.", p.GetResource, door.get_resource, read_only=True),
+        Tool(
+            "get_trace",
+            "The calls of this session, or those that trace tokens name.",
+            shared.GetTrace,
+            door.get_trace,
+            read_only=True,
+        ),
+    )

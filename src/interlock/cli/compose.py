@@ -79,6 +79,10 @@ def surface_of(config: Config) -> Surface:
             from interlock.surfaces.session import SessionSurface
 
             return SessionSurface(ledger_of(config), frozenset(config.disable_tools))
+        case "gated":
+            from interlock.surfaces.gated import GatedSurface
+
+            return GatedSurface(ledger_of(config), frozenset(config.disable_tools))
         case "lookup":
             from interlock.surfaces.lookup import LookupSurface
 

@@ -8,7 +8,15 @@ from interlock.core import events as e
 from interlock.core.commands import OpenCheckpoint, ResolveCheckpoint, ResumeCheckpoint, Ruling
 from interlock.core.conditions import describe, holds
 from interlock.core.draft import Draft
-from interlock.core.gates import FoundGate, auto_advances, find_gate, gate_ids, pending_gates, shown
+from interlock.core.gates import (
+    FoundGate,
+    auto_advances,
+    find_gate,
+    gate_ids,
+    is_answered,
+    pending_gates,
+    shown,
+)
 from interlock.core.outcomes import Code, Decided, NeedAnswer, Refusal
 from interlock.core.program import Head, Plan, Tail
 from interlock.core.rulings import counts, resolved, undecided_gap
@@ -39,9 +47,10 @@ def _instance(draft: Draft, found: FoundGate, command: OpenCheckpoint) -> str | 
     key = instance(state, gate.id)
     if command.iteration is not None and _is_past(state, command.iteration):
         return _already(state, gate, _iteration_key(state, gate, command.iteration))
-    if key in state.answers and not _asks_again(state, key, command):
+    answered = is_answered(draft.plan, state, gate)
+    if answered and not _asks_again(state, key, command):
         return _already(state, gate)
-    if key not in state.answers and not _must_be_reached(draft, found):
+    if not answered and not _must_be_reached(draft, found):
         return key
     reached = Walk(draft, command.terms, command.claims, gate.id).go()
     if isinstance(reached, Refusal):

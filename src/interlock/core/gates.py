@@ -52,11 +52,20 @@ def pending_gates(plan: Plan, state: RunState) -> tuple[Gate, ...]:
 
 
 def _pending(plan: Plan, state: RunState, op: Ask | Confirm) -> bool:
-    if instance(state, op.gate.id) in state.answers or op.gate.id in state.answers:
+    if is_answered(plan, state, op.gate):
         return False
     if isinstance(op, Confirm):
         return state.preferences.guided and needs_confirmation(plan, state, op.step)
     return op.gate.required
+
+
+def is_answered(plan: Plan, state: RunState, gate: Gate) -> bool:
+    """Say whether the gate has an answer here; a dismissal lasts only while the condition stays false."""
+    answer = state.answers.get(instance(state, gate.id), state.answers.get(gate.id))
+    if answer is None:
+        return False
+    dismissed = answer == "" and gate.condition is not None
+    return not (dismissed and holds(gate.condition, plan.scope(state.variables)))
 
 
 def needs_confirmation(plan: Plan, state: RunState, step: Step) -> bool:

@@ -11,7 +11,7 @@ from interlock.core import events as e
 from interlock.core.commands import Door
 from interlock.core.conditions import describe, holds, unset_in
 from interlock.core.evolve import evolve
-from interlock.core.gates import entrance_gate, find_gate, needs_confirmation, shown
+from interlock.core.gates import entrance_gate, find_gate, is_answered, needs_confirmation, shown
 from interlock.core.loops import enter_loop, repeat_loop
 from interlock.core.outcomes import (
     Awaited,
@@ -184,7 +184,7 @@ def _assumed(key: str, gate: Gate, now: int) -> e.GateResolved:
 
 def _ask(plan: Plan, state: RunState, op: Ask, following: str, door: Door, now: int) -> e.Event | Awaited:
     gate, key, scope = op.gate, instance(state, op.gate.id), plan.scope(state.variables)
-    if key in state.answers or gate.id in state.answers:
+    if is_answered(plan, state, gate):
         return e.GatePassed(key, gate.id, following, "answered")
     if not holds(gate.condition, scope):
         unset = unset_in(gate.condition, scope)

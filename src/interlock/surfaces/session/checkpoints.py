@@ -12,7 +12,6 @@ from interlock.core.events import GateResolved
 from interlock.core.outcomes import Code, Decided, Refusal
 from interlock.core.prompts import interpolate
 from interlock.core.values import Json, Variables
-from interlock.core.workflow import Effect
 from interlock.ledger.ledger import Place, Standing
 from interlock.ledger.sessions import (
     Calling,
@@ -28,11 +27,12 @@ from interlock.ledger.sessions import (
 from interlock.ledger.slots import slot
 from interlock.ledger.trouble import Trouble
 from interlock.surfaces.activities import validation
+from interlock.surfaces.activities.answers import repeats, resolution
 from interlock.surfaces.activities.asking import asked, chosen
 from interlock.surfaces.activities.door import claims_of, open_gate, said
 from interlock.surfaces.activities.here import Here
 from interlock.surfaces.activities.replies import failure, of_refusal, of_trouble, recorded, told, told_json
-from interlock.surfaces.activities.shapes import as_toon, effect_shape, gate_shape
+from interlock.surfaces.activities.shapes import as_toon, gate_shape
 from interlock.surfaces.execution.inputs import check_context
 from interlock.surfaces.session import params as p
 from interlock.surfaces.session.reading import Reading
@@ -83,7 +83,7 @@ class Checkpoints(Reading):
         token = self._token(place, refused.at)
         if answer is None:
             return of_refusal(refused.refusal, token)
-        body: dict[str, Json] = {"status": "answered", "checkpoint_id": answer.gate, **_resolution(answer)}
+        body: dict[str, Json] = {"status": "answered", "checkpoint_id": answer.gate, **resolution(answer)}
         message = "This checkpoint is answered already; go on with the answer."
         return told_json({**body, "message": message, "session_token": token}, token)
 
@@ -163,7 +163,7 @@ class Checkpoints(Reading):
             answer = answer_of(reader, place.session_id, place)
         if answer is None or refused.refusal.code is not Code.CHECKPOINT_NOT_ACTIVE:
             return of_refusal(refused.refusal, token)
-        if _same(answer, params):
+        if repeats(answer, params):
             handle = self.ledger.mint("ses", place.handle, place.node, place.attempt)
             return told_json(_responded_body(answer, handle), token)
         text = f"Checkpoint '{answer.gate}' is already answered: {answer.option or 'dismissed'}"
@@ -222,22 +222,7 @@ def _responded(moved: Moved) -> bytes:
 
 def _responded_body(answer: GateResolved, handle: str) -> dict[str, Json]:
     body: dict[str, Json] = {"checkpoint_id": answer.gate, "resolved": True, "checkpoint_handle": handle}
-    return {**body, **_resolution(answer)}
-
-
-def _resolution(answer: GateResolved) -> dict[str, Json]:
-    """What was decided, and what that has done."""
-    body: dict[str, Json] = {"resolved_option": answer.option} if answer.option else {"dismissed": True}
-    effect = effect_shape(Effect(answer.sets, answer.transition_to, answer.skip_activities))
-    return {**body, "effect": effect} if effect else body
-
-
-def _same(answer: GateResolved, params: p.RespondCheckpoint) -> bool:
-    if params.condition_not_met:
-        return answer.how == "dismissed" and params.option_id is None
-    if params.auto_advance:
-        return answer.how == "auto_advanced" and params.option_id is None
-    return params.option_id is not None and answer.option == params.option_id
+    return {**body, **resolution(answer)}
 
 
 def _resumed(moved: Moved) -> bytes:

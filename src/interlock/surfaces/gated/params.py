@@ -1,0 +1,47 @@
+"""The parameters of the tools that only the gated door has."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from interlock.surfaces.activities.params import Agent, Known, Variables
+from interlock.surfaces.execution.params import Params
+
+
+class StartSession(Params, frozen=True):
+    workflow_id: str
+    session_token: Annotated[str, Meta(description="Inherit this session")] | None = None
+    agent_id: Agent | None = None
+
+
+class GetCheckpoint(Params, frozen=True):
+    session_token: str
+    activity_id: str
+    checkpoint_id: str
+
+
+class RespondCheckpoint(Params, frozen=True):
+    session_token: str
+    checkpoint_id: str
+    option_id: str | None = None
+    auto_advance: bool = False
+    condition_not_met: bool = False
+    variables: Variables | None = None
+
+
+class GetSkill(Params, frozen=True):
+    session_token: str
+    step_id: str
+    known: Known | None = None
+
+
+class GetSkills(Params, frozen=True):
+    session_token: str
+    known: list[Known] | None = None
+
+
+class GetResource(Params, frozen=True):
+    session_token: str
+    resource_index: Annotated[str, Meta(description="03, or workflow/03")]

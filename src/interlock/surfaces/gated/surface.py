@@ -1,0 +1,265 @@
+"""The gated door: twelve tools, and all checkpoints of an activity pending at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from interlock import __version__
+from interlock.authoring.problem import Problem
+from interlock.core import commands as c
+from interlock.core.commands import GATED, Command
+from interlock.core.events import GateResolved
+from interlock.core.gates import auto_advances, find_gate, pending_gates
+from interlock.core.outcomes import Code, Decided
+from interlock.core.prompts import interpolate
+from interlock.core.values import Json
+from interlock.core.workflow import Activity, Gate
+from interlock.ledger.ledger import Ledger, Place, Standing
+from interlock.ledger.sessions import Calling, Moved, Progress, Refused, Said, answer_to, answered_already
+from interlock.ledger.slots import slot
+from interlock.ledger.trouble import Trouble
+from interlock.surfaces.activities import params as shared
+from interlock.surfaces.activities import validation
+from interlock.surfaces.activities.answers import repeats, resolution
+from interlock.surfaces.activities.asking import asked, chosen
+from interlock.surfaces.activities.door import SERVER, said
+from interlock.surfaces.activities.here import Here
+from interlock.surfaces.activities.replies import as_json, failure, of_trouble, recorded, told_json
+from interlock.surfaces.activities.shapes import activity_shape, gate_shape, gates_of
+from interlock.surfaces.execution.inputs import check_context
+from interlock.surfaces.gated import params as p
+from interlock.surfaces.gated.reading import Reading, told_here
+from interlock.surfaces.gated.tools import INSTRUCTIONS, tools
+from interlock.surfaces.surface import Call, Outcome, Reply, Tool
+
+RECOVERED = (
+    "The session token was not recognised. This is a fresh session; the earlier state was NOT inherited."
+)
+
+
+class GatedSurface(Reading):
+    """The door."""
+
+    name = "gated"
+    instructions = INSTRUCTIONS
+    door = GATED
+
+    def __init__(self, ledger: Ledger, without: frozenset[str] = frozenset()) -> None:
+        super().__init__(ledger)
+        self.tools: Mapping[str, Tool] = {tool.name: tool for tool in tools(self) if tool.name not in without}
+
+    def discover(self, params: shared.Nothing, call: Call) -> Outcome:
+        body: dict[str, Json] = {
+            "server": SERVER,
+            "version": __version__,
+            "available_workflows": [{"id": one.id, "title": one.name} for one in self._listed()],
+            "discovery": self._bootstrap(),
+        }
+        return Reply(as_json(body))
+
+    def list_workflows(self, params: shared.Nothing, call: Call) -> Outcome:
+        listed: list[Json] = [
+            {
+                "id": one.id,
+                "title": one.name,
+                "version": one.version,
+                "description": one.description,
+                "tags": list(one.tags),
+            }
+            for one in self._listed()
+        ]
+        return Reply(as_json(listed))
+
+    def start_session(self, params: p.StartSession, call: Call) -> Outcome:
+        calling = Calling("start_session", {"workflow": params.workflow_id[:128]})
+        agent = params.agent_id or ""
+        if params.session_token is None:
+            return self._start(calling, agent, params.workflow_id)
+        mismatch = self._mismatch(params.session_token, params.workflow_id)
+        if mismatch is not None:
+            return mismatch
+        joined = self._inherit(calling, params.session_token, params.agent_id)
+        if isinstance(joined, Reply):
+            return joined
+        if joined is not None:
+            return self._taken_up(joined, params.agent_id)
+        return self._start(calling, agent, params.workflow_id, flags={"recovered": True}, warning=RECOVERED)
+
+    def _mismatch(self, token: str, workflow_id: str) -> Reply | None:
+        """A token of another workflow is refused here (rule 17)."""
+        place = self.ledger.open(token, "ses", "st", "nav")
+        at = self.sessions.head(place.session_id) if isinstance(place, Place) else place
+        loaded = self.ledger.library.load(workflow_id)
+        asked_for = workflow_id if isinstance(loaded, Problem) else loaded.workflow.id
+        if isinstance(at, Trouble) or at.run.workflow_id in (workflow_id, asked_for):
+            return None
+        text = (
+            f"Workflow mismatch: session was on '{at.run.workflow_id}' but call targets '{workflow_id}'. "
+            "Start a new session for a different workflow."
+        )
+        return failure("WORKFLOW_MISMATCH", text, f"Send workflow_id '{at.run.workflow_id}'.")
+
+    def next_activity(self, params: shared.NextActivity, call: Call) -> Outcome:
+        progress = self._entering(params, call, _entered)
+        if isinstance(progress, Reply):
+            return progress
+        outcome = self._act(params.session_token, progress)
+        return self._not_entered(params, outcome) if isinstance(outcome, Refused) else outcome
+
+    def _not_entered(self, params: shared.NextActivity, refused: Refused) -> Outcome:
+        """Name every pending checkpoint with how to resolve it; staying where one is only reads again."""
+        at, refusal = refused.at, refused.refusal
+        pending = pending_gates(at.plan, at.state)
+        if refusal.code is not Code.GATE_UNANSWERED or not pending:
+            return self._refusal(params.session_token, refused)
+        if params.activity_id == at.state.activity:
+            return self._again(params.session_token)
+        text = (
+            f"{refusal.message} Resolve each by calling respond_checkpoint with the current session_token:\n"
+            + "\n".join(f"- {_hint(gate)}" for gate in pending)
+        )
+        about: dict[str, Json] = {"pending": [gate.id for gate in pending]}
+        place = self.ledger.open(params.session_token, "ses")
+        assert isinstance(place, Place), "the call was made with this token"
+        then = f"Answer '{pending[0].id}' with respond_checkpoint."
+        return failure(refusal.code.value, text, then, about, self._token(place, at))
+
+    def _again(self, token: str) -> Outcome:
+        def answer(here: Here) -> Said[Reply]:
+            assert here.activity is not None, "one stays where one is"
+            return told_here(here, _shown(here.activity, pending_gates(here.at.plan, here.state)))
+
+        return self._read(token, Calling("next_activity"), answer)
+
+    def get_checkpoint(self, params: p.GetCheckpoint, call: Call) -> Outcome:
+        """Show a checkpoint of any activity; looking changes nothing."""
+
+        def answer(here: Here) -> Said[Reply]:
+            activity = here.workflow.activity(params.activity_id)
+            gates = gates_of(activity) if activity is not None else []
+            gate = next((one for one in gates if one.id == params.checkpoint_id), None)
+            if gate is None:
+                return said(_no_gate(here, params, gates))
+            message = interpolate(gate.message, here.at.plan.scope(here.state.variables))
+            shape = gate_shape(replace(gate, message=message))
+            return told_here(here, {"checkpoint": {**shape, "blocking": gate.blocking}})
+
+        calling = Calling("get_checkpoint", {"checkpoint": params.checkpoint_id[:128]})
+        return self._read(params.session_token, calling, answer)
+
+    def respond_checkpoint(self, params: p.RespondCheckpoint, call: Call) -> Outcome:
+        unfit = check_context(params.variables)
+        if unfit:
+            return failure("VALIDATION_ERROR", unfit.message, unfit.suggestion)
+        place = self.ledger.open(params.session_token, "ses")
+        if isinstance(place, Trouble):
+            return of_trouble(place)
+        question = self._question(place, params, call)
+        if question is not None:
+            return question
+        calling = Calling("respond_checkpoint", {"checkpoint": params.checkpoint_id[:128]})
+        progress = Progress(calling, self._resolving(params, place, call), _advise, _responded)
+        outcome = self._acted(place, progress)
+        return self._repeated(place, params, outcome) if isinstance(outcome, Refused) else outcome
+
+    def _question(self, place: Place, params: p.RespondCheckpoint, call: Call) -> Outcome | None:
+        at = self.sessions.head(place.session_id)
+        if isinstance(at, Trouble) or params.option_id is None or place.node != at.state.visit:
+            return None
+        gates = pending_gates(at.plan, at.state)
+        gate = next((one for one in gates if one.id == params.checkpoint_id), None)
+        return asked(at, gate, self.ledger.settings.terms, call) if gate is not None else None
+
+    def _resolving(
+        self, params: p.RespondCheckpoint, place: Place, call: Call
+    ) -> Callable[[Standing], Command]:
+        def build(at: Standing) -> Command:
+            found = find_gate(at.plan, at.state, params.checkpoint_id)
+            gate = found.gate if found else None
+            ruling = (chosen(call, gate) or at.rulings.get(gate.id)) if gate else None
+            return c.ResolveCheckpoint(
+                door=self.door,
+                now=self.ledger.clock(),
+                terms=self.ledger.settings.terms,
+                channel=ruling.channel if ruling else "agent",
+                gate=gate.id if gate else params.checkpoint_id,
+                option=ruling.option if ruling else params.option_id,
+                auto_advance=params.auto_advance,
+                condition_not_met=params.condition_not_met,
+                agent=place.agent,
+                client=call.client.name,
+                note=ruling.note if ruling else "",
+                variables=params.variables or {},
+            )
+
+        return build
+
+    def _repeated(self, place: Place, params: p.RespondCheckpoint, refused: Refused) -> Reply:
+        """The same answer again returns what was recorded (rule 13)."""
+        key = answered_already(refused.refusal)
+        with self.ledger.store.reading() as reader:
+            answer = answer_to(reader, place.session_id, key) if key else None
+        if answer is None or not repeats(answer, params):
+            return self._refusal(params.session_token, refused)
+        token = self._token(place, refused.at)
+        remaining = [gate.id for gate in pending_gates(refused.at.plan, refused.at.state)]
+        return told_json(_answer(answer, remaining, token), token)
+
+
+def _advise(at: Standing, decided: Decided) -> tuple[str, ...]:
+    return tuple(validation.outcome(at, decided))
+
+
+def _hint(gate: Gate) -> str:
+    """How one pending checkpoint can be resolved."""
+    ways = [f"option_id: {' | '.join(option.id for option in gate.options)}"]
+    if auto_advances(gate):
+        ways.append(f"auto_advance: true after {gate.auto_advance_ms} ms")
+    if gate.condition is not None:
+        ways.append("condition_not_met: true if its condition is false")
+    return f"{gate.id}: {', or '.join(ways)}"
+
+
+def _no_gate(here: Here, params: p.GetCheckpoint, gates: Sequence[Gate]) -> Reply:
+    text = f"Checkpoint not found: {params.checkpoint_id} in activity {params.activity_id}"
+    listed = ", ".join(gate.id for gate in gates) or "none"
+    return failure("CHECKPOINT_NOT_FOUND", text, f"Its checkpoints: {listed}.", token=here.token)
+
+
+def _shown(activity: Activity, pending: Sequence[Gate]) -> dict[str, Json]:
+    """An activity whole, with the checkpoints that are pending from now on."""
+    shape = activity_shape(activity)
+    if "transitions" not in shape and "decisions" not in shape:
+        shape["transitions"] = [{"to": "__terminal__", "isDefault": True}]
+    return {**shape, "pending_checkpoints": [gate.id for gate in pending]}
+
+
+def _entered(moved: Moved) -> bytes:
+    state, plan = moved.state, moved.before.plan
+    token = slot("ses", state.visit)
+    activity = plan.workflow.activity(state.activity)
+    assert activity is not None, "a session that moved is in an activity"
+    body = _shown(activity, pending_gates(plan, state))
+    if state.finished:
+        body = {"id": state.left_to, "name": "Completed", "status": "completed"}
+    meta: dict[str, Json] = {"trace_token": slot("trc", *moved.trace)}
+    return recorded(told_json({**body, "session_token": token}, token, moved.warnings, meta))
+
+
+def _responded(moved: Moved) -> bytes:
+    answer = next(fact for fact in moved.decided.facts if isinstance(fact, GateResolved))
+    remaining = [gate.id for gate in pending_gates(moved.before.plan, moved.state)]
+    token = slot("ses", moved.state.visit)
+    return recorded(told_json(_answer(answer, remaining, token), token, moved.warnings))
+
+
+def _answer(answer: GateResolved, remaining: Sequence[str], token: str) -> dict[str, Json]:
+    body: dict[str, Json] = {
+        "checkpoint_id": answer.gate,
+        "resolved": True,
+        "session_token": token,
+        "remaining_checkpoints": list(remaining),
+    }
+    return {**body, **resolution(answer)}

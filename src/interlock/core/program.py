@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from interlock.core.conditions import Scope
 from interlock.core.values import Json, Variables
@@ -130,7 +131,7 @@ def steered(loop: Loop) -> Loop:
     if last is None:
         return loop
     body = tuple(_deciding(item) if item is last else item for item in loop.body)
-    return Loop(**{**_fields(loop), "body": body})  # type: ignore[arg-type]
+    return replace(loop, body=body)
 
 
 def _decides(item: Item) -> bool:
@@ -139,11 +140,7 @@ def _decides(item: Item) -> bool:
 
 def _deciding(item: Item) -> Item:
     assert isinstance(item, Step)
-    return Step(**{**_fields(item), "contracts": (*item.contracts, loop_control())})  # type: ignore[arg-type]
-
-
-def _fields(value: Struct) -> dict[str, object]:
-    return {name: getattr(value, name) for name in value.__struct_fields__}
+    return replace(item, contracts=(*item.contracts, loop_control()))
 
 
 def loop_control() -> Contract:

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from interlock.core.commands import EXECUTION, GATED, NAVIGATION, SESSION, Door
-from interlock.core.events import Event, RunStarted
+from interlock.core.events import ChildReturned, ChildStarted, Event, RunStarted
 from interlock.core.evolve import evolved
 from interlock.core.output import Output
 from interlock.core.program import Plan
@@ -53,6 +53,7 @@ from interlock.store.protocol import (
 R = TypeVar("R", AttemptRow, OutputRow)
 PlanOf: TypeAlias = Callable[[str], Plan | None]
 
+OF_CHILDREN = (ChildStarted, ChildReturned)
 DOORS = {door.name: door for door in (EXECUTION, SESSION, GATED, NAVIGATION)}
 
 _encode = msgspec.json.Encoder().encode
@@ -192,7 +193,8 @@ class _Fold:
     def _node(self, fact: NodeCreated, row: EventRow) -> None:
         parent = self.nodes[fact.parent] if fact.parent is not None else None
         before = self.states[parent.node] if parent else RunState()
-        state = evolved(before, self.ahead.pop(fact.node, []))
+        facts = self.ahead.pop(fact.node, [])
+        state = evolved(before, facts)
         body, digest = encode_state(state)
         if fact.edge == "acked_step" and parent:
             self._claim_outputs(parent.node, fact.node)
@@ -211,11 +213,17 @@ class _Fold:
         )
         self.states[fact.node] = state
         self.session = replace(self.session, next_node=max(self.session.next_node, fact.node + 1))
-        if fact.edge != "checkpoint":
+        if fact.edge == "root" or self._leads(_number(row.run), fact, facts):
             self._advance(_number(row.run), fact.node, state, row.recorded_at)
             self.session = replace(self.session, head_run=row.run, head_node=fact.node)
         if fact.edge == "root":
             self._index(state, Output())
+
+    def _leads(self, run: int, fact: NodeCreated, facts: list[Event]) -> bool:
+        """Say whether a node without an attempt moves the tip: behind it, or with news of a child."""
+        if fact.edge == "checkpoint":
+            return False
+        return fact.parent == self.runs[run].tip or any(isinstance(one, OF_CHILDREN) for one in facts)
 
     def _claim_outputs(self, parent: int, child: int) -> None:
         kept = self.outputs.get(parent, [])
@@ -230,7 +238,10 @@ class _Fold:
     def _advance(self, number: int, tip: int, state: RunState, at: int, status: str | None = None) -> None:
         run = self.runs[number]
         plan = self.plan_of(run.workflow_hash)
-        waits = awaiting(awaited(plan, state, self.doors[number])) if plan else ""
+        door = self.doors[number]
+        waits = awaiting(awaited(plan, state, door)) if plan else ""
+        if door.paced and state.open is not None:
+            status = "blocked"
         self.runs[number] = replace(
             run, status=status or state.status, tip=tip, updated_at=at, awaiting=waits
         )
@@ -268,6 +279,7 @@ class _Fold:
         if fact.child is not None:
             state = self.states[fact.child]
             self._advance(number, fact.child, state, at)
+            self.session = replace(self.session, head_run=number, head_node=fact.child)
             if self.fresh.rows:
                 self._index(state, self.fresh.output())
         elif self.runs[number].tip == fact.node:
@@ -275,7 +287,7 @@ class _Fold:
             self._advance(number, fact.node, state, at, None if state.finished else "blocked")
 
     def _output(self, fact: OutputAppended, row: EventRow) -> None:
-        if fact.attempt != self.fresh.attempt or fact.node != self.fresh.node:
+        if fact.node != self.fresh.node or (fact.node < 0 and fact.attempt != self.fresh.attempt):
             self.fresh = _Fresh(fact.node, fact.attempt)
         self.fresh = self.fresh.with_one(fact)
         if fact.node < 0:
@@ -328,7 +340,8 @@ class _Fresh(Struct, frozen=True):
 
     def with_one(self, fact: OutputAppended) -> _Fresh:
         if fact.channel == "recap":
-            return replace(self, notes=fact.notes, rows=self.rows + 1)
+            notes = f"{self.notes}\n{fact.notes}" if self.notes else fact.notes
+            return replace(self, notes=notes, rows=self.rows + 1)
         return replace(self, artifacts=(*self.artifacts, fact.artifact), rows=self.rows + 1)
 
     def output(self) -> Output:
@@ -362,7 +375,7 @@ def differences(reader: Reader, rebuilt: Rebuilt) -> Iterator[str]:
     stored = reader.session(session_id)
     if stored is None or _bare(stored) != _bare(rebuilt.session):
         yield "session row"
-    if tuple(reader.runs(session_id)) != rebuilt.runs:
+    if [_bare_run(row) for row in reader.runs(session_id)] != [_bare_run(row) for row in rebuilt.runs]:
         yield "runs"
     if {row.node: row for row in reader.nodes(session_id)} != {row.node: row for row in rebuilt.nodes}:
         yield "nodes"
@@ -394,3 +407,9 @@ def by_node(rows: Iterable[R]) -> dict[int, list[R]]:
 def _bare(row: SessionRow) -> SessionRow:
     """A session row without what the user or an import sets beside the log."""
     return replace(row, owner="", keep=False, health="healthy", health_reason="")
+
+
+def _bare_run(row: RunRow) -> RunRow:
+    """A run row without what its last caller chose to show: which question waits, and since when."""
+    ended = row.status if row.status in ("complete", "complete_with_gaps") else ""
+    return replace(row, status=ended, awaiting="", updated_at=0)

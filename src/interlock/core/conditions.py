@@ -6,13 +6,16 @@ everything and does not exist. Declared defaults lie beneath the variables for c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, TypeAlias, assert_never
 
 import msgspec
 from msgspec import Struct
 
 from interlock.core.values import MISSING, Json, Missing, Variables, lookup
+
+_NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 
 Operator = Literal[
     "==",
@@ -121,11 +124,18 @@ def _compare(test: Compare, scope: Scope) -> bool:
 
 
 def _strictly_equal(actual: Json | Missing, expected: Json) -> bool:
-    if isinstance(actual, Missing):
-        return False
-    if isinstance(actual, bool) or isinstance(expected, bool):
-        return actual is expected
-    return actual == expected
+    return not isinstance(actual, Missing) and _same(actual, expected)
+
+
+def _same(one: Json, two: Json) -> bool:
+    """Compare by value; a truth is never a number, at any depth."""
+    if isinstance(one, bool) or isinstance(two, bool):
+        return one is two
+    if isinstance(one, Mapping) and isinstance(two, Mapping):
+        return one.keys() == two.keys() and all(_same(one[name], two[name]) for name in one)
+    if isinstance(one, (list, tuple)) and isinstance(two, (list, tuple)):
+        return len(one) == len(two) and all(map(_same, one, two))
+    return one == two
 
 
 def _leniently_equal(actual: Json | Missing, expected: Json) -> bool:
@@ -139,7 +149,7 @@ def _leniently_equal(actual: Json | Missing, expected: Json) -> bool:
         return left == right
     if isinstance(actual, str) and isinstance(expected, str):
         return actual.strip().casefold() == expected.strip().casefold()
-    return actual == expected
+    return _same(actual, expected)
 
 
 def _truth(value: Json) -> bool | None:
@@ -152,9 +162,11 @@ def _truth(value: Json) -> bool | None:
 def _number(value: Json | Missing) -> float | None:
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
+    if isinstance(value, str) and not _NUMBER.fullmatch(value):
+        return None
     try:
         return float(value)
-    except (ValueError, OverflowError):
+    except OverflowError:
         return None
 
 

@@ -14,15 +14,9 @@ import pytest
 import yaml
 
 from interlock.authoring.library import BUNDLED, Library, Loaded
-from interlock.core.commands import EXECUTION, AcknowledgeStep, StartRun, Terms
+from interlock.authoring.scenarios import run_file
 from interlock.core.conditions import variables_of
-from interlock.core.decide import decide
-from interlock.core.outcomes import Decided, Done, NeedAnswer, NeedStep
-from interlock.core.output import Output
-from interlock.core.preferences import Preferences
-from interlock.core.program import Plan
 from interlock.core.schemas import violations
-from interlock.core.state import RunState
 from interlock.core.workflow import Gate, Item, Loop, Step, Workflow, walk
 
 EXPECTED = (
@@ -225,45 +219,13 @@ def faults(step: Step, artifact: Mapping[str, Any]) -> list[str]:
     return violations(contract.schema, artifact)
 
 
-@pytest.mark.parametrize(
-    ("name", "scenario"),
-    [pytest.param(name, one, id=f"{name}: {one['name']}") for name in EXPECTED for one in scenarios(name)],
-)
-def test_the_engine_takes_the_path_that_a_scenario_expects(name: str, scenario: Mapping[str, Any]) -> None:
-    assert play(name, scenario) == scenario["expect"]
+@every
+def test_the_engine_takes_the_paths_that_its_scenarios_expect(name: str) -> None:
+    tested = run_file(BUNDLED.path / f"{name}.scenario.yaml", LIBRARY)
+    assert tested.problems == ()
+    assert {one.name: one.differences for one in tested.outcomes if not one.passed} == {}
 
 
-def play(name: str, scenario: Mapping[str, Any]) -> dict[str, Any]:
-    """Run a scenario to its end or to its first block, and tell it in the words of `expect`."""
-    plan, path = Plan(compiled(name)), list[str]()
-    start = StartRun(EXECUTION, 0, loaded(name).hash, "bundled", Preferences(), scenario.get("context", {}))
-    now = decide(plan, RunState(), start)
-    while isinstance(now, Decided) and not isinstance(now.awaited, Done):
-        now = decide(plan, now.state, acknowledgement(now, scenario, path))
-        assert isinstance(now, Decided), now
-        if now.blockers:
-            return {"path": path, "end": "blocked", "blockers": [one.code.value for one in now.blockers]}
-    assert isinstance(now, Decided), now
-    return {"path": path, "end": now.state.status}
-
-
-def acknowledgement(now: Decided, scenario: Mapping[str, Any], path: list[str]) -> AcknowledgeStep:
-    """What the scenario does about the pending item, which joins the path."""
-    match now.awaited:
-        case NeedStep(step=step):
-            given = visit(scenario.get("outputs", {}).get(step.id, {}), path.count(step.id))
-            path.append(step.id)
-            output = Output(given.get("notes", ""), tuple(given.get("artifacts", ())))
-            return AcknowledgeStep(EXECUTION, 0, Terms(), output, given.get("context", {}))
-        case NeedAnswer(gate=gate):
-            option = visit(scenario["answers"][gate.id], path.count(gate.id))
-            path.append(gate.id)
-            artifact = {"kind": "wr.decision", "checkpointId": gate.id, "optionId": option}
-            return AcknowledgeStep(EXECUTION, 0, Terms(), Output(artifacts=(artifact,)))
-        case other:
-            raise AssertionError(other)
-
-
-def visit(given: Any, number: int) -> Any:
-    """A list has one entry a visit; anything else serves them all."""
-    return given[number] if isinstance(given, list) else given
+@every
+def test_its_scenarios_leave_nothing_untouched(name: str) -> None:
+    assert run_file(BUNDLED.path / f"{name}.scenario.yaml", LIBRARY).missed == ()

@@ -451,6 +451,13 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         "No source has a workflow of this id.",
         "see the list of workflows",
     ),
+    (
+        "IL601",
+        "scenario names nothing",
+        "error",
+        "A scenario names a step, a gate or an option that its workflow does not have.",
+        "correct the name",
+    ),
 )
 
 CODES: dict[str, Diagnostic] = {row[0]: Diagnostic(*row) for row in _TABLE}

@@ -21,6 +21,7 @@ FAMILIES = {
     "IL3": "Conditions, patterns and loops",
     "IL4": "Names and versions",
     "IL5": "Structure",
+    "IL6": "Scenarios",
 }
 
 

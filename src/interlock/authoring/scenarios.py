@@ -1,0 +1,103 @@
+"""Runs scenario files against their workflows: which way each run took, and what none of them touched."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from msgspec import Struct
+
+from interlock.authoring.coverage import Measure, Part, Share, parts_of, shares
+from interlock.authoring.given import source_at
+from interlock.authoring.library import Library, Loaded
+from interlock.authoring.parsed import Place
+from interlock.authoring.playing import Played, play
+from interlock.authoring.problem import Problem
+from interlock.authoring.scenariofile import Expected, ScenarioFile, read_scenarios
+from interlock.authoring.sources import HEADS
+from interlock.core.program import Plan
+
+
+class Outcome(Struct, frozen=True):
+    """One scenario: what was expected, what came of it, and where it is written."""
+
+    name: str
+    place: Place
+    expected: Expected
+    played: Played
+
+    @property
+    def differences(self) -> tuple[str, ...]:
+        """The expectations that were not met."""
+        want, got = self.expected, self.played
+        found = [
+            ("path", want.path is not None and want.path != got.path),
+            ("end", want.end != got.end),
+            ("blockers", want.blockers is not None and want.blockers != got.blockers),
+        ]
+        return tuple(name for name, differs in found if differs)
+
+    @property
+    def passed(self) -> bool:
+        return not self.differences
+
+
+class FileRun(Struct, frozen=True):
+    """One scenario file. With problems, nothing was run."""
+
+    file: Path
+    workflow: str
+    problems: tuple[Problem, ...] = ()
+    outcomes: tuple[Outcome, ...] = ()
+    coverage: dict[Measure, Share] = {}
+    missed: tuple[Part, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        return not self.problems and all(one.passed for one in self.outcomes)
+
+
+def run_file(path: Path, library: Library) -> FileRun:
+    """Run the scenarios of one file; their workflow lies beside it, or in the library."""
+    read = read_scenarios(path)
+    if not isinstance(read, ScenarioFile):
+        return FileRun(path, "", tuple(read))
+    workflow_id = read.source.workflow
+    loaded = _beside(path, workflow_id) or library.load(workflow_id)
+    if isinstance(loaded, Problem):
+        place = (read.spot / "workflow").place()
+        fault = Problem(
+            loaded.code, loaded.message, loaded.fix, path.name, place.line, place.column, "error", workflow_id
+        )
+        return FileRun(path, workflow_id, (fault,))
+    if faults := read.faults(loaded.workflow):
+        return FileRun(path, workflow_id, tuple(faults))
+    return _played(read, loaded)
+
+
+def _beside(path: Path, workflow_id: str) -> Loaded | None:
+    """The workflow of the same name beside the file, or anything in its folder that has the id."""
+    stem = path.name.split(".scenario.")[0]
+    heads = [path.parent / head for head in HEADS]
+    twins = [path.with_name(f"{stem}{ending}") for ending in (".yaml", ".yml", ".json")]
+    for one in (*twins, path.with_name(stem), *heads, path.parent):
+        if one.exists():
+            found = Library([source_at(one)]).load(workflow_id)
+            if isinstance(found, Loaded):
+                return found
+    return None
+
+
+def _played(read: ScenarioFile, loaded: Loaded) -> FileRun:
+    plan, every = Plan(loaded.workflow), parts_of(loaded.workflow)
+    outcomes = [
+        Outcome(
+            scenario.name,
+            (read.spot / "scenarios" / index).place(),
+            scenario.expect,
+            play(plan, loaded.hash, scenario),
+        )
+        for index, scenario in enumerate(read.source.scenarios)
+    ]
+    seen = {part for one in outcomes for part in one.played.parts}
+    missed = tuple(part for part in every if part not in seen)
+    return FileRun(read.path, loaded.workflow.id, (), tuple(outcomes), shares(every, seen), missed)

@@ -1,0 +1,74 @@
+"""Settings: flag over variable over project over user; a project may only tighten (rule 29)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from interlock.cli.config import BadConfig, Config, resolve
+
+
+def write(folder: Path, text: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.toml").write_text(text)
+
+
+def resolved(
+    tmp_path: Path, *, user: str = "", project: str = "", env: dict[str, str] | None = None, **flags: str
+) -> Config:
+    write(tmp_path / "data", user)
+    write(tmp_path / "project" / ".interlock", project)
+    places = {"data-dir": str(tmp_path / "data"), "project": str(tmp_path / "project")}
+    return resolve({**places, **{name.replace("_", "-"): value for name, value in flags.items()}}, env or {})
+
+
+def test_a_flag_outranks_a_variable_a_project_and_the_user(tmp_path: Path) -> None:
+    user, env = 'surface = "gated"', {"INTERLOCK_SURFACE": "navigation"}
+    assert resolved(tmp_path, user=user).surface == "gated"
+    assert resolved(tmp_path, user=user, project='surface = "session"').surface == "session"
+    assert resolved(tmp_path, user=user, project='surface = "session"', env=env).surface == "navigation"
+    assert resolved(tmp_path, user=user, env=env, surface="lookup").surface == "lookup"
+
+
+@pytest.mark.parametrize(
+    ("setting", "user", "project", "effective"),
+    [
+        ("decisions", "auto", "user", "user"),
+        ("decisions", "auto", "agent", "auto"),
+        ("decisions", "user", "auto", "user"),
+        ("enforcement", "strict", "advisory", "strict"),
+        ("enforcement", "advisory", "strict", "strict"),
+        ("mode", "stop", "guided", "guided"),
+        ("mode", "guided", "never-stop", "guided"),
+    ],
+)
+def test_a_project_may_only_tighten(
+    tmp_path: Path, setting: str, user: str, project: str, effective: str
+) -> None:
+    config = resolved(tmp_path, user=f'{setting} = "{user}"', project=f'{setting} = "{project}"')
+    assert getattr(config, setting) == effective
+
+
+def test_a_project_cannot_loosen_what_nobody_set(tmp_path: Path) -> None:
+    assert resolved(tmp_path, project='mode = "never-stop"').mode is None
+    assert resolved(tmp_path, project='decisions = "agent"').decisions == "auto"
+
+
+def test_a_project_cannot_move_the_data_or_shorten_the_wait(tmp_path: Path) -> None:
+    config = resolved(tmp_path, project='data-dir = "/elsewhere"\nmin-response-seconds = 0')
+    assert config.min_response_seconds == 3.0
+    assert config.folder == tmp_path / "data"
+
+
+@pytest.mark.parametrize("text", ["surface = 7", 'surface = "kitchen"', "colour = 1", "not toml at all ="])
+def test_a_bad_file_is_named(tmp_path: Path, text: str) -> None:
+    with pytest.raises(BadConfig):
+        resolved(tmp_path, user=text)
+
+
+def test_many_folders_come_from_one_variable(tmp_path: Path) -> None:
+    import os
+
+    config = resolved(tmp_path, env={"INTERLOCK_WORKFLOWS": os.pathsep.join(["a", "team=b"])})
+    assert config.workflows == ("a", "team=b")

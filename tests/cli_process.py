@@ -200,6 +200,16 @@ class Terminal:
     def type(self, text: str) -> None:
         os.write(self.master, text.encode())
 
+    def interrupt(self) -> tuple[int, str]:
+        """Press Ctrl-C, as often as it takes: a key pressed just before a prompt reads is lost."""
+        while self.process.poll() is None:
+            self.type("\x03")
+            try:
+                self.process.wait(0.5)
+            except subprocess.TimeoutExpired:
+                continue
+        return self.end()
+
     def end(self) -> tuple[int, str]:
         """Read to the end; the exit code and what was left to read."""
         while chunk := self._chunk():
@@ -209,7 +219,10 @@ class Terminal:
 
     def _chunk(self) -> str:
         ready, _, _ = select.select([self.master], [], [], PATIENCE)
-        assert ready, f"the command is silent: {self.seen}"
+        if not ready:
+            self.process.kill()
+            self.process.wait()
+            raise AssertionError(f"the command is silent: {self.seen}")
         try:
             return os.read(self.master, 65536).decode()
         except OSError:  # the other end of a pseudo-terminal that is gone reads as an error on Linux

@@ -13,7 +13,7 @@ def main() -> int:
         return run(sys.argv[2:])
     from interlock.cli.main import cli
 
-    return int(cli(standalone_mode=True) or 0)
+    return int(cli(prog_name="interlock") or 0)
 
 
 if __name__ == "__main__":

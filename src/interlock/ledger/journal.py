@@ -82,6 +82,8 @@ def summary_of(fact: Mapping[str, Json]) -> str:
             )
         case {"kind": "context_set", "delta": Mapping() as delta}:
             return ", ".join(f"{name}={_short(value)}" for name, value in delta.items())
+        case {"kind": "call_traced", "tool": tool, "agent": who}:
+            return f"{tool}, {who}{': ' + str(fact['error']) if fact.get('error') else ''}"
         case {"kind": "validation_performed", "key": str(key)}:
             return f"{placed(key)}{_whither(fact)}"
         case {"kind": "advance_recorded", "outcome": str(outcome)}:

@@ -99,8 +99,8 @@ def _node(row: NodeRow, told: _Told, run: RunRow, plan: Plan, childless: bool) -
 def label_of(facts: Iterable[LogEntry]) -> str:
     """What happened on the way to a node, in a few words."""
     told = list(facts)
-    said = list(dict.fromkeys(_said(told)))
-    return ", ".join(said) or next(_entered(told), "started")
+    said = list(dict.fromkeys(_said(told))) or list(_aside(told))[:1]
+    return ", ".join(said) or "noted"
 
 
 def _said(facts: Sequence[LogEntry]) -> Iterator[str]:
@@ -118,14 +118,24 @@ def _said(facts: Sequence[LogEntry]) -> Iterator[str]:
                 continue
 
 
-def _entered(facts: Sequence[LogEntry]) -> Iterator[str]:
-    if any(isinstance(fact, e.RunStarted) for fact in facts):
-        return
+def _aside(facts: Sequence[LogEntry]) -> Iterator[str]:
+    """What is worth saying where no step was done and nothing was decided."""
     for fact in facts:
-        if isinstance(fact, e.ActivityEntered):
-            yield f"entered {fact.activity}"
-        if isinstance(fact, e.RunCompleted):
-            yield "completed"
+        match fact:
+            case e.RunStarted():
+                yield "started"
+            case e.ActivityEntered():
+                yield f"entered {fact.activity}"
+            case e.GateOpened():
+                yield f"{fact.gate}: asked"
+            case e.GateResumed():
+                yield f"{fact.gate}: resumed"
+            case e.RunCompleted():
+                yield "completed"
+            case e.ContextSet():
+                yield "variables set"
+            case _:
+                continue
 
 
 def children_of(nodes: Iterable[TreeNode]) -> Mapping[int | None, list[TreeNode]]:

@@ -86,6 +86,20 @@ def test_a_decision_is_made_once(tmp_path: Path) -> None:
     assert [one["option"] for one in decisions(tmp_path, session)] == ["accept"]
 
 
+def test_a_decision_is_used_once_and_a_rewind_asks_again(tmp_path: Path) -> None:
+    """Rule 26: single use. The place that the agent went back to is in the inbox, though it is no tip."""
+    with agent(tmp_path, *USER) as one:
+        session = to_the_gate(one)
+        gate = one.said
+        decide(tmp_path, session, "accept")
+        assert one.go_on()["pending"]["stepId"] == "close-task"
+        assert interlock(tmp_path, "inbox").code == 0
+        one.call("continue_workflow", stateToken=gate["stateToken"])
+        assert one.go_on()["kind"] == "blocked"
+        assert decide(tmp_path, session, "rework")[0] == 0
+        assert one.go_on()["pending"]["stepId"] == "make-change"
+
+
 def test_a_run_that_moves_on_while_the_user_thinks_takes_no_decision(tmp_path: Path) -> None:
     with agent(tmp_path) as one:
         session = to_the_gate(one)

@@ -20,15 +20,16 @@ from interlock.core.state import RunState
 from interlock.core.workflow import Gate, Step, UserInput
 from interlock.ledger.chain import read_fact
 from interlock.ledger.commit import Commit, run_after
-from interlock.ledger.decisions import decision_key
+from interlock.ledger.decisions import branches_from, decision_key
 from interlock.ledger.ledger import Ledger, Standing
 from interlock.ledger.reading import Shown, ref_of
-from interlock.ledger.records import DecisionRecorded
+from interlock.ledger.records import AdvanceRecorded, DecisionRecorded
 from interlock.ledger.trouble import Trouble
 from interlock.store.protocol import Reader, RunRow, SessionFilter, SessionRow, Writer
 
 ONE_HEAD: dict[str, Door] = {"session": SESSION, "gated": GATED}
 LOOKED_AT = 1000
+RECENT = 50
 
 
 class Choice(Shown, frozen=True):
@@ -58,18 +59,30 @@ def inbox(ledger: Ledger, reader: Reader) -> tuple[Question, ...]:
     owner = ledger.settings.owner
     waiting = reader.sessions(SessionFilter(owner, awaiting=True, limit=LOOKED_AT))
     blocked = reader.sessions(SessionFilter(owner, status="blocked", limit=LOOKED_AT))
-    found = {one.session_id: one for one in (*waiting, *blocked)}
+    recent = reader.sessions(SessionFilter(owner, limit=RECENT))
+    found = {one.session_id: one for one in (*waiting, *blocked, *recent)}
     newest = sorted(found.values(), key=lambda one: (-one.updated_at, one.session_id))
     return tuple(question for session in newest for question in questions(ledger, reader, session))
 
 
 def questions(ledger: Ledger, reader: Reader, session: SessionRow) -> Iterator[Question]:
-    """What the runs of one session wait for, at their preferred tips."""
+    """What the runs of one session wait for."""
     for run in reader.runs(session.session_id):
-        at = ledger.standing(reader, session.session_id, run.tip)
-        if isinstance(at, Trouble):
-            return
-        yield from (one for one in _asked(reader, at) if one.id not in at.rulings)
+        for node in _places(reader, run):
+            at = ledger.standing(reader, session.session_id, node)
+            if isinstance(at, Trouble):
+                return
+            yield from (one for one in _asked(reader, at) if one.id not in at.rulings)
+
+
+def _places(reader: Reader, run: RunRow) -> tuple[int, ...]:
+    """Where a run may wait: its preferred tip, and an earlier node that an agent went back to."""
+    last = reader.events(run.session_id, kinds=("advance_recorded",), newest_first=True, limit=1)
+    for row in last:
+        fact = read_fact(row)
+        if row.run == run.run and isinstance(fact, AdvanceRecorded) and fact.outcome == "blocked":
+            return tuple({run.tip, fact.node})
+    return (run.tip,)
 
 
 def _asked(reader: Reader, at: Standing) -> Iterator[Question]:
@@ -78,7 +91,8 @@ def _asked(reader: Reader, at: Standing) -> Iterator[Question]:
         choices = tuple(Choice(one.id, one.label, one.description or "") for one in gate.options)
         message = interpolate(gate.message, scope)
         yield _question(at, gate.id, interpolate(gate.name, scope), message, choices, shown(gate))
-    for step, need in _inputs(at.plan, at.state):
+    held = at.run.status == "blocked" or at.node.node != at.run.tip
+    for step, need in _inputs(at.plan, at.state) if held else ():
         name = input_id(step, need)
         yield _question(at, name, interpolate(step.title, at.plan.scope(at.state.variables)), need.question)
 
@@ -139,7 +153,9 @@ def decide_question(ledger: Ledger, question: Question, option: str, note: str =
         at = ledger.standing(tx, question.session_id, question.node)
         if isinstance(at, Trouble):
             return at
-        if at.run.tip != question.node or not any(_same(one, question) for one in _asked(tx, at)):
+        if question.node not in _places(tx, at.run) or not any(
+            _same(one, question) for one in _asked(tx, at)
+        ):
             return _moved_on(question)
         if question.options and option not in {one.id for one in question.options}:
             valid = ", ".join(one.id for one in question.options)
@@ -163,7 +179,8 @@ def _keep(
     ledger: Ledger, tx: Writer, at: Standing, question: Question, option: str, note: str
 ) -> Trouble | None:
     """Keep the decision on the node, once; the agent's next call uses it."""
-    key = decision_key(question.node, question.id)
+    branches = branches_from(tx, question.session_id, question.node)
+    key = decision_key(question.node, question.id, branches)
     if tx.event_by_key(question.session_id, key) is not None:
         text = f"“{question.id}” in session {question.ref} is already decided."
         return Trouble("CONFLICT", text, "The agent goes on with its next call.")

@@ -14,15 +14,23 @@ from interlock.ledger.records import DecisionRecorded
 from interlock.store.protocol import Reader
 
 
-def decision_key(node: int, gate: str) -> str:
-    return f"decision:{node}:{gate}"
+def decision_key(node: int, gate: str, branches: int = 0) -> str:
+    """What a decision is kept under. Using it makes a branch, so that a rewind asks the user again."""
+    return f"decision:{node}:{gate}:{branches}"
+
+
+def branches_from(reader: Reader, session_id: str, node: int) -> int:
+    """How many ways were already gone from a node."""
+    return sum(child.kind == "step" for child in reader.children(session_id, node))
 
 
 def recorded_rulings(reader: Reader, session_id: str, node: int, pending: Awaited) -> dict[str, Ruling]:
     """The user's answers to what is pending at this node, by gate id or input key."""
     found = {}
     for name, digest in _questions(pending):
-        row = reader.event_by_key(session_id, decision_key(node, name))
+        row = reader.event_by_key(
+            session_id, decision_key(node, name, branches_from(reader, session_id, node))
+        )
         fact = read_fact(row) if row is not None else None
         if isinstance(fact, DecisionRecorded) and fact.shown in ("", digest):
             found[name] = Ruling(fact.option, fact.channel, note=fact.note)

@@ -24,9 +24,11 @@ from interlock.core.outcomes import (
 from interlock.core.output import Output
 from interlock.core.program import Tail, confirmation
 from interlock.core.prompts import interpolate
+from interlock.core.reasons import Blocker
 from interlock.core.rulings import resolved
 from interlock.core.settle import consequences, next_fact
 from interlock.core.state import RunState
+from interlock.core.values import Json
 from interlock.core.workflow import Gate, Loop, Step, walk
 
 
@@ -94,7 +96,7 @@ class Walk:
         output = next(self.claims.get(need.step.id, iter(())), Output())
         verdict = examine(draft.plan, draft.state, need.step, need.key, output, self.terms)
         if verdict.stopping:
-            return _output_required(need, verdict.stopping[0].message, verdict.stopping[0].suggestedFix)
+            return _output_required(need, verdict.stopping[0])
         draft.record(*learned(output), *verdict.gaps)
         complete(draft, need, claimed=True)
         return None
@@ -176,10 +178,11 @@ def _input_required(need: NeedInput) -> Refusal:
     )
 
 
-def _output_required(need: NeedStep, message: str, fix: str) -> Refusal:
+def _output_required(need: NeedStep, blocker: Blocker) -> Refusal:
+    about: dict[str, Json] = {"step": need.step.id}
     return Refusal(
         Code.OUTPUT_REQUIRED,
-        f"Step '{need.step.id}' cannot be claimed: {message}",
-        fix or f"send the output of step '{need.step.id}' in step_manifest",
-        about={"step": need.step.id},
+        f"Step '{need.step.id}' cannot be claimed: {blocker.message}",
+        f"send what step '{need.step.id}' produces as its output in step_manifest",
+        about=about if blocker.example is None else {**about, "example": blocker.example},
     )

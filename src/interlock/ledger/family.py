@@ -18,7 +18,7 @@ from interlock.ledger.chain import read_fact
 from interlock.ledger.commit import Commit, run_after
 from interlock.ledger.onward import onward
 from interlock.ledger.trouble import Trouble, unknown_session
-from interlock.store.protocol import Reader, SessionRow, Writer
+from interlock.store.protocol import NodeRow, Reader, SessionRow, Writer
 
 if TYPE_CHECKING:
     from interlock.ledger.ledger import Ledger, Standing
@@ -70,15 +70,23 @@ def finish(ledger: Ledger, tx: Writer, child: SessionRow, workflow_id: str, vari
 
 
 def _waiting(ledger: Ledger, tx: Writer, parent_id: str, child_id: str) -> Standing | None:
-    """The parent where it waits for the child: at its head, else where the child was begun."""
+    """The parent where it waits for the child: at its head, else on the branch where the child was begun."""
     at = head(ledger, tx, parent_id)
-    if not isinstance(at, Trouble) and child_id in at.state.children:
-        return at
+    if isinstance(at, Trouble) or child_id in at.state.children:
+        return None if isinstance(at, Trouble) else at
     row = tx.event_by_key(parent_id, _key(child_id))
-    if row is None or row.node is None:
+    if row is None or row.node is None or _went_on(tx, at.node, row.node):
         return None
     at = ledger.standing(tx, parent_id, onward(tx, parent_id, row.node))
     return None if isinstance(at, Trouble) or child_id not in at.state.children else at
+
+
+def _went_on(reader: Reader, tip: NodeRow, began: int) -> bool:
+    """Say whether the tip lies behind the node that the child was begun at: it was left behind there."""
+    here: NodeRow | None = tip
+    while here is not None and here.node > began:
+        here = reader.node(here.session_id, here.parent) if here.parent is not None else None
+    return here is not None and here.node == began
 
 
 def _record(ledger: Ledger, tx: Writer, at: Standing, command: Command, key: str | None) -> None:

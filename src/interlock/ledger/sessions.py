@@ -18,7 +18,7 @@ from interlock.core.decide import decide
 from interlock.core.events import ActivityEntered, Event, GateOpened, GateResolved
 from interlock.core.evolve import evolved
 from interlock.core.outcomes import Code, Decided, Notice, Refusal
-from interlock.core.output import Output
+from interlock.core.output import Output, within_budget
 from interlock.core.state import OpenGate, RunState
 from interlock.core.values import Json, Variables
 from interlock.ledger import family
@@ -105,14 +105,14 @@ Outcome: TypeAlias = Answered | Refused | Stale | Trouble
 class Sessions:
     """The session doors' way into the ledger."""
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, door: Door) -> None:
         self.ledger = ledger
+        self.door = door
 
     def start(
         self,
         loaded: Loaded,
         agent: str,
-        door: Door,
         render: Callable[[View], Said[bytes]],
         calling: Calling,
         parent: Place | None = None,
@@ -131,7 +131,7 @@ class Sessions:
             loaded,
             variables or {},
             lambda _: said[0].body,
-            door=door,
+            door=self.door,
             parent=parent.session_id if parent else None,
             agent=agent,
             trace=trace,
@@ -223,7 +223,7 @@ class Sessions:
     def _record(self, tx: Writer, at: Standing, place: Place, progress: Progress, decided: Decided) -> bytes:
         commit = Commit(tx, at.session, self.ledger.clock())
         first = _visit_began(tx, place.session_id)
-        self._keep_outputs(commit, at, progress.claims)
+        kept = self._keep_outputs(commit, at, progress.claims)
         warnings = progress.advise(at, decided)
         child = self._add_node(commit, at, decided.state, decided.facts, decided)
         commit.chain.add(self._traced(progress.calling, place.agent, at.state, "", warnings), run=at.run.run)
@@ -236,21 +236,25 @@ class Sessions:
             response,
             child=child,
             notices=tuple(Notice("SESSION_WARNING", text) for text in warnings),
-            door="session",
+            door=self.door.name,
         )
         session = commit.finish(at.run.run, child)
-        if progress.claims:
-            self.ledger.index(tx, session, decided.state, _together(progress.claims))
+        if kept.notes or kept.artifacts:
+            self.ledger.index(tx, session, decided.state, kept)
         if decided.state.finished:
             family.finish(self.ledger, tx, session, at.run.workflow_id, decided.state.variables)
         return response
 
-    def _keep_outputs(self, commit: Commit, at: Standing, claims: tuple[Claim, ...]) -> None:
+    def _keep_outputs(self, commit: Commit, at: Standing, claims: tuple[Claim, ...]) -> Output:
+        """Keep what is claimed of steps that exist, and return all of it together."""
         activity = at.plan.workflow.activity(at.state.activity)
+        kept: list[Output] = []
         for number, claim in enumerate(claims):
             if activity is not None and activity.step(claim.step) is not None:
                 child = commit.session.next_node
                 commit.add_outputs(at.node, OWN_ATTEMPTS + number, claim.step, claim.output, child)
+                kept.append(within_budget(claim.output))
+        return _together(kept)
 
     def _add_node(
         self, commit: Commit, at: Standing, state: RunState, facts: tuple[Event, ...], decided: Decided | None
@@ -325,9 +329,9 @@ def _follows(place: Place, state: RunState) -> bool:
     return place.node == state.visit - (not state.finished)
 
 
-def _together(claims: tuple[Claim, ...]) -> Output:
-    notes = "\n".join(claim.output.notes for claim in claims if claim.output.notes)
-    return Output(notes, tuple(one for claim in claims for one in claim.output.artifacts))
+def _together(outputs: list[Output]) -> Output:
+    notes = "\n".join(output.notes for output in outputs if output.notes)
+    return Output(notes, tuple(one for output in outputs for one in output.artifacts))
 
 
 def mark(opened: OpenGate) -> int:

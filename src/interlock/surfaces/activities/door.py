@@ -47,7 +47,7 @@ class ActivityDoor(Surface):
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
-        self.sessions = Sessions(ledger)
+        self.sessions = Sessions(ledger, self.door)
         self.began = time.monotonic()
 
     def invalid(self, tool: Tool, problem: str) -> Outcome:
@@ -103,7 +103,7 @@ class ActivityDoor(Surface):
         passed = family.passed_on(above, loaded.workflow.id) if above else {}
         warnings = [text for text in (warning, *_untriggered(above, passed, loaded)) if text]
         render = _started(loaded, flags or {}, warnings)
-        answered = self.sessions.start(loaded, agent, self.door, render, calling, parent, passed)
+        answered = self.sessions.start(loaded, agent, render, calling, parent, passed)
         return of_trouble(answered) if isinstance(answered, Trouble) else replayed(answered.body)
 
     def _inherit(self, calling: Calling, token: str, agent: str | None) -> Joined | Reply | None:

@@ -81,5 +81,5 @@ def _advice(trouble: Trouble) -> str:
             return trouble.suggestion
 
 
-def of_refusal(refusal: Refusal, token: str) -> Reply:
+def of_refusal(refusal: Refusal, token: str | None) -> Reply:
     return failure(refusal.code.value, refusal.message, refusal.next, refusal.about, token)

@@ -158,17 +158,22 @@ class Checkpoints(Reading):
 
     def _repeated(self, place: Place, params: p.RespondCheckpoint, refused: Refused) -> Reply:
         """A used handle returns the recorded answer; another answer is refused, with the recorded one."""
-        token = self._token(place, refused.at)
+        token = self._answering_token(params, refused.at)
         with self.ledger.store.reading() as reader:
             answer = answer_of(reader, place.session_id, place)
         if answer is None or refused.refusal.code is not Code.CHECKPOINT_NOT_ACTIVE:
             return of_refusal(refused.refusal, token)
         if repeats(answer, params):
             handle = self.ledger.mint("ses", place.handle, place.node, place.attempt)
-            return told_json(_responded_body(answer, handle), token)
+            return told_json(_responded_body(answer, handle), None)
         text = f"Checkpoint '{answer.gate}' is already answered: {answer.option or 'dismissed'}"
         about: dict[str, Json] = {"checkpoint": answer.gate, "option": answer.option}
         return failure("CHECKPOINT_ALREADY_ANSWERED", text, "Go on with the recorded answer.", about, token)
+
+    def _answering_token(self, params: p.RespondCheckpoint, at: Standing) -> str | None:
+        """The token of who answers; the handle is the worker's, and is no token to go on with."""
+        place = self.ledger.open(params.session_token, "ses") if params.session_token else None
+        return self._token(place, at) if isinstance(place, Place) else None
 
     def resume_checkpoint(self, params: p.ResumeCheckpoint, call: Call) -> Outcome:
         place = self._progressing(params.session_token, params.variables)
@@ -215,9 +220,7 @@ def _responded(moved: Moved) -> bytes:
     opened = moved.before.state.open
     assert opened is not None, "only an open gate is answered"
     handle = slot("ses", moved.state.visit, mark(opened))
-    return recorded(
-        told_json(_responded_body(answer, handle), slot("ses", moved.state.visit), moved.warnings)
-    )
+    return recorded(told_json(_responded_body(answer, handle), None, moved.warnings))
 
 
 def _responded_body(answer: GateResolved, handle: str) -> dict[str, Json]:

@@ -23,7 +23,7 @@ from interlock.core.preferences import Preferences
 from interlock.core.program import Plan
 from interlock.core.settle import awaited
 from interlock.core.state import RunState
-from interlock.core.values import Json, Variables, merged
+from interlock.core.values import Json, Variables
 from interlock.ledger import family
 from interlock.ledger.commit import Commit, decode_state, run_after
 from interlock.ledger.decisions import recorded_rulings
@@ -550,4 +550,4 @@ def _kept(reader: Reader, node: NodeRow, attempt: int) -> Variables:
 
 def remembered(at: Standing, delta: Variables) -> dict[str, Json]:
     """This attempt's variables on top of what blocked attempts before it sent."""
-    return merged(at.kept, delta) if at.kept else dict(delta)
+    return {**at.kept, **delta}

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from interlock.authoring.library import Loaded
 from interlock.authoring.problem import Problem
-from interlock.core.commands import NAVIGATION
+from interlock.core.commands import NAVIGATION, ResolveCheckpoint
 from interlock.core.outcomes import Notice, Refusal
 from interlock.core.output import Output
 from interlock.core.values import Json
@@ -18,9 +18,11 @@ from interlock.ledger.ledger import Answered, Build, Ledger, Place, Render, Stan
 from interlock.ledger.reaching import reached
 from interlock.ledger.trouble import Trouble, trouble_of
 from interlock.ledger.view import View
+from interlock.surfaces.execution.asking import CHOICE
 from interlock.surfaces.execution.inputs import Unfit, check_context, read_output
 from interlock.surfaces.navigation import params as p
 from interlock.surfaces.navigation.acting import Action, asked, attempt_of, command_of, done_message, missing
+from interlock.surfaces.navigation.asking import heard, question
 from interlock.surfaces.navigation.errors import code_of, failure, not_loaded, of_trouble
 from interlock.surfaces.navigation.reading import Reading
 from interlock.surfaces.navigation.render import (
@@ -140,19 +142,27 @@ class NavigationSurface(Surface):
 
     def _act(self, place: Place, params: p.NavAction, output: Output, call: Call) -> Outcome:
         request = asked(params)
-        build, render = self._building(params, output, call), self._rendering(params)
-        outcome = self.ledger.advance(place, attempt_of(request), request, build, render, output)
+        attempt = attempt_of(request)
+        ask = question(self.ledger, place, attempt, params, call)
+        if ask is not None:
+            return ask
+        build, render = self._building(params, output, call), self._rendering(params, call)
+        outcome = self.ledger.advance(place, attempt, request, build, render, output)
         return self._refused(place, params, outcome) if isinstance(outcome, Refusal) else self._reply(outcome)
 
     def _building(self, params: p.NavAction, output: Output, call: Call) -> Build:
         def build(at: Standing) -> Action:
             terms, now = self.ledger.settings.terms, self.ledger.clock()
-            return command_of(params, at, output, terms, now, call.client.name)
+            command = command_of(params, at, output, terms, now, call.client.name)
+            return heard(at, command, call) if isinstance(command, ResolveCheckpoint) else command
 
         return build
 
-    def _rendering(self, params: p.NavAction) -> Render:
-        return lambda view: self._recorded(view, done_message(params, view))
+    def _rendering(self, params: p.NavAction, call: Call) -> Render:
+        answer = call.answers.get(params.checkpoint_id or "")
+        choice = answer.content.get(CHOICE) if answer is not None and answer.action == "accept" else None
+        told = replace(params, option_id=choice) if isinstance(choice, str) else params
+        return lambda view: self._recorded(view, done_message(told, view))
 
     def _refused(self, place: Place, params: p.NavAction, refusal: Refusal) -> Outcome:
         """A refused action is an answer, not an error of the call: the state stays as it was."""

@@ -1,0 +1,100 @@
+"""An agent at the navigation door that knows nothing but what `availableActions` tells it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+Answer = dict[str, Any]
+Call = Callable[..., Answer]
+
+PARAMETER = {
+    "complete_step": ("step_id", "step"),
+    "respond_to_checkpoint": ("checkpoint_id", "checkpoint"),
+    "transition": ("activity_id", "activity"),
+    "advance_loop": ("loop_id", "loop"),
+}
+QUOTED = re.compile("contains “([^”]*)”")
+CLAIM = re.compile(r"([\w.-]+) == (true|false|\"[^\"]*\"|-?\d+)")
+
+
+class Navigator:
+    """Takes required actions in turn; at a repeated place it tries the next choice, so that it gets out."""
+
+    def __init__(self, call: Call, notes: str = "done") -> None:
+        self.call = call
+        self.notes = notes
+        self.seen: Counter[str] = Counter()
+        self.taken: list[str] = []
+
+    def walk(self, workflow_id: str, most: int = 3000) -> Answer:
+        """Walk to the end, and return the last answer."""
+        here = self.call("nav_start", workflow_id=workflow_id)
+        assert here["success"], here
+        while here.get("status") != "completed":
+            assert len(self.taken) < most, f"no end after {most} actions: {self.taken[-8:]}"
+            here = self.step(here)
+        return here
+
+    def step(self, here: Answer) -> Answer:
+        """Take one action that is listed, with the parameters that it lists."""
+        arguments = self.choose(here)
+        self.taken.append(arguments["action"])
+        after = self.call("nav_action", state=here["state"], **arguments)
+        assert after["success"], (arguments, after["error"])
+        return after
+
+    def choose(self, here: Answer) -> Answer:
+        required = here["availableActions"]["required"]
+        if not required:
+            return self._persuaded(here)
+        turn = self._turn(here, required)
+        offers = [*required, *(one for one in here["availableActions"]["optional"] if _is_move(one))]
+        moves = offers if required[0]["action"] == "transition" and turn else required
+        return self._arguments(moves[turn % len(moves)])
+
+    def _turn(self, here: Answer, required: list[Answer]) -> int:
+        place = json.dumps([here["position"]["activity"], [one["action"] for one in required]])
+        self.seen[place] += 1
+        return self.seen[place] - 1 if required[0]["action"] == "transition" else 0
+
+    def _arguments(self, offer: Answer) -> Answer:
+        name, field = PARAMETER[offer["action"]]
+        arguments: Answer = {"action": offer["action"], name: offer[field]}
+        if "options" in offer:
+            key = f"option:{offer[field]}"
+            arguments["option_id"] = offer["options"][self.seen[key] % len(offer["options"])]
+            self.seen[key] += 1
+        if "loop_items" in offer:
+            arguments["loop_items"] = ["one", "two"]
+        variables = dict.fromkeys(offer.get("variables", []), 2)
+        output: Answer = {}
+        for need in offer.get("needs", []):
+            match need["parameter"]:
+                case "variables":
+                    variables.update(need["example"])
+                case "output.artifacts":
+                    output.setdefault("artifacts", []).append(need["example"])
+                case _:
+                    output["notesMarkdown"] = " ".join([self.notes, *QUOTED.findall(need["message"])])
+        return {
+            **arguments,
+            **({"variables": variables} if variables else {}),
+            **({"output": output} if output else {}),
+        }
+
+    def _persuaded(self, here: Answer) -> Answer:
+        """No way is open: make one of the blocked ways true, with the variables that its reason names."""
+        blocked = [one for one in here["availableActions"]["blocked"] if "variables" in one]
+        assert blocked, here
+        claimed = dict(CLAIM.findall(blocked[0]["reason"]))
+        assert claimed, blocked[0]
+        variables = {name: json.loads(value) for name, value in claimed.items()}
+        return {"action": "transition", "activity_id": blocked[0]["activity"], "variables": variables}
+
+
+def _is_move(offer: Answer) -> bool:
+    return offer["action"] == "transition"

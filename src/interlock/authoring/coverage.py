@@ -93,7 +93,7 @@ def touched(facts: Iterable[e.Event], activity: str | None) -> Iterator[Part]:
         match fact:
             case e.ActivityEntered():
                 here = fact.activity
-            case e.ActivityLeft(via="decision" | "transition" | "default"):
+            case e.ActivityLeft():
                 yield from (Part("way", here, here, to) for to in (fact.to, *fact.skipping))
             case e.StepCompleted():
                 yield Part("step", here, fact.step)

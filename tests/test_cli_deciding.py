@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cli_process import REPORT, Terminal, agent, decision, interlock, to_the_gate
+from cli_process import REPORT, Agent, Terminal, agent, decision, interlock, to_the_gate
 
 USER = ("--decisions", "user")
 
@@ -159,29 +161,64 @@ def test_what_only_the_user_can_give_is_asked_in_the_inbox(tmp_path: Path) -> No
         assert "north" in one.go_on("Done.")["pending"]["prompt"]
 
 
-def test_a_decision_goes_into_a_session_with_one_head_at_once(tmp_path: Path) -> None:
+class Caller:
+    """An agent at one of the other doors, on a workflow with one gate between two steps."""
+
+    def __init__(self, one: Agent) -> None:
+        self.one = one
+
+    def __call__(self, tool: str, **arguments: str) -> Any:
+        answer = self.one.ask("tools/call", {"name": tool, "arguments": arguments})
+        return json.loads(answer["content"][0]["text"]) | answer.get("_meta", {})
+
+
+@contextmanager
+def at_the_door(folder: Path, surface: str) -> Iterator[tuple[Path, Caller]]:
     options = [{"id": "yes", "label": "Yes"}, {"id": "no", "label": "No"}]
     gate = {"type": "gate", "id": "go", "name": "Go", "message": "Go on?", "options": options}
     steps = [{"id": "a", "title": "A", "prompt": "A."}, gate, {"id": "b", "title": "B", "prompt": "B."}]
     flow = {"id": "my.flow", "name": "Flow", "description": "d", "version": "1.0.0", "steps": steps}
-    (tmp_path / "flow.json").write_text(json.dumps(flow))
-    data = tmp_path / "data"
-    with agent(data, "--surface", "session", "--workflows", str(tmp_path / "flow.json"), *USER) as one:
+    path = folder / "flow.json"
+    path.write_text(json.dumps(flow))
+    with agent(folder / "data", "--surface", surface, "--workflows", str(path), *USER) as one:
+        yield folder / "data", Caller(one)
 
-        def call(tool: str, **arguments: str) -> Any:
-            return one.ask("tools/call", {"name": tool, "arguments": arguments})
 
-        def token(answer: Any) -> str:
-            return str(answer["_meta"]["session_token"])
+def decide_in_the_inbox(data: Path) -> str:
+    ref = str(interlock(data, "inbox", "--json").json["questions"][0]["ref"])
+    assert decide(data, ref, "yes")[0] == 0
+    return ref
 
-        begun = token(call("start_session", agent_id="worker", workflow_id="my.flow"))
-        entered = token(call("next_activity", session_token=begun, activity_id="main"))
-        yielded = token(call("yield_checkpoint", session_token=entered, checkpoint_id="go"))
-        ref = interlock(data, "inbox", "--json").json["questions"][0]["ref"]
-        assert decide(data, ref, "yes")[0] == 0
-        resumed = call("resume_checkpoint", session_token=yielded)
-        assert json.loads(resumed["content"][0]["text"])["resolved_option"] == "yes"
+
+def test_a_yielded_checkpoint_is_answered_at_once_and_can_be_resumed_from(tmp_path: Path) -> None:
+    with at_the_door(tmp_path, "session") as (data, call):
+        begun = call("start_session", agent_id="worker", workflow_id="my.flow")["session_token"]
+        entered = call("next_activity", session_token=begun, activity_id="main")["session_token"]
+        yielded = call("yield_checkpoint", session_token=entered, checkpoint_id="go")["session_token"]
+        ref = decide_in_the_inbox(data)
+        assert call("resume_checkpoint", session_token=yielded)["resolved_option"] == "yes"
     assert "go: yes (cli)" in interlock(data, "tree", ref).out
+
+
+def test_a_pending_checkpoint_is_answered_at_once_and_the_activity_can_be_left(tmp_path: Path) -> None:
+    with at_the_door(tmp_path, "gated") as (data, call):
+        begun = call("start_session", workflow_id="my.flow")["session_token"]
+        entered = call("next_activity", session_token=begun, activity_id="main")["session_token"]
+        decide_in_the_inbox(data)
+        assert (
+            call("next_activity", session_token=entered, activity_id="__terminal__")["status"] == "completed"
+        )
+
+
+def test_a_navigating_agent_keeps_its_state_and_passes_with_the_users_decision(tmp_path: Path) -> None:
+    answer = {"action": "respond_to_checkpoint", "checkpoint_id": "go", "option_id": "yes"}
+    with at_the_door(tmp_path, "navigation") as (data, call):
+        state = call("nav_start", workflow_id="my.flow")["state"]
+        state = call("nav_action", state=state, action="complete_step", step_id="a")["state"]
+        assert call("nav_action", state=state, **answer)["success"] is False
+        ref = decide_in_the_inbox(data)
+        assert call("nav_action", state=state, **answer)["success"] is True
+    assert interlock(data, "tree", ref, "--json").json["runs"][0]["forks"] == 0
 
 
 def test_a_mode_attaches_to_the_tips_and_spares_what_came_before(tmp_path: Path) -> None:

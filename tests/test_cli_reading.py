@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import apsw
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from cli_process import (
     PATIENCE,
@@ -24,6 +29,10 @@ from cli_process import (
     settled,
     to_the_gate,
 )
+from interlock.cli.commands.tree_ import draw
+from interlock.ledger.tree import Tree, TreeNode
+from interlock.store.protocol import SessionRow
+from interlock.store.sqlite import open_store
 
 COLUMNS = 80
 
@@ -245,3 +254,34 @@ def test_an_empty_store_says_so(tmp_path: Path) -> None:
     assert interlock(tmp_path, "sessions").out == "No sessions.\n"
     assert interlock(tmp_path, "inbox").out == "Nothing waits for you.\n"
     assert interlock(tmp_path, "inbox").code == 0
+
+
+@given(st.lists(st.integers(0, 30), max_size=25), st.integers(0, 25))
+def test_a_drawing_has_every_node_once_and_marks_one_tip(parents: list[int], chosen: int) -> None:
+    """Whatever was forked from whatever, the tree shows all of it."""
+    above = [None, *(parent % (place + 1) for place, parent in enumerate(parents))]
+    tips = [node for node in range(len(above)) if node not in above]
+    tip = tips[chosen % len(tips)]
+    nodes = tuple(
+        TreeNode(node, parent, "step", "advanced", f"<{node}>", 0, node in tips, node == tip)
+        for node, parent in enumerate(above)
+    )
+    screen = StringIO()
+    with redirect_stdout(screen):
+        draw(Tree("run", "wf", "in_progress", tip, 0, nodes))
+    text = screen.getvalue()
+    assert sorted(map(int, re.findall(r"<(\d+)>", text))) == list(range(len(above)))
+    assert re.findall(r"◉ (\d+)", text) == [str(tip)]
+    assert next(line for line in text.splitlines() if "◉" in line).startswith("◉")
+
+
+def test_a_beginning_that_fits_two_sessions_is_ambiguous(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    with store.writing() as tx:
+        for name in ("sess_abcdefgh", "sess_abcdxxxx"):
+            tx.add_session(SessionRow(name, "local", "", 0, 0, -1, bytes(32), 0))
+    store.close()
+    ran = interlock(tmp_path, "status", "abcd")
+    assert ran.code == 5
+    assert "abcdefgh or abcdxxxx" in ran.err
+    assert interlock(tmp_path, "log", "abcde").code == 0

@@ -15,11 +15,13 @@ from hypothesis import strategies as st
 
 from harness import Agent, Bench, gate, steps, workflow
 from interlock.core.hashing import canonical
-from interlock.ledger.bundle import Bundle, BundleRefused, Session, manifest, read_bundle
+from interlock.ledger.bundle import Bundle, BundleRefused, Session, read_bundle
+from interlock.ledger.bundle import manifest as digests
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.rebuild import differences, plans_of, rebuild
 from interlock.ledger.tokens import NAMES
 from interlock.ledger.transfer import export_session, import_bundle
+from session_agents import answered, joined, manifest, session, started
 
 FLOW = workflow(*steps("one"), gate("fork", "left", "right"), *steps("two", "three"))
 
@@ -158,6 +160,22 @@ def test_an_activity_workflow_travels_with_its_documents(bench: Bench, elsewhere
     assert texts == {key: text.encode() for key, text in bundle.session.documents.items()}
 
 
+def test_a_session_of_agents_travels_and_is_taken_up_at_its_own_door(
+    bench: Bench, elsewhere: Agent, tmp_path: Path
+) -> None:
+    lead = started(bench)
+    answered(joined(lead), lead, "scope", "yes", variables={"goal": "bread"})
+    with lead.ledger.store.reading() as reader:
+        session_id = reader.session_ids("", 1)[0]
+    raw = exported(lead.ledger, session_id)
+    assert imported(elsewhere.ledger, raw) == session_id
+    token = elsewhere.call("resume_session", resumeRef=session_id)["candidates"][0]["stateToken"]
+    talk = session(Bench(tmp_path / "elsewhere"))
+    talk.call("start_session", agent_id="newcomer", session_token=token)
+    told = talk.go("build", step_manifest=manifest("look", "weigh"), variables={"parts": ["crust"]})
+    assert not told.error, told.text
+
+
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.text(max_size=40), st.booleans()), max_size=5))
 def test_export_then_import_then_export_is_the_identity(
@@ -177,8 +195,8 @@ def tampered(raw: bytes, change: Callable[[dict[str, Any]], None], *, sign: bool
     bundle = json.loads(raw)
     change(bundle["session"])
     if sign:
-        session = msgspec.convert(bundle["session"], Session)
-        bundle["integrity"] = msgspec.to_builtins(manifest(session))
+        body = msgspec.convert(bundle["session"], Session)
+        bundle["integrity"] = msgspec.to_builtins(digests(body))
     return json.dumps(bundle).encode()
 
 

@@ -4,17 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness import Agent, Bench, gate, steps, workflow
+from harness import Agent, Answer, Bench, gate, steps, workflow
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.rebuild import Rebuilt, differences, plans_of, rebuild
 from interlock.store.protocol import SessionFilter
+from interlock.surfaces.navigation import NavigationSurface
+from interlock.surfaces.surface import Call, Client, Reply, call_tool
+from session_agents import QUICK, answered, gated, joined, manifest, prepare, started
 
+TWICE = {"type": "for", "count": 2, "maxIterations": 3}
 FLOW = workflow(
     *steps("one"),
-    {"type": "loop", "id": "again", "loop": {"type": "for", "count": 2, "maxIterations": 3}, "body": steps("inner")},
+    {
+        "type": "loop",
+        "id": "again",
+        "loop": TWICE,
+        "body": steps("inner"),
+    },
     gate("fork", "left", "right"),
     *steps("two", "three"),
 )
@@ -73,6 +83,54 @@ def test_a_session_without_a_run_is_rebuilt_with_its_notes(bench: Bench) -> None
     for notes in ("earlier", "later"):
         agent.call("checkpoint_workflow", sessionToken=token, output={"notesMarkdown": notes})
     no_differences(agent.ledger)
+
+
+def test_a_session_of_several_agents_is_rebuilt_with_its_child(bench: Bench) -> None:
+    lead = started(bench)
+    worker = joined(lead)
+    answered(worker, lead, "scope", "yes", variables={"goal": "bread"})
+    lead.go("build", step_manifest=manifest("look", "weigh", "unheard-of"), variables={"parts": ["crust"]})
+    lead.go("finish", variables={"kept": "although refused"})
+    worker.token = joined(lead).token
+    answered(worker, lead, "fit", "fits")
+    lead.go("finish", step_manifest=manifest("begin", "make", "check"))
+    child = joined(lead, "child")
+    child.call("start_session", agent_id="child", workflow_id="child", parent_session_token=lead.token)
+    child.go("only")
+    child.go("__terminal__", step_manifest=manifest("work"))
+    lead.go("__terminal__", step_manifest=manifest("close"))
+    assert len(every_session(lead.ledger)) == 2
+    no_differences(lead.ledger)
+
+
+def test_a_gated_session_is_rebuilt(bench: Bench) -> None:
+    prepare(bench)
+    talk = gated(bench)
+    talk.call("start_session", workflow_id="flow")
+    talk.go("gather")
+    talk.tell("respond_checkpoint", checkpoint_id="scope", option_id="redo")
+    talk.go("gather", step_manifest=manifest("look", "weigh"))
+    no_differences(talk.ledger)
+
+
+def test_a_navigated_run_is_rebuilt_with_what_refused_calls_told(bench: Bench) -> None:
+    prepare(bench)
+    door = NavigationSurface(bench.ledger(terms=QUICK))
+
+    def call(tool: str, **arguments: Any) -> Answer:
+        reply = call_tool(door, tool, arguments, Call(Client("test")))
+        assert isinstance(reply, Reply)
+        raw = reply.structured
+        body = msgspec.json.decode(bytes(raw)) if isinstance(raw, msgspec.Raw) else raw
+        assert isinstance(body, dict)
+        return body
+
+    first = call("nav_start", workflow_id="flow")["state"]
+    call("nav_action", state=first, action="transition", activity_id="build", variables={"goal": "told"})
+    second = call("nav_action", state=first, action="complete_step", step_id="look")["state"]
+    call("nav_action", state=first, action="complete_step", step_id="look", variables={"goal": "fork"})
+    call("nav_action", state=second, action="complete_step", step_id="close", variables={"goal": "late"})
+    no_differences(door.ledger)
 
 
 def test_a_changed_row_is_noticed(bench: Bench) -> None:

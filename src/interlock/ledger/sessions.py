@@ -291,7 +291,7 @@ class Sessions:
         if node is None or node.parent is None or not _follows(place, at.state):
             return None
         seen = reader.attempt(place.session_id, node.parent, OWN_ATTEMPTS)
-        if seen is None or seen.request_digest != _request(progress):
+        if seen is None or not seen.response or seen.request_digest != _request(progress):
             return None
         if sha256(seen.response).digest() != seen.response_digest:
             return not_healthy(place.session_id, "a recorded response does not match its digest")

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from msgspec import Struct
 
 from authored import write
 from harness import Bench
+from interlock.authoring.library import BUNDLED, Library
+from interlock.authoring.sources import Source
 from interlock.core.commands import Terms
 from interlock.ledger.ledger import Ledger
 from interlock.surfaces.gated import GatedSurface
@@ -248,11 +252,23 @@ def prepare(bench: Bench, files: Mapping[str, str] = FLOW) -> Path:
 
 
 def session(bench: Bench, terms: Terms = QUICK, **more: Any) -> Talk:
-    return Talk(SessionSurface(bench.ledger(terms=terms, **more)))
+    return Talk(SessionSurface(opened(bench, terms, **more)))
 
 
 def gated(bench: Bench, terms: Terms = QUICK, **more: Any) -> Talk:
-    return Talk(GatedSurface(bench.ledger(terms=terms, **more)))
+    return Talk(GatedSurface(opened(bench, terms, **more)))
+
+
+def opened(bench: Bench, terms: Terms, **more: Any) -> Ledger:
+    """A ledger as another process would open it; what is bundled is compiled once for all tests."""
+    ledger = bench.ledger(terms=terms, **more)
+    ledger.library = Library([BUNDLED, Source("configured", bench.workflows)], Path(compiled_once().name))
+    return ledger
+
+
+@cache
+def compiled_once() -> TemporaryDirectory[str]:
+    return TemporaryDirectory()
 
 
 def started(bench: Bench, terms: Terms = QUICK, **more: Any) -> Talk:

@@ -784,6 +784,7 @@ def test_the_log_of_a_session_is_whole_and_its_calls_are_facts(bench: Bench) -> 
     assert {"yield_checkpoint", "respond_checkpoint", "resume_checkpoint", "start_session"} <= set(tools)
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(

@@ -91,7 +91,7 @@ KEYS = {
         "autonomy branches gaps mode pending riskPolicy runId startedAt status tip updatedAt "
         "workflowHash workflowId",
     ),
-    "notes DONE": ("entries", "notes recorded_at step"),
+    "notes DONE": ("entries", "notes recordedAt step"),
     "inbox": ("questions", "id message name node options ref runId sessionId shown since title"),
     "resume exporter": (
         "candidates",
@@ -100,7 +100,7 @@ KEYS = {
     "mode": ("modes", "autonomy mode node riskPolicy runId"),
     "list": (
         "workflows",
-        "category description form hash hidden id id_status kind name source suggested_id tags version",
+        "category description form idStatus kind name source suggestedId tags version workflowHash workflowId",
     ),
 }
 
@@ -225,6 +225,10 @@ def test_a_damaged_log_shows_its_sound_part_and_fails(tmp_path: Path) -> None:
     assert ran.code == 1
     assert [one["index"] for one in ran.json["events"]] == [0, 1, 2, 3, 4]
     assert "doctor --repair" in ran.err
+    for command in (["tree", session], ["notes", session], ["status", session]):
+        seen = interlock(tmp_path, *command)
+        assert "Traceback" not in seen.err
+    assert interlock(tmp_path, "tree", session).code == 1
 
 
 def test_following_prints_what_is_recorded_later(tmp_path: Path) -> None:

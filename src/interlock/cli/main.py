@@ -6,6 +6,7 @@ from importlib import import_module
 from importlib.util import find_spec
 
 import click
+import msgspec
 
 from interlock import __version__
 from interlock.cli.config import BadConfig
@@ -82,6 +83,9 @@ def _told(error: Exception) -> int:
     if isinstance(error, OSError):
         where = f"{error.filename or 'a file'}: {error.strerror}"
         click.echo(f"interlock: {where}. See `interlock config show`.", err=True)
+        return CHECK_FAILED
+    if isinstance(error, msgspec.DecodeError):
+        click.echo("interlock: What is stored cannot be read. Run `interlock doctor`.", err=True)
         return CHECK_FAILED
     trouble = trouble_of(error)
     if trouble.code == "INTERNAL_ERROR":

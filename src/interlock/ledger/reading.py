@@ -100,13 +100,21 @@ class SessionStatus(Shown, frozen=True):
     runs: tuple[RunStatus, ...]
 
 
+class Note(Shown, frozen=True):
+    """One note of a branch, and the step it was made at."""
+
+    step: str
+    notes: str
+    recorded_at: int
+
+
 class Notes(Shown, frozen=True):
     """What was noted along one branch; `session` notes belong to no run."""
 
     session_id: str
     title: str
     workflow_id: str
-    entries: tuple[Entry, ...]
+    entries: tuple[Note, ...]
     session: tuple[str, ...] = ()
     omitted: int = 0
 
@@ -247,10 +255,14 @@ def notes_of(reader: Reader, session: SessionRow, node: int | None = None) -> No
         session_id=session.session_id,
         title=session.title,
         workflow_id=run.workflow_id if run else "",
-        entries=kept.entries if kept else (),
+        entries=tuple(_note(one) for one in kept.entries) if kept else (),
         session=tuple(_session_notes(reader, session.session_id)),
         omitted=kept.omitted if kept else 0,
     )
+
+
+def _note(entry: Entry) -> Note:
+    return Note(placed(entry.step), entry.notes, entry.recorded_at)
 
 
 def _session_notes(reader: Reader, session_id: str) -> Iterator[str]:

@@ -45,10 +45,11 @@ class Tree(Shown, frozen=True):
     nodes: tuple[TreeNode, ...]
 
 
-def tree_of(reader: Reader, pins: Pins, run: RunRow) -> Tree:
-    """Read the graph of a run from its log."""
-    told = _told(reader, run)
-    rows = reader.nodes(run.session_id, run.run)
+def tree_of(reader: Reader, pins: Pins, run: RunRow, sound: int | None = None) -> Tree:
+    """Read the graph of a run from its log, or from the first `sound` events of a damaged one."""
+    told = _told(reader, run, sound)
+    nodes_of_run = reader.nodes(run.session_id, run.run)
+    rows = [row for row in nodes_of_run if sound is None or row.event_index < sound]
     parents = {row.parent for row in rows if row.kind == "step"}
     plan = pins.plan(reader, run.workflow_hash)
     nodes = tuple(_node(row, told, run, plan, row.node not in parents) for row in rows)
@@ -65,9 +66,9 @@ class _Told:
         self.blocked: Counter[int] = Counter()
 
 
-def _told(reader: Reader, run: RunRow) -> _Told:
+def _told(reader: Reader, run: RunRow, sound: int | None) -> _Told:
     told = _Told()
-    for row in reader.events(run.session_id):
+    for row in reader.events(run.session_id, limit=sound):
         if row.run != run.run:
             continue
         match read_fact(row):

@@ -15,7 +15,6 @@ from interlock.cli.config import Config
 from interlock.cli.screen import line_of, paint, paragraph, say
 from interlock.cli.scripted import Answer, ScriptedAgent
 from interlock.core.values import Json
-from interlock.ledger.reading import ref_of
 from interlock.ledger.tree import tree_of
 
 GOAL = "Make the login test reliable"
@@ -111,7 +110,7 @@ class Story:
         _told("continue_workflow", self.agent.done("Fixed at the root; the sleep is gone."))
 
     def tree(self) -> None:
-        _scene(f"What is on record (interlock tree {ref_of(self.session)}):")
+        _scene("What is on record, as `interlock tree` draws it:")
         ledger = ledger_of(Config(data_dir=str(self.folder)))
         with ledger.store.reading() as reader:
             run = reader.runs(self.session)[0]

@@ -9,6 +9,7 @@ from interlock.authoring.library import Listed, Listing, Problem
 from interlock.cli.compose import library_of
 from interlock.cli.options import config_of, data_options, json_option, print_json
 from interlock.cli.screen import line_of, say, table, talk
+from interlock.core.values import Json
 
 
 @click.command(epilog="Example: interlock list --workflows ./flows")
@@ -22,15 +23,31 @@ def command(
     listing = library_of(config_of(data_dir, project, workflows)).listing()
     entries = [one for one in listing.entries if everything or not one.hidden]
     if as_json:
-        print_json(
-            {"workflows": msgspec.to_builtins(entries), "problems": msgspec.to_builtins(_errors(listing))}
-        )
+        problems = msgspec.to_builtins(_errors(listing))
+        print_json({"workflows": [_fields(one) for one in entries], "problems": problems})
         return
     _show(entries)
     for problem in _errors(listing):
         talk(f"{problem.file}:{problem.line}: {problem.message}")
     if _errors(listing):
         talk("Run `interlock validate PATH` for every fault in a file.")
+
+
+def _fields(entry: Listed) -> dict[str, Json]:
+    return {
+        "workflowId": entry.id,
+        "name": entry.name,
+        "description": entry.description,
+        "version": entry.version,
+        "kind": entry.kind,
+        "form": entry.form,
+        "category": entry.category,
+        "tags": list(entry.tags),
+        "source": entry.source,
+        "workflowHash": entry.hash,
+        "idStatus": entry.id_status,
+        "suggestedId": entry.suggested_id,
+    }
 
 
 def _show(entries: list[Listed]) -> None:

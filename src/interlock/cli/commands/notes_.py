@@ -11,7 +11,7 @@ from interlock.cli.options import json_option, print_json
 from interlock.cli.reach import session_argument, session_of, unwrap, with_ledger
 from interlock.cli.screen import line_of, markdown
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.reading import Notes, notes_of, placed
+from interlock.ledger.reading import Notes, notes_of
 from interlock.ledger.trouble import Trouble
 
 
@@ -40,7 +40,7 @@ def _parts(found: Notes) -> Iterator[str]:
         yield f"Workflow {found.workflow_id}, session {found.session_id}."
     yield from found.session
     for entry in found.entries:
-        yield f"## {placed(entry.step)}"
+        yield f"## {entry.step}"
         yield entry.notes
     if not found.entries and not found.session:
         yield "Nothing was noted yet."

@@ -7,12 +7,15 @@ from collections.abc import Iterator, Mapping
 import click
 import msgspec
 
+from interlock.cli.exits import CHECK_FAILED
 from interlock.cli.options import json_option, print_json
 from interlock.cli.reach import session_argument, session_of, with_ledger
-from interlock.cli.screen import STATUS_TONES, fit, line_of, paint, say, width, words
+from interlock.cli.screen import STATUS_TONES, fit, line_of, paint, say, stop, width, words
+from interlock.ledger.health import examine
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.reading import ref_of
 from interlock.ledger.tree import Tree, TreeNode, children_of, tree_of
+from interlock.store.protocol import SessionRow
 
 
 @click.command(epilog="Example: interlock tree hmc3gzdk")
@@ -23,13 +26,23 @@ def command(ledger: Ledger, ref: str, as_json: bool) -> None:
     """Draw the branches of a session: forks with their causes, the preferred tip marked."""
     with ledger.store.reading() as reader:
         session = session_of(ledger, reader, ref)
-        trees = [tree_of(reader, ledger.pins, run) for run in reader.runs(session.session_id)]
+        report = examine(reader, session)
+        runs = reader.runs(session.session_id)
+        trees = [tree_of(reader, ledger.pins, run, report.valid) for run in runs]
     if as_json:
         print_json({"sessionId": session.session_id, "runs": msgspec.to_builtins(trees)})
-        return
+    else:
+        _show(session, trees)
+    if report.health != "healthy":
+        stop(CHECK_FAILED, f"The log is damaged ({report.reason}). Run `interlock doctor --repair`.")
+
+
+def _show(session: SessionRow, trees: list[Tree]) -> None:
     short = ref_of(session.session_id)
     say(f"{paint(fit(line_of(session.title), _room(len(short) + 2)), 'strong')}  {paint(short, 'quiet')}")
-    for tree in trees:
+    for place, tree in enumerate(trees):
+        if place:
+            say()
         draw(tree)
     if not trees:
         say("No run yet.")

@@ -100,7 +100,8 @@ KEYS = {
     "mode": ("modes", "autonomy mode node riskPolicy runId"),
     "list": (
         "workflows",
-        "category description form idStatus kind name source suggestedId tags version workflowHash workflowId",
+        "category description form idStatus kind name source suggestedId tags version "
+        "workflowHash workflowId",
     ),
 }
 
@@ -228,7 +229,8 @@ def test_a_damaged_log_shows_its_sound_part_and_fails(tmp_path: Path) -> None:
     for command in (["tree", session], ["notes", session], ["status", session]):
         seen = interlock(tmp_path, *command)
         assert "Traceback" not in seen.err
-    assert interlock(tmp_path, "tree", session).code == 1
+    drawn = interlock(tmp_path, "tree", session, "--json")
+    assert (drawn.code, [one["node"] for one in drawn.json["runs"][0]["nodes"]]) == (1, [0])
 
 
 def test_following_prints_what_is_recorded_later(tmp_path: Path) -> None:

@@ -72,7 +72,8 @@ def _lines(tree: Tree) -> Iterator[str]:
 def _preferred(tree: Tree) -> frozenset[int]:
     """The nodes on the way to the preferred tip."""
     parents = {one.node: one.parent for one in tree.nodes}
-    path, here = set[int](), parents.get(tree.tip) if tree.tip not in parents else tree.tip
+    here = tree.tip if tree.tip in parents else None
+    path = set[int]()
     while here is not None:
         path.add(here)
         here = parents[here]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from unicodedata import normalize
 
 import msgspec
 
@@ -26,7 +27,12 @@ def search_row(
     kept = within_budget(output)
     previews = (cut(_encode(one).decode(), PREVIEW, "") for one in kept.artifacts)
     notes = " ".join((kept.notes, *previews)).strip()
-    return SearchRow(session.session_id, title, notes, workflow_words(plans))
+    return SearchRow(session.session_id, _folded(title), _folded(notes), workflow_words(plans))
+
+
+def _folded(text: str) -> str:
+    """One form for what looks the same, so that a query finds it however it is typed."""
+    return normalize("NFKC", text)
 
 
 def workflow_words(plans: Sequence[Plan]) -> str:

@@ -41,8 +41,8 @@ class Candidate(Struct, frozen=True):
 
 
 def words_of(query: str) -> list[str]:
-    """The words of a query, folded as the index folds its text."""
-    folded = unicodedata.normalize("NFKC", query).casefold()
+    """The words of a query, in the form in which search rows are written."""
+    folded = unicodedata.normalize("NFKC", query).lower()
     split = "".join(char if char.isalnum() or char in "_-" else " " for char in folded)
     return split.split()
 

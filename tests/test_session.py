@@ -18,6 +18,7 @@ from interlock.ledger.records import CallTraced
 from interlock.surfaces.session import SessionSurface
 from interlock.surfaces.surface import Answer, Ask, Call, Client, Reply, call_tool
 from session_agents import (
+    BUILD,
     FLOW,
     GATHER,
     HEAD,
@@ -39,6 +40,16 @@ TOOLS = [
     *("yield_checkpoint", "resume_checkpoint", "present_checkpoint", "respond_checkpoint"),
     *("get_skills", "get_skill", "get_resource", "get_trace"),
 ]
+
+
+WHILE = """\
+type: while
+    condition:
+      type: simple
+      variable: risky
+      operator: ==
+      value: true
+"""
 
 
 def walked(lead: Talk) -> Talk:
@@ -573,6 +584,19 @@ def test_every_iteration_has_its_own_answer(bench: Bench) -> None:
     second = other.tell("yield_checkpoint", checkpoint_id="fit", iteration=2).body
     assert (first["resolved_option"], second["resolved_option"]) == ("fits", "bad")
     assert not talk.go("finish").error
+
+
+def test_a_loop_that_goes_by_a_condition_is_left_after_the_answer_of_its_gate(bench: Bench) -> None:
+    """Rule 14: nothing in a walk can change the condition, so that the loop is claimed once."""
+    loop = BUILD.replace("type: forEach\n    variable: part\n    over: parts\n", WHILE)
+    prepare(bench, {**FLOW, "flow/activities/01-build.toon": loop})
+    talk = session(bench)
+    talk.call("start_session", agent_id="a", workflow_id="flow")
+    talk.go("build", variables={"risky": True})
+    assert talk.go("finish").fields["instance"] == "each@0::fit"
+    answered(talk, talk, "fit", "bad")
+    told = talk.go("finish")
+    assert "Loop 'each' was claimed once; its condition still holds." in told.warnings
 
 
 def test_a_replaced_worker_gets_the_recorded_answers(bench: Bench) -> None:

@@ -135,7 +135,8 @@ def _holds(loop: Loop, gate_id: str | None) -> bool:
 def _changed(draft: Draft, fact: e.LoopIterated) -> bool:
     """Say whether an action inside the loop has changed a variable that the next check could see."""
     loop = draft.state.frames[-1].loop
-    start = next(i for i in range(len(draft.facts) - 1, -1, -1) if _begins(draft.facts[i], loop))
+    places = (i for i in range(len(draft.facts) - 1, -1, -1) if _begins(draft.facts[i], loop))
+    start = next(places, -1)  # the iteration may have begun with an earlier call
     written: Mapping[str, object] = {}
     for one in draft.facts[start + 1 :]:
         if isinstance(one, e.StepCompleted):

@@ -227,6 +227,12 @@ def test_a_cache_that_cannot_be_written_costs_only_time(tmp_path: Path) -> None:
     assert isinstance(Library([Source("configured", tmp_path / "w")], blocked).load("t.w"), Loaded)
 
 
+def test_a_cache_that_makes_the_data_directory_makes_it_private(tmp_path: Path) -> None:
+    put(tmp_path / "flows", "w.json")
+    Library([Source("user", tmp_path / "flows")], tmp_path / "data" / "cache").listing()
+    assert (tmp_path / "data").stat().st_mode & 0o777 == 0o700
+
+
 def test_no_problem_shows_an_absolute_path(tmp_path: Path) -> None:
     write(tmp_path, {"a.json": "{", "b.yaml": "a: [", "c/workflow.toon": "id: c\n"})
     listing = library(tmp_path).listing()

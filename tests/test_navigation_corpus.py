@@ -19,7 +19,7 @@ from interlock.surfaces.navigation import NavigationSurface
 from interlock.surfaces.surface import Call, Reply, call_tool
 from navigator import Navigator
 
-NOTES = f"POST /auth/login 401\n# Impact\n{'x' * 300}\n# Timeline\n# Factors\n# Actions\n"
+NOTES = f"test of POST /auth/login: 401\n# Impact\n{'x' * 300}\n# Timeline\n# Factors\n# Actions\n"
 FOLDERS = [None, *(CORPUS / name for name in ("activities", "steps", "steps-v1"))]
 
 

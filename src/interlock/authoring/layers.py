@@ -1,0 +1,265 @@
+"""A layered layout of our own: ranks from top to bottom, few crossings, long arrows around the boxes.
+
+Boxes come in with their sizes and go out with their places; nothing here knows what is drawn in them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+
+from msgspec import Struct
+
+GAP_X = 36.0
+GAP_Y = 64.0
+BEND_WIDTH = 14.0
+SWEEPS = 8
+
+
+class Box(Struct, frozen=True):
+    id: str
+    width: float
+    height: float
+
+
+class Placed(Struct, frozen=True):
+    """A box and its upper left corner."""
+
+    box: Box
+    x: float
+    y: float
+
+    @property
+    def middle(self) -> float:
+        return self.x + self.box.width / 2
+
+
+class Route(Struct, frozen=True):
+    """An arrow as points from its start to its end; `back` says that it leads up."""
+
+    start: str
+    end: str
+    points: tuple[tuple[float, float], ...]
+    back: bool = False
+
+
+class Layout(Struct, frozen=True):
+    boxes: Mapping[str, Placed]
+    routes: tuple[Route, ...]
+    width: float
+    height: float
+
+
+def layout(boxes: Sequence[Box], arrows: Mapping[tuple[str, str], float]) -> Layout:
+    """Place the boxes and route the arrows, each with as much room beside it as it asks for."""
+    names = [box.id for box in boxes]
+    known = {pair: room for pair, room in arrows.items() if pair[0] in names and pair[1] in names}
+    turned = _turned(names, list(known))
+    ranks = _ranks(names, [(b, a) if (a, b) in turned else (a, b) for a, b in known if a != b])
+    graph = _Layers(boxes, known, turned, ranks)
+    graph.order()
+    return graph.placed()
+
+
+def _turned(names: Sequence[str], arrows: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
+    """The arrows that close a circle, found by a walk from the first box on."""
+    after: dict[str, list[str]] = {name: [] for name in names}
+    for start, end in arrows:
+        after[start].append(end)
+    found, state = set[tuple[str, str]](), dict.fromkeys(names, 0)
+    for root in names:
+        stack = [(root, iter(after[root]))] if not state[root] else []
+        state[root] = state[root] or 1
+        while stack:
+            name, following = stack[-1]
+            target = next(following, None)
+            if target is None:
+                state[name] = 2
+                stack.pop()
+            elif state[target] == 1:
+                found.add((name, target))
+            elif state[target] == 0:
+                state[target] = 1
+                stack.append((target, iter(after[target])))
+    return found
+
+
+def _ranks(names: Sequence[str], arrows: Sequence[tuple[str, str]]) -> dict[str, int]:
+    """The longest way down to each box."""
+    rank = dict.fromkeys(names, 0)
+    for _ in names:
+        changed = False
+        for start, end in arrows:
+            if rank[end] < rank[start] + 1:
+                rank[end] = rank[start] + 1
+                changed = True
+        if not changed:
+            break
+    return rank
+
+
+class _Layers:
+    """Rows of boxes, and of bends where an arrow passes a row."""
+
+    def __init__(
+        self,
+        boxes: Sequence[Box],
+        arrows: Mapping[tuple[str, str], float],
+        turned: set[tuple[str, str]],
+        ranks: Mapping[str, int],
+    ) -> None:
+        self._boxes = {box.id: box for box in boxes}
+        self._arrows = arrows
+        self._turned = turned
+        self._chains: dict[tuple[str, str], list[str]] = {}
+        self._rows: list[list[str]] = [[] for _ in range(max(ranks.values(), default=0) + 1)]
+        for box in boxes:
+            self._rows[ranks[box.id]].append(box.id)
+        for arrow in arrows:
+            self._chains[arrow] = self._chain(arrow, ranks)
+        self._near = self._neighbours()
+
+    def _chain(self, arrow: tuple[str, str], ranks: Mapping[str, int]) -> list[str]:
+        """The boxes and bends that an arrow runs through, from top to bottom."""
+        top, bottom = arrow[::-1] if arrow in self._turned else arrow
+        bends = list[str]()
+        between = range(ranks[top] + 1, ranks[bottom])
+        labelled = between[-1:] if arrow in self._turned else between[:1]
+        for rank in between:
+            bend = f"{arrow[0]}\0{arrow[1]}\0{rank}"
+            room = max(BEND_WIDTH, self._arrows[arrow] - GAP_X if rank in labelled else 0)
+            self._boxes[bend] = Box(bend, room, 0)
+            self._rows[rank].append(bend)
+            bends.append(bend)
+        return [top, *bends, bottom]
+
+    def _neighbours(self) -> dict[str, list[str]]:
+        near: dict[str, list[str]] = {name: [] for name in self._boxes}
+        for chain in self._chains.values():
+            for upper, lower in itertools.pairwise(chain):
+                near[upper].append(lower)
+                near[lower].append(upper)
+        return near
+
+    def order(self) -> None:
+        """Put each row in the order of its neighbours' middles, to and fro."""
+        for sweep in range(SWEEPS):
+            rows = self._rows if sweep % 2 == 0 else self._rows[::-1]
+            for fixed, row in itertools.pairwise(rows):
+                places = {name: place for place, name in enumerate(fixed)}
+                now = {name: place for place, name in enumerate(row)}
+                row.sort(key=lambda name: self._middle(name, places, now))
+
+    def _middle(self, name: str, places: Mapping[str, int], now: Mapping[str, int]) -> float:
+        found = [places[one] for one in self._near[name] if one in places]
+        return sum(found) / len(found) if found else float(now[name])
+
+    def placed(self) -> Layout:
+        x = self._across()
+        left = min((x[name] - self._boxes[name].width / 2 for name in x), default=0.0)
+        boxes, y = dict[str, Placed](), 0.0
+        for row in self._rows:
+            height = max((self._boxes[name].height for name in row), default=0.0)
+            for name in row:
+                box = Box(name, self._boxes[name].width, height if "\0" in name else self._boxes[name].height)
+                boxes[name] = Placed(box, x[name] - box.width / 2 - left, y)
+            y += height + GAP_Y
+        width = max((one.x + one.box.width for one in boxes.values()), default=0.0)
+        routes = tuple(self._routes(boxes))
+        shown = {name: one for name, one in boxes.items() if "\0" not in name}
+        return Layout(shown, routes, width, max(y - GAP_Y, 0.0))
+
+    def _across(self) -> dict[str, float]:
+        """Middles from left to right: packed first, then drawn towards the neighbours."""
+        x: dict[str, float] = {}
+        for row in self._rows:
+            at = 0.0
+            for name in row:
+                x[name] = at + self._boxes[name].width / 2
+                at += self._boxes[name].width + GAP_X
+            shift = (at - GAP_X) / 2
+            x.update({name: x[name] - shift for name in row})
+        for sweep in range(SWEEPS * 2):
+            for row in self._rows if sweep % 2 == 0 else self._rows[::-1]:
+                self._settle(row, x)
+        return x
+
+    def _settle(self, row: Sequence[str], x: dict[str, float]) -> None:
+        """Move a row towards its neighbours without changing its order."""
+        wanted = {
+            name: sum(x[one] for one in near) / len(near) if (near := self._near[name]) else x[name]
+            for name in row
+        }
+        groups: list[list[str]] = []
+        for name in row:
+            groups.append([name])
+            while len(groups) > 1 and self._overlap(groups[-2], groups[-1], wanted):
+                groups[-2:] = [groups[-2] + groups[-1]]
+        for group in groups:
+            for name, place in self._spread(group, wanted):
+                x[name] = place
+
+    def _overlap(self, left: list[str], right: list[str], wanted: Mapping[str, float]) -> bool:
+        end, end_x = list(self._spread(left, wanted))[-1]
+        begin, begin_x = next(self._spread(right, wanted))
+        space = (self._boxes[end].width + self._boxes[begin].width) / 2 + GAP_X
+        return begin_x - end_x < space
+
+    def _spread(self, group: list[str], wanted: Mapping[str, float]) -> Iterator[tuple[str, float]]:
+        """A group side by side, as near as it can be to where its members want to be."""
+        offsets, at = list[float](), 0.0
+        for before, name in zip([None, *group], group, strict=False):
+            if before is not None:
+                at += (self._boxes[before].width + self._boxes[name].width) / 2 + GAP_X
+            offsets.append(at)
+        base = sum(wanted[name] - offset for name, offset in zip(group, offsets, strict=True)) / len(group)
+        return ((name, base + offset) for name, offset in zip(group, offsets, strict=True))
+
+    def _routes(self, boxes: Mapping[str, Placed]) -> Iterator[Route]:
+        ports = _Ports(self._chains, boxes)
+        for arrow in self._arrows:
+            back, chain = arrow in self._turned, self._chains[arrow]
+            points = list(ports.points(arrow, chain))
+            if arrow[0] == arrow[1]:
+                points = _round(boxes[arrow[0]])
+            yield Route(
+                arrow[0], arrow[1], tuple(points[::-1] if back and arrow[0] != arrow[1] else points), back
+            )
+
+
+def _round(placed: Placed) -> list[tuple[float, float]]:
+    """A way from a box to itself, along its right side."""
+    right, top, bottom = placed.x + placed.box.width, placed.y, placed.y + placed.box.height
+    return [(right, bottom - 12), (right + GAP_X / 2, (top + bottom) / 2), (right, top + 12)]
+
+
+class _Ports:
+    """Where arrows leave and enter a box: side by side along its edges, in the order of their other ends."""
+
+    def __init__(self, chains: Mapping[tuple[str, str], list[str]], boxes: Mapping[str, Placed]) -> None:
+        self._boxes = boxes
+        below: dict[str, list[tuple[float, tuple[str, str]]]] = {}
+        above: dict[str, list[tuple[float, tuple[str, str]]]] = {}
+        for arrow, chain in chains.items():
+            if arrow[0] != arrow[1]:
+                below.setdefault(chain[0], []).append((boxes[chain[1]].middle, arrow))
+                above.setdefault(chain[-1], []).append((boxes[chain[-2]].middle, arrow))
+        self._below = {name: self._along(name, found) for name, found in below.items()}
+        self._above = {name: self._along(name, found) for name, found in above.items()}
+
+    def _along(self, name: str, found: list[tuple[float, tuple[str, str]]]) -> dict[tuple[str, str], float]:
+        placed, ordered = self._boxes[name], sorted(found)
+        span = min(placed.box.width * 0.8, 60.0 * (len(ordered) - 1))
+        step = span / (len(ordered) - 1) if len(ordered) > 1 else 0.0
+        return {arrow: placed.middle - span / 2 + step * place for place, (_, arrow) in enumerate(ordered)}
+
+    def points(self, arrow: tuple[str, str], chain: list[str]) -> Iterator[tuple[float, float]]:
+        if arrow[0] == arrow[1]:
+            return
+        top, bottom = self._boxes[chain[0]], self._boxes[chain[-1]]
+        yield self._below[chain[0]][arrow], top.y + top.box.height
+        for bend in chain[1:-1]:
+            placed = self._boxes[bend]
+            yield placed.middle, placed.y
+            yield placed.middle, placed.y + placed.box.height
+        yield self._above[chain[-1]][arrow], bottom.y

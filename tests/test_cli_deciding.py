@@ -70,6 +70,8 @@ def test_a_choice_can_be_made_by_number(tmp_path: Path) -> None:
     assert terminal.end()[0] == 0
     assert [one["option"] for one in decisions(tmp_path, session)] == ["rework"]
     assert interlock(tmp_path, "inbox").out == "Nothing waits for you.\n"
+    status = interlock(tmp_path, "status", session, "--json")
+    assert (status.code, status.json["runs"][0]["decided"]) == (0, "rework")
 
 
 def test_an_option_that_does_not_exist_is_refused_with_those_that_do(tmp_path: Path) -> None:

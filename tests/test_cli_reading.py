@@ -88,7 +88,7 @@ KEYS = {
     "log DONE": ("events", "at fact index kind node run"),
     "status DONE": (
         "runs",
-        "autonomy branches gaps mode pending riskPolicy runId startedAt status tip updatedAt "
+        "autonomy branches decided gaps mode pending riskPolicy runId startedAt status tip updatedAt "
         "workflowHash workflowId",
     ),
     "notes DONE": ("entries", "notes recordedAt step"),

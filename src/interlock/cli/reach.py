@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 from click.shell_completion import CompletionItem
@@ -51,10 +51,10 @@ def workflow_argument(command: Command) -> Command:
 def session_of(ledger: Ledger, reader: Reader, ref: str) -> SessionRow:
     """The session that a person means, or the end of the command."""
     found = find_session(reader, ref, ledger.settings.owner)
-    return unwrap(found) if isinstance(found, Trouble) else found
+    return give_up(found) if isinstance(found, Trouble) else found
 
 
-def unwrap(trouble: Trouble) -> Any:
+def give_up(trouble: Trouble) -> NoReturn:
     """End the command with what the ledger says."""
     code = CONFLICT if trouble.code in ("AMBIGUOUS", "CONFLICT") or trouble.after_ms else 1
     stop(NOT_FOUND if trouble.code == "NOT_FOUND" else code, f"{trouble.message} {trouble.suggestion}")

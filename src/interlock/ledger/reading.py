@@ -25,6 +25,7 @@ from interlock.core.preferences import Autonomy, Mode, RiskPolicy, mode_of
 from interlock.core.settle import awaited
 from interlock.ledger.chain import read_fact
 from interlock.ledger.commit import decode_state
+from interlock.ledger.decisions import recorded_rulings
 from interlock.ledger.health import damage
 from interlock.ledger.pins import Pins
 from interlock.ledger.recap import Entry, recap
@@ -67,7 +68,7 @@ class PendingLine(Shown, frozen=True):
 
 
 class RunStatus(Shown, frozen=True):
-    """One run at its preferred tip."""
+    """One run at its preferred tip. `decided` is the user's answer that the agent has not used yet."""
 
     run_id: str
     workflow_id: str
@@ -77,6 +78,7 @@ class RunStatus(Shown, frozen=True):
     autonomy: Autonomy
     risk_policy: RiskPolicy
     pending: PendingLine
+    decided: str | None
     gaps: int
     tip: int
     branches: int
@@ -199,6 +201,8 @@ def _run_status(reader: Reader, pins: Pins, run: RunRow) -> RunStatus:
     tip = reader.node(run.session_id, run.tip)
     assert tip is not None, "a run has a tip"
     state = decode_state(tip)
+    need = awaited(pins.plan(reader, run.workflow_hash), state, EXECUTION)
+    rulings = recorded_rulings(reader, run.session_id, run.tip, need)
     return RunStatus(
         run_id=run.run_id,
         workflow_id=run.workflow_id,
@@ -207,7 +211,8 @@ def _run_status(reader: Reader, pins: Pins, run: RunRow) -> RunStatus:
         mode=mode_of(state.preferences),
         autonomy=state.preferences.autonomy,
         risk_policy=state.preferences.risk_policy,
-        pending=pending_line(awaited(pins.plan(reader, run.workflow_hash), state, EXECUTION)),
+        pending=pending_line(need),
+        decided=next((one.option for one in rulings.values()), None),
         gaps=state.gaps,
         tip=run.tip,
         branches=len(tips(reader, run)),

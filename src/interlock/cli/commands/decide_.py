@@ -7,10 +7,12 @@ import click
 from interlock.cli.commands.inbox_ import show
 from interlock.cli.exits import CHECK_FAILED, CONFLICT, USAGE
 from interlock.cli.person import choose, need_pin, need_terminal
-from interlock.cli.reach import session_argument, session_of, unwrap, with_ledger
+from interlock.cli.reach import give_up, session_argument, session_of, with_ledger
 from interlock.cli.screen import line_of, say, stop, talk
 from interlock.ledger.deciding import Question, decide_question, questions
+from interlock.ledger.health import damage
 from interlock.ledger.ledger import Ledger
+from interlock.ledger.trouble import not_healthy
 
 
 @click.command(epilog='Example: interlock decide hmc3gzdk accept --note "seen on staging"')
@@ -33,7 +35,7 @@ def command(ledger: Ledger, ref: str, option: str | None, gate: str | None, note
     need_pin(ledger)
     trouble = decide_question(ledger, question, chosen, note)
     if trouble is not None:
-        unwrap(trouble)
+        give_up(trouble)
     say(f"{question.id}: {line_of(chosen)}")
     talk("Recorded. The agent goes on with its next call.")
 
@@ -41,6 +43,8 @@ def command(ledger: Ledger, ref: str, option: str | None, gate: str | None, note
 def _question(ledger: Ledger, ref: str, gate: str | None) -> Question:
     with ledger.store.reading() as reader:
         session = session_of(ledger, reader, ref)
+        if reason := damage(reader, session):
+            give_up(not_healthy(session.session_id, reason))
         found = [one for one in questions(ledger, reader, session) if gate in (None, one.id)]
     if not found:
         stop(CONFLICT, f"Nothing waits for a decision in session {ref}. See `interlock inbox`.")

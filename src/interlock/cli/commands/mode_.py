@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from interlock.cli.exits import CONFLICT
 from interlock.cli.options import json_option, print_json
 from interlock.cli.person import need_pin
-from interlock.cli.reach import session_of, unwrap, with_ledger
+from interlock.cli.reach import give_up, session_of, with_ledger
 from interlock.cli.screen import paint, say, stop, talk
 from interlock.core.preferences import AUTONOMY, PRESETS, RISK, Mode, Preferences, RiskPolicy
 from interlock.ledger.ledger import Ledger
@@ -70,7 +70,7 @@ def _change(ledger: Ledger, mode: Mode | None, risk: RiskPolicy | None, ref: str
         session = session_of(ledger, reader, ref)
     changed = set_session_mode(ledger, session.session_id, wanted)
     if isinstance(changed, Trouble):
-        unwrap(changed)
+        give_up(changed)
     talk(f"Set at {changed} tips of session {ref_of(session.session_id)}; earlier nodes keep theirs.")
 
 

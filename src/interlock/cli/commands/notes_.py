@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from interlock.cli.options import json_option, print_json
-from interlock.cli.reach import session_argument, session_of, unwrap, with_ledger
+from interlock.cli.reach import give_up, session_argument, session_of, with_ledger
 from interlock.cli.screen import line_of, markdown
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.reading import Notes, notes_of
@@ -27,7 +27,7 @@ def command(ledger: Ledger, ref: str, node: int | None, as_json: bool) -> None:
     with ledger.store.reading() as reader:
         found = notes_of(reader, session_of(ledger, reader, ref), node)
     if isinstance(found, Trouble):
-        unwrap(found)
+        give_up(found)
     elif as_json:
         print_json(msgspec.to_builtins(found))
     else:

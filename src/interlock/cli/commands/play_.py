@@ -12,7 +12,7 @@ from interlock.authoring.library import Problem
 from interlock.cli.exits import NOT_FOUND
 from interlock.cli.person import choose, need_pin, need_terminal
 from interlock.cli.playing import CLIENT, Turn, Walk
-from interlock.cli.reach import unwrap, with_ledger, workflow_argument
+from interlock.cli.reach import give_up, with_ledger, workflow_argument
 from interlock.cli.screen import block_of, line_of, markdown, paint, paragraph, say, stop, talk
 from interlock.core.checks import input_id
 from interlock.core.commands import Ruling
@@ -64,7 +64,7 @@ def _begun(ledger: Ledger, name: str, goal: str | None) -> Walk:
         say(paint(loaded.workflow.name, "strong"))
         say(paragraph(loaded.workflow.description))
         walk = Walk.started(ledger, loaded, {"goal": goal} if goal else {})
-    return unwrap(walk) if isinstance(walk, Trouble) else walk
+    return give_up(walk) if isinstance(walk, Trouble) else walk
 
 
 def _play(walk: Walk) -> None:

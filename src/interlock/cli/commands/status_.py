@@ -27,7 +27,7 @@ def command(ledger: Ledger, ref: str, as_json: bool) -> None:
         _show(found)
     if found.reason:
         stop(CHECK_FAILED, f"The log is damaged: {found.reason}. Run `interlock doctor --repair`.")
-    if any(run.pending.kind == "decision" for run in found.runs):
+    if any(run.pending.kind == "decision" and run.decided is None for run in found.runs):
         if not as_json:
             talk(f"It waits for a decision: interlock decide {found.ref}")
         raise click.exceptions.Exit(WAITS)
@@ -51,6 +51,8 @@ def _run(run: RunStatus) -> None:
     rows = [("run", run.run_id), ("mode", f"{run.mode}, {run.risk_policy} risk")]
     if run.pending.kind != "nothing":
         rows.append((f"waits for {run.pending.kind}", f"{run.pending.title} ({run.pending.id})"))
+    if run.decided is not None:
+        rows.append(("decided", f"{run.decided}; the agent goes on with its next call"))
     if run.gaps:
         rows.append(("gaps", f"{run.gaps} recorded"))
     if run.branches > 1:

@@ -6,7 +6,7 @@ import click
 import msgspec
 
 from interlock.cli.options import json_option, print_json
-from interlock.cli.reach import unwrap, with_ledger
+from interlock.cli.reach import give_up, with_ledger
 from interlock.cli.screen import clock, line_of, say
 from interlock.ledger.disclosure import Disclosed, disclose
 from interlock.ledger.ledger import Ledger
@@ -48,7 +48,7 @@ def inspect(ledger: Ledger, token: str, as_json: bool) -> None:
     """Show what a token leads to, without its secret."""
     found = disclose(ledger, token.strip())
     if isinstance(found, Trouble):
-        unwrap(found)
+        give_up(found)
     elif as_json:
         print_json(msgspec.to_builtins(found))
     else:

@@ -120,13 +120,13 @@ class Commit:
         if rows:
             self.tx.add_outputs(rows)
 
-    def add_session_outputs(self, output: Output) -> None:
+    def add_session_outputs(self, output: Output, key: str) -> None:
         """Keep notes that belong to the session as a whole, in the log alone, numbered by their event."""
         kept, number = within_budget(output), self.chain.head_index + 1
-        if kept.notes:
-            self.chain.add(OutputAppended(-1, number, "recap", "", kept.notes))
-        for artifact in kept.artifacts:
-            self.chain.add(OutputAppended(-1, number, "artifact", "", artifact=artifact))
+        facts = [OutputAppended(-1, number, "recap", "", kept.notes)] if kept.notes else []
+        facts += [OutputAppended(-1, number, "artifact", "", artifact=one) for one in kept.artifacts]
+        for fact in facts:
+            self.chain.add(fact, key=key if fact is facts[0] else None)
 
     def _row(
         self,

@@ -464,13 +464,16 @@ class Ledger:
         return Answered(self.filled(response, place.handle))
 
     def note(self, place: Place, output: Output) -> str | Trouble:
-        """Keep notes in a session without a run; returns the session's id."""
+        """Keep notes in a session without a run, once however often they are sent; returns its id."""
+        key = f"noted:{sha256(msgspec.json.encode(output)).hexdigest()}"
         with self.store.writing() as tx:
             session = _healthy(tx, place.session_id)
             if isinstance(session, Trouble):
                 return session
+            if tx.event_by_key(place.session_id, key) is not None:
+                return place.session_id
             commit = Commit(tx, session, self.clock())
-            commit.add_session_outputs(output)
+            commit.add_session_outputs(output, key)
             commit.finish()
             head = tx.node(place.session_id, session.head_node) if session.head_node is not None else None
             self.index(tx, commit.session, decode_state(head) if head else None, output)

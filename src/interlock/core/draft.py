@@ -6,6 +6,7 @@ from interlock.core import events as e
 from interlock.core.commands import Door
 from interlock.core.evolve import evolve
 from interlock.core.outcomes import Awaited, Decided, Notice
+from interlock.core.overlooked import overlooked
 from interlock.core.program import Plan
 from interlock.core.reasons import Blocker
 from interlock.core.settle import settle
@@ -39,4 +40,6 @@ class Draft:
 
     def decided(self, blockers: tuple[Blocker, ...] = ()) -> Decided:
         pending = self.settle()
-        return Decided(tuple(self.facts), self.state, pending, blockers, tuple(self.notices))
+        passed_over = () if self.door.lenient else tuple(overlooked(self.facts))
+        notices = (*self.notices, *passed_over)
+        return Decided(tuple(self.facts), self.state, pending, blockers, notices)

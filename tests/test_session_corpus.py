@@ -28,6 +28,7 @@ pytestmark = pytest.mark.slow
 CORPUS = Path(__file__).resolve().parents[1].parent / "shared" / "corpus" / "activities"
 FOLDERS = ["cicd-pipeline-security-audit", "meta", "prism", "prism-evaluate", "work-packages"]
 OURS = ["meta", "work-package", "work-packages"]
+STEPS = ["wr.bug_investigation", "wr.code_review", "wr.feature", "wr.release", "wr.research", "wr.small_task"]
 MOST_CALLS = 2000
 
 BORROWER = {
@@ -315,6 +316,11 @@ def test_a_real_folder_is_walked_to_its_end_through_three_doors(bench: Bench, na
 def test_a_bundled_folder_is_walked_to_its_end_with_every_skill_there(bench: Bench, name: str) -> None:
     three = check(bench, name, None)
     assert three[0].reported == []
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_a_bundled_step_workflow_is_walked_to_its_end_as_one_activity(bench: Bench, name: str) -> None:
+    check(bench, name, None)
 
 
 def test_a_folder_that_borrows_activities_is_walked_with_what_they_need(bench: Bench) -> None:

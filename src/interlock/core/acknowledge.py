@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import assert_never
 
 from interlock.core import capabilities
@@ -98,7 +98,7 @@ def _step(draft: Draft, settled: RunState, need: NeedStep, ack: AcknowledgeStep)
     verdict = examine(draft.plan, draft.state, need.step, need.key, ack.output, ack.terms, ack.rulings)
     if verdict.stopping:
         return _blocked(settled, need, *verdict.stopping)
-    draft.record(*_user_values(need.step, ack), *learned(ack.output), *verdict.gaps)
+    draft.record(*user_values(need.step, ack.rulings), *learned(ack.output), *verdict.gaps)
     complete(draft, need, claimed=False)
     _report_confirmation(draft, need.step, ack)
     _disclose(draft, need.step)
@@ -114,10 +114,10 @@ def _other_step(draft: Draft, named: str, hint: str) -> Refusal:
     return Refusal(Code.STEP_NOT_PENDING, f"Step '{named}' is not pending", hint)
 
 
-def _user_values(step: Step, ack: AcknowledgeStep) -> Iterator[e.Event]:
+def user_values(step: Step, rulings: Mapping[str, Ruling]) -> Iterator[e.Event]:
     """The user's own answers to dependencies become variables."""
     keys = {need.key for need in step.user_input if need.key}
-    given = {key: ruling.option for key, ruling in ack.rulings.items() if key in keys}
+    given = {key: ruling.option for key, ruling in rulings.items() if key in keys}
     if given:
         yield e.ContextSet(given, "effect")
 

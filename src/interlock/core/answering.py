@@ -52,7 +52,7 @@ def _instance(draft: Draft, found: FoundGate, command: OpenCheckpoint) -> str | 
         return _already(state, gate)
     if not answered and not _must_be_reached(draft, found):
         return key
-    reached = Walk(draft, command.terms, command.claims, gate.id).go()
+    reached = Walk(draft, command, gate.id).go()
     if isinstance(reached, Refusal):
         return reached
     if not isinstance(reached, NeedAnswer) or _is_another(draft.state, command.iteration):

@@ -101,6 +101,7 @@ class EnterActivity(Struct, frozen=True):
     claims: tuple[Claim, ...] = ()
     claimed_condition: str | None = None
     variables: Variables = {}
+    rulings: Mapping[str, Ruling] = {}
     client: str = ""
 
 
@@ -113,6 +114,7 @@ class OpenCheckpoint(Struct, frozen=True):
     iteration: int | None = None
     claims: tuple[Claim, ...] = ()
     variables: Variables = {}
+    rulings: Mapping[str, Ruling] = {}
     client: str = ""
 
 

@@ -55,7 +55,7 @@ def _go(draft: Draft, command: EnterActivity) -> Refusal | None:
     if refusal:
         return refusal
     _abandon_children(draft)
-    arrival = Walk(draft, command.terms, command.claims, None).go()
+    arrival = Walk(draft, command, None).go()
     if isinstance(arrival, Refusal):
         return arrival
     assert not isinstance(arrival, (NeedAnswer, Done)), "a walk to the way out ends there"

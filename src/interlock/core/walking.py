@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import assert_never
 
 from interlock.core import events as e
-from interlock.core.acknowledge import complete, learned, without_input
+from interlock.core.acknowledge import complete, learned, user_values, without_input
 from interlock.core.checks import examine
-from interlock.core.commands import Claim, Ruling, Terms
+from interlock.core.commands import EnterActivity, OpenCheckpoint, Ruling
 from interlock.core.draft import Draft
 from interlock.core.outcomes import (
     Code,
@@ -24,7 +24,7 @@ from interlock.core.outcomes import (
 from interlock.core.output import Output
 from interlock.core.program import Tail, confirmation
 from interlock.core.prompts import interpolate
-from interlock.core.reasons import Blocker
+from interlock.core.reasons import Blocker, ContextKey
 from interlock.core.rulings import resolved
 from interlock.core.settle import consequences, next_fact
 from interlock.core.state import RunState
@@ -35,12 +35,13 @@ from interlock.core.workflow import Gate, Loop, Step, walk
 class Walk:
     """A walk through the current activity. `towards` is a gate to stop at, or None for the way out."""
 
-    def __init__(self, draft: Draft, terms: Terms, claims: tuple[Claim, ...], towards: str | None) -> None:
+    def __init__(self, draft: Draft, command: EnterActivity | OpenCheckpoint, towards: str | None) -> None:
         self.draft = draft
-        self.terms = terms
+        self.terms = command.terms
+        self.rulings = command.rulings
         self.claims: dict[str, Iterator[Output]] = {
-            name: iter([claim.output for claim in claims if claim.step == name])
-            for name in {claim.step for claim in claims}
+            name: iter([claim.output for claim in command.claims if claim.step == name])
+            for name in {claim.step for claim in command.claims}
         }
         self.towards = towards
 
@@ -94,10 +95,10 @@ class Walk:
     def _claim(self, need: NeedStep) -> Refusal | None:
         draft = self.draft
         output = next(self.claims.get(need.step.id, iter(())), Output())
-        verdict = examine(draft.plan, draft.state, need.step, need.key, output, self.terms)
+        verdict = examine(draft.plan, draft.state, need.step, need.key, output, self.terms, self.rulings)
         if verdict.stopping:
             return _output_required(need, verdict.stopping[0])
-        draft.record(*learned(output), *verdict.gaps)
+        draft.record(*user_values(need.step, self.rulings), *learned(output), *verdict.gaps)
         complete(draft, need, claimed=True)
         return None
 
@@ -180,6 +181,14 @@ def _input_required(need: NeedInput) -> Refusal:
 
 
 def _output_required(need: NeedStep, blocker: Blocker) -> Refusal:
+    if isinstance(blocker.pointer, ContextKey):
+        name = blocker.pointer.key
+        return Refusal(
+            Code.INPUT_REQUIRED,
+            f"Step '{need.step.id}' cannot be claimed: {blocker.message}",
+            f"ask the user, then send variables: {name}",
+            about={"step": need.step.id, "variables": [name]},
+        )
     about: dict[str, Json] = {"step": need.step.id}
     return Refusal(
         Code.OUTPUT_REQUIRED,

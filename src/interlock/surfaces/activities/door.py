@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
@@ -36,6 +37,7 @@ from interlock.surfaces.execution.inputs import check_context
 from interlock.surfaces.surface import Call, Outcome, Reply, Surface, Tool
 
 SERVER = "interlock"
+MOST_TEXTS = 256
 
 Read: TypeAlias = Callable[[Here], Said[Reply]]
 
@@ -49,6 +51,7 @@ class ActivityDoor(Surface):
         self.ledger = ledger
         self.sessions = Sessions(ledger, self.door)
         self.began = time.monotonic()
+        self._texts: OrderedDict[tuple[str, str], str] = OrderedDict()
 
     def invalid(self, tool: Tool, problem: str) -> Outcome:
         message, _, place = problem.partition(" - at `$")
@@ -128,6 +131,15 @@ class ActivityDoor(Surface):
         workflow = joined.at.plan.workflow
         return told_json(_session(workflow_info(workflow), token, flags, warnings), token, warnings)
 
+    def _written(self, here: Here, what: str, write: Callable[[], str]) -> str:
+        """A text that follows from the pinned workflow alone, written once."""
+        key = (here.at.run.workflow_hash, what)
+        if key not in self._texts:
+            self._texts[key] = write()
+            if len(self._texts) > MOST_TEXTS:
+                self._texts.popitem(last=False)
+        return self._texts[key]
+
     def _read(self, token: str, calling: Calling, answer: Read) -> Outcome:
         """Answer a read from the session's head, and trace it."""
         place = self.ledger.open(token, "ses")
@@ -190,6 +202,7 @@ class ActivityDoor(Surface):
                 claims=claims,
                 claimed_condition=params.transition_condition,
                 variables=params.variables or {},
+                rulings=at.rulings,
                 client=call.client.name,
             )
 
@@ -220,6 +233,8 @@ class ActivityDoor(Surface):
             else:
                 body = tracing.whole(reader, place.session_id, name)
         token = self._token(place, at)
+        if at.session.parent_session is not None:
+            body["psid"] = at.session.parent_session
         return told_json({**body, "session_token": token}, token)
 
 

@@ -68,6 +68,7 @@ class Checkpoints(Reading):
                 iteration=params.iteration,
                 claims=claims,
                 variables=params.variables or {},
+                rulings=at.rulings,
                 client=call.client.name,
             )
 

@@ -24,13 +24,14 @@ class Reading(ActivityDoor):
 
     def get_workflow(self, params: shared.GetWorkflow, call: Call) -> Outcome:
         def answer(here: Here) -> Said[Reply]:
-            shape = summary_shape(here.workflow) if params.summary else header_shape(here.workflow)
-            parts = [f"session_token: {here.token}\n{as_toon(shape)}"]
+            shape = summary_shape if params.summary else header_shape
+            head = self._written(here, shape.__name__, lambda: as_toon(shape(here.workflow)))
+            parts = [f"session_token: {here.token}\n{head}"]
             skill = here.documents.skill(here.workflow.primary_skill or "")
             if skill is not None:
                 parts.insert(0, skill.text.rstrip())
             if not params.summary:
-                parts += [here.documents.activity(one).rstrip() for one in here.workflow.activities]
+                parts += [self._activity(here, one).rstrip() for one in here.workflow.activities]
             return _told(here, FENCE.join(parts))
 
         return self._open_read(params.session_token, Calling("get_workflow"), answer)
@@ -39,7 +40,7 @@ class Reading(ActivityDoor):
         def answer(here: Here) -> Said[Reply]:
             if here.activity is None:
                 return said(_no_activity(here))
-            text = here.documents.activity(here.activity)
+            text = self._activity(here, here.activity)
             mark = digest_mark(digest_of(text.encode()))
             header = "\n".join((f"session_token: {here.token}", f"digest: {mark}", *_standing(here)))
             same = params.known == mark
@@ -86,6 +87,9 @@ class Reading(ActivityDoor):
 
         calling = Calling("get_resource", {"resource": params.resource_id[:128]})
         return self._open_read(params.session_token, calling, answer)
+
+    def _activity(self, here: Here, activity: Activity) -> str:
+        return self._written(here, f"activity {activity.id}", lambda: here.documents.activity(activity))
 
     def _open_read(self, token: str, calling: Calling, answer: Read) -> Outcome:
         """A read that is refused while a checkpoint is open (rule 15)."""

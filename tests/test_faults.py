@@ -5,7 +5,10 @@ Each story is told once without a fault, then once for every crash point it pass
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +25,18 @@ from interlock.ledger.ledger import Ledger
 from interlock.ledger.modes import set_global_mode, set_session_mode
 from interlock.ledger.rebuild import differences, plans_of, rebuild
 from interlock.store.protocol import Reader, SessionFilter, SessionRow, StoreUnavailable
+from interlock.store.sqlite import open_store
 from interlock.surfaces.execution import ExecutionSurface
 from interlock.surfaces.gated import GatedSurface
 from interlock.surfaces.navigation import NavigationSurface
 from interlock.surfaces.session import SessionSurface
 from interlock.surfaces.surface import Call, Client, Reply, Surface, call_tool
+from server import INITIALIZE, Server, ServerGone
 from session_agents import FLOW as ACTIVITIES
 from session_agents import manifest, prepare
+
+CRASHING = Path(__file__).parent / "fixtures" / "crashing_server.py"
+DEAD = 57  # its exit code
 
 SIZE = {"kind": "test.size", "size": 1}
 STEPS = workflow(
@@ -239,3 +247,74 @@ def test_a_call_that_failed_succeeds_when_sent_again_and_counts_once(
             found.remove(one)
         assert len(found) == caller.orphans
     stage.store.close()
+
+
+class Mortal(Server):
+    """The real server, which drops dead at the given crash point."""
+
+    def __init__(self, data: Path, point: int) -> None:
+        command = [sys.executable, str(CRASHING), str(point), "--data-dir", str(data)]
+        command += ["--workflows", str(data / "workflows-under-test")]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._id = 0
+        self.request("initialize", INITIALIZE)
+
+
+class Survivor:
+    """An agent whose server may die once: it starts another and sends the same call again."""
+
+    def __init__(self, data: Path, point: int) -> None:
+        self.data = data
+        self.server: Server = Mortal(data, point)
+        self.died_in = ""
+
+    def __call__(self, tool: str, **arguments: Any) -> Answer:
+        try:
+            answer = self.server.call(tool, **arguments)
+        except ServerGone:
+            self.server.kill()
+            assert self.server.process.returncode == DEAD
+            self.died_in = tool
+            self.server = Mortal(self.data, 0)
+            answer = self.server.call(tool, **arguments)
+        assert "code" not in answer, answer
+        return answer
+
+
+def crash_story(call: Survivor) -> Answer:
+    start = call("start_workflow", workflowId="test.flow", context={"goal": "x"})
+    second = call("continue_workflow", **pair(start), output={"notesMarkdown": "one"})
+    blocked = call("continue_workflow", **pair(second), output={"notesMarkdown": "two"})
+    call("checkpoint_workflow", **pair(blocked, "checkpointToken"), output={"notesMarkdown": "kept"})
+    return call("continue_workflow", **pair(blocked), output={"notesMarkdown": "three", "artifacts": [SIZE]})
+
+
+@pytest.mark.slow
+def test_a_process_that_dies_at_any_point_of_a_command_loses_and_doubles_nothing(tmp_path: Path) -> None:
+    """Everything acknowledged is there after a restart, the call in flight is there or cleanly retried."""
+    for point in count(1):
+        folder = tmp_path / str(point)
+        folder.mkdir()
+        Bench(folder).write(STEPS)
+        agent = Survivor(folder, point)
+        last = crash_story(agent)
+        recap = agent("continue_workflow", stateToken=last["stateToken"])["recap"]
+        assert [entry["notes"] for entry in recap["entries"]] == ["one", "two", "kept", "three"]
+        agent.server.kill()
+        assert advances(folder, last) == ["advanced", "blocked", "checkpointed", "advanced"]
+        if not agent.died_in:
+            break
+    assert point > 40
+
+
+def advances(folder: Path, at: Answer) -> list[str]:
+    """The outcome of every attempt that is recorded; the log must be sound."""
+    store = open_store(folder)
+    with store.reading() as reader:
+        session = reader.session(at["session"]["sessionId"])
+        assert session is not None
+        assert examine(reader, session).health == "healthy"
+        rows = reader.events(session.session_id, kinds=("advance_recorded",))
+        found = [msgspec.json.decode(row.payload)["outcome"] for row in rows]
+    store.close()
+    return found

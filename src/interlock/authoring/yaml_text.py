@@ -165,8 +165,11 @@ def _place(event: Event) -> Place:
 
 def _scalar(event: ScalarEvent) -> Json:
     text: str = event.value
-    if event.style:
-        return text
+    return text if event.style else plain_value(text)
+
+
+def plain_value(text: str) -> Json:
+    """What a word without quotes stands for."""
     if text in _WORDS:
         return _WORDS[text]
     if _INTEGER.fullmatch(text):

@@ -14,7 +14,7 @@ from harness import Agent, Bench, gate, steps, workflow
 from interlock.core.commands import EXECUTION
 from interlock.ledger.bundle import Bundle, read_bundle
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.repair import Finding, Repaired, inspect, mark, repair
+from interlock.ledger.repair import Finding, Repaired, inspect, mark, repair, repin
 from interlock.ledger.transfer import export_session
 from interlock.store.protocol import EventRow
 from interlock.store.salvage import replace_damaged
@@ -252,6 +252,31 @@ def test_a_lost_session_row_and_its_handles_come_back(place: Place) -> None:
         assert reader.stray_sessions() == [place.session]
     place.repaired()
     assert place.resumed().pending == "fork"
+
+
+def test_a_damaged_pinned_workflow_is_found_and_taken_from_the_library_again(place: Place) -> None:
+    pinned = place.first["workflow"]["hash"]
+    place.sql("UPDATE contents SET deflated = 0, body = ? WHERE digest = ?", b"gone", pinned)
+    ledger = place.bench.ledger()
+    with ledger.store.reading() as reader:
+        found = inspect(reader, place.session, ledger.pins)
+    assert found is not None
+    assert "pinned workflow test.flow" in found.rows
+    with ledger.store.writing() as tx:
+        repin(tx, place.session, ledger.pins, ledger.library)
+    place.agent = place.bench.agent()
+    assert place.found() is None
+    assert place.resumed().pending == "fork"
+
+
+def test_a_pinned_workflow_is_not_replaced_by_a_changed_one(place: Place) -> None:
+    pinned = place.first["workflow"]["hash"]
+    place.sql("DELETE FROM contents WHERE digest = ?", pinned)
+    place.bench.write(workflow(*steps("one", "two", "another")))
+    ledger = place.bench.ledger()
+    with ledger.store.writing() as tx:
+        repin(tx, place.session, ledger.pins, ledger.library)
+        assert tx.content(pinned) is None
 
 
 def spoil(path: Path, table: str) -> None:

@@ -19,7 +19,7 @@ from interlock.cli.config import Config
 from interlock.core.commands import EXECUTION
 from interlock.ledger.keyring import KeyringDamaged, Keys
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.repair import Finding, Renders, Repaired, inspect, mark, repair
+from interlock.ledger.repair import Finding, Renders, Repaired, inspect, mark, repair, repin
 from interlock.store.lock import FileLock
 from interlock.store.protocol import StoreBusy, StoreCorrupt, StoreTooNew, StoreUnavailable
 from interlock.store.salvage import replace_damaged
@@ -92,9 +92,7 @@ def _lock(folder: Path) -> Check:
         with lock:
             return Check("lock", True, "free")
     except StoreBusy:
-        return Check(
-            "lock", False, f"held for over {LONGEST_TURN:g} s", "end the process that hangs"
-        )
+        return Check("lock", False, f"held for over {LONGEST_TURN:g} s", "end the process that hangs")
     finally:
         lock.close()
 
@@ -205,6 +203,7 @@ def _reported(ledger: Ledger, found: Finding) -> Check:
 
 def _mended(ledger: Ledger, found: Finding) -> Check:
     with ledger.store.writing() as tx:
+        repin(tx, found.session_id, ledger.pins, ledger.library)
         done = repair(
             tx,
             found.session_id,
@@ -215,6 +214,10 @@ def _mended(ledger: Ledger, found: Finding) -> Check:
         )
     if isinstance(done, Finding):
         return _reported(ledger, done)
+    with ledger.store.reading() as reader:
+        left = inspect(reader, found.session_id, ledger.pins)
+    if left is not None:
+        return Check("session", False, f"{found.session_id}: {', '.join(left.rows)} cannot be recovered")
     return Check("session", True, f"{found.session_id}: repaired; {_did(done)}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from hashlib import sha256
 
 import msgspec
@@ -43,8 +44,13 @@ def damage(reader: Reader, session: SessionRow) -> str | None:
 
 def examine(reader: Reader, session: SessionRow) -> Report:
     """Check every event of a session against the chain."""
+    return examine_events(reader.events(session.session_id), session)
+
+
+def examine_events(events: Iterable[EventRow], session: SessionRow) -> Report:
+    """Check events as they come, oldest first; each is looked at once."""
     before, valid, total = GENESIS, 0, session.head_index + 1
-    for row in reader.events(session.session_id):
+    for row in events:
         problem = _problem(before, valid, row)
         if problem:
             health: Health = "corrupt_head" if valid == 0 else "corrupt_tail"

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from interlock.ledger.chain import read_fact
-from interlock.ledger.health import Report, examine
+from interlock.ledger.health import Report, examine_events
 from interlock.ledger.records import (
     AdvanceRecorded,
     CallTraced,
@@ -40,8 +40,9 @@ class Trusted(Struct, frozen=True):
 
 def trusted(reader: Reader, session: SessionRow) -> Trusted:
     """Read a session's log as far as it can be believed."""
-    report = examine(reader, session)
-    valid = tuple(reader.events(session.session_id, limit=report.valid))
+    stored = tuple(reader.events(session.session_id))
+    report = examine_events(stored, session)
+    valid = stored[: report.valid]
     return Trusted(report, valid if report.health == "healthy" else valid[: whole_commands(valid)])
 
 

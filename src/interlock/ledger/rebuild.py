@@ -6,7 +6,7 @@ The fold keeps the order of the log, so that each row comes out as its command o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -22,6 +22,7 @@ from interlock.core.state import RunState
 from interlock.core.values import TRUNCATED, Json
 from interlock.ledger.chain import GENESIS, read_fact
 from interlock.ledger.commit import awaiting, encode_state
+from interlock.ledger.health import intact
 from interlock.ledger.ids import run_id
 from interlock.ledger.indexing import search_row
 from interlock.ledger.pins import PinDamaged, Pins
@@ -50,7 +51,6 @@ from interlock.store.protocol import (
     Writer,
 )
 
-R = TypeVar("R", AttemptRow, OutputRow)
 PlanOf: TypeAlias = Callable[[str], Plan | None]
 
 OF_CHILDREN = (ChildStarted, ChildReturned)
@@ -383,25 +383,24 @@ def differences(reader: Reader, rebuilt: Rebuilt) -> Iterator[str]:
         yield "observations"
     if reader.search_row(session_id) != rebuilt.search:
         yield "search row"
-    yield from _at_nodes(reader, rebuilt)
+    yield from _written(reader, rebuilt)
 
 
-def _at_nodes(reader: Reader, rebuilt: Rebuilt) -> Iterator[str]:
+def _written(reader: Reader, rebuilt: Rebuilt) -> Iterator[str]:
+    """Attempts with their responses, and outputs, one by one: a long session is never held as a whole."""
     session_id = rebuilt.session.session_id
-    attempts, outputs = by_node(rebuilt.attempts), by_node(rebuilt.outputs)
-    for node in (one.node for one in rebuilt.nodes):
-        tried = [replace(one, response=b"") for one in reader.attempts(session_id, node)]
-        if tried != attempts.get(node, []):
-            yield f"attempts on node {node}"
-        if reader.outputs(session_id, node) != outputs.get(node, []):
-            yield f"outputs of node {node}"
-
-
-def by_node(rows: Iterable[R]) -> dict[int, list[R]]:
-    found: dict[int, list[R]] = {}
-    for row in rows:
-        found.setdefault(row.node, []).append(row)
-    return found
+    tried = {(one.node, one.attempt): one for one in rebuilt.attempts}
+    for row in reader.each_attempt(session_id):
+        if tried.pop((row.node, row.attempt), None) != replace(row, response=b""):
+            yield f"attempt {row.attempt} on node {row.node}"
+        if not intact(row.response, row.response_digest):
+            yield f"response to attempt {row.attempt} on node {row.node}"
+    said = {(one.node, one.attempt, one.ordinal): one for one in rebuilt.outputs}
+    for output in reader.each_output(session_id):
+        if said.pop((output.node, output.attempt, output.ordinal), None) != output:
+            yield f"output of node {output.node}"
+    yield from (f"attempt {attempt} on node {node}" for node, attempt in tried)
+    yield from (f"output of node {node}" for node, _, _ in said)
 
 
 def _bare(row: SessionRow) -> SessionRow:

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from interlock.authoring.library import Library, Loaded
 from interlock.core.hashing import digest_of
 from interlock.core.program import Plan
 from interlock.core.settle import awaited
@@ -73,13 +74,31 @@ def inspect(reader: Reader, session_id: str, pins: Pins) -> Finding | None:
     log = trusted(reader, session)
     if not log.whole:
         return Finding(session_id, log.report.health, log.report.reason)
-    made = rebuild(session_id, log.events, plans_of(reader, pins))
-    wrong = (*differences(reader, made), *_damaged_responses(reader, made))
+    plan_of = plans_of(reader, pins)
+    made = rebuild(session_id, log.events, plan_of)
+    wrong = (*differences(reader, made), *_lost_pins(made, plan_of))
     if wrong:
         return Finding(session_id, "healthy", "rows are not what the events make", wrong)
     if session.health != "healthy":
         return Finding(session_id, session.health, session.health_reason)
     return None
+
+
+def _lost_pins(made: Rebuilt, plan_of: PlanOf) -> Iterator[str]:
+    for run in made.runs:
+        if plan_of(run.workflow_hash) is None:
+            yield f"pinned workflow {run.workflow_id}"
+
+
+def repin(tx: Writer, session_id: str, pins: Pins, library: Library) -> None:
+    """Take lost pinned workflows from the library again, where it still has exactly what was pinned."""
+    plan_of = plans_of(tx, pins)
+    for run in tx.runs(session_id):
+        loaded = library.load(run.workflow_id) if plan_of(run.workflow_hash) is None else None
+        if isinstance(loaded, Loaded) and loaded.hash == run.workflow_hash:
+            for digest in (loaded.hash, *(text.digest for text in loaded.workflow.documents)):
+                tx.drop_content(digest)
+            pins.pin(tx, loaded)
 
 
 def mark(store: Store, found: Finding) -> None:
@@ -98,7 +117,7 @@ def repair(
     log, plan_of = trusted(tx, session), plans_of(tx, pins)
     if log.report.health == "unknown_version":
         return Finding(session_id, log.report.health, log.report.reason)
-    damaged = tuple(differences(tx, rebuild(session_id, log.events, plan_of))) if log.events else ()
+    damaged = tuple(differences(tx, rebuild(session_id, log.events, plan_of)))
     chain = _onto(session_id, log, now)
     kept_as, cut = _cut(tx, session, log, chain)
     made = rebuild(session_id, (*log.events, *chain.rows), plan_of)
@@ -145,13 +164,6 @@ def _kept(tx: Writer, behind: list[EventRow]) -> str:
     digest = digest_of(body)
     tx.add_content(digest, body)
     return digest
-
-
-def _damaged_responses(reader: Reader, made: Rebuilt) -> Iterator[str]:
-    for one in made.attempts:
-        stored = reader.attempt(one.session_id, one.node, one.attempt)
-        if stored is not None and not intact(stored.response, stored.response_digest):
-            yield f"response to attempt {one.attempt} on node {one.node}"
 
 
 def _recovered(tx: Writer, made: Rebuilt, plan_of: PlanOf, renders: Renders) -> Responses:

@@ -13,7 +13,7 @@ from interlock.ledger.health import damage
 from interlock.store.protocol import Reader, RunRow, SessionFilter, SessionRow
 
 CANDIDATES = 5
-LOOKED_AT = 1000
+LOOKED_AT = 200
 SPARE = 20  # damaged sessions are passed over, so a few more than five are ranked
 SNIPPET = 320
 FINISHED = ("complete", "complete_with_gaps")

@@ -189,6 +189,14 @@ class Reading:
         where = "WHERE session_id = ? AND node = ? ORDER BY rowid"
         return self._all(AttemptRow, ATTEMPT + where, session_id, node)
 
+    def each_attempt(self, session_id: str) -> Iterator[AttemptRow]:
+        """Yield all attempts of a session; read them before the view they come from is closed."""
+        return self._each(AttemptRow, ATTEMPT + "WHERE session_id = ?", session_id)
+
+    def each_output(self, session_id: str) -> Iterator[OutputRow]:
+        """Yield all outputs of a session; read them before the view they come from is closed."""
+        return self._each(OutputRow, OUTPUT + "WHERE session_id = ?", session_id)
+
     def attempt_before(self, session_id: str, node: int, successor: int) -> AttemptRow | None:
         where = "WHERE session_id = ? AND node = ? AND successor = ?"
         return self._one(AttemptRow, ATTEMPT + where, session_id, node, successor)
@@ -325,6 +333,10 @@ class Writing(Reading):
         """Remove every row of a session that can be rebuilt from its events; handles stay."""
         for table in PROJECTIONS:
             self._connection.execute(f"DELETE FROM {table} WHERE session_id = ?", (session_id,))
+
+    def drop_content(self, digest: str) -> None:
+        """Remove a damaged body, so that the right one can be kept under its digest."""
+        self._connection.execute("DELETE FROM contents WHERE digest = ?", (digest,))
 
     def add_content(self, digest: str, body: bytes) -> None:
         """Keep a body under its digest; the same digest again changes nothing."""

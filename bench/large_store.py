@@ -1,0 +1,60 @@
+"""What the commands cost on a store with 100,000 sessions: seconds and peak memory of each process.
+
+python -m bench.large_store [--sessions 100000]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+
+from bench.seeded import seed
+
+COMMANDS = (
+    ("sessions",),
+    ("sessions", "--json"),
+    ("resume", "needle17 common"),
+    ("resume", "common"),
+    ("gc", "--dry-run"),
+    ("doctor",),
+)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sessions", type=int, default=100_000)
+    parser.add_argument("--dir", type=Path, help="a folder on the disk to measure")
+    given = parser.parse_args()
+    with TemporaryDirectory(dir=given.dir) as name:
+        folder = Path(name) / "data"
+        folder.mkdir(mode=0o700)
+        began = perf_counter()
+        seed(folder, given.sessions).close()
+        size = (folder / "interlock.db").stat().st_size / 2**20
+        print(f"{given.sessions} sessions, {size:.0f} MB, seeded in {perf_counter() - began:.0f} s")
+        for command in COMMANDS:
+            measure(folder, command)
+
+
+def measure(folder: Path, command: tuple[str, ...]) -> None:
+    """Run a command as a process and print what it took."""
+    arguments = [sys.executable, "-m", "interlock", *command, "--data-dir", str(folder)]
+    began = perf_counter()
+    process = subprocess.Popen(arguments, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    printed = len(process.stdout.read())
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    process.stdout.close()
+    seconds, memory = perf_counter() - began, used.ru_maxrss / 1024
+    name = " ".join(command)
+    print(f"  {name:<26} {seconds:7.2f} s {memory:6.0f} MB {printed:9} bytes, exit {process.returncode}")
+
+
+if __name__ == "__main__":
+    main()

@@ -33,7 +33,7 @@ from interlock.surfaces.activities.replies import (
     replayed,
     told_json,
 )
-from interlock.surfaces.execution.inputs import check_context
+from interlock.surfaces.inputs import Unfit, check_context
 from interlock.surfaces.surface import Call, Outcome, Reply, Surface, Tool
 
 SERVER = "interlock"
@@ -192,6 +192,8 @@ class ActivityDoor(Surface):
         if unfit:
             return failure("VALIDATION_ERROR", unfit.message, unfit.suggestion)
         claims = claims_of(params.step_manifest)
+        if isinstance(claims, Reply):
+            return claims
 
         def build(at: Standing) -> Command:
             return EnterActivity(
@@ -273,8 +275,16 @@ def workflow_info(workflow: Workflow) -> dict[str, Json]:
     }
 
 
-def claims_of(manifest: Sequence[p.StepDone] | None) -> tuple[Claim, ...]:
-    return tuple(Claim(one.step_id, validation.output_of(one)) for one in manifest or ())
+def claims_of(manifest: Sequence[p.StepDone] | None) -> tuple[Claim, ...] | Reply:
+    """The claims of a manifest; an output that does not fit is refused with its step."""
+    claims: list[Claim] = []
+    for one in manifest or ():
+        output = validation.output_of(one)
+        if isinstance(output, Unfit):
+            text = f"step_manifest, step '{one.step_id}': {output.message}"
+            return failure("VALIDATION_ERROR", text, output.suggestion, output.details)
+        claims.append(Claim(one.step_id, output))
+    return tuple(claims)
 
 
 def status_of(at: Standing) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from interlock.core.values import Json
-from interlock.surfaces.execution.params import Params
+from interlock.surfaces.params import Params
 
 Variables = Annotated[
     dict[str, Json],

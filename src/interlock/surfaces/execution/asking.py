@@ -13,14 +13,12 @@ from interlock.core.decide import decide
 from interlock.core.gates import shown
 from interlock.core.outcomes import Decided, NeedAnswer, NeedStep
 from interlock.core.program import confirmation
-from interlock.core.prompts import interpolate
 from interlock.core.reasons import BlockerCode
 from interlock.core.values import Json
-from interlock.core.workflow import Gate, UserInput
+from interlock.core.workflow import UserInput
 from interlock.ledger.ledger import Standing
+from interlock.surfaces.asking import CHOICE, gate_question
 from interlock.surfaces.surface import Ask, Call, Question
-
-CHOICE = "choice"
 
 
 def question(at: Standing, command: AcknowledgeStep) -> Ask | None:
@@ -39,18 +37,6 @@ def question(at: Standing, command: AcknowledgeStep) -> Ask | None:
     if isinstance(asked, NeedAnswer) and asked.confirms is not None and asked.confirms.id == pending.step.id:
         return gate_question(at, asked.gate)
     return None
-
-
-def gate_question(at: Standing, gate: Gate) -> Ask:
-    """Put a gate to the user as a form with one choice."""
-    options: list[Json] = [{"const": one.id, "title": one.label} for one in gate.options]
-    schema: dict[str, Json] = {
-        "type": "object",
-        "properties": {CHOICE: {"type": "string", "oneOf": options}, "note": {"type": "string"}},
-        "required": [CHOICE],
-    }
-    message = interpolate(gate.message, at.plan.scope(at.state.variables))
-    return Ask({gate.id: Question(message, schema)}, shown(gate))
 
 
 def _inputs(at: Standing, need: NeedStep, decided: Decided) -> Ask | None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from interlock.core.values import Json
+from interlock.surfaces.params import Params
 
 Context = Annotated[
     dict[str, Json],
@@ -22,10 +23,6 @@ Output = Annotated[
     ),
 ]
 SessionToken = Annotated[str, Meta(description="From start_session (sst.v1.…).")]
-
-
-class Params(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The base of all parameters: an unknown name is refused, not ignored."""
 
 
 class ListWorkflows(Params, frozen=True):

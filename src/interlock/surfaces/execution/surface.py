@@ -18,10 +18,10 @@ from interlock.surfaces.execution import params as p
 from interlock.surfaces.execution.asking import answered, question
 from interlock.surfaces.execution.catalogue import described, listed
 from interlock.surfaces.execution.errors import envelope, invalid, of_refusal, of_trouble
-from interlock.surfaces.execution.inputs import Unfit, check_context, read_output
 from interlock.surfaces.execution.render import answer
 from interlock.surfaces.execution.resuming import resumed
 from interlock.surfaces.execution.tools import INSTRUCTIONS, template_of, tools
+from interlock.surfaces.inputs import Unfit, check_context, read_output
 from interlock.surfaces.surface import Ask, Call, Outcome, Reply, Surface, Tool, recorded_reply
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from interlock.surfaces.activities.params import Agent, Known, Variables
-from interlock.surfaces.execution.params import Params
+from interlock.surfaces.params import Params
 
 
 class StartSession(Params, frozen=True):

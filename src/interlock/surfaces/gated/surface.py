@@ -28,10 +28,10 @@ from interlock.surfaces.activities.door import SERVER, said
 from interlock.surfaces.activities.here import Here
 from interlock.surfaces.activities.replies import as_json, failure, of_trouble, recorded, told_json
 from interlock.surfaces.activities.shapes import activity_shape, gate_shape, gates_of
-from interlock.surfaces.execution.inputs import check_context
 from interlock.surfaces.gated import params as p
 from interlock.surfaces.gated.reading import Reading, told_here
 from interlock.surfaces.gated.tools import INSTRUCTIONS, tools
+from interlock.surfaces.inputs import check_context
 from interlock.surfaces.surface import Call, Outcome, Reply, Tool
 
 RECOVERED = (

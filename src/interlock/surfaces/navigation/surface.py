@@ -18,8 +18,8 @@ from interlock.ledger.ledger import Answered, Build, Ledger, Place, Render, Stan
 from interlock.ledger.reaching import reached
 from interlock.ledger.trouble import Trouble, trouble_of
 from interlock.ledger.view import View
-from interlock.surfaces.execution.asking import CHOICE
-from interlock.surfaces.execution.inputs import Unfit, check_context, read_output
+from interlock.surfaces.asking import CHOICE
+from interlock.surfaces.inputs import Unfit, check_context, read_output
 from interlock.surfaces.navigation import params as p
 from interlock.surfaces.navigation.acting import Action, asked, attempt_of, command_of, done_message, missing
 from interlock.surfaces.navigation.asking import heard, question

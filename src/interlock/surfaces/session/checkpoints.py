@@ -33,7 +33,7 @@ from interlock.surfaces.activities.door import claims_of, open_gate, said
 from interlock.surfaces.activities.here import Here
 from interlock.surfaces.activities.replies import failure, of_refusal, of_trouble, recorded, told, told_json
 from interlock.surfaces.activities.shapes import as_toon, gate_shape
-from interlock.surfaces.execution.inputs import check_context
+from interlock.surfaces.inputs import check_context
 from interlock.surfaces.session import params as p
 from interlock.surfaces.session.reading import Reading
 from interlock.surfaces.surface import Call, Outcome, Reply
@@ -57,6 +57,8 @@ class Checkpoints(Reading):
         if isinstance(place, Reply):
             return place
         claims = claims_of(params.step_manifest)
+        if isinstance(claims, Reply):
+            return claims
 
         def build(at: Standing) -> Command:
             return c.OpenCheckpoint(

@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from interlock.surfaces.activities.params import Agent, Known, StepManifest, Variables
-from interlock.surfaces.execution.params import Params
+from interlock.surfaces.params import Params
 
 Handle = Annotated[str, Meta(description="From yield_checkpoint; or send session_token")]
 

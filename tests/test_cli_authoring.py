@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -96,3 +97,58 @@ def test_explain_without_a_code_lists_all(tmp_path: Path) -> None:
     from interlock.authoring.diagnostics import CODES
 
     assert [line.split()[0] for line in run(tmp_path / "x", "explain").out.splitlines()] == list(CODES)
+
+
+@pytest.mark.parametrize(("template", "name"), [("steps", "team.trip"), ("activities", "trip-plan")])
+def test_a_new_workflow_is_right_from_the_start(tmp_path: Path, template: str, name: str) -> None:
+    folder = tmp_path / "new"
+    assert run(folder, "init", str(folder), "--template", template, "--id", name).code == 0
+    assert run(folder, "validate", "--strict", str(folder)).err == "1 workflow usable, no faults.\n"
+    assert run(folder, "test", str(folder), "--min-coverage", "100").code == 0
+    assert run(folder, "simulate", str(folder), "--strict").code == 0
+
+
+@pytest.mark.parametrize("template", ["steps", "activities"])
+def test_editors_find_the_schema_that_a_new_file_names(tmp_path: Path, template: str) -> None:
+    import jsonschema_rs
+    import yaml
+
+    folder = tmp_path / "new"
+    name = "team.trip" if template == "steps" else "trip"
+    run(folder, "init", str(folder), "--template", template, "--id", name)
+    named = [path for path in folder.rglob("*.yaml") if path.read_text("utf-8").startswith("# yaml-language")]
+    assert len(named) == (1 if template == "steps" else 4)
+    for path in named:
+        first, _, rest = path.read_text("utf-8").partition("\n")
+        schema = json.loads((path.parent / first.partition("$schema=")[2]).read_text("utf-8"))
+        assert jsonschema_rs.validator_for(schema).is_valid(yaml.safe_load(rest))
+
+
+@pytest.mark.parametrize(
+    ("template", "name", "code"),
+    [
+        ("steps", "trip", 2),
+        ("steps", "wr.trip", 2),
+        ("steps", "Team.trip", 2),
+        ("activities", "team.trip", 2),
+        ("activities", "trip", 0),
+    ],
+)
+def test_a_new_workflow_needs_a_proper_id(tmp_path: Path, template: str, name: str, code: int) -> None:
+    """Rule 38."""
+    folder = tmp_path / "new"
+    assert run(folder, "init", str(folder), "--template", template, "--id", name).code == code
+    assert folder.exists() is (code == 0)
+
+
+def test_a_folder_may_give_the_name(tmp_path: Path) -> None:
+    folder = tmp_path / "team.trip"
+    assert run(folder, "init", str(folder)).code == 0
+    assert (folder / "trip.yaml").is_file()
+
+
+def test_nothing_is_overwritten_by_a_new_workflow(tmp_path: Path) -> None:
+    folder = write(tmp_path / "new", {"trip.yaml": "mine"})
+    ran = run(folder, "init", str(folder), "--id", "team.trip")
+    assert ran.code == 5
+    assert [path.name for path in folder.iterdir()] == ["trip.yaml"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from interlock.authoring.scenariofile import scenario_files
-from interlock.authoring.scenarios import Outcome, FileRun, run_file
+from interlock.authoring.scenarios import FileRun, Outcome, run_file
 from interlock.cli.compose import library_of
 from interlock.cli.exits import CHECK_FAILED, NOT_FOUND
 from interlock.cli.options import config_of, data_options, json_option, print_json
@@ -111,7 +111,7 @@ def _summary(tested: Sequence[FileRun]) -> str:
     failed = sum(not one.passed for one in outcomes)
     unread = sum(bool(one.problems) for one in tested)
     files = f", {unread} files could not be used" if unread else ""
-    return f"{len(outcomes)} scenarios, {failed} failed{files}."
+    return f"{len(outcomes)} scenario{'s' * (len(outcomes) != 1)}, {failed} failed{files}."
 
 
 def _as_json(one: FileRun) -> Json:

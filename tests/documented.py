@@ -209,6 +209,8 @@ class Exchange:
         answer = self.server.request("tools/call", {"name": tool, "arguments": given})
         for found in _TOKEN.finditer(json.dumps(answer)):
             self.tokens[found["kind"]] = found[0]
+        if "error" in answer:
+            return json.dumps(answer["error"])
         text: str = answer["result"]["content"][0]["text"]
         return text
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Literal
 
 import msgspec
 import pytest
@@ -15,6 +16,7 @@ from interlock.core.commands import Terms
 from interlock.ledger.chain import read_fact
 from interlock.ledger.health import examine
 from interlock.ledger.records import CallTraced
+from interlock.surfaces.navigation import NavigationSurface
 from interlock.surfaces.session import SessionSurface
 from interlock.surfaces.surface import Answer, Ask, Call, Client, Reply, call_tool
 from session_agents import (
@@ -27,6 +29,7 @@ from session_agents import (
     QUICK,
     Talk,
     answered,
+    gated,
     joined,
     manifest,
     prepare,
@@ -678,6 +681,28 @@ def test_a_client_that_can_ask_is_asked_and_the_user_s_answer_counts(bench: Benc
     assert json.loads(reply.text)["resolved_option"] == "skip"
 
 
+@pytest.mark.parametrize("action", ["decline", "cancel"])
+def test_a_user_who_declines_is_not_answered_for_by_the_agent(
+    bench: Bench, action: Literal["decline", "cancel"]
+) -> None:
+    """Rule 27."""
+    prepare(bench)
+    for door, more in ((session(bench), {}), (gated(bench), {"checkpoint_id": "scope"})):
+        door.call("start_session", agent_id="a", workflow_id="flow")
+        door.go("gather")
+        if not more:
+            door.tell("yield_checkpoint", checkpoint_id="scope")
+        client = Client("asking", can_elicit=True)
+        arguments = {"session_token": door.token, "option_id": "yes", **more}
+        ask = call_tool(door.surface, "respond_checkpoint", arguments, Call(client))
+        assert isinstance(ask, Ask)
+        answered = Call(client, {"scope": Answer(action)}, ask.state)
+        reply = call_tool(door.surface, "respond_checkpoint", arguments, answered)
+        assert isinstance(reply, Reply)
+        assert isinstance(reply.structured, dict)
+        assert reply.structured["code"] == "USER_MUST_DECIDE"
+
+
 def test_a_trace_token_names_the_calls_of_its_activity(bench: Bench) -> None:
     talk = started(bench)
     talk.tell("get_activity")
@@ -786,6 +811,42 @@ def test_a_run_started_at_the_execution_door_is_taken_up_here(bench: Bench) -> N
     assert talk.tell("get_workflow_status").body["status"] == "blocked"
     assert not talk.tell("respond_checkpoint", option_id="yes").error
     assert not talk.go("build").error
+
+
+@pytest.mark.parametrize(
+    "output",
+    [{"artifacts": [{"n": 1}]}, {"artifacts": "x"}, {"kind": "big", "body": "x" * 300_000}],
+)
+def test_an_output_that_does_not_fit_is_refused_with_its_step_and_changes_nothing(
+    bench: Bench, output: object
+) -> None:
+    talk = started(bench)
+    before = talk.tell("get_workflow_status").body
+    told = talk.go("build", step_manifest=[{"step_id": "look", "output": output}], variables={"goal": "g"})
+    assert told.code == "VALIDATION_ERROR"
+    assert "look" in told.text
+    assert talk.tell("get_workflow_status").body == before
+
+
+@pytest.mark.parametrize("output", [{"found": 3}, ["a", "b"], 7, "plain"])
+def test_any_value_is_an_output(bench: Bench, output: object) -> None:
+    talk = started(bench)
+    answered(talk, talk, "scope", "yes", variables={"goal": "g"})
+    told = talk.go("build", step_manifest=[{"step_id": "look", "output": output}, *manifest("weigh")])
+    assert told.warnings == []
+
+
+def test_a_run_started_by_navigation_is_taken_up_here(bench: Bench) -> None:
+    """Rule 34."""
+    prepare(bench)
+    door = NavigationSurface(session(bench).ledger)
+    reply = call_tool(door, "nav_start", {"workflow_id": "flow"}, Call())
+    assert isinstance(reply, Reply)
+    state = json.loads(reply.text)["state"]
+    talk = session(bench)
+    told = talk.call("start_session", agent_id="a", session_token=state)
+    assert told.body["inherited"] is True
+    assert talk.tell("get_workflow_status").body["current_activity"] == "gather"
 
 
 def test_outputs_of_the_manifest_are_found_again(bench: Bench) -> None:

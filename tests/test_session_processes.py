@@ -175,3 +175,23 @@ def test_a_call_whose_answer_was_lost_is_repeated_and_happens_once(party: Party)
     done = [one["name"] for one in events if one["s"] == "ok"]
     assert done.count("respond_checkpoint") == 1
     assert done.count("next_activity") == 2
+
+
+def test_two_processes_that_move_at_once_make_one_visit(party: Party) -> None:
+    """Rule 13: whoever comes second gets the recorded answer of the same move."""
+    handle = asked(party, "scope", variables={"goal": "g", "parts": []})
+    party.tell("lead", "respond_checkpoint", checkpoint_handle=handle, option_id="yes")
+    party.tell("worker", "resume_checkpoint")
+    for name, target in (("lead", "build"), ("worker", "build")):
+        arguments = {"session_token": party.tokens[name], "activity_id": target}
+        party.servers[name].send("tools/call", name="next_activity", arguments=arguments)
+    for server in party.servers.values():
+        assert server.process.stdout is not None
+        result = json.loads(server.process.stdout.readline())["result"]
+        assert json.loads(result["content"][0]["text"])["activity_id"] == "build"
+    party.tokens["lead"] = (
+        party.servers["lead"].call("get_activity", session_token=party.tokens["lead"]).token
+    )
+    events = party.tell("lead", "get_trace").body["events"]
+    moves = [one for one in events if one["name"] == "next_activity" and one["act"] == "gather"]
+    assert len(moves) == 1

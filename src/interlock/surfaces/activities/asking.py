@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from interlock.core.commands import Ruling, Terms
 from interlock.core.gates import shown
+from interlock.core.outcomes import Code, Refusal
 from interlock.core.workflow import Gate
 from interlock.ledger.ledger import Standing
 from interlock.surfaces.asking import CHOICE, gate_question
@@ -16,6 +17,14 @@ def asked(at: Standing, gate: Gate, terms: Terms, call: Call) -> Ask | None:
     if not call.client.can_elicit or call.asked is not None or settled or terms.decisions == "agent":
         return None
     return gate_question(at, gate)
+
+
+def declined(call: Call, gate: Gate) -> Refusal | None:
+    """A user who was asked and did not answer is not answered for by the agent."""
+    if call.asked != shown(gate) or chosen(call, gate) is not None:
+        return None
+    text = f"The user was asked and has not answered checkpoint '{gate.id}'."
+    return Refusal(Code.USER_MUST_DECIDE, text, "wait for the user, then call respond_checkpoint again")
 
 
 def chosen(call: Call, gate: Gate) -> Ruling | None:

@@ -75,6 +75,8 @@ def _advice(trouble: Trouble) -> str:
             return (
                 "Copy the token again, whole; if that fails too, send it to start_session, which adopts it."
             )
+        case "SESSION_NOT_HEALTHY":
+            return "Ask the user to run `interlock doctor --repair`."
         case "TOKEN_UNKNOWN_NODE":
             return "Call start_session to begin a session."
         case _:

@@ -19,6 +19,8 @@ from interlock.core.workflow import Activity, Step, Workflow
 from interlock.ledger.ledger import Standing
 from interlock.store.protocol import RunRow
 from interlock.surfaces.activities.params import ActivityDone, StepDone
+from interlock.surfaces.activities.replies import as_json
+from interlock.surfaces.inputs import Unfit, read_output
 
 
 def drift(library: Library, run: RunRow, workflow: Workflow) -> Iterator[str]:
@@ -141,24 +143,14 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(f"'{name}'" for name in names)
 
 
-def output_of(done: StepDone) -> Output:
-    """What a manifest hands in for one step: text, or notes and artifacts."""
+def output_of(done: StepDone) -> Output | Unfit:
+    """What a manifest hands in for one step: text, notes and artifacts, or any value as text."""
     match done.output:
         case str() as text:
             return Output(text.strip())
-        case dict() as members if "kind" in members:
-            return Output("", (members,))
-        case dict() as members:
-            artifacts = members.get("artifacts") or []
-            kept = (
-                tuple(one for one in artifacts if isinstance(one, dict))
-                if isinstance(artifacts, list)
-                else ()
-            )
-            return Output(str(members.get("notesMarkdown") or ""), kept)
+        case dict() as members if {"kind", "artifacts", "notesMarkdown"} & members.keys():
+            return read_output(members)
         case None:
             return Output()
         case other:
-            from interlock.surfaces.activities.replies import as_json
-
             return Output(as_json(other))

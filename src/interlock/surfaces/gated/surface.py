@@ -12,7 +12,7 @@ from interlock.core import commands as c
 from interlock.core.commands import GATED, Command
 from interlock.core.events import GateResolved
 from interlock.core.gates import auto_advances, find_gate, pending_gates
-from interlock.core.outcomes import Code, Decided
+from interlock.core.outcomes import Code, Decided, Refusal
 from interlock.core.prompts import interpolate
 from interlock.core.values import Json
 from interlock.core.workflow import Activity, Gate
@@ -23,7 +23,7 @@ from interlock.ledger.trouble import Trouble
 from interlock.surfaces.activities import params as shared
 from interlock.surfaces.activities import validation
 from interlock.surfaces.activities.answers import repeats, resolution
-from interlock.surfaces.activities.asking import asked, chosen
+from interlock.surfaces.activities.asking import asked, chosen, declined
 from interlock.surfaces.activities.door import SERVER, said
 from interlock.surfaces.activities.here import Here
 from interlock.surfaces.activities.replies import as_json, failure, of_trouble, recorded, told_json
@@ -174,10 +174,13 @@ class GatedSurface(Reading):
 
     def _resolving(
         self, params: p.RespondCheckpoint, place: Place, call: Call
-    ) -> Callable[[Standing], Command]:
-        def build(at: Standing) -> Command:
+    ) -> Callable[[Standing], Command | Refusal]:
+        def build(at: Standing) -> Command | Refusal:
             found = find_gate(at.plan, at.state, params.checkpoint_id)
             gate = found.gate if found else None
+            refusal = declined(call, gate) if gate else None
+            if refusal is not None:
+                return refusal
             ruling = (chosen(call, gate) or at.rulings.get(gate.id)) if gate else None
             return c.ResolveCheckpoint(
                 door=self.door,

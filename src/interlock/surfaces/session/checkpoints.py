@@ -28,7 +28,7 @@ from interlock.ledger.slots import slot
 from interlock.ledger.trouble import Trouble
 from interlock.surfaces.activities import validation
 from interlock.surfaces.activities.answers import repeats, resolution
-from interlock.surfaces.activities.asking import asked, chosen
+from interlock.surfaces.activities.asking import asked, chosen, declined
 from interlock.surfaces.activities.door import claims_of, open_gate, said
 from interlock.surfaces.activities.here import Here
 from interlock.surfaces.activities.replies import failure, of_refusal, of_trouble, recorded, told, told_json
@@ -141,6 +141,9 @@ class Checkpoints(Reading):
             gate = open_gate(at)
             if gate is None or _is_another(place, at):
                 return Refusal(Code.CHECKPOINT_NOT_ACTIVE, EMPTY, "go on, or yield a checkpoint first")
+            refusal = declined(call, gate)
+            if refusal is not None:
+                return refusal
             ruling = chosen(call, gate) or at.rulings.get(gate.id)
             return c.ResolveCheckpoint(
                 door=self.door,

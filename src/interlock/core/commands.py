@@ -152,11 +152,6 @@ class AdvanceLoop(Struct, frozen=True):
     variables: Variables = {}
 
 
-class ChangePreferences(Struct, frozen=True):
-    effective: Preferences
-    variables: Variables = {}
-
-
 class StartChild(Struct, frozen=True):
     """A child of another workflow begins under this run (rule 35)."""
 
@@ -182,7 +177,6 @@ Command: TypeAlias = (
     | ResolveCheckpoint
     | ResumeCheckpoint
     | AdvanceLoop
-    | ChangePreferences
     | StartChild
     | ReturnChild
 )

@@ -11,7 +11,6 @@ from interlock.core.commands import (
     EXECUTION,
     AcknowledgeStep,
     AdvanceLoop,
-    ChangePreferences,
     Command,
     EnterActivity,
     OpenCheckpoint,
@@ -49,10 +48,6 @@ def decide(plan: Plan, state: RunState, command: Command) -> Decided | Refusal:
             return _or_kept(resume_checkpoint(plan, state, command), command)
         case AdvanceLoop():
             return _or_kept(_advance_loop(plan, state, command), command)
-        case ChangePreferences():
-            changed = Draft(plan, state, EXECUTION, state.entered_at)
-            changed.record(e.PreferencesChanged(command.effective))
-            return changed.decided()
         case StartChild():
             return _family(plan, state, e.ChildStarted(command.workflow, command.session, state.activity))
         case ReturnChild():

@@ -8,13 +8,17 @@ import json
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 from authored import write
 from harness import Bench, gate, steps, workflow
+from interlock.cli.diagnosis import renders
 from interlock.core.commands import Terms
 from interlock.core.preferences import Mode
+from interlock.ledger.repair import inspect, repair
 from interlock.ledger.tokens import STATE_PREFIX
+from interlock.store.protocol import SessionFilter
 from interlock.surfaces.navigation import NavigationSurface
 from interlock.surfaces.surface import Answer as UserAnswer
 from interlock.surfaces.surface import Ask, Call, Client, Outcome, Reply, call_tool
@@ -300,8 +304,6 @@ def test_a_way_over_unset_variables_is_offered_with_its_condition_and_recorded_a
 
 def facts(bench: Bench, kind: str) -> list[Answer]:
     with bench.ledger().store.reading() as reader:
-        from interlock.store.protocol import SessionFilter
-
         sessions = [one.session_id for one in reader.sessions(SessionFilter())]
         rows = [row for one in sessions for row in reader.events(one, kinds=(kind,))]
         return [json.loads(row.payload) for row in rows]
@@ -876,3 +878,50 @@ def test_the_door_has_the_documents_twenty_tools(door: Door) -> None:
         "health_check", "get_activities", "get_activity", "get_skills", "list_skills", "get_skill",
         "list_workflow_resources", "get_resource", "list_templates", "get_template", "discover_resources",
     ]  # fmt: skip
+
+
+def broken(bench: Bench) -> list[str]:
+    """The sessions whose rows are not what their events make of them."""
+    ledger = bench.ledger()
+    with ledger.store.reading() as reader:
+        sessions = [one.session_id for one in reader.sessions(SessionFilter())]
+        return [one for one in sessions if inspect(reader, one, ledger.pins) is not None]
+
+
+def test_every_row_of_this_door_can_be_rebuilt_from_its_events(bench: Bench, door: Door) -> None:
+    """Rule 44: kept variables, forks and a child's return included."""
+    parent = door.into_build()
+    door.act("complete_step", state=parent["state"], step_id="nothing", variables={"size": "odd"})
+    child = door.call("nav_start", workflow_id="helper", parent_state=parent["state"])
+    done = door.act("complete_step", state=child["state"], step_id="aid")
+    door.act("transition", state=done["state"], activity_id="__terminal__")
+    door.act("complete_step", state=parent["state"], step_id="prepare")
+    door.act("complete_step", state=parent["state"], step_id="prepare", variables={"other": "branch"})
+    assert broken(bench) == []
+
+
+def test_a_lost_response_is_rendered_again_by_a_repair(bench: Bench, door: Door) -> None:
+    """Rules 7 and 44."""
+    first = door.start()
+    done = door.done("analyze")
+    connection = apsw.Connection(str(bench.folder / "interlock.db"))
+    connection.execute("UPDATE attempts SET response = x'7b7d'")
+    connection.close()
+    [session] = broken(bench)
+    ledger = bench.ledger()
+    with ledger.store.writing() as tx:
+        repair(tx, session, ledger.pins, renders(), owner="local", now=ledger.clock())
+    again = door.act("complete_step", state=first["state"], step_id="analyze")
+    told = ("position", "availableActions", "checkpoint", "state")
+    assert [again[name] for name in told] == [done[name] for name in told]
+
+
+def test_what_is_passed_over_for_want_of_a_variable_is_named(bench: Bench, door: Door) -> None:
+    """Rule 20."""
+    optional = steps("extra", runCondition={"var": "wanted", "equals": True})
+    bench.write(workflow(*steps("one"), *optional, *steps("two")))
+    door.start("test.flow")
+    warned = door.done("one")["warnings"]
+    assert [one["code"] for one in warned] == ["PASSED_OVER"]
+    assert "extra" in warned[0]["message"]
+    assert "wanted" in warned[0]["message"]

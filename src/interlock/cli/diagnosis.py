@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from interlock.cli.compose import ledger_of
 from interlock.cli.config import Config
-from interlock.core.commands import EXECUTION
+from interlock.core.commands import EXECUTION, NAVIGATION
 from interlock.ledger.keyring import KeyringDamaged, Keys
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.repair import Finding, Renders, Repaired, inspect, mark, repair, repin
@@ -235,5 +235,6 @@ def _did(done: Repaired) -> str:
 def renders() -> Renders:
     """The doors whose responses can be rendered again from what is recorded."""
     from interlock.surfaces.execution.render import answer
+    from interlock.surfaces.navigation.render import again
 
-    return {EXECUTION.name: answer}
+    return {EXECUTION.name: answer, NAVIGATION.name: again}

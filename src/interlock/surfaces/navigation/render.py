@@ -47,6 +47,12 @@ def recorded(here: Landscape, message: str) -> bytes:
     return _encode(body(here, message))
 
 
+def again(view: View) -> bytes:
+    """Render a lost response once more; its message is the situation, the words of the call being gone."""
+    here = Landscape(view, Terms())
+    return recorded(here, situated(here))
+
+
 def replied(encoded: bytes) -> Reply:
     """The same JSON as text and as structure."""
     return Reply(encoded.decode(), msgspec.Raw(encoded))

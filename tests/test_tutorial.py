@@ -24,4 +24,4 @@ def test_the_tutorial_leaves_nothing_out() -> None:
     assert not [one for one in found if one.name == NOT_RUN]
     lines = [said.line for one in found if one.language == "console" for said in sayings(one.body)]
     shown = {line.split()[1] for line in lines if line.startswith("interlock ")}
-    assert {"validate", "simulate", "test", "inbox", "decide", "tree", "export", "import"} <= shown
+    assert {"init", "validate", "simulate", "test", "inbox", "decide", "tree", "export", "import"} <= shown

@@ -125,6 +125,19 @@ def _write(path: Path, keyring: Keyring) -> None:
         file.flush()
         os.fsync(file.fileno())
     os.replace(draft, path)
+    _sync_folders(path.parent, path.parent.parent)
+
+
+def _sync_folders(*folders: Path) -> None:
+    """Make sure that the file is still found after a power loss: a token must not outlive its key."""
+    if os.name != "posix":
+        return
+    for folder in folders:
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def _read(path: Path) -> Keyring:

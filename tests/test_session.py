@@ -855,6 +855,8 @@ def test_outputs_of_the_manifest_are_found_again(bench: Bench) -> None:
     talk.go("build", step_manifest=[{"step_id": "look", "output": "the oven is broken"}])
     found = bench.agent().call("resume_session", query="oven broken")["candidates"]
     assert [one["workflowId"] for one in found] == ["flow"]
+    recap = bench.agent().call("continue_workflow", stateToken=talk.token)["recap"]["entries"]
+    assert recap == [{"stepId": "look", "notes": "the oven is broken"}]
 
 
 def test_the_log_of_a_session_is_whole_and_its_calls_are_facts(bench: Bench) -> None:

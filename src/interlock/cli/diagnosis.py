@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from interlock.cli.compose import ledger_of
 from interlock.cli.config import Config
+from interlock.cli.screen import person_reads, talk
 from interlock.core.commands import EXECUTION, NAVIGATION
 from interlock.ledger.keyring import KeyringDamaged, Keys
 from interlock.ledger.ledger import Ledger
@@ -28,6 +29,7 @@ from interlock.store.sqlite import FILE, LOCK, SqliteStore
 SAFE_SQLITE = (3, 51, 3)  # older ones can corrupt a file that several connections write
 LEAST_ROOM = 100 * 2**20
 BATCH = 500
+WORTH_A_WORD = 10_000
 LONGEST_TURN = 1.0
 RUN_REPAIR = "interlock doctor --repair"
 
@@ -178,7 +180,7 @@ def _sessions(ledger: Ledger, mend: bool) -> Iterator[Check]:
 
 
 def _findings(ledger: Ledger) -> Iterator[Finding | None]:
-    after = ""
+    after, seen = "", 0
     while True:
         with ledger.store.reading() as reader:
             batch = reader.session_ids(after, BATCH)
@@ -186,7 +188,9 @@ def _findings(ledger: Ledger) -> Iterator[Finding | None]:
         yield from found
         if not batch:
             break
-        after = batch[-1]
+        after, seen = batch[-1], seen + len(batch)
+        if seen % WORTH_A_WORD == 0 and person_reads():
+            talk(f"{seen} sessions checked…")
     with ledger.store.reading() as reader:
         strays = [inspect(reader, session_id, ledger.pins) for session_id in reader.stray_sessions()]
     yield from strays

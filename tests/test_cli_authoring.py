@@ -99,6 +99,7 @@ def test_explain_without_a_code_lists_all(tmp_path: Path) -> None:
     assert [line.split()[0] for line in run(tmp_path / "x", "explain").out.splitlines()] == list(CODES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("template", "name"), [("steps", "team.trip"), ("activities", "trip-plan")])
 def test_a_new_workflow_is_right_from_the_start(tmp_path: Path, template: str, name: str) -> None:
     folder = tmp_path / "new"

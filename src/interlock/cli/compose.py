@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from interlock.authoring.discovery import clones, plugins
 from interlock.authoring.library import BUNDLED, Library
 from interlock.authoring.sources import Source
 from interlock.cli.config import BadConfig, Config
@@ -23,9 +24,11 @@ def library_of(config: Config) -> Library:
 
 def _sources(config: Config) -> Iterator[Source]:
     yield BUNDLED
+    yield from plugins(config.folder / "cache" / "plugins.json")
     yield Source("user", config.folder / "workflows")
     for given in config.workflows:
         yield mounted(given)
+    yield from clones(config.folder)
     if config.project:
         yield Source("project", Path(config.project) / ".interlock" / "workflows")
 

@@ -17,6 +17,7 @@ from interlock.cli.exits import CHECK_FAILED, NOT_FOUND
 from interlock.cli.given import paths_argument, source_of
 from interlock.cli.options import config_of, data_options, json_option, print_json
 from interlock.cli.screen import Tone, line_of, paint, say, stop, talk
+from interlock.core.values import Json
 
 SEVERITY_TONES: dict[Severity, Tone] = {"error": "bad", "warning": "warn"}
 
@@ -48,7 +49,7 @@ def command(
     if not count and not problems:
         stop(NOT_FOUND, f"there is no workflow in {', '.join(paths)}.")
     if as_json:
-        print_json({"workflows": count, "problems": msgspec.to_builtins(problems)})
+        print_json({"workflows": count, "problems": [_fields(one) for one in problems]})
     else:
         _show(count, problems)
     if any(strict or one.severity == "error" for one in problems):
@@ -67,6 +68,19 @@ def _placed(problem: Problem, source: Source) -> Problem:
     """The same problem, its file named from where the reader stands."""
     shown = source.root / problem.file if problem.file else source.path
     return msgspec.structs.replace(problem, file=shown.as_posix())
+
+
+def _fields(one: Problem) -> Json:
+    return {
+        "file": one.file,
+        "line": one.line,
+        "column": one.column,
+        "code": one.code,
+        "severity": one.severity,
+        "message": one.message,
+        "fix": one.fix,
+        "workflowId": one.workflow_id,
+    }
 
 
 def _show(count: int, problems: Sequence[Problem]) -> None:

@@ -14,6 +14,7 @@ from harness import Bench, workflow
 from harness import steps as plain_steps
 from interlock.core.commands import Terms
 from interlock.ledger.chain import read_fact
+from interlock.ledger.deciding import decide_question, inbox
 from interlock.ledger.health import examine
 from interlock.ledger.records import CallTraced
 from interlock.surfaces.navigation import NavigationSurface
@@ -167,6 +168,24 @@ def test_skills_come_from_the_workflow_its_meta_or_a_named_one(
         talk.go("build")
     told = talk.tell("get_skill", step_id=step) if step else talk.tell("get_skill")
     assert skill in told.text
+
+
+def test_a_meta_of_the_same_source_comes_before_the_bundled_one(bench: Bench) -> None:
+    """Rule 36."""
+    own = "id: session-protocol\nversion: 9.0.0\ncapability: Ours\n"
+    meta = "id: meta\nversion: 1.0.0\ntitle: Meta\ninitialActivity: only\n"
+    only = "id: only\nversion: 1.0.0\nname: Only\nsteps: [{id: work, name: Work, description: Work.}]\n"
+    files = {
+        "meta/workflow.yaml": meta,
+        "meta/activities/00-only.yaml": only,
+        "meta/skills/00-session-protocol.toon": own,
+    }
+    prepare(bench, {**FLOW, **files})
+    talk = session(bench)
+    talk.call("start_session", agent_id="a", workflow_id="flow")
+    talk.go("build")
+    assert talk.tell("get_skill", step_id="make").text.endswith(own)
+    assert "id: bootstrap" in talk.tell("get_resource", resource_id="meta/00").text
 
 
 def test_before_any_activity_the_skill_is_the_primary_one(bench: Bench) -> None:
@@ -681,6 +700,32 @@ def test_a_client_that_can_ask_is_asked_and_the_user_s_answer_counts(bench: Benc
     assert json.loads(reply.text)["resolved_option"] == "skip"
 
 
+def test_the_user_s_answer_in_the_inbox_lets_the_worker_resume(bench: Bench) -> None:
+    """Rules 26 and 27."""
+    talk = started(bench, Terms(decisions="user", min_response_ms=0))
+    worker = joined(talk)
+    worker.tell("yield_checkpoint", checkpoint_id="scope", variables={"goal": "bread"})
+    with talk.ledger.store.reading() as reader:
+        (question,) = inbox(talk.ledger, reader)
+    assert question.message == "Is bread the goal?"
+    assert decide_question(talk.ledger, question, "skip") is None
+    assert worker.tell("resume_checkpoint").body["resolved_option"] == "skip"
+    assert talk.go("finish").body["activity_id"] == "finish"
+
+
+def test_what_only_the_user_can_give_is_asked_for_by_name(bench: Bench) -> None:
+    """Rule 28."""
+    need = {"reason": "needs_user_choice", "key": "colour", "question": "Which colour?"}
+    bench.write(workflow(*plain_steps("paint", userInput=[need])))
+    talk = session(bench)
+    talk.call("start_session", agent_id="a", workflow_id="test.flow")
+    talk.go("main")
+    told = talk.go("__terminal__")
+    assert (told.code, told.fields["variables"]) == ("INPUT_REQUIRED", ["colour"])
+    assert "Which colour?" in told.text
+    assert talk.go("__terminal__", variables={"colour": "red"}).body["status"] == "completed"
+
+
 @pytest.mark.parametrize("action", ["decline", "cancel"])
 def test_a_user_who_declines_is_not_answered_for_by_the_agent(
     bench: Bench, action: Literal["decline", "cancel"]
@@ -739,6 +784,7 @@ def test_a_child_takes_the_context_and_returns_what_the_parent_declares(bench: B
     told = child.call("start_session", agent_id="c", workflow_id="child", parent_session_token=parent.token)
     assert not told.warnings
     status = child.tell("get_workflow_status").body
+    assert child.tell("get_trace").body["psid"] == _session_of(parent)
     assert status["parent"] == {
         "session_id": _session_of(parent),
         "workflow_id": "flow",

@@ -7,6 +7,7 @@ reference `workflow/NN` names its owner. What a run is pinned to comes before wh
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 
 from msgspec import Struct
 
@@ -82,11 +83,17 @@ class Documents:
     def _lenders(self, owner: str) -> Iterator[Loaded]:
         if not (DOTLESS.fullmatch(owner) or NAMESPACED.fullmatch(owner)):
             return
-        libraries = [self._library, Library([BUNDLED])] if owner == META else [self._library]
+        libraries = [self._library, _bundled()] if owner == META else [self._library]
         for library in libraries:
             loaded = library.load(owner)
             if isinstance(loaded, Loaded):
                 yield loaded
+
+
+@cache
+def _bundled() -> Library:
+    """What comes with the product, whatever a source has put in its place; compiled once a process."""
+    return Library([BUNDLED])
 
 
 def _matches(document: Document, ref: str) -> bool:

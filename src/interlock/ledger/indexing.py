@@ -14,6 +14,7 @@ from interlock.core.values import Variables, cut
 from interlock.store.protocol import SearchRow, SessionRow
 
 PREVIEW = 2048
+MARK = "wf"
 NAMES = ("title", "goal", "ticketId")
 
 _encode = msgspec.json.Encoder().encode
@@ -36,8 +37,15 @@ def _folded(text: str) -> str:
 
 
 def workflow_words(plans: Sequence[Plan]) -> str:
+    """The words of ids, names and tags."""
     each = (word for plan in plans for word in (plan.workflow.id, plan.workflow.name, *plan.workflow.tags))
-    return " ".join(dict.fromkeys(each))
+    return " ".join(dict.fromkeys(word for text in each for word in marked(text)))
+
+
+def marked(text: str) -> list[str]:
+    """Words marked as a workflow's: all sessions share them, so no search of notes must meet them."""
+    letters = "".join(char if char.isalnum() else " " for char in _folded(text).lower())
+    return [MARK + word for word in letters.split()]
 
 
 def named(context: Variables) -> list[str]:

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from interlock.core.values import cut
 from interlock.ledger.health import damage
+from interlock.ledger.indexing import marked
 from interlock.store.protocol import Reader, RunRow, SessionFilter, SessionRow
 
 CANDIDATES = 5
@@ -69,7 +70,7 @@ def _tiers(
     words, names = words_of(query), query.split()
     yield "matched_exact_id", by_reference(reader, query)
     yield "matched_notes", reader.search(words, columns=("title", "notes"), limit=LOOKED_AT)
-    yield "matched_workflow", reader.search(words, columns=("workflows",), limit=LOOKED_AT)
+    yield "matched_workflow", reader.search(marked(query), columns=("workflows",), limit=LOOKED_AT)
     yield "matched_head_sha", _by_head(reader, words or [observed.get("git_head_sha", "")])
     branches = names or [observed.get("git_branch", "")]
     yield "matched_branch", _by_branch(reader, branches, prefix=False)

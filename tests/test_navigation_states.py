@@ -94,10 +94,10 @@ def test_a_child_gets_what_is_passed_on_and_returns_what_the_parent_declares(doo
     door.respond("yes")
     door.done("decide")
     parent = door.go("build")
-    assert {"action": "nav_start", "workflow_id": "helper"}.items() <= next(
-        one for one in parent["availableActions"]["optional"] if one["action"] == "nav_start"
-    ).items()
-    child = door.call("nav_start", workflow_id="helper", parent_state=parent["state"])
+    offers = parent["availableActions"]["optional"]
+    trigger = next(one for one in offers if one["action"] == "nav_start")
+    assert (trigger["workflow_id"], trigger["parent_state"]) == ("helper", parent["state"])
+    child = door.call("nav_start", workflow_id="helper", parent_state=trigger["parent_state"])
     assert child["availableActions"]["required"][0]["description"] == 'Help with ["login"].'
     assert door.situation(parent["state"])["children"] == [{"workflow": "helper"}]
     sent = {"tasks": ["other", "more"], "undeclared": 1}

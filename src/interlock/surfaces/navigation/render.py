@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import assert_never
 
 import msgspec
@@ -31,11 +31,12 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Landscape(Struct, frozen=True):
-    """A view, and the user's terms and answers that decide what is open in it."""
+    """A view, and what decides what is open in it: the user's terms and answers, the workflows there are."""
 
     view: View
     terms: Terms
     rulings: Rulings = {}
+    startable: Callable[[str], bool] = bool
 
     @property
     def activity(self) -> Activity | None:
@@ -263,15 +264,17 @@ def _reading(here: Landscape, found: Moves) -> Iterator[Json]:
         yield {"action": "get_resource", "workflow_id": workflow.id, "index": index}
         break
     for trigger in (*activity.triggers, *(step.triggers if step else ())):
-        yield _triggered(trigger)
+        if here.startable(trigger.workflow):
+            yield _triggered(here, trigger)
 
 
-def _triggered(trigger: Trigger) -> dict[str, Json]:
+def _triggered(here: Landscape, trigger: Trigger) -> dict[str, Json]:
     about = trigger.description or f"Run “{trigger.workflow}” as a child of this run."
+    parent = slot("nav", here.view.node)
     return {
         "action": "nav_start",
         "workflow_id": trigger.workflow,
-        "parent_state": True,
+        "parent_state": parent,
         "description": about,
     }
 

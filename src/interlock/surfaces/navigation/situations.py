@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
-from interlock.core.actions import awaited_here
-from interlock.ledger.ledger import Ledger, Place, Standing
+from interlock.authoring.library import Loaded
+from interlock.core.actions import Rulings, awaited_here
+from interlock.ledger.ledger import Ledger, Place
 from interlock.ledger.reaching import reached
 from interlock.ledger.tokens import STATE_PREFIX, StateProblem, read_state
 from interlock.ledger.trouble import Trouble
@@ -39,11 +38,23 @@ def situation(ledger: Ledger, place: Place) -> Landscape | Trouble:
     at = reached(ledger, place)
     if isinstance(at, Trouble):
         return at
-    here = landscape(ledger, at)
-    return Landscape(replace(here.view, notices=ledger.drift(at.run)), here.terms, here.rulings)
-
-
-def landscape(ledger: Ledger, at: Standing) -> Landscape:
     state, pending = awaited_here(at.plan, at.state)
-    view = View(session=at.session, run=at.run, plan=at.plan, state=state, awaited=pending, node=at.node.node)
-    return Landscape(view, ledger.settings.terms, at.rulings)
+    view = View(
+        session=at.session,
+        run=at.run,
+        plan=at.plan,
+        state=state,
+        awaited=pending,
+        node=at.node.node,
+        notices=ledger.drift(at.run),
+    )
+    return landscape(ledger, view, at.rulings)
+
+
+def landscape(ledger: Ledger, view: View, rulings: Rulings) -> Landscape:
+    """A view with all that decides what is open in it."""
+
+    def startable(workflow_id: str) -> bool:
+        return isinstance(ledger.library.load(workflow_id), Loaded)
+
+    return Landscape(view, ledger.settings.terms, rulings, startable)

@@ -33,7 +33,7 @@ from interlock.surfaces.navigation.render import (
     replied,
     situated,
 )
-from interlock.surfaces.navigation.situations import opened, opened_anywhere, situation
+from interlock.surfaces.navigation.situations import landscape, opened, opened_anywhere, situation
 from interlock.surfaces.navigation.texts import Texts
 from interlock.surfaces.navigation.tools import INSTRUCTIONS, tools
 from interlock.surfaces.surface import Call, Outcome, Reply, Surface, Tool
@@ -106,7 +106,7 @@ class NavigationSurface(Surface):
         return self._begun(replace(view, notices=(*view.notices, Notice("NOT_TRIGGERED", text))))
 
     def _recorded(self, view: View, message: str) -> bytes:
-        return recorded(Landscape(view, self.ledger.settings.terms), message)
+        return recorded(landscape(self.ledger, view, {}), message)
 
     def nav_situation(self, params: p.NavState, call: Call) -> Outcome:
         place = opened_anywhere(self.ledger, params.state)
@@ -173,7 +173,8 @@ class NavigationSurface(Surface):
         if refusal.about.get("examples"):
             error["examples"] = refusal.about["examples"]
         shown = {**body(here, f"Action failed: {refusal.message}"), "success": False, "error": error}
-        return replied(msgspec.json.encode({**shown, "state": params.state}))
+        encoded = msgspec.json.encode({**shown, "state": params.state})
+        return replied(self.ledger.filled(encoded, place.handle))
 
     def _reply(self, outcome: Answered | Trouble) -> Outcome:
         return of_trouble(outcome) if isinstance(outcome, Trouble) else replied(outcome.body)

@@ -25,7 +25,7 @@ from interlock.core.outcomes import (
 )
 from interlock.core.output import Output
 from interlock.core.program import LOOP_CONTROL, Head, Plan, confirmation
-from interlock.core.reasons import Blocker, BlockerCode, ContextKey, ordered
+from interlock.core.reasons import Blocker, BlockerCode, ContextKey, WorkflowStep, ordered
 from interlock.core.rulings import (
     counts,
     decision_missing,
@@ -34,10 +34,10 @@ from interlock.core.rulings import (
     undecided_gap,
     unknown_option,
 )
-from interlock.core.settle import sets_of
+from interlock.core.settle import CIRCLE, REST, sets_of
 from interlock.core.state import RunState, instance
 from interlock.core.ways import ways
-from interlock.core.workflow import Gate, Step
+from interlock.core.workflow import TERMINAL, Gate, Step
 
 DIVERGENCE = ("wr.workflow_divergence", "workflow_divergence", "wr.contracts.workflow_divergence")
 
@@ -243,10 +243,11 @@ def _input(draft: Draft, settled: RunState, need: NeedInput, ack: AcknowledgeSte
     if ack.step is not None:
         return Refusal(Code.INPUT_REQUIRED, need.message, f"send variables: {', '.join(need.variables)}")
     still = draft.settle()
-    if not isinstance(still, NeedInput) or still.subject != need.subject:
+    if not isinstance(still, NeedInput) or still.subject != need.subject or need.subject.startswith(REST):
         return draft.decided()
     if not draft.state.preferences.never_stops:
-        return _blocked(settled, need, *(_missing_input(need, name) for name in need.variables))
+        missing = [_missing_input(need, name) for name in need.variables]
+        return _blocked(settled, need, *(missing or [_endless(draft, need)]))
     draft.record(*without_input(draft, need))
     return draft.decided()
 
@@ -261,8 +262,14 @@ def _missing_input(need: NeedInput, name: str) -> Blocker:
     )
 
 
+def _endless(draft: Draft, need: NeedInput) -> Blocker:
+    fix = "Tell the user: the author of the workflow must give the circle a way out."
+    pointer = WorkflowStep(draft.state.activity or "")
+    return Blocker(BlockerCode.INVARIANT_VIOLATION, pointer, need.message, fix)
+
+
 def without_input(draft: Draft, need: NeedInput) -> Iterator[e.Event]:
-    """Never-stop leaves the loop, or takes the first way, and discloses it."""
+    """Never-stop leaves the loop, takes the first way, or ends what never would, and discloses it."""
     yield e.GapRecorded("critical", "unexpected", "missing_input", need.message, need.subject)
     assert draft.state.activity is not None
     if need.loop is not None:
@@ -270,5 +277,6 @@ def without_input(draft: Draft, need: NeedInput) -> Iterator[e.Event]:
         assert isinstance(head, Head)
         yield e.LoopLeft(need.loop.id, head.after, "gap")
         return
-    first = ways(draft.plan, draft.state)[0]
-    yield e.ActivityLeft(draft.state.activity, first.to, "gap")
+    endless = need.subject.startswith(CIRCLE)
+    target = TERMINAL if endless else ways(draft.plan, draft.state)[0].to
+    yield e.ActivityLeft(draft.state.activity, target, "gap")

@@ -5,7 +5,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import assert_never
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from interlock.core import events as e
 from interlock.core.commands import Door
@@ -29,13 +33,16 @@ from interlock.core.ways import Exit, deciding_variables, way_out, ways
 from interlock.core.workflow import Action, Gate
 
 MOST_FACTS = 10_000
+CIRCLE = "circle:"
+REST = "rest:"
 
 
 def settle(
     plan: Plan, state: RunState, door: Door, now: int
 ) -> tuple[tuple[e.Event, ...], RunState, Awaited]:
-    """Let everything happen that happens by itself."""
+    """Let everything happen that happens by itself; a run that goes in a circle stops, a long one rests."""
     facts: list[e.Event] = []
+    met = [_Met(state, 0)]
     while len(facts) < MOST_FACTS:
         step = next_fact(plan, state, door, now)
         if not isinstance(step, e.Fact):
@@ -43,7 +50,44 @@ def settle(
         for fact in (step, *consequences(step)):
             facts.append(fact)
             state = evolve(state, fact)
-    raise RuntimeError("a run took more than ten thousand automatic steps without waiting for anyone")
+        if isinstance(step, e.ActivityEntered):
+            if (before := next((one for one in met if _same_place(one.state, state)), None)) is not None:
+                return tuple(facts[: before.facts]), before.state, _circle(plan, met, facts, before)
+            met.append(_Met(state, len(facts)))
+    return tuple(facts), state, _rest(state)
+
+
+class _Met(Struct, frozen=True):
+    """A state on the way, and how many facts led to it."""
+
+    state: RunState
+    facts: int
+
+
+def _same_place(one: RunState, other: RunState) -> bool:
+    """Say whether an activity goes on alike from both: all but counts and times is equal."""
+    if one.activity != other.activity or one.at != other.at:
+        return False
+    return replace(one, visit=other.visit, entered_at=0, gaps=0, completed=()) == replace(
+        other, entered_at=0, gaps=0, completed=()
+    )
+
+
+def _circle(plan: Plan, met: Sequence[_Met], facts: Sequence[e.Event], before: _Met) -> NeedInput:
+    """Going on by itself, the run would come back here for ever."""
+    states = [one.state for one in met if one.facts >= before.facts]
+    deciding = [name for state in states for name in deciding_variables(plan, state)]
+    passing = [name for fact in facts[before.facts :] for name in getattr(fact, "unset", ())]
+    names = tuple(dict.fromkeys([*passing, *deciding]))
+    through = ", ".join(f"“{state.activity}”" for state in states)
+    listed = f" These variables decide it: {', '.join(names)}." if names else ""
+    message = f"The run goes in a circle through {through} and finds nothing to do.{listed}"
+    return NeedInput(f"{CIRCLE}{before.state.activity}", names, message)
+
+
+def _rest(state: RunState) -> NeedInput:
+    message = f"The run has passed {MOST_FACTS} conditions by itself and is not through. Let it go on."
+    return NeedInput(f"{REST}{state.activity}", (), message)
 
 
 def consequences(fact: e.Event) -> tuple[e.Event, ...]:

@@ -69,7 +69,7 @@ def pending_of(view: View) -> Pending | None:
             return Pending(gate.id, gate.name, gate_prompt(gate, scope), True, _decision(view.awaited))
         case NeedInput():
             names = ", ".join(view.awaited.variables)
-            prompt = f"{view.awaited.message}\n\nSend in context: {names}."
+            prompt = view.awaited.message + (f"\n\nSend in context: {names}." if names else "")
             return Pending(view.awaited.subject.replace(":", "-"), "Input needed", prompt, False)
         case Done():
             return None

@@ -99,29 +99,36 @@ def loaded(name: str, folder: Path | None) -> tuple[Workflow, int]:
 
 
 def walk(server: Server, workflow: Workflow) -> None:
-    """Walk from the first activity to the end, answering every checkpoint with its first option."""
+    """Walk from the first activity to the end; what the agent holds already is not sent again."""
     server.call("discover")
     server.call("start_session", agent_id="agent", workflow_id=workflow.id)
     server.call("get_workflow")
     target: str = workflow.initial or workflow.activities[0].id
     visits: Counter[str] = Counter()
-    held: set[str] = set()
-    while json.loads(enter(server, target, workflow, visits)).get("status") != "completed":
-        target = visit(server, workflow, visits, held)
+    held: dict[str, str] = {}
+    while True:
+        entered = json.loads(enter(server, target, workflow, visits))
+        if entered.get("status") == "completed":
+            return
+        target = visit(server, workflow, entered["activity_id"], visits, held)
 
 
-def visit(server: Server, workflow: Workflow, visits: Counter[str], held: set[str]) -> str:
+def visit(
+    server: Server, workflow: Workflow, activity_id: str, visits: Counter[str], held: dict[str, str]
+) -> str:
     """Read the activity and the skills not held yet; return the way out."""
-    text = server.call("get_activity")["content"][0]["text"]
-    activity = workflow.activity(text.partition("\nid: ")[2].partition("\n")[0])
+    known = {"known": held[activity_id]} if activity_id in held else {}
+    text = server.call("get_activity", **known)["content"][0]["text"]
+    held[activity_id] = text.partition("digest: ")[2].partition("\n")[0]
+    activity = workflow.activity(activity_id)
     assert activity is not None
-    visits[activity.id] += 1
+    visits[activity_id] += 1
     for step in activity.steps():
         if step.skill and step.skill not in held:
-            held.add(step.skill)
+            held[step.skill] = ""
             server.call("get_skill", step_id=step.id)
     ways = text.partition("ways: ")[2].partition("\n")[0].split("; ")
-    return ways[(visits[activity.id] - 1) % len(ways)].split(" ")[0]
+    return ways[(visits[activity_id] - 1) % len(ways)].split(" ")[0]
 
 
 def enter(server: Server, target: str, workflow: Workflow, visits: Counter[str]) -> str:

@@ -101,7 +101,7 @@ class SessionWalk(Walk):
         raise AssertionError(told.text)
 
     def consult(self, activity_id: str) -> None:
-        """Load every skill of the activity and every resource that the skills name, or report it."""
+        """Load every skill that a step of the activity names, once, or report it."""
         activity = self.workflow.activity(activity_id)
         assert activity is not None
         for step in activity.steps():

@@ -15,7 +15,7 @@ from interlock.core.commands import EXECUTION
 from interlock.ledger.bundle import Bundle, read_bundle
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.repair import Finding, Repaired, inspect, mark, repair, repin
-from interlock.ledger.transfer import export_session
+from interlock.ledger.transfer import export_session, import_bundle
 from interlock.store.protocol import EventRow
 from interlock.store.salvage import replace_damaged
 from interlock.surfaces.execution.render import answer
@@ -114,6 +114,20 @@ def test_a_changed_event_is_found_and_its_prefix_stays_readable(place: Place) ->
     assert bundle.meta.health == "corrupt_tail"
     assert bundle.meta.lost_events > 0
     assert [one.body for one in bundle.graph.outputs if one.kind == "notes"] == ["first notes"]
+
+
+def test_the_valid_prefix_goes_on_in_another_store(place: Place, tmp_path: Path) -> None:
+    change_event(place, event_at(place, "step_completed", last=True))
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    other = Bench(folder).agent()
+    with other.ledger.store.writing() as tx:
+        import_bundle(tx, place.exported(), "local")
+    found = other.call("resume_session", query="survive damage")["candidates"][0]
+    other.look(found)
+    assert other.pending == "two"
+    other.ack("again")
+    assert other.pending == "fork"
 
 
 def test_progress_is_refused_with_the_way_to_repair(place: Place) -> None:

@@ -160,7 +160,7 @@ def _salvaged(config: Config) -> Iterator[Check]:
     saved, kept = replace_damaged(config.folder)
     lost = ", ".join(saved.damaged) or "none"
     detail = f"{sum(saved.rows.values())} rows recovered, losses in: {lost}; the damaged file is {kept.name}"
-    yield Check("recovery", True, detail)
+    yield Check("recovery", True, f"{detail}; restart every server that was running on it")
     ledger = ledger_of(config)
     yield from _sessions(ledger, mend=True)
     ledger.store.close()

@@ -113,7 +113,7 @@ def _verified(path: Path) -> bytes | None:
 def _replace(path: Path, body: bytes) -> bool:
     """Write a file whole or not at all; a folder that cannot be written costs only time."""
     try:
-        _make_private(path.parent)
+        make_private(path.parent)
         made = path.with_name(f".{path.name}.{os.getpid()}.{time.monotonic_ns()}")
         made.write_bytes(sha256(body).digest() + body)
         os.replace(made, path)
@@ -122,7 +122,7 @@ def _replace(path: Path, body: bytes) -> bool:
     return True
 
 
-def _make_private(folder: Path) -> None:
+def make_private(folder: Path) -> None:
     """Make a folder for the user alone, and those above it: the data directory may be among them."""
     missing = [one for one in (folder, *folder.parents) if not one.exists()]
     for one in reversed(missing):

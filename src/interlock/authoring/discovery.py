@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from interlock.authoring.cache import make_private
 from interlock.authoring.sources import Source
 from interlock.authoring.stamps import fingerprint
 
@@ -65,7 +66,7 @@ def _remember(kept: Path | None, known: Known) -> None:
         return
     made = kept.with_name(f".{kept.name}.{os.getpid()}")
     try:
-        kept.parent.mkdir(parents=True, exist_ok=True)
+        make_private(kept.parent)
         made.write_bytes(msgspec.json.encode(known))
         os.replace(made, kept)
     except OSError:

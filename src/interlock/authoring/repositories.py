@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct
 
+from interlock.authoring.cache import make_private
 from interlock.authoring.discovery import CLONES
 from interlock.authoring.identity import RESERVED
 
@@ -128,7 +129,7 @@ def _unfit_url(url: str) -> str:
 
 def _taken(data: Path, url: str, name: str, ref: str | None) -> Repository | Trouble:
     folder = data / CLONES
-    folder.mkdir(parents=True, exist_ok=True)
+    make_private(folder)
     made = folder / f".{name}.{os.getpid()}.{time.monotonic_ns()}"
     try:
         commit = _cloned(url, made, ref)

@@ -8,9 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from interlock.core.commands import Command, ReturnChild, StartChild
 from interlock.core.decide import decide
-from interlock.core.events import ChildStarted
+from interlock.core.events import ActivityEntered, ChildStarted, GateResolved
 from interlock.core.outcomes import Decided
 from interlock.core.values import Json, Missing, Variables
 from interlock.core.workflow import Activity, Trigger
@@ -22,6 +24,8 @@ from interlock.store.protocol import NodeRow, Reader, SessionRow, Writer
 
 if TYPE_CHECKING:
     from interlock.ledger.ledger import Ledger, Standing
+
+DEEPEST = 16
 
 
 def head(ledger: Ledger, reader: Reader, session_id: str) -> Standing | Trouble:
@@ -104,6 +108,49 @@ def origin(reader: Reader, parent_id: str, child_id: str) -> ChildStarted | None
     row = reader.event_by_key(parent_id, _key(child_id))
     fact = read_fact(row) if row is not None else None
     return fact if isinstance(fact, ChildStarted) else None
+
+
+class Ancestor(Struct, frozen=True):
+    """A session above: what it runs, and the activity that triggered the one below."""
+
+    session_id: str
+    workflow_id: str
+    version: str
+    activity: str | None
+
+
+def ancestors(ledger: Ledger, reader: Reader, at: Standing) -> Iterator[Ancestor]:
+    """The session that triggered this one, and what triggered that, all the way up."""
+    for _ in range(DEEPEST):
+        session_id = at.session.parent_session
+        above = head(ledger, reader, session_id) if session_id else None
+        if above is None or isinstance(above, Trouble):
+            return
+        began = origin(reader, above.session.session_id, at.session.session_id)
+        activity = began.activity if began else above.state.activity
+        version = above.plan.workflow.version
+        yield Ancestor(above.session.session_id, above.run.workflow_id, version, activity)
+        at = above
+
+
+class LastAnswer(Struct, frozen=True):
+    """The newest decision of a session, and the activity it was made in."""
+
+    fact: GateResolved
+    activity: str | None
+
+
+def last_answer(reader: Reader, session_id: str) -> LastAnswer | None:
+    """Find the newest decision; the activity entered last before it is where it belongs."""
+    kinds = ("gate_resolved", "activity_entered")
+    answer: GateResolved | None = None
+    for row in reader.events(session_id, kinds=kinds, newest_first=True):
+        fact = read_fact(row)
+        if answer is None and isinstance(fact, GateResolved):
+            answer = fact
+        elif answer is not None and isinstance(fact, ActivityEntered):
+            return LastAnswer(answer, fact.activity)
+    return LastAnswer(answer, None) if answer else None
 
 
 def _key(child_id: str) -> str:

@@ -33,7 +33,7 @@ from interlock.ledger.indexing import named, search_row
 from interlock.ledger.keyring import Keys
 from interlock.ledger.observations import observe
 from interlock.ledger.onward import onward
-from interlock.ledger.pins import Pins
+from interlock.ledger.pins import PinDamaged, Pins
 from interlock.ledger.recap import branches, recap
 from interlock.ledger.records import Cause, SessionCreated
 from interlock.ledger.settings import Settings
@@ -483,6 +483,14 @@ class Ledger:
         """Keep what the session is found by up to date."""
         plans = [self.pins.plan(tx, run.workflow_hash) for run in tx.runs(session.session_id)]
         tx.set_search(search_row(session, plans, state, output))
+
+    def text(self, digest: str) -> str:
+        """A text that a run is pinned to."""
+        with self.store.reading() as reader:
+            body = reader.content(digest)
+        if body is None:
+            raise PinDamaged(f"the text {digest} is not in the store")
+        return body.decode()
 
     def drift(self, run: RunRow) -> tuple[Notice, ...]:
         """Say when the workflow on disk is no longer the one that the run is pinned to."""

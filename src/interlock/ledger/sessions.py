@@ -181,15 +181,13 @@ class Sessions:
         assert run is not None, "a node belongs to a run"
         return self.ledger.standing(reader, place.session_id, run.tip)
 
-    def read(
-        self, place: Place, calling: Calling, answer: Callable[[Standing, Reader], Said[T]]
-    ) -> T | Trouble:
+    def read(self, place: Place, calling: Calling, answer: Callable[[Standing], Said[T]]) -> T | Trouble:
         """Answer from the head and trace the call; the head stays where it is."""
         with self.ledger.store.writing() as tx:
             at = family.head(self.ledger, tx, place.session_id)
             if isinstance(at, Trouble):
                 return at
-            said = answer(at, tx)
+            said = answer(at)
             commit = Commit(tx, at.session, self.ledger.clock())
             traced = self._traced(calling, place.agent, at.state, said.error, said.warnings)
             commit.chain.add(traced, run=at.run.run)

@@ -115,7 +115,7 @@ class ActivityDoor(Surface):
         return of_trouble(joined) if isinstance(joined, Trouble) else joined
 
     def _taken_up(self, joined: Joined, agent: str | None) -> Reply:
-        warnings = list(validation.drift(self.ledger.library, joined.at.run, joined.at.plan.workflow))
+        warnings = list(validation.drift(self.ledger.library, joined.at))
         if joined.adopted:
             warnings.append(
                 "The session token's signature did not match; the session it names was found and the token "
@@ -145,9 +145,7 @@ class ActivityDoor(Surface):
         place = self.ledger.open(token, "ses")
         if isinstance(place, Trouble):
             return of_trouble(place)
-        said = self.sessions.read(
-            place, calling, lambda at, reader: answer(Here(self.ledger, place, at, reader))
-        )
+        said = self.sessions.read(place, calling, lambda at: answer(Here(self.ledger, place, at)))
         return of_trouble(said) if isinstance(said, Trouble) else said
 
     def _act(self, token: str, progress: Progress) -> Outcome | Refused:
@@ -214,7 +212,7 @@ class ActivityDoor(Surface):
                 *validation.step_manifest(at, params.step_manifest),
                 *validation.activity_manifest(workflow, params.activity_manifest),
                 *validation.outcome(at, decided),
-                *validation.drift(self.ledger.library, at.run, workflow),
+                *validation.drift(self.ledger.library, at),
             )
 
         calling = Calling("next_activity", {"target": params.activity_id})
@@ -227,13 +225,13 @@ class ActivityDoor(Surface):
             return of_trouble(place)
         with self.ledger.store.reading() as reader:
             at = family.head(self.ledger, reader, place.session_id)
-            if isinstance(at, Trouble):
-                return of_trouble(at)
-            name = at.run.workflow_id
-            if params.trace_tokens:
-                body = tracing.segments(self.ledger, reader, place.session_id, name, params.trace_tokens)
-            else:
-                body = tracing.whole(reader, place.session_id, name)
+        if isinstance(at, Trouble):
+            return of_trouble(at)
+        name = at.run.workflow_id
+        if params.trace_tokens:
+            body = tracing.segments(self.ledger, place.session_id, name, params.trace_tokens)
+        else:
+            body = tracing.whole_trace(self.ledger, place.session_id, name)
         token = self._token(place, at)
         if at.session.parent_session is not None:
             body["psid"] = at.session.parent_session

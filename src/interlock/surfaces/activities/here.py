@@ -9,8 +9,6 @@ from msgspec import Struct
 from interlock.core.state import RunState
 from interlock.core.workflow import Activity, Workflow
 from interlock.ledger.ledger import Ledger, Place, Standing
-from interlock.ledger.pins import PinDamaged
-from interlock.store.protocol import Reader
 from interlock.surfaces.activities import validation
 from interlock.surfaces.activities.documents import Documents
 
@@ -21,7 +19,6 @@ class Here(Struct, frozen=True):
     ledger: Ledger
     place: Place
     at: Standing
-    reader: Reader
 
     @property
     def state(self) -> RunState:
@@ -43,17 +40,11 @@ class Here(Struct, frozen=True):
     @property
     def documents(self) -> Documents:
         """The texts that the run is pinned to."""
-        return Documents(self.workflow, self._text, self.ledger.library)
-
-    def _text(self, digest: str) -> str:
-        body = self.reader.content(digest)
-        if body is None:
-            raise PinDamaged(f"the text {digest} is not in the store")
-        return body.decode()
+        return Documents(self.workflow, self.ledger.text, self.ledger.library)
 
     def warnings(self) -> tuple[str, ...]:
         """What is worth saying whatever was asked: a token of an earlier visit, a changed definition."""
-        return (*self._moved_on(), *validation.drift(self.ledger.library, self.at.run, self.workflow))
+        return (*self._moved_on(), *validation.drift(self.ledger.library, self.at))
 
     def _moved_on(self) -> Iterator[str]:
         if self.place.node != self.state.visit:

@@ -1,34 +1,26 @@
-"""Traces: the calls of a session as the log holds them, whole or in the segments that trace tokens name."""
+"""Traces as the session doors show them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from interlock.core.events import ChildReturned, ChildStarted
 from interlock.core.values import Json
-from interlock.ledger.chain import read_fact
-from interlock.ledger.ledger import Ledger, Place
+from interlock.ledger.ledger import Ledger
 from interlock.ledger.records import CallTraced
+from interlock.ledger.tracing import MOST, Traced, segment, whole
 from interlock.ledger.trouble import Trouble
-from interlock.store.protocol import EventRow, Reader
-
-KINDS = ("call_traced", "child_started", "child_returned")
-MOST = 1000
 
 
-def whole(reader: Reader, session_id: str, workflow_id: str) -> dict[str, Json]:
-    """The newest calls of a session, and how many older ones were left out."""
-    rows = list(reader.events(session_id, kinds=KINDS, newest_first=True, limit=MOST + 1))
-    events: list[Json] = [_event(row, workflow_id) for row in reversed(rows[:MOST])]
-    body: dict[str, Json] = {"traceId": session_id, "source": "log", "event_count": len(events)}
-    if len(rows) > MOST:
-        body["truncated"] = f"the newest {MOST} events are shown"
-    return {**body, "events": events}
+def whole_trace(ledger: Ledger, session_id: str, workflow_id: str) -> dict[str, Json]:
+    """The newest calls of a session, and whether older ones were left out."""
+    with ledger.store.reading() as reader:
+        trace = whole(reader, session_id)
+    body = _body(session_id, "log", _events(trace.events, workflow_id))
+    return {**body, "truncated": f"the newest {MOST} events are shown"} if trace.cut else body
 
 
-def segments(
-    ledger: Ledger, reader: Reader, session_id: str, workflow_id: str, tokens: Sequence[str]
-) -> dict[str, Json]:
+def segments(ledger: Ledger, session_id: str, workflow_id: str, tokens: Sequence[str]) -> dict[str, Json]:
     """The calls that the tokens name; a token that is refused is named by its place in the list."""
     events: list[Json] = []
     errors: list[Json] = []
@@ -36,60 +28,51 @@ def segments(
         place = ledger.open(token, "trc")
         if isinstance(place, Trouble):
             errors.append({"index": number, "code": place.code, "error": place.message})
-        else:
-            events += [_event(row, workflow_id) for row in _segment(reader, place)]
-    body: dict[str, Json] = {"traceId": session_id, "source": "tokens", "event_count": len(events)}
-    return {**body, "events": events, **({"token_errors": errors} if errors else {})}
-
-
-def _segment(reader: Reader, place: Place) -> Iterator[EventRow]:
-    """From the entry of a visit to the call that left it; the call that entered belongs to the one before."""
-    first = place.node
-    rows = reader.events(place.session_id, start=first, kinds=KINDS)
-    for number, row in enumerate(rows):
-        if row.index > place.attempt:
-            return
-        if number == 0 and first > 0 and _enters(row):
             continue
-        yield row
+        with ledger.store.reading() as reader:
+            events += _events(segment(reader, place), workflow_id)
+    body = _body(session_id, "tokens", events)
+    return {**body, "token_errors": errors} if errors else body
 
 
-def _enters(row: EventRow) -> bool:
-    fact = read_fact(row)
-    return isinstance(fact, CallTraced) and fact.tool == "next_activity"
+def _body(session_id: str, source: str, events: list[Json]) -> dict[str, Json]:
+    return {"traceId": session_id, "source": source, "event_count": len(events), "events": events}
 
 
-def _event(row: EventRow, workflow_id: str) -> dict[str, Json]:
-    fact = read_fact(row)
-    match fact:
-        case CallTraced():
-            return _call(row, fact, workflow_id)
-        case ChildStarted():
-            body: dict[str, Json] = {"workflow": fact.workflow, "session": fact.session}
-            return {"name": "child_started", "ts": row.recorded_at // 1000, "about": body}
-        case ChildReturned():
-            returned: dict[str, Json] = {"workflow": fact.workflow, "session": fact.session}
-            about = {**returned, "outcome": fact.outcome, "returned": list(fact.sets)}
-            return {"name": "child_returned", "ts": row.recorded_at // 1000, "about": about}
-        case _:
-            return {"name": row.kind, "ts": row.recorded_at // 1000}
+def _events(traced: Iterable[Traced], workflow_id: str) -> list[Json]:
+    return [_event(one, workflow_id) for one in traced]
 
 
-def _call(row: EventRow, fact: CallTraced, workflow_id: str) -> dict[str, Json]:
+def _event(one: Traced, workflow_id: str) -> dict[str, Json]:
+    match one.fact:
+        case CallTraced() as call:
+            return _call(one.index, call, workflow_id)
+        case ChildStarted() as child:
+            body: dict[str, Json] = {"workflow": child.workflow, "session": child.session}
+            return {"name": "child_started", "ts": one.at // 1000, "about": body}
+        case ChildReturned() as child:
+            returned: dict[str, Json] = {"workflow": child.workflow, "session": child.session}
+            about = {**returned, "outcome": child.outcome, "returned": list(child.sets)}
+            return {"name": "child_returned", "ts": one.at // 1000, "about": about}
+        case other:
+            raise AssertionError(f"a trace holds no {type(other).__name__}")
+
+
+def _call(index: int, call: CallTraced, workflow_id: str) -> dict[str, Json]:
     body: dict[str, Json] = {
-        "spanId": row.index,
-        "name": fact.tool,
-        "ts": fact.at // 1000,
-        "ms": fact.ms,
-        "s": "ok" if fact.ok else "error",
+        "spanId": index,
+        "name": call.tool,
+        "ts": call.at // 1000,
+        "ms": call.ms,
+        "s": "ok" if call.ok else "error",
         "wf": workflow_id,
-        "act": fact.activity or "",
-        "aid": fact.agent,
+        "act": call.activity or "",
+        "aid": call.agent,
     }
-    if fact.about:
-        body["about"] = fact.about
-    if fact.error:
-        body["err"] = fact.error
-    if fact.warnings:
-        body["vw"] = list(fact.warnings)
+    if call.about:
+        body["about"] = call.about
+    if call.error:
+        body["err"] = call.error
+    if call.warnings:
+        body["vw"] = list(call.warnings)
     return body

@@ -17,14 +17,14 @@ from interlock.core.program import Plan
 from interlock.core.state import RunState
 from interlock.core.workflow import Activity, Step, Workflow
 from interlock.ledger.ledger import Standing
-from interlock.store.protocol import RunRow
 from interlock.surfaces.activities.params import ActivityDone, StepDone
 from interlock.surfaces.activities.replies import as_json
 from interlock.surfaces.inputs import Unfit, read_output
 
 
-def drift(library: Library, run: RunRow, workflow: Workflow) -> Iterator[str]:
+def drift(library: Library, at: Standing) -> Iterator[str]:
     """Say when the definition is no longer the one that the session began with."""
+    run, workflow = at.run, at.plan.workflow
     now = library.load(run.workflow_id)
     if isinstance(now, Problem):
         yield f"Workflow '{run.workflow_id}' can no longer be loaded; the session goes on with its copy."

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from interlock import __version__
 from interlock.core.commands import SESSION
-from interlock.core.events import GateResolved
 from interlock.core.outcomes import Code
 from interlock.core.values import Json
 from interlock.ledger import family
-from interlock.ledger.chain import read_fact
 from interlock.ledger.ledger import Ledger, Standing
 from interlock.ledger.sessions import Calling, Moved, Refused
 from interlock.ledger.slots import slot
 from interlock.ledger.trouble import Trouble
-from interlock.store.protocol import Reader
 from interlock.surfaces.activities import params as shared
 from interlock.surfaces.activities.documents import META
 from interlock.surfaces.activities.door import SERVER, status_of
@@ -26,7 +23,6 @@ from interlock.surfaces.session.checkpoints import Checkpoints
 from interlock.surfaces.session.tools import INSTRUCTIONS, tools
 from interlock.surfaces.surface import Call, Outcome, Reply, Tool
 
-DEEPEST = 16
 RECOVERED = (
     "The session token was not recognised. This is a fresh session; the earlier state was NOT inherited."
 )
@@ -107,65 +103,54 @@ class SessionSurface(Checkpoints):
             at = family.head(self.ledger, reader, place.session_id)
             if isinstance(at, Trouble):
                 return of_trouble(at)
-            body = self._status(reader, at)
+            last = family.last_answer(reader, place.session_id)
+            above = list(family.ancestors(self.ledger, reader, at))
+        body = {**_status(at), **_last_checkpoint(last), **_parent(above)}
         token = self._token(place, at)
         return told_json({**body, "session_token": token}, token)
 
-    def _status(self, reader: Reader, at: Standing) -> dict[str, Json]:
-        state, workflow = at.state, at.plan.workflow
-        body: dict[str, Json] = {
-            "status": status_of(at),
-            "current_activity": state.activity or "none",
-            "completed_activities": list(state.completed),
-            "session_id": at.session.session_id,
-            "workflow": {"id": workflow.id, "version": workflow.version, "title": workflow.name},
-        }
-        if state.open is not None:
-            body["open_checkpoint"] = state.open.gate
-        if state.finished_at is not None:
-            body["completed_at"] = state.finished_at // 1000
-        last = _last_checkpoint(reader, at)
-        if last:
-            body["last_checkpoint"] = last
-        if state.children:
-            body["children"] = [
-                {"session_id": key, "workflow_id": name} for key, name in state.children.items()
-            ]
-        parent = self._parent(reader, at, DEEPEST)
-        return {**body, "parent": parent} if parent else body
 
-    def _parent(self, reader: Reader, at: Standing, levels: int) -> dict[str, Json] | None:
-        """The session that triggered this one, and what triggered that, all the way up."""
-        session_id = at.session.parent_session
-        above = family.head(self.ledger, reader, session_id) if session_id and levels else None
-        if above is None or isinstance(above, Trouble) or session_id is None:
-            return None
-        began = family.origin(reader, session_id, at.session.session_id)
-        body: dict[str, Json] = {
-            "session_id": session_id,
-            "workflow_id": above.run.workflow_id,
-            "activity": began.activity if began else above.state.activity,
-            "version": above.plan.workflow.version,
-        }
-        further = self._parent(reader, above, levels - 1)
-        return {**body, "parent": further} if further else body
+def _status(at: Standing) -> dict[str, Json]:
+    state, workflow = at.state, at.plan.workflow
+    body: dict[str, Json] = {
+        "status": status_of(at),
+        "current_activity": state.activity or "none",
+        "completed_activities": list(state.completed),
+        "session_id": at.session.session_id,
+        "workflow": {"id": workflow.id, "version": workflow.version, "title": workflow.name},
+    }
+    if state.open is not None:
+        body["open_checkpoint"] = state.open.gate
+    if state.finished_at is not None:
+        body["completed_at"] = state.finished_at // 1000
+    if state.children:
+        body["children"] = [{"session_id": key, "workflow_id": name} for key, name in state.children.items()]
+    return body
 
 
-def _last_checkpoint(reader: Reader, at: Standing) -> dict[str, Json]:
-    kinds = ("gate_resolved", "activity_entered")
-    answer: GateResolved | None = None
-    for row in reader.events(at.session.session_id, kinds=kinds, newest_first=True):
-        fact = read_fact(row)
-        if answer is None and isinstance(fact, GateResolved):
-            answer = fact
-        elif answer is not None and not isinstance(fact, GateResolved):
-            return _answer(answer, getattr(fact, "activity", None))
-    return _answer(answer, None) if answer is not None else {}
+def _last_checkpoint(last: family.LastAnswer | None) -> dict[str, Json]:
+    if last is None:
+        return {}
+    answer: dict[str, Json] = {
+        "activity_id": last.activity,
+        "checkpoint_id": last.fact.gate,
+        "option_id": last.fact.option,
+        "timestamp": last.fact.at // 1000,
+    }
+    return {"last_checkpoint": answer}
 
 
-def _answer(answer: GateResolved, activity: str | None) -> dict[str, Json]:
-    body: dict[str, Json] = {"activity_id": activity, "checkpoint_id": answer.gate}
-    return {**body, "option_id": answer.option, "timestamp": answer.at // 1000}
+def _parent(above: Sequence[family.Ancestor]) -> dict[str, Json]:
+    """The sessions above, each within the one below it."""
+    if not above:
+        return {}
+    parent: dict[str, Json] = {
+        "session_id": above[0].session_id,
+        "workflow_id": above[0].workflow_id,
+        "activity": above[0].activity,
+        "version": above[0].version,
+    }
+    return {"parent": {**parent, **_parent(above[1:])}}
 
 
 def _entered(moved: Moved) -> bytes:

@@ -66,7 +66,8 @@ class Spot(Struct, frozen=True):
 
     def either(self, *names: str) -> Spot:
         """The first of these entries that was written."""
-        written = (name for name in names if (*self.path, name) in self.parsed.places.values)
+        value = self._value()
+        written = (name for name in names if isinstance(value, Mapping) and name in value)
         return self / next(written, names[0])
 
     def holding(self, text: str) -> Spot:

@@ -52,6 +52,24 @@ def unknown_fields(kind: type[Struct], value: Json) -> dict[str, Json]:
 
 
 @cache
+def _fields(kind: type[Struct]) -> dict[str, inspect.Field]:
+    return {field.encode_name: field for field in _struct(kind).fields}
+
+
+def _is_right(kind: inspect.Type, value: Json) -> bool:
+    """Say whether a plain value needs no closer look."""
+    match kind:
+        case inspect.AnyType():
+            return True
+        case inspect.StrType():
+            return isinstance(value, str) and not kind.min_length
+        case inspect.BoolType():
+            return isinstance(value, bool)
+        case _:
+            return False
+
+
+@cache
 def _info(kind: type) -> inspect.Type:
     return inspect.type_info(kind)
 
@@ -111,13 +129,14 @@ def _check_word(kind: inspect.LiteralType, value: Json, at: Spot, report: Report
 def _check_struct(kind: inspect.StructType, value: Json, at: Spot, report: Report) -> None:
     if not isinstance(value, Mapping):
         return _mistyped(kind, value, at, report)
-    fields = {field.encode_name: field for field in kind.fields}
+    fields = _fields(kind.cls)
     for name in value:
         if name not in fields and not name.startswith("$"):
             report.add("IL105", f"unknown field '{name}'", at.key(name), did_you_mean(name, fields))
     for name, field in fields.items():
         if name in value:
-            check(field.type, value[name], at / name, report)
+            if not _is_right(field.type, value[name]):
+                check(field.type, value[name], at / name, report)
         elif field.required:
             report.add("IL101", f"the field '{name}' is missing", at)
     return None
@@ -129,7 +148,8 @@ def _check_list(kind: inspect.VarTupleType, value: Json, at: Spot, report: Repor
     if len(value) < (kind.min_length or 0):
         report.add("IL106", "the list must not be empty", at)
     for index, one in enumerate(value):
-        check(kind.item_type, one, at / index, report)
+        if not _is_right(kind.item_type, one):
+            check(kind.item_type, one, at / index, report)
     return None
 
 

@@ -43,6 +43,21 @@ class _Refused(Exception):
 
 
 def read_yaml(file: str, text: str, report: Report) -> Parsed | Unreadable:
+    from interlock.authoring.yaml_plain import Irregular, read_plain
+
+    try:
+        return Parsed(file, read_plain(text), lambda: _places(file, text))
+    except Irregular:
+        return _read_carefully(file, text, report)
+
+
+def _places(file: str, text: str) -> Places:
+    """Read once more, to say where things stand; faults have been reported before."""
+    read = _read_carefully(file, text, Report())
+    return read.places if isinstance(read, Parsed) else Places({}, {})
+
+
+def _read_carefully(file: str, text: str, report: Report) -> Parsed | Unreadable:
     import yaml
 
     builder = _Builder(file, report)

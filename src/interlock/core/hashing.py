@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from hashlib import sha256
 
 import msgspec
 
 from interlock.core.values import Json
 from interlock.core.workflow import Workflow
+
+_DELICATE = re.compile(rb"[:\[,]-?(?:\d{16}|\d+[.eE])|[\xf0-\xf4]")
 
 
 def canonical(value: Json) -> bytes:
@@ -24,4 +27,14 @@ def digest_of(data: bytes) -> str:
 
 def workflow_hash(workflow: Workflow) -> str:
     """The identity that runs are pinned to."""
-    return digest_of(canonical(msgspec.to_builtins(workflow)))
+    return digest_of(_plainly(workflow) or canonical(msgspec.to_builtins(workflow)))
+
+
+def _plainly(workflow: Workflow) -> bytes | None:
+    """The same bytes in a fraction of the time, where no number or key needs the canonical rules.
+
+    Sorted compact JSON is canonical but for fractions, integers of 16 digits and more, and the order of
+    keys beyond the basic plane; anything that looks like one of them takes the long way.
+    """
+    raw = msgspec.json.encode(workflow, order="sorted")
+    return None if _DELICATE.search(raw) else raw

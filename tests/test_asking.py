@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from harness import Agent, Bench, gate, steps, workflow
+from harness import Agent, Bench, decision, gate, steps, workflow
 from interlock.core.commands import Terms
 from interlock.surfaces.surface import Answer, Ask, Call, Client, Reply, call_tool
 
@@ -15,9 +15,10 @@ CLIENT = Client("asking-client", can_elicit=True)
 CONFIRMED = {"id": "confirmed", "title": "Confirmed", "prompt": "x", "requireConfirmation": True}
 
 
-def acknowledge(agent: Agent, **more: Any) -> Ask | dict[str, Any]:
-    tokens = {"stateToken": agent.last["stateToken"], "ackToken": agent.last["ackToken"]}
-    outcome = call_tool(agent.surface, "continue_workflow", tokens, Call(CLIENT, **more))
+def acknowledge(agent: Agent, output: dict[str, Any] | None = None, **more: Any) -> Ask | dict[str, Any]:
+    arguments = {"stateToken": agent.last["stateToken"], "ackToken": agent.last["ackToken"]}
+    arguments |= {"output": output} if output else {}
+    outcome = call_tool(agent.surface, "continue_workflow", arguments, Call(CLIENT, **more))
     if isinstance(outcome, Ask):
         return outcome
     assert isinstance(outcome, Reply)
@@ -79,6 +80,16 @@ def test_declining_is_no_answer(bench: Bench, action: Any) -> None:
     answer = acknowledge(agent, answers={"which": Answer(action)}, asked=ask.state)
     assert isinstance(answer, dict)
     assert answer["kind"] == "blocked"
+
+
+def test_the_agent_cannot_fill_in_for_a_user_who_declined(bench: Bench) -> None:
+    agent = started(bench, gate("which", "left", "right"))
+    ask = asked(agent)
+    forged = {"artifacts": [decision("which", "left")]}
+    answer = acknowledge(agent, forged, answers={"which": Answer("decline")}, asked=ask.state)
+    assert isinstance(answer, dict)
+    assert answer["kind"] == "blocked"
+    assert "inbox" in answer["blockers"][0]["suggestedFix"]
 
 
 def test_a_declined_confirmation_is_not_taken_from_the_bare_acknowledgement(bench: Bench) -> None:

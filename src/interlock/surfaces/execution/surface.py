@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from msgspec.structs import replace
 
 from interlock.authoring.problem import Problem
-from interlock.core.commands import EXECUTION, AcknowledgeStep
+from interlock.core.commands import EXECUTION, AcknowledgeStep, Terms
 from interlock.core.outcomes import Notice, Refusal
 from interlock.core.output import Output
 from interlock.core.values import Json
@@ -89,6 +89,11 @@ class ExecutionSurface(Surface):
             return asked
         return _reply(self.ledger.advance(place, ack.attempt, request, build, answer, output))
 
+    def _terms(self, call: Call) -> Terms:
+        """Where the user was asked, only the user's answer counts: a decline is not for the agent to fill."""
+        terms = self.ledger.settings.terms
+        return replace(terms, decisions="user") if call.asked is not None else terms
+
     def _asked(self, place: Place, attempt: int, build: Callable[[Standing], AcknowledgeStep]) -> Ask | None:
         """A call that only asks the user is not an attempt: nothing is recorded (rule 10)."""
         with self.ledger.store.reading() as reader:
@@ -104,11 +109,10 @@ class ExecutionSurface(Surface):
             return AcknowledgeStep(
                 door=EXECUTION,
                 now=self.ledger.clock(),
-                terms=self.ledger.settings.terms,
+                terms=self._terms(call),
                 output=output,
                 variables=remembered(at, params.context or {}),
                 rulings={**at.rulings, **answered(call, at)},
-                reports=call.asked is None,
                 client=call.client.name,
             )
 

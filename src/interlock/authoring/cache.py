@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import TypeVar
@@ -87,9 +88,13 @@ class Cache:
 
 def _key(source: Source) -> str:
     """A source compiled by another compiler, or with other built-ins, is another source."""
-    own = [path for pattern in COMPILER for path in PACKAGE.glob(pattern)]
-    parts = (source.kind, str(source.path), source.namespace or "", fingerprint(own))
+    parts = (source.kind, str(source.path), source.namespace or "", _compiler())
     return sha256("\0".join(parts).encode()).hexdigest()[:32]
+
+
+@cache
+def _compiler() -> str:
+    return fingerprint(path for pattern in COMPILER for path in PACKAGE.glob(pattern))
 
 
 def _decoded(raw: bytes | None, kind: type[T]) -> T | None:

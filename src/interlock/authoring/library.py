@@ -6,7 +6,8 @@ Nothing is parsed that has not changed since it was last compiled, by this proce
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 
 from msgspec import Struct
@@ -40,12 +41,27 @@ class Loaded(Struct, frozen=True):
 
 
 class Library:
-    """Reads the sources when asked, and again when their files have changed."""
+    """Reads the sources when asked, and again when their files have changed.
 
-    def __init__(self, sources: Sequence[Source], cache_dir: Path | None = None) -> None:
-        ordered = sorted(sources, key=lambda source: PRECEDENCE.index(source.kind))
-        self._shelves = [_Shelf(source, Cache(cache_dir, source)) for source in ordered]
+    `found` looks for further sources when the first question comes, so that starting up does not wait for it.
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        cache_dir: Path | None = None,
+        found: Callable[[], Iterable[Source]] = tuple,
+    ) -> None:
+        self._named = sources
+        self._found = found
+        self._cache_dir = cache_dir
         self._scan: _Scan | None = None
+
+    @cached_property
+    def _shelves(self) -> list[_Shelf]:
+        sources = [*self._named, *self._found()]
+        ordered = sorted(sources, key=lambda source: PRECEDENCE.index(source.kind))
+        return [_Shelf(source, Cache(self._cache_dir, source)) for source in ordered]
 
     def listing(self, elsewhere: Collection[str] = ()) -> Listing:
         """List what can be run, by namespace, kind and name, and what cannot, with reasons.

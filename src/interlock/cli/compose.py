@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from interlock.authoring.discovery import clones, plugins
 from interlock.authoring.library import BUNDLED, Library
 from interlock.authoring.sources import Source
 from interlock.cli.config import BadConfig, Config
@@ -19,18 +18,24 @@ from interlock.surfaces.surface import Surface
 
 def library_of(config: Config) -> Library:
     """All sources of workflows, by precedence."""
-    return Library(list(_sources(config)), config.folder / "cache")
+    return Library(list(_sources(config)), config.folder / "cache", lambda: _found(config))
 
 
 def _sources(config: Config) -> Iterator[Source]:
     yield BUNDLED
-    yield from plugins(config.folder / "cache" / "plugins.json")
     yield Source("user", config.folder / "workflows")
     for given in config.workflows:
         yield mounted(given)
-    yield from clones(config.folder)
     if config.project:
         yield Source("project", Path(config.project) / ".interlock" / "workflows")
+
+
+def _found(config: Config) -> Iterator[Source]:
+    """What packages bring and what was cloned; looked for only when workflows are asked for."""
+    from interlock.authoring.discovery import clones, plugins
+
+    yield from plugins(config.folder / "cache" / "plugins.json")
+    yield from clones(config.folder)
 
 
 def mounted(given: str) -> Source:

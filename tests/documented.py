@@ -204,14 +204,20 @@ class Exchange:
             fits(_flat(shown), _flat(self._call(tool, json.loads(arguments or "{}"))))
         return len(turns)
 
-    def _call(self, tool: str, arguments: dict[str, Any]) -> str:
+    def result(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Call a tool, `…` tokens filled in, and remember the tokens of its answer."""
         given = {name: self._given(value) for name, value in arguments.items()}
         answer = self.server.request("tools/call", {"name": tool, "arguments": given})
         for found in _TOKEN.finditer(json.dumps(answer)):
             self.tokens[found["kind"]] = found[0]
-        if "error" in answer:
-            return json.dumps(answer["error"])
-        text: str = answer["result"]["content"][0]["text"]
+        result: dict[str, Any] = answer.get("result", answer)
+        return result
+
+    def _call(self, tool: str, arguments: dict[str, Any]) -> str:
+        result = self.result(tool, arguments)
+        if "error" in result:
+            return json.dumps(result["error"])
+        text: str = result["content"][0]["text"]
         return text
 
     def _given(self, value: Any) -> Any:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from interlock.core.values import Json
 from interlock.surfaces.meanings import BLOCKERS, ERRORS
+from interlock.surfaces.results import RESULTS
 from interlock.surfaces.surface import Surface, Tool
 
 WIDTH = 110
@@ -25,7 +26,7 @@ def with_reference(page: str, surface: Surface) -> str:
 def _reference(surface: Surface) -> Iterator[str]:
     yield "## Tools"
     for tool in surface.tools.values():
-        yield from _tool(tool)
+        yield from _tool(tool, RESULTS[surface.name].get(tool.name) or _fields(tool.output_schema))
     yield from ("", "## Errors", "")
     yield from _table(("code", "meaning"), ERRORS[surface.name])
     if surface.name == "execution":
@@ -33,7 +34,7 @@ def _reference(surface: Surface) -> Iterator[str]:
         yield from _table(("code", "meaning"), {code.value: text for code, text in BLOCKERS.items()})
 
 
-def _tool(tool: Tool) -> Iterator[str]:
+def _tool(tool: Tool, result: str) -> Iterator[str]:
     yield from ("", f"### {tool.name}", "", *_wrapped(f"{_told(tool.description)}{_nature(tool)}"))
     schema = tool.accepts()
     properties, required = schema.get("properties"), schema.get("required", [])
@@ -42,8 +43,7 @@ def _tool(tool: Tool) -> Iterator[str]:
         yield from ("", "| parameter | type | |", "|---|---|---|")
         for name, one in properties.items():
             yield f"| `{name}` | {_type(one)} | {_about(one, name in required)} |"
-    if tool.output_schema is not None and (fields := _fields(tool.output_schema)):
-        yield from ("", *_wrapped(f"Result: {fields}."))
+    yield from ("", *_wrapped(f"Result: {result}"))
 
 
 def _wrapped(text: str) -> list[str]:
@@ -61,10 +61,11 @@ def _nature(tool: Tool) -> str:
     return f" *Safe to repeat.*{hidden}" if tool.idempotent else hidden
 
 
-def _fields(schema: Mapping[str, Json]) -> str:
-    properties = schema.get("properties")
-    names = properties if isinstance(properties, Mapping) else {}
-    return ", ".join(f"`{name}` ({_type(one)})" for name, one in names.items())
+def _fields(schema: Mapping[str, Json] | None) -> str:
+    assert schema is not None, "a tool without an output schema has its result described"
+    properties = schema["properties"]
+    assert isinstance(properties, Mapping)
+    return ", ".join(f"`{name}` ({_type(one)})" for name, one in properties.items()) + "."
 
 
 def _type(schema: Json) -> str:

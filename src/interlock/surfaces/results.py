@@ -1,0 +1,87 @@
+"""What each tool answers, for the pages that people read, where no output schema says it.
+
+Names in backticks are the members of a JSON answer; a test holds them against real answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+OPEN = "and whatever else its file says"
+
+_HEALTH = "JSON: `status`, `server`, `version`, `workflows_available`, `uptime_seconds`."
+_TRACE = "JSON: `traceId`, `source`, `event_count`, `events`, `session_token`."
+_STARTED = (
+    "JSON: `workflow`, `session_token`; `adopted`, `recovered` or `inherited` where a token was taken up."
+)
+_TOON = "Text: the session token and a digest, then"
+
+RESULTS: Mapping[str, Mapping[str, str]] = {
+    "execution": {
+        "list_workflows": "Text; `workflows` with id, name, description, kind, version, hash.",
+        "inspect_workflow": f"Text; `workflowId`, `name`, `workflowHash`, with preview the outline, {OPEN}.",
+        "checkpoint_workflow": "As continue_workflow; with a sessionToken `kind`, `sessionToken`, `session`.",
+        "start_session": "Text; `kind`, `sessionToken`, `session`.",
+        "resume_session": "Text; `candidates`, at most five, each with reasons, a snippet and a stateToken.",
+    },
+    "session": {
+        "discover": "Text: server, version, and how to begin.",
+        "list_workflows": "Text (TOON): id, title, version, tags of each.",
+        "health_check": _HEALTH,
+        "start_session": _STARTED,
+        "get_workflow_status": "JSON: `status`, `current_activity`, `completed_activities`, `session_id`, "
+        "`workflow`, `session_token`; where it applies `open_checkpoint`, `last_checkpoint`, `completed_at`, "
+        "`children`, `parent`.",
+        "get_workflow": "Text (TOON): the primary skill, then the workflow with its session token.",
+        "next_activity": "JSON: `activity_id`, `name`, `session_token`; a trace token in `_meta`.",
+        "get_activity": f"{_TOON} the ways out and the activity (TOON).",
+        "yield_checkpoint": "JSON: `status`, `checkpoint_id`, `checkpoint_handle`, `message`; one that was "
+        "answered before brings `resolved_option`, `effect` and `session_token` instead of the handle.",
+        "resume_checkpoint": "JSON: `status`, `checkpoint_id`, `resolved_option`, `message`, "
+        "`session_token`.",
+        "present_checkpoint": "Text (TOON): the checkpoint with message and options, then its handle.",
+        "respond_checkpoint": "JSON: `checkpoint_id`, `resolved`, `checkpoint_handle`, `resolved_option` or "
+        "`dismissed`, `effect`.",
+        "get_skills": f"{_TOON} the skill (TOON).",
+        "get_skill": f"{_TOON} the skill (TOON).",
+        "get_resource": "Text: id, version and the session token, then the resource.",
+        "get_trace": _TRACE,
+    },
+    "gated": {
+        "discover": "JSON: `server`, `version`, `available_workflows`, `discovery`.",
+        "list_workflows": "A JSON list: id, title, version of each.",
+        "health_check": _HEALTH,
+        "start_session": _STARTED,
+        "get_workflow": f"JSON: the workflow, its `session_token`, {OPEN}.",
+        "next_activity": f"JSON: the activity, `pending_checkpoints`, `session_token`, {OPEN}.",
+        "get_checkpoint": "JSON: `checkpoint`, `session_token`.",
+        "respond_checkpoint": "JSON: `checkpoint_id`, `resolved`, `session_token`, `remaining_checkpoints`, "
+        "`resolved_option` or `dismissed`, `effect`.",
+        "get_skills": "JSON: `scope`, `skills`, `session_token`.",
+        "get_skill": "JSON: `skill`, `session_token`.",
+        "get_resource": "JSON: `resource`, `session_token`.",
+        "get_trace": _TRACE,
+    },
+    "navigation": {
+        "nav_checkpoint": "JSON: `active`, `checkpoint` where there is one, else `message`.",
+        "list_workflows": "JSON: `workflows`.",
+        "get_workflow": f"JSON: `id`, `version`, `title`, `activities`, {OPEN}.",
+        "get_workflow_activity": f"JSON: `id`, `version`, `name`, `steps`, {OPEN}.",
+        "get_checkpoint": f"JSON: `id`, `name`, `message`, `options`, {OPEN}.",
+        "validate_transition": "JSON: `valid`, and `reason` where it is not.",
+        "health_check": _HEALTH,
+        "get_activities": "JSON: `description`, `usage`, `next_action`, `activities`, `quick_match`.",
+        "get_activity": f"JSON: `workflowId`, `id`, `steps`, `next_action`, {OPEN}.",
+        "get_skills": "JSON: `description`, `usage`, `universal`, `workflow_specific`.",
+        "list_skills": "JSON: `universal`, `workflow_specific`.",
+        "get_skill": "Text (TOON): the skill.",
+        "list_workflow_resources": "JSON: `workflow_id`, `resources`.",
+        "get_resource": "Text: the resource.",
+        "list_templates": "JSON: `workflow_id`, `templates`.",
+        "get_template": "Text: the template.",
+        "discover_resources": "JSON: `workflows`, `activities`, `resources`, `templates`, `skills`.",
+    },
+    "lookup": {
+        "workflow_get": f"JSON: `id`, `name`, `version`, `steps`, {OPEN}; with mode metadata `totalSteps`.",
+    },
+}

@@ -51,6 +51,17 @@ def test_the_used_ack_replays_the_block_and_only_the_fresh_one_works(bench: Benc
     assert agent.ack(at=blocked, artifacts=[example])["kind"] == "ok"
 
 
+def test_notes_of_blocked_attempts_are_recapped_and_counted(bench: Bench) -> None:
+    agent = started(bench, VERDICT, {**VERDICT, "id": "judge-again"})
+    example = agent.ack("first try " + "x" * 3000)["blockers"][0]["example"]
+    agent.ack("second try " + "x" * 3000, artifacts=[example])
+    agent.ack("third try " + "x" * 3000)
+    agent.ack("fourth try " + "x" * 3000, artifacts=[example])
+    recap = agent.look()["recap"]
+    assert [entry["notes"][:5] for entry in recap["entries"]] == ["third", "fourt"]
+    assert recap["omitted"] == 2
+
+
 def test_extra_fields_of_an_artifact_pass_through(bench: Bench) -> None:
     agent = started(bench, VERDICT)
     example = agent.ack()["blockers"][0]["example"]

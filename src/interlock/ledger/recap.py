@@ -125,13 +125,17 @@ def _entries(reader: Reader, session_id: str, group: list[PathRow]) -> list[Entr
 
 
 def attempts_towards(attempts: Sequence[AttemptRow], child: int | None) -> set[int]:
-    """The attempts on a node that led to the child, or, on the tip, those that led nowhere yet."""
+    """The attempts on a node that led to the child; those still open where there is no child yet."""
     checkpoints = {row.attempt for row in attempts if row.outcome == "checkpointed"}
-    if child is None:
-        return checkpoints | {row.attempt for row in attempts if row.outcome == "blocked"}
     before = {row.successor: row for row in attempts if row.successor is not None}
-    last = next((row for row in attempts if row.child == child), None)
-    return checkpoints | _chain(before, last)
+    last = next((row for row in attempts if child is not None and row.child == child), None)
+    return checkpoints | (_chain(before, last) if last is not None else _open(attempts, before))
+
+
+def _open(attempts: Sequence[AttemptRow], before: dict[int, AttemptRow]) -> set[int]:
+    """Blocked attempts that have led to no child yet."""
+    blocked = {row.attempt for row in attempts if row.outcome == "blocked"}
+    return blocked.difference(*(_chain(before, row) for row in attempts if row.outcome == "advanced"))
 
 
 def _chain(before: dict[int, AttemptRow], last: AttemptRow | None) -> set[int]:

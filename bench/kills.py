@@ -92,6 +92,7 @@ class Stream:
         self.chance = random.Random(seed)
         self.acknowledged: list[str] = []
         self.number = 0
+        self.runs = 0
         self.here: Answer = {}
 
     def round(self, longest: float) -> None:
@@ -115,8 +116,9 @@ class Stream:
         server.kill()
 
     def _advance(self, server: Server) -> None:
-        if self.number % PER_RUN == 0:
+        if self.number // PER_RUN == self.runs:
             self.here = server.call("start_workflow", workflowId="bench.stream")
+            self.runs += 1
         tokens = {name: self.here[name] for name in ("stateToken", "ackToken")}
         note = f"step {self.number}"
         self.here = server.call("continue_workflow", **tokens, output={"notesMarkdown": note})

@@ -1,6 +1,7 @@
 """Workflows and agents out of thin air: every shape the compiler may hand to the core, small enough to end.
 
-Transitions lead forwards and loops run at most three times, so that a run that does not end is a fault.
+Transitions lead forwards unless asked otherwise and loops run at most three times, so that a run that does
+not end is a fault.
 """
 
 from __future__ import annotations
@@ -92,14 +93,18 @@ WORD = Rule("contains", "say the word", value="word")
 class Author:
     """Draws one workflow; ids never repeat, as the compiler sees to."""
 
-    def __init__(self, draw: Draw[Any], *, defaults: bool) -> None:
+    def __init__(self, draw: Draw[Any], *, defaults: bool, circles: bool) -> None:
         self.draw = draw
         self.defaults = defaults
+        self.circles = circles
         self.number = count(1)
 
     def workflow(self) -> Workflow:
         ids = [f"act{number}" for number in range(self.draw(st.integers(1, 4)))]
-        activities = tuple(self.activity(one, [*ids[place + 1 :], TERMINAL]) for place, one in enumerate(ids))
+        ahead = [ids if self.circles else ids[place + 1 :] for place in range(len(ids))]
+        activities = tuple(
+            self.activity(one, [*later, TERMINAL]) for one, later in zip(ids, ahead, strict=True)
+        )
         return Workflow(
             id="test.any",
             name="Any",
@@ -230,9 +235,12 @@ class Author:
 
 
 @st.composite
-def workflows(draw: Draw[Any], *, defaults: bool = False) -> Workflow:
-    """Any workflow whose transitions lead forwards; `defaults` gives every activity an open way out."""
-    return Author(draw, defaults=defaults).workflow()
+def workflows(draw: Draw[Any], *, defaults: bool = False, circles: bool = False) -> Workflow:
+    """Any workflow whose transitions lead forwards, or with `circles` anywhere.
+
+    `defaults` gives every activity an open way out.
+    """
+    return Author(draw, defaults=defaults, circles=circles).workflow()
 
 
 def decision(gate: str, option: str) -> dict[str, Json]:

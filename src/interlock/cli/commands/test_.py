@@ -110,7 +110,7 @@ def _summary(tested: Sequence[FileRun]) -> str:
     outcomes = [outcome for one in tested for outcome in one.outcomes]
     failed = sum(not one.passed for one in outcomes)
     unread = sum(bool(one.problems) for one in tested)
-    files = f", {unread} files could not be used" if unread else ""
+    files = f", {unread} file{'s' * (unread != 1)} could not be used" if unread else ""
     return f"{len(outcomes)} scenario{'s' * (len(outcomes) != 1)}, {failed} failed{files}."
 
 

@@ -62,9 +62,15 @@ def _is_right(kind: inspect.Type, value: Json) -> bool:
         case inspect.AnyType():
             return True
         case inspect.StrType():
-            return isinstance(value, str) and not kind.min_length
+            return isinstance(value, str) and (not kind.min_length or bool(value.strip()))
         case inspect.BoolType():
             return isinstance(value, bool)
+        case inspect.NoneType():
+            return value is None
+        case inspect.LiteralType():
+            return isinstance(value, str) and value in kind.values
+        case inspect.UnionType():
+            return any(_is_right(one, value) for one in kind.types)
         case _:
             return False
 

@@ -216,3 +216,19 @@ def test_too_little_coverage_fails(tmp_path: Path, least: str, code: int) -> Non
 
 def test_a_path_without_scenarios_is_not_found(tmp_path: Path) -> None:
     assert run(tmp_path / "x", str(tmp_path)).code == 3
+
+
+def test_a_workflow_that_cannot_be_used_is_named_with_its_reason(tmp_path: Path) -> None:
+    played(tmp_path, {"name": "it"})
+    write(tmp_path, {"flow.yaml": FLOW.replace("equals: true } }", "eqals: true } }")})
+    (found,) = run_file(tmp_path / "flow.scenario.yaml", Library([])).problems
+    assert found.message == "'t.flow' cannot be used: unknown operator 'eqals'"
+
+
+def test_validation_looks_at_scenarios_too(tmp_path: Path) -> None:
+    folder = tmp_path / "flows"
+    played(folder, {"name": "it", "answers": {"enuogh": "yes"}})
+    for path in (folder, folder / "flow.yaml", folder / "flow.scenario.yaml"):
+        ran = interlock(tmp_path / "data", "validate", str(path))
+        assert ran.code == 1
+        assert f"{folder}/flow.scenario.yaml:5:5 IL601 no gate is called 'enuogh'" in ran.out

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from interlock.authoring.coverage import Measure, Part, Share, parts_of, shares
 from interlock.authoring.given import source_at
@@ -15,6 +16,8 @@ from interlock.authoring.problem import Problem
 from interlock.authoring.scenariofile import Expected, ScenarioFile, read_scenarios
 from interlock.authoring.sources import HEADS
 from interlock.core.program import Plan
+
+UNKNOWN = "IL512"  # the diagnostic of a workflow that no source has
 
 
 class Outcome(Struct, frozen=True):
@@ -61,29 +64,45 @@ def run_file(path: Path, library: Library) -> FileRun:
     read = read_scenarios(path)
     if not isinstance(read, ScenarioFile):
         return FileRun(path, "", tuple(read))
-    workflow_id = read.source.workflow
-    loaded = _beside(path, workflow_id) or library.load(workflow_id)
+    loaded = _workflow_of(read, library)
     if isinstance(loaded, Problem):
-        place = (read.spot / "workflow").place()
-        fault = Problem(
-            loaded.code, loaded.message, loaded.fix, path.name, place.line, place.column, "error", workflow_id
-        )
-        return FileRun(path, workflow_id, (fault,))
+        return FileRun(path, read.source.workflow, (loaded,))
     if faults := read.faults(loaded.workflow):
-        return FileRun(path, workflow_id, tuple(faults))
+        return FileRun(path, read.source.workflow, tuple(faults))
     return _played(read, loaded)
 
 
-def _beside(path: Path, workflow_id: str) -> Loaded | None:
+def check_file(path: Path, library: Library) -> list[Problem]:
+    """Say what is wrong with a scenario file, without running it; faults of the workflow are its own."""
+    read = read_scenarios(path)
+    if not isinstance(read, ScenarioFile):
+        return read
+    loaded = _workflow_of(read, library)
+    if isinstance(loaded, Problem):
+        return [loaded] if loaded.code == UNKNOWN else []
+    return read.faults(loaded.workflow)
+
+
+def _workflow_of(read: ScenarioFile, library: Library) -> Loaded | Problem:
+    """The workflow that the scenarios are about, or the reason why there is none, at its place."""
+    wanted = read.source.workflow
+    found = _beside(read.path, wanted) or library.load(wanted)
+    if isinstance(found, Loaded):
+        return found
+    place = (read.spot / "workflow").place()
+    message = found.message if found.code == UNKNOWN else f"'{wanted}' cannot be used: {found.message}"
+    return replace(found, message=message, file=read.path.name, line=place.line, column=place.column)
+
+
+def _beside(path: Path, workflow_id: str) -> Loaded | Problem | None:
     """The workflow of the same name beside the file, or anything in its folder that has the id."""
     stem = path.name.split(".scenario.")[0]
     heads = [path.parent / head for head in HEADS]
     twins = [path.with_name(f"{stem}{ending}") for ending in (".yaml", ".yml", ".json")]
     for one in (*twins, path.with_name(stem), *heads, path.parent):
-        if one.exists():
-            found = Library([source_at(one)]).load(workflow_id)
-            if isinstance(found, Loaded):
-                return found
+        found = Library([source_at(one)]).load(workflow_id) if one.exists() else None
+        if isinstance(found, Loaded) or (found is not None and found.code != UNKNOWN):
+            return found
     return None
 
 

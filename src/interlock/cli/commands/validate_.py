@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import click
 import msgspec
@@ -10,6 +11,8 @@ from msgspec import Struct
 
 from interlock.authoring.library import Library, Problem
 from interlock.authoring.problem import Severity
+from interlock.authoring.scenariofile import scenario_files
+from interlock.authoring.scenarios import check_file
 from interlock.authoring.sources import Source
 from interlock.cli.compose import library_of
 from interlock.cli.config import Config
@@ -58,10 +61,21 @@ def command(
 
 def _checked(paths: Sequence[str], config: Config) -> Iterator[Checked]:
     sources = [source_of(path) for path in paths]
-    known = {entry.id for entry in library_of(config).listing().entries}
+    library = library_of(config)
+    known = {entry.id for entry in library.listing().entries}
     for source in sources:
+        scenarios = [path for path in scenario_files(source.path) if not path.is_symlink()]
+        faults = [_named(one, path) for path in scenarios for one in check_file(path, library)]
+        if source.path in scenarios:
+            yield Checked(1, tuple(faults))
+            continue
         found = Library([source]).listing(known)
-        yield Checked(len(found.entries), tuple(_placed(one, source) for one in found.problems))
+        placed = [_placed(one, source) for one in found.problems]
+        yield Checked(len(found.entries), (*placed, *faults))
+
+
+def _named(problem: Problem, path: Path) -> Problem:
+    return msgspec.structs.replace(problem, file=path.as_posix())
 
 
 def _placed(problem: Problem, source: Source) -> Problem:

@@ -215,5 +215,5 @@ def _translated(path: Path) -> Iterator[None]:
 
 _NO_WAL = (
     "{path} is on a file system that cannot share memory between processes, as network file systems cannot."
-    " Put the data directory on a local disk, or use PostgreSQL."
+    " Put the data directory on a local disk."
 )

@@ -233,14 +233,26 @@ def test_no_required_gate_is_passed_without_an_answer(
 ) -> None:
     """Rule 23: in guided mode a run moves only along its program, and past a gate only by right."""
     run = Run(workflow).start(context)
-    for _ in range(data.draw(st.integers(1, 15))):
-        if not run.state.finished:
+    for _ in range(25):
+        if run.state.finished:
+            break
+        if data.draw(st.integers(0, 4)) and serves(run):
+            obey(data, run)
+        else:
             run.ack(data.draw(outputs(run.plan, run.state)), data.draw(DELTAS))
     state = RunState()
     for fact in run.facts:
         after = evolve(state, fact)
         check_move(run.plan, state, fact, after)
         state = after
+
+
+def serves(run: Run) -> bool:
+    """Say whether an obedient agent knows what to do here."""
+    if not isinstance(run.outcome, Decided):
+        return False
+    awaited = run.outcome.awaited
+    return not isinstance(awaited, NeedInput) or awaited.loop is not None
 
 
 def check_move(plan: Plan, before: RunState, fact: e.Event, after: RunState) -> None:
@@ -322,12 +334,13 @@ def test_an_obedient_agent_reaches_the_end(data: Draw, workflow: Workflow, conte
         assert not run.outcome.blockers, run.outcome.blockers
         if isinstance(run.outcome.awaited, Done):
             break
-        obey(data, run, run.outcome)
+        obey(data, run)
     assert run.state.finished
 
 
-def obey(data: Draw, run: Run, outcome: Decided) -> None:
-    match outcome.awaited:
+def obey(data: Draw, run: Run) -> None:
+    assert isinstance(run.outcome, Decided)
+    match run.outcome.awaited:
         case NeedStep(step=step):
             examples = [one.example for one in step.contracts]
             given_by_user = {one.key: "here" for one in step.user_input if one.key}

@@ -11,9 +11,12 @@ from authored import write
 from cli_process import Ran, interlock
 from interlock.authoring.exploring import explore
 from interlock.authoring.library import BUNDLED, Library, Loaded, Source
+from interlock.authoring.playing import play
+from interlock.authoring.scenariofile import Scenario
 from interlock.authoring.scenarios import run_file
 from interlock.authoring.simulation import Simulated, simulate
 from interlock.core.conditions import Compare
+from interlock.core.program import Plan
 from interlock.core.workflow import (
     Activity,
     Effect,
@@ -146,6 +149,17 @@ def test_activities_that_only_lead_to_each_other_never_end() -> None:
     found = simulate(activities(first, second))
     assert not found.ends
     assert [one.reason for one in found.dead_ends] == ["from here the run goes round and never ends"]
+
+
+def test_activities_that_go_round_without_any_work_are_told() -> None:
+    work = Activity("work", "Work", (step("one"),), transitions=(Transition("a", default=True),))
+    first = Activity("a", "A", transitions=(Transition("b", default=True),))
+    second = Activity("b", "B", transitions=(Transition("a", default=True),))
+    found = simulate(activities(work, first, second))
+    assert [one.place for one in found.dead_ends] == ["activity a"]
+    assert "goes in a circle through “a”, “b”" in found.dead_ends[0].reason
+    played = play(Plan(activities(first, second)), "sha256:0", Scenario())
+    assert (played.end, played.visits) == ("blocked", ())
 
 
 def test_a_gate_behind_which_no_end_lies_cannot_be_passed() -> None:

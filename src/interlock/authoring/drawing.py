@@ -41,11 +41,15 @@ class Card(Struct, frozen=True):
 
 
 class Arrow(Struct, frozen=True):
-    """A way from card to card; without a label it is the only one, or always open."""
+    """A way from card to card; without a label it is the only one, or always open.
+
+    `reasons` are the parts of the label; a gate's are `gate: option`.
+    """
 
     start: str
     end: str
     label: str = ""
+    reasons: tuple[str, ...] = ()
 
 
 class Drawing(Struct, frozen=True):
@@ -136,4 +140,4 @@ def _joined(start: str, ways: Iterator[tuple[str, str]]) -> Iterator[Arrow]:
         gathered.setdefault(target, []).append(label)
     for target, labels in gathered.items():
         shown = [one for one in dict.fromkeys(labels) if one]
-        yield Arrow(start, target, " or ".join(shown))
+        yield Arrow(start, target, " or ".join(shown), tuple(shown))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
-from interlock.authoring.drawing import END, START, Card, Drawing, Row
+from interlock.authoring.drawing import END, START, Arrow, Card, Drawing, Row
 
 LONGEST_LABEL = 60
 
@@ -19,6 +19,8 @@ class _Chart:
     def __init__(self, drawing: Drawing) -> None:
         self._drawing = drawing
         self._count = 0
+        self._here = ""
+        self._gates: dict[tuple[str, str], str] = {}
         self._ends: dict[str, tuple[str, str]] = {START: ("start", "start"), END: ("finish", "finish")}
 
     def lines(self) -> Iterator[str]:
@@ -29,11 +31,19 @@ class _Chart:
         yield '  finish(["end"])'
         for arrow in self._drawing.arrows:
             if arrow.end in self._ends:
-                label = f"|{_quoted(arrow.label)}|" if arrow.label else ""
-                yield f"  {self._ends[arrow.start][1]} -->{label} {self._ends[arrow.end][0]}"
+                yield from self._arrow(arrow)
+
+    def _arrow(self, arrow: Arrow) -> Iterator[str]:
+        """An arrow leaves from the gate whose option takes it, else from the last item of its card."""
+        for reason in arrow.reasons or ("",):
+            gate, _, option = reason.partition(": ")
+            node = self._gates.get((arrow.start, gate)) if option else None
+            label = option if node else reason
+            shown = f"|{_quoted(label)}|" if label else ""
+            yield f"  {node or self._ends[arrow.start][1]} -->{shown} {self._ends[arrow.end][0]}"
 
     def _card(self, card: Card) -> Iterator[str]:
-        group = self._name()
+        group, self._here = self._name(), card.id
         yield f"  subgraph {group}[{_quoted(card.title)}]"
         if card.rows:
             inner, first, last = self._rows(card.rows, "    ")
@@ -58,6 +68,8 @@ class _Chart:
         if row.rows:
             return self._loop(row, indent)
         name = self._name()
+        if row.kind == "gate":
+            self._gates[self._here, row.id] = name
         text = _quoted("<br>".join(one for one in (row.title, _choices(row), row.note) if one))
         shape = f"{name}{{{{{text}}}}}" if row.kind == "gate" else f"{name}[{text}]"
         return [f"{indent}{shape}"], name, name

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,8 +24,7 @@ def corpus() -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _own_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+def _own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test sees the user's own data or settings."""
     for name in ("INTERLOCK_DATA_DIR", "INTERLOCK_STORE", "INTERLOCK_KEYRING", "INTERLOCK_MODE"):
         monkeypatch.delenv(name, raising=False)
-    yield

@@ -1,4 +1,4 @@
-"""A raw pipe to a server, the echo server unless told otherwise, for tests that say exactly which bytes go over it."""
+"""A raw pipe to a server, the echo server unless told otherwise: the test says which bytes go over it."""
 
 from __future__ import annotations
 

@@ -11,6 +11,8 @@ from authored import write
 from cli_process import Ran, interlock
 from interlock.authoring.library import BUNDLED
 
+pytestmark = pytest.mark.slow
+
 GOLDEN = Path(__file__).parent / "golden" / "authoring"
 
 GOOD = "id: t.good\nname: Good\nversion: 1.0.0\nsteps:\n  - {id: ask, title: Ask, prompt: Ask.}\n"

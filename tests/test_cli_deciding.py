@@ -12,6 +12,8 @@ import pytest
 
 from cli_process import REPORT, Agent, Terminal, agent, decision, interlock, to_the_gate
 
+pytestmark = pytest.mark.slow
+
 USER = ("--decisions", "user")
 
 

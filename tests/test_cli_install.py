@@ -12,6 +12,8 @@ import pytest
 
 from cli_process import Ran, interlock
 
+pytestmark = pytest.mark.slow
+
 HOMES = {
     "claude-code": ".claude.json",
     "cursor": ".cursor/mcp.json",

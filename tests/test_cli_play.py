@@ -9,6 +9,8 @@ import pytest
 
 from cli_process import REPORT, Terminal, agent, decision, interlock
 
+pytestmark = pytest.mark.slow
+
 
 def typed(terminal: Terminal, *lines: str, prompt: str = "\nnotes: ") -> None:
     for line in lines:

@@ -34,6 +34,8 @@ from interlock.ledger.tree import Tree, TreeNode
 from interlock.store.protocol import SessionRow
 from interlock.store.sqlite import open_store
 
+pytestmark = pytest.mark.slow
+
 COLUMNS = 80
 
 

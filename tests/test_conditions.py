@@ -14,8 +14,8 @@ def truth(condition: Condition, defaults: dict[str, object] | None = None, **var
 @pytest.mark.parametrize(
     ("operator", "value", "expected"),
     [("==", 1, False), ("!=", 1, True), ("exists", None, False), ("notExists", None, True),
-     ("truthy", None, False), (">", 1, False), ("equals", "x", False), ("not_equals", "x", True), ("in", ["x"], False),
-     ("contains", "x", False), ("matches", ".*", False)],
+     ("truthy", None, False), (">", 1, False), ("equals", "x", False), ("not_equals", "x", True),
+     ("in", ["x"], False), ("contains", "x", False), ("matches", ".*", False)],
 )  # fmt: skip
 def test_a_variable_nobody_set_equals_nothing_and_differs_from_everything(
     operator: str, value: object, expected: bool

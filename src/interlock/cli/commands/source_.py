@@ -17,12 +17,12 @@ from interlock.cli.screen import line_of, say, stop, table, talk
 data_option = click.option("--data-dir", metavar="PATH", help="Where sessions are kept.")
 
 
-@click.group(epilog="Example: interlock source add https://example.org/team/flows.git")
+@click.group()
 def command() -> None:
     """Use workflows from git repositories."""
 
 
-@command.command()
+@command.command(epilog="Example: interlock source add https://example.org/team/flows.git --name team")
 @click.argument("url")
 @click.option("--name", help="The namespace to mount it under; by default the repository's name.")
 @click.option("--ref", help="A branch or tag; by default the repository's own.")
@@ -36,7 +36,7 @@ def add(url: str, name: str | None, ref: str | None, data_dir: str | None) -> No
     _tell(folder, added, "added")
 
 
-@command.command("list")
+@command.command("list", epilog="Example: interlock source list --json")
 @data_option
 @json_option
 def list_(data_dir: str | None, as_json: bool) -> None:
@@ -51,7 +51,7 @@ def list_(data_dir: str | None, as_json: bool) -> None:
     table(rows, [("accent", "quiet", "plain", "plain")] * len(rows))
 
 
-@command.command()
+@command.command(epilog="Example: interlock source update team")
 @click.argument("names", metavar="[NAME]…", nargs=-1)
 @data_option
 def update(names: tuple[str, ...], data_dir: str | None) -> None:
@@ -71,7 +71,7 @@ def update(names: tuple[str, ...], data_dir: str | None) -> None:
         raise click.exceptions.Exit(CHECK_FAILED)
 
 
-@command.command()
+@command.command(epilog="Example: interlock source remove team")
 @click.argument("name")
 @data_option
 def remove(name: str, data_dir: str | None) -> None:

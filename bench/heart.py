@@ -157,7 +157,7 @@ def run(data: Path, steps: int) -> None:
 
 
 class BareCommit:
-    """One insert in its own FULL transaction, interleaved with the advances so that both see the same disk."""
+    """One insert in its own FULL transaction, between the advances, so that both see the same disk."""
 
     def __init__(self, data: Path) -> None:
         self.connection = apsw.Connection(str(data / "bare.db"))

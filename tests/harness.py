@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
@@ -20,6 +23,14 @@ from interlock.surfaces.execution import ExecutionSurface
 from interlock.surfaces.surface import Call, Client, Reply, Surface, call_tool
 
 Answer = dict[str, Any]
+
+
+@cache
+def compile_cache() -> Path:
+    """One compile cache for all tests of a run: it is keyed by content, and compiling is slow."""
+    folder = TemporaryDirectory(prefix="interlock-tests-")
+    atexit.register(folder.cleanup)
+    return Path(folder.name)
 
 
 class Clock:
@@ -58,7 +69,7 @@ class Bench:
             terms=terms or Terms(),
             **more,
         )
-        library = Library([BUNDLED, Source("configured", self.workflows)], self.folder / "cache")
+        library = Library([BUNDLED, Source("configured", self.workflows)], compile_cache())
         return Ledger(open_store(self.folder), Keys(self.folder), library, settings, self.clock)
 
     def agent(self, mode: Mode | None = None, terms: Terms | None = None, **more: Any) -> Agent:

@@ -8,12 +8,13 @@ import os
 import pty
 import re
 import select
+import signal
 import struct
 import subprocess
 import sys
 import termios
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -167,6 +168,12 @@ def settled(text: str, *sessions: str) -> str:
     return re.sub(r"(?<=[Pp]rocess )\d+", "4321", text)
 
 
+def _at_a_terminal() -> None:
+    """Own the terminal, and hear Ctrl-C even where the test run itself was told to ignore it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
 class Terminal:
     """The command at a pseudo-terminal of 80 columns, as a person meets it."""
 
@@ -183,7 +190,7 @@ class Terminal:
             stderr=slave,
             env=env,
             start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509 (no threads here)
+            preexec_fn=_at_a_terminal,  # noqa: PLW1509 (no threads here)
         )
         os.close(slave)
         self.seen = ""
@@ -202,13 +209,14 @@ class Terminal:
 
     def interrupt(self) -> tuple[int, str]:
         """Press Ctrl-C, as often as it takes: a key pressed just before a prompt reads is lost."""
-        while self.process.poll() is None:
+        for _ in range(2 * PATIENCE):
+            if self.process.poll() is not None:
+                return self.end()
             self.type("\x03")
-            try:
+            with suppress(subprocess.TimeoutExpired):
                 self.process.wait(0.5)
-            except subprocess.TimeoutExpired:
-                continue
-        return self.end()
+        self.process.kill()
+        raise AssertionError(f"the command ignores Ctrl-C: {self.seen}")
 
     def end(self) -> tuple[int, str]:
         """Read to the end; the exit code and what was left to read."""

@@ -11,7 +11,8 @@ from interlock.core.commands import EXECUTION, AcknowledgeStep, Ruling
 from interlock.core.outcomes import Refusal
 from interlock.core.output import Output
 from interlock.core.values import Json, Variables
-from interlock.ledger.ledger import Ledger, Place, Standing, remembered
+from interlock.ledger.ledger import Ledger
+from interlock.ledger.standing import Place, Standing, remembered
 from interlock.ledger.trouble import Trouble
 from interlock.ledger.view import View
 from interlock.store.protocol import SessionRow

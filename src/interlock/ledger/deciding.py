@@ -21,9 +21,10 @@ from interlock.core.workflow import Gate, Step, UserInput
 from interlock.ledger.chain import read_fact
 from interlock.ledger.commit import Commit, run_after
 from interlock.ledger.decisions import branches_from, decision_key
-from interlock.ledger.ledger import Ledger, Standing
+from interlock.ledger.ledger import Ledger
 from interlock.ledger.reading import Shown, ref_of
 from interlock.ledger.records import AdvanceRecorded, DecisionRecorded
+from interlock.ledger.standing import Standing
 from interlock.ledger.trouble import Trouble
 from interlock.store.protocol import Reader, RunRow, SessionFilter, SessionRow, Writer
 

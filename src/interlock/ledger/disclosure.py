@@ -8,8 +8,9 @@ from msgspec import Struct
 
 from interlock.core.values import Json
 from interlock.ledger.chain import read_fact
-from interlock.ledger.ledger import Ledger, Place, Standing, head_node
+from interlock.ledger.ledger import Ledger
 from interlock.ledger.records import CallTraced
+from interlock.ledger.standing import Place, Standing, head_node
 from interlock.ledger.tokens import VERSION, Kind
 from interlock.ledger.trouble import Trouble
 from interlock.store.protocol import Reader

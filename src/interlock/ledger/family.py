@@ -23,7 +23,8 @@ from interlock.ledger.trouble import Trouble, unknown_session
 from interlock.store.protocol import NodeRow, Reader, SessionRow, Writer
 
 if TYPE_CHECKING:
-    from interlock.ledger.ledger import Ledger, Standing
+    from interlock.ledger.ledger import Ledger
+    from interlock.ledger.standing import Standing
 
 DEEPEST = 16
 

@@ -8,26 +8,24 @@ from hashlib import sha256
 from typing import TypeAlias
 
 import msgspec
-from msgspec import Struct
 
 from interlock.authoring.identity import LEGACY_ID
 from interlock.authoring.library import Library, Loaded
 from interlock.authoring.problem import Problem
-from interlock.core.commands import EXECUTION, NAVIGATION, Command, Door, Ruling, StartRun
+from interlock.core.commands import EXECUTION, NAVIGATION, Command, Door, StartRun
 from interlock.core.decide import decide
 from interlock.core.events import Event
 from interlock.core.evolve import evolved
-from interlock.core.outcomes import Awaited, Decided, NeedAnswer, NeedInput, NeedStep, Notice, Refusal
+from interlock.core.outcomes import Decided, Notice, Refusal
 from interlock.core.output import NOTES_BYTES, Output
 from interlock.core.preferences import Preferences
-from interlock.core.program import Plan
 from interlock.core.settle import awaited
 from interlock.core.state import RunState
 from interlock.core.values import Json, Variables
 from interlock.ledger import family
 from interlock.ledger.commit import Commit, decode_state, run_after
 from interlock.ledger.decisions import recorded_rulings
-from interlock.ledger.health import damage, intact
+from interlock.ledger.health import intact
 from interlock.ledger.ids import new_id, run_id
 from interlock.ledger.indexing import named, search_row
 from interlock.ledger.keyring import Keys
@@ -39,13 +37,13 @@ from interlock.ledger.records import Cause, SessionCreated
 from interlock.ledger.settings import Settings
 from interlock.ledger.slots import fill
 from interlock.ledger.slots import named as with_names
+from interlock.ledger.standing import Answered, Attempted, Place, Standing, head_node, healthy, kept_before
 from interlock.ledger.tokens import Kind, Pointer, TokenProblem, mint, new_attempt, new_handle, read
 from interlock.ledger.trouble import Trouble, not_healthy, response_lost, unknown_node, unknown_session
 from interlock.ledger.view import View
 from interlock.store.protocol import (
     AttemptRow,
     HandleRow,
-    NodeRow,
     Reader,
     RunRow,
     SessionRow,
@@ -56,61 +54,6 @@ from interlock.store.protocol import (
 
 def milliseconds() -> int:
     return time.time_ns() // 1_000_000
-
-
-class Place(Struct, frozen=True):
-    """Where a genuine token leads: a session by its secret handle, and a node or visit in it."""
-
-    kind: Kind
-    handle: bytes
-    session_id: str
-    node: int
-    attempt: int
-    agent: str = ""
-
-
-class Standing(Struct, frozen=True):
-    """A run at one node, read and checked: what a command is decided on."""
-
-    session: SessionRow
-    run: RunRow
-    node: NodeRow
-    plan: Plan
-    state: RunState
-    awaited: Awaited
-    kept: Variables = {}
-    rulings: Mapping[str, Ruling] = {}
-
-    @property
-    def step(self) -> str:
-        """The name under which notes of the pending item are kept."""
-        match self.awaited:
-            case NeedStep(key=key):
-                return key
-            case NeedAnswer(gate=gate):
-                return gate.id
-            case NeedInput(subject=subject):
-                return subject
-            case _:
-                return ""
-
-
-class Attempted(Struct, frozen=True):
-    """An attempt as it came in: its number, what was asked, what was handed in."""
-
-    attempt: int
-    request: bytes
-    output: Output
-    variables: Variables
-    door: str
-
-
-class Answered(Struct, frozen=True):
-    """A recorded response with live tokens. `differs` says that a replay was asked for something else."""
-
-    body: bytes
-    replayed: bool = False
-    differs: bool = False
 
 
 Build: TypeAlias = Callable[[Standing], Command]
@@ -195,7 +138,7 @@ class Ledger:
                 title = title_of(context, loaded.workflow.name)
                 commit, handle = self._new_session(tx, title, door, parent, agent)
             else:
-                session = _healthy(tx, within.session_id)
+                session = healthy(tx, within.session_id)
                 if isinstance(session, Trouble):
                     return session
                 commit, handle = Commit(tx, session, self.clock()), within.handle
@@ -327,7 +270,7 @@ class Ledger:
 
     def standing(self, reader: Reader, session_id: str, node: int, attempt: int = 0) -> Standing | Trouble:
         """Read one node's state, never the log, and check what is read (rule 44)."""
-        session = _healthy(reader, session_id)
+        session = healthy(reader, session_id)
         if isinstance(session, Trouble):
             return session
         row = reader.node(session_id, node)
@@ -340,7 +283,7 @@ class Ledger:
         plan, state = self.pins.plan(reader, run.workflow_hash), decode_state(row)
         pending = awaited(plan, state, EXECUTION)
         rulings = recorded_rulings(reader, session_id, node, pending)
-        return Standing(session, run, row, plan, state, pending, _kept(reader, row, attempt), rulings)
+        return Standing(session, run, row, plan, state, pending, kept_before(reader, row, attempt), rulings)
 
     def _record(self, tx: Writer, at: Standing, tried: Attempted, decided: Decided, render: Render) -> bytes:
         if decided.blockers:
@@ -467,7 +410,7 @@ class Ledger:
         """Keep notes in a session without a run, once however often they are sent; returns its id."""
         key = f"noted:{sha256(msgspec.json.encode(output)).hexdigest()}"
         with self.store.writing() as tx:
-            session = _healthy(tx, place.session_id)
+            session = healthy(tx, place.session_id)
             if isinstance(session, Trouble):
                 return session
             if tx.event_by_key(place.session_id, key) is not None:
@@ -511,14 +454,6 @@ def _door(command: Command) -> str:
     return door.name
 
 
-def head_node(reader: Reader, place: Place) -> int:
-    """The node that a place means: its own, or the session's head for a token that names a visit."""
-    if place.kind != "ses":
-        return place.node
-    session = reader.session(place.session_id)
-    return session.head_node if session and session.head_node is not None else 0
-
-
 def checkpoint_key(attempt: int) -> int:
     """Checkpoint attempts live beside a node's advances, below zero."""
     return -1 - attempt
@@ -538,27 +473,3 @@ def _legacy(loaded: Loaded) -> tuple[Notice, ...]:
     """Using a workflow with a legacy id always says what it should be called (rule 38)."""
     found = [problem for problem in loaded.problems if problem.code == LEGACY_ID]
     return tuple(Notice("LEGACY_WORKFLOW_ID", f"{one.message}; {one.fix}.") for one in found)
-
-
-def _healthy(reader: Reader, session_id: str) -> SessionRow | Trouble:
-    session = reader.session(session_id)
-    if session is None:
-        return unknown_session()
-    found = damage(reader, session)
-    return session if found is None else not_healthy(session_id, found)
-
-
-def _kept(reader: Reader, node: NodeRow, attempt: int) -> Variables:
-    """What blocked attempts before this one have already told (rule 19)."""
-    if attempt == 0:
-        return {}
-    before = reader.attempt_before(node.session_id, node.node, attempt)
-    if before is None or not before.kept:
-        return {}
-    kept: Variables = msgspec.json.decode(before.kept)
-    return kept
-
-
-def remembered(at: Standing, delta: Variables) -> dict[str, Json]:
-    """This attempt's variables on top of what blocked attempts before it sent."""
-    return {**at.kept, **delta}

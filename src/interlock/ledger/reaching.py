@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from interlock.ledger.ledger import Ledger, Place, Standing, head_node
+from interlock.ledger.ledger import Ledger
 from interlock.ledger.onward import onward
+from interlock.ledger.standing import Place, Standing, head_node
 from interlock.ledger.trouble import Trouble
 
 

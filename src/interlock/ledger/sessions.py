@@ -24,9 +24,10 @@ from interlock.core.values import Json, Variables
 from interlock.ledger import family
 from interlock.ledger.chain import read_fact
 from interlock.ledger.commit import Commit, run_after
-from interlock.ledger.ledger import Answered, Ledger, Place, Standing, request_digest
+from interlock.ledger.ledger import Ledger, request_digest
 from interlock.ledger.records import CallTraced
 from interlock.ledger.slots import named
+from interlock.ledger.standing import Answered, Place, Standing
 from interlock.ledger.tokens import TokenProblem, new_handle, peek, read
 from interlock.ledger.trouble import Trouble, not_healthy
 from interlock.ledger.view import View

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from interlock.ledger.chain import read_fact
-from interlock.ledger.ledger import Place
 from interlock.ledger.records import CallTraced, LogEntry
+from interlock.ledger.standing import Place
 from interlock.store.protocol import EventRow, Reader
 
 KINDS = ("call_traced", "child_started", "child_returned")

@@ -6,7 +6,7 @@ from interlock.core.gates import shown
 from interlock.core.prompts import interpolate
 from interlock.core.values import Json
 from interlock.core.workflow import Gate
-from interlock.ledger.ledger import Standing
+from interlock.ledger.standing import Standing
 from interlock.surfaces.surface import Ask, Question
 
 CHOICE = "choice"

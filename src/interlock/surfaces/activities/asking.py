@@ -6,7 +6,7 @@ from interlock.core.commands import Ruling, Terms
 from interlock.core.gates import shown
 from interlock.core.outcomes import Code, Refusal
 from interlock.core.workflow import Gate
-from interlock.ledger.ledger import Standing
+from interlock.ledger.standing import Standing
 from interlock.surfaces.asking import CHOICE, gate_question
 from interlock.surfaces.surface import Ask, Call
 

@@ -16,9 +16,10 @@ from interlock.core.outcomes import Decided
 from interlock.core.values import Json
 from interlock.core.workflow import Gate, Workflow
 from interlock.ledger import family
-from interlock.ledger.ledger import Answered, Ledger, Place, Standing
+from interlock.ledger.ledger import Ledger
 from interlock.ledger.sessions import Calling, Joined, Moved, Progress, Refused, Said, Sessions, Stale
 from interlock.ledger.slots import slot
+from interlock.ledger.standing import Answered, Place, Standing
 from interlock.ledger.trouble import Trouble, trouble_of
 from interlock.ledger.view import View
 from interlock.surfaces.activities import params as p

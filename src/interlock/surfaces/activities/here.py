@@ -8,7 +8,8 @@ from msgspec import Struct
 
 from interlock.core.state import RunState
 from interlock.core.workflow import Activity, Workflow
-from interlock.ledger.ledger import Ledger, Place, Standing
+from interlock.ledger.ledger import Ledger
+from interlock.ledger.standing import Place, Standing
 from interlock.surfaces.activities import validation
 from interlock.surfaces.activities.documents import Documents
 

@@ -16,7 +16,7 @@ from interlock.core.output import Output
 from interlock.core.program import Plan
 from interlock.core.state import RunState
 from interlock.core.workflow import Activity, Step, Workflow
-from interlock.ledger.ledger import Standing
+from interlock.ledger.standing import Standing
 from interlock.surfaces.activities.params import ActivityDone, StepDone
 from interlock.surfaces.activities.replies import as_json
 from interlock.surfaces.inputs import Unfit, read_output

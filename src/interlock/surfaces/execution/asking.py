@@ -16,7 +16,7 @@ from interlock.core.program import confirmation
 from interlock.core.reasons import BlockerCode
 from interlock.core.values import Json
 from interlock.core.workflow import UserInput
-from interlock.ledger.ledger import Standing
+from interlock.ledger.standing import Standing
 from interlock.surfaces.asking import CHOICE, gate_question
 from interlock.surfaces.surface import Ask, Call, Question
 

@@ -11,7 +11,8 @@ from interlock.core.commands import EXECUTION, AcknowledgeStep, Terms
 from interlock.core.outcomes import Notice, Refusal
 from interlock.core.output import Output
 from interlock.core.values import Json
-from interlock.ledger.ledger import Answered, Ledger, Place, Standing, remembered
+from interlock.ledger.ledger import Ledger
+from interlock.ledger.standing import Answered, Place, Standing, remembered
 from interlock.ledger.tokens import Kind, Pointer
 from interlock.ledger.trouble import Trouble, trouble_of
 from interlock.surfaces.execution import params as p

@@ -16,9 +16,10 @@ from interlock.core.outcomes import Code, Decided, Refusal
 from interlock.core.prompts import interpolate
 from interlock.core.values import Json
 from interlock.core.workflow import Activity, Gate
-from interlock.ledger.ledger import Ledger, Place, Standing
+from interlock.ledger.ledger import Ledger
 from interlock.ledger.sessions import Calling, Moved, Progress, Refused, Said, answer_to, answered_already
 from interlock.ledger.slots import slot
+from interlock.ledger.standing import Place, Standing
 from interlock.ledger.trouble import Trouble
 from interlock.surfaces.activities import params as shared
 from interlock.surfaces.activities import validation

@@ -18,7 +18,7 @@ from interlock.core.commands import (
 )
 from interlock.core.output import Output
 from interlock.core.values import Json
-from interlock.ledger.ledger import Standing
+from interlock.ledger.standing import Standing
 from interlock.ledger.view import View
 from interlock.surfaces.navigation.params import NavAction
 

@@ -7,8 +7,9 @@ from msgspec.structs import replace
 from interlock.core.actions import awaited_here
 from interlock.core.commands import ResolveCheckpoint, Ruling
 from interlock.core.outcomes import NeedAnswer
-from interlock.ledger.ledger import Ledger, Place, Standing
+from interlock.ledger.ledger import Ledger
 from interlock.ledger.reaching import reached
+from interlock.ledger.standing import Place, Standing
 from interlock.ledger.trouble import Trouble
 from interlock.surfaces.activities.asking import asked, chosen
 from interlock.surfaces.navigation.params import NavAction

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from interlock.authoring.library import Loaded
 from interlock.core.actions import Rulings, awaited_here
-from interlock.ledger.ledger import Ledger, Place
+from interlock.ledger.ledger import Ledger
 from interlock.ledger.reaching import reached
+from interlock.ledger.standing import Place
 from interlock.ledger.tokens import STATE_PREFIX, StateProblem, read_state
 from interlock.ledger.trouble import Trouble
 from interlock.ledger.view import View

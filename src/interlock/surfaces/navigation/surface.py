@@ -14,8 +14,9 @@ from interlock.core.outcomes import Notice, Refusal
 from interlock.core.output import Output
 from interlock.core.values import Json
 from interlock.ledger.family import passed_on
-from interlock.ledger.ledger import Answered, Build, Ledger, Place, Render, Standing
+from interlock.ledger.ledger import Build, Ledger, Render
 from interlock.ledger.reaching import reached
+from interlock.ledger.standing import Answered, Place, Standing
 from interlock.ledger.trouble import Trouble, trouble_of
 from interlock.ledger.view import View
 from interlock.surfaces.asking import CHOICE

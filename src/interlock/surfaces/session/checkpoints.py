@@ -12,7 +12,6 @@ from interlock.core.events import GateResolved
 from interlock.core.outcomes import Code, Decided, Refusal
 from interlock.core.prompts import interpolate
 from interlock.core.values import Json, Variables
-from interlock.ledger.ledger import Place, Standing
 from interlock.ledger.sessions import (
     Calling,
     Moved,
@@ -25,6 +24,7 @@ from interlock.ledger.sessions import (
     mark,
 )
 from interlock.ledger.slots import slot
+from interlock.ledger.standing import Place, Standing
 from interlock.ledger.trouble import Trouble
 from interlock.surfaces.activities import validation
 from interlock.surfaces.activities.answers import repeats, resolution

@@ -9,9 +9,10 @@ from interlock.core.commands import SESSION
 from interlock.core.outcomes import Code
 from interlock.core.values import Json
 from interlock.ledger import family
-from interlock.ledger.ledger import Ledger, Standing
+from interlock.ledger.ledger import Ledger
 from interlock.ledger.sessions import Calling, Moved, Refused
 from interlock.ledger.slots import slot
+from interlock.ledger.standing import Standing
 from interlock.ledger.trouble import Trouble
 from interlock.surfaces.activities import params as shared
 from interlock.surfaces.activities.documents import META

@@ -168,9 +168,13 @@ def settled(text: str, *sessions: str) -> str:
     return re.sub(r"(?<=[Pp]rocess )\d+", "4321", text)
 
 
-def _at_a_terminal() -> None:
-    """Own the terminal, and hear Ctrl-C even where the test run itself was told to ignore it."""
+def hear_interrupts() -> None:
+    """Hear Ctrl-C in a child even where the test run itself was told to ignore it."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _at_a_terminal() -> None:
+    hear_interrupts()
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 

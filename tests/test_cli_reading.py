@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli_process import (
+from cli_process import , hear_interrupts(
     PATIENCE,
     Terminal,
     agent,
@@ -240,7 +240,8 @@ def test_following_prints_what_is_recorded_later(tmp_path: Path) -> None:
         session = one.start("wr.small_task", goal="Follow me")["session"]["sessionId"]
         command = [sys.executable, "-m", "interlock", "log", session, "--follow", "--json"]
         env = environment(INTERLOCK_DATA_DIR=str(tmp_path), PYTHONUNBUFFERED="1")
-        with subprocess.Popen(command, stdout=subprocess.PIPE, env=env, text=True) as follower:
+        heard = {"preexec_fn": hear_interrupts}
+        with subprocess.Popen(command, stdout=subprocess.PIPE, env=env, text=True, **heard) as follower:
             assert follower.stdout is not None
             assert json.loads(follower.stdout.readline())["kind"] == "session_created"
             one.go_on("Something new")

@@ -18,13 +18,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli_process import , hear_interrupts(
+from cli_process import (
     PATIENCE,
     Terminal,
     agent,
     environment,
     forked,
     golden,
+    hear_interrupts,
     interlock,
     settled,
     to_the_gate,

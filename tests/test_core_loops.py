@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from interlock.core import events as e
+from interlock.core.commands import SESSION, EnterActivity, Terms
 from interlock.core.conditions import Compare
+from interlock.core.outcomes import Code, Refusal
 from interlock.core.workflow import Contract, Gate, Loop, Option, Step
 from story import given, one_activity, only
 
@@ -160,3 +162,14 @@ def test_a_gate_in_a_loop_has_one_answer_per_iteration_and_answers_do_not_pile_u
 def test_a_skipped_loop_names_the_variable_that_nobody_set() -> None:
     story = given(one_activity(loop("while", condition=Compare("go", "==", True)), LAST)).start()
     assert only(story.facts, e.LoopLeft)[0].unset == ("go",)
+
+
+def test_a_walk_through_endless_lists_is_refused_instead_of_stalling() -> None:
+    """Rule 33: a million claims in one call are no way to hold the server up."""
+    inner = loop("forEach", id="inner", items="files", max_iterations=1000)
+    outer = loop("forEach", inner, id="outer", items="files", max_iterations=1000)
+    story = given(one_activity(outer), SESSION).start(files=list(range(1000)))
+    story.when(EnterActivity(SESSION, 1, Terms(), "main"))
+    story.when(EnterActivity(SESSION, 1, Terms(), "__terminal__"))
+    assert isinstance(story.outcome, Refusal)
+    assert story.outcome.code is Code.INPUT_REQUIRED

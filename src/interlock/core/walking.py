@@ -31,6 +31,8 @@ from interlock.core.state import RunState
 from interlock.core.values import Json
 from interlock.core.workflow import Gate, Loop, Step, walk
 
+MOST_CLAIMED = 100_000
+
 
 class Walk:
     """A walk through the current activity. `towards` is a gate to stop at, or None for the way out."""
@@ -49,6 +51,8 @@ class Walk:
         """Walk until the gate is reached, the way out is, or something refuses."""
         while True:
             pending = self._settle()
+            if len(self.draft.facts) > MOST_CLAIMED:
+                return _too_long(self.draft.state)
             match pending:
                 case NeedStep():
                     refusal = self._claim(pending)
@@ -77,6 +81,8 @@ class Walk:
             fact = next_fact(draft.plan, draft.state, draft.door, draft.now)
             if not isinstance(fact, e.Fact):
                 return fact
+            if len(draft.facts) > MOST_CLAIMED:
+                return NeedWay(())
             fact = self._bounded(fact)
             draft.record(fact, *consequences(fact))
 
@@ -167,6 +173,15 @@ def _gate_unanswered(draft: Draft, need: NeedAnswer) -> Refusal:
         f"Checkpoint '{need.gate.id}' must be answered first: {message}",
         f"open checkpoint '{need.gate.id}' and have it answered",
         about={"checkpoint": need.gate.id, "instance": need.key},
+    )
+
+
+def _too_long(state: RunState) -> Refusal:
+    """No input can stall the server (rule 33): a walk has an end, whatever its lists hold."""
+    return Refusal(
+        Code.INPUT_REQUIRED,
+        f"Activity '{state.activity}' would claim more than {MOST_CLAIMED} facts in one call.",
+        "send shorter lists for its loops",
     )
 
 

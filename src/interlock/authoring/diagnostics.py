@@ -176,7 +176,7 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         "IL110",
         "step without words",
         "error",
-        "A step needs prompt, promptBlocks or templateCall.",
+        "A step needs prompt, promptBlocks or templateCall; in an activity, a name is enough.",
         "say what the step should do",
     ),
     (

@@ -205,7 +205,9 @@ def _opening(source: StepSource, at: Spot, draft: Draft) -> str:
     words = prompts.words_of(source, draft.features, at, draft.report)
     body = words or source.description or ""
     if not (body or source.prompt_fragments or source.type == "parallel" or source.skill or source.actions):
-        draft.report.add("IL110", f"the step '{source.id}' says nothing", at)
+        body = source.name or ""
+        if not body:
+            draft.report.add("IL110", f"the step '{source.id}' says nothing", at)
     files = "Ask the user for the files that this step needs." if source.ask_for_files else ""
     return prompts.join(
         (

@@ -162,7 +162,7 @@ def _introduction(view: View) -> str:
     workflow = view.plan.workflow
     if not view.started:
         return f"Run of {workflow.name} ({view.run.run_id})."
-    parts = [f"{workflow.name}: {workflow.description}"]
+    parts = [f"{workflow.name}: {workflow.description}" if workflow.description else workflow.name]
     for heading, lines in (
         ("Throughout", workflow.rules),
         ("Before you begin", workflow.preconditions),

@@ -5,8 +5,10 @@ What was looked at, with size and time, tells the compile cache later whether an
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
+from stat import S_ISREG
 
 from interlock.authoring.diagnostics import Report
 from interlock.authoring.formats import FORMATS, LARGEST_FILE, decode, parse
@@ -53,8 +55,7 @@ class Reader:
             self.report.fault(shown, Fault("IL009", "the file lies outside its folder"))
             return None
         try:
-            with open(path, "rb") as stream:
-                raw = stream.read(LARGEST_FILE + 1)
+            raw = _start_of(path)
         except OSError as error:
             self.report.fault(shown, Fault("IL001", f"cannot be read: {error.strerror}"))
             return None
@@ -75,3 +76,11 @@ class Reader:
     def _is_inside(self, path: Path) -> bool:
         real = Path(os.path.realpath(path))
         return real == self._fence or self._fence in real.parents
+
+
+def _start_of(path: Path) -> bytes:
+    """What may be read of a regular file; to open a pipe would wait for its writer."""
+    if not S_ISREG(os.stat(path).st_mode):
+        raise OSError(errno.EINVAL, "it is not a regular file")
+    with open(path, "rb") as stream:
+        return stream.read(LARGEST_FILE + 1)

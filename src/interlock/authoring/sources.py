@@ -59,9 +59,9 @@ def _in_folder(folder: Path, depth: int) -> Iterator[Unit]:
         return
     for entry in entries:
         path = folder / entry.name
-        if entry.is_symlink() and entry.is_dir():
+        if entry.is_symlink() and path.is_dir():
             yield from (Unit(path, "folder") for _ in _heads(path))
-        elif entry.is_dir():
+        elif path.is_dir():
             if depth < DEEPEST_FOLDER and f"{entry.name}.toon" not in names:
                 yield from _in_folder(path, depth + 1)
         elif _may_be_workflow(entry.name):

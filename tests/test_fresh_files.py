@@ -40,3 +40,30 @@ def test_an_entry_that_is_no_file_is_told_and_the_rest_is_usable(
     found = validate(folder).json
     assert found["workflows"] == 1
     assert [(one["code"], Path(one["file"]).name) for one in found["problems"]] == [("IL001", name)]
+
+
+def test_a_bundle_nested_without_end_is_refused(tmp_path: Path) -> None:
+    write(tmp_path, {"deep.json": '{"bundleSchemaVersion": 1, "x": ' + "[" * 100_000 + "]" * 100_000 + "}"})
+    ran = interlock(tmp_path / "data", "import", str(tmp_path / "deep.json"))
+    assert ran.err.startswith("interlock: BUNDLE_INVALID_FORMAT: ")
+    assert ran.code == 1
+
+
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+def test_gc_takes_any_number_of_days(tmp_path: Path, more: tuple[str, ...]) -> None:
+    ran = interlock(tmp_path / "data", "gc", "--days", "9" * 30, *more)
+    assert (ran.code, ran.err) == (0, "")
+
+
+def test_show_prints_nothing_that_steers_a_terminal(tmp_path: Path) -> None:
+    text = GOOD.replace("name: Good", 'name: "\\e]0;taken\\aGood"')
+    folder = write(tmp_path / "flows", {"good.yaml": text})
+    ran = interlock(tmp_path / "data", "show", "t.good", "--workflows", str(folder))
+    assert ran.out.splitlines()[0] == "]0;takenGood  t.good 1.0.0"
+
+
+def test_doctor_tells_a_data_directory_that_is_a_file(tmp_path: Path) -> None:
+    write(tmp_path, {"data": ""})
+    ran = interlock(tmp_path / "data", "doctor", "--json")
+    assert ran.code == 1
+    assert [one["detail"] for one in ran.json["checks"]] == [f"{tmp_path / 'data'} is not a folder"]

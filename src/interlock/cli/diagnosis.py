@@ -46,6 +46,9 @@ class Check(Struct, frozen=True, omit_defaults=True):
 def examine(config: Config, *, mend: bool) -> Iterator[Check]:
     """Look at everything, cheapest first; with `mend`, repair what is damaged."""
     folder = config.folder
+    if folder.exists() and not folder.is_dir():
+        yield Check("store", False, f"{folder} is not a folder", "name a folder with --data-dir")
+        return
     if not (folder / FILE).exists():
         yield Check("store", True, f"nothing is stored in {folder} yet")
         return

@@ -181,7 +181,7 @@ def read_bundle(raw: bytes) -> Bundle | BundleRefused:
         if version != VERSION:
             return _unsupported(version)
         bundle = msgspec.json.decode(raw, type=Bundle)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         return BundleRefused("BUNDLE_INVALID_FORMAT", f"This is not a bundle: {error}.", EXPORT_AGAIN)
     return _incomplete(bundle.session) or _damaged(bundle) or _contradiction(bundle.session) or bundle
 

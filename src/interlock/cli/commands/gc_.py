@@ -27,7 +27,7 @@ def command(
     if keep or unkeep:
         _mark(ledger, keep, unkeep, as_json)
         return
-    before = ledger.clock() - days * DAY
+    before = max(0, ledger.clock() - days * DAY)
     if dry_run:
         _foretell(ledger, before, days, as_json)
         return

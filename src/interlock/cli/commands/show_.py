@@ -37,7 +37,7 @@ def command(
 
 def _show(loaded: Loaded) -> None:
     workflow = loaded.workflow
-    say(f"{paint(workflow.name, 'strong')}  {paint(f'{workflow.id} {workflow.version}', 'quiet')}")
+    say(f"{paint(line_of(workflow.name), 'strong')}  {paint(f'{workflow.id} {workflow.version}', 'quiet')}")
     say(paragraph(workflow.description))
     for heading, lines in _guidance(workflow):
         say()

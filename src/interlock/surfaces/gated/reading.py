@@ -60,7 +60,7 @@ class Reading(ActivityDoor):
         def answer(here: Here) -> Said[Reply]:
             found = here.documents.resource(params.resource_index)
             if found is None:
-                known = ", ".join(one.ref for one in here.documents.own("resource"))
+                known = ", ".join(one.ref for one in here.documents.own("resource")) or "none"
                 return not_found(here, "Resource", params.resource_index, f"Use one of: {known}.")
             reference = {**_reference(found), "index": params.resource_index}
             return told_here(here, {"resource": {**reference, "content": found.text}})

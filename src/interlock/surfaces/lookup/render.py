@@ -71,7 +71,7 @@ def header(workflow: Workflow) -> Shape:
 def offered_step(step: Step, name: str, scope: Scope) -> Shape:
     """Write one step as it is due now, the variables worked into its prompt."""
     prompt = render(step.prompt, scope) or interpolate(step.description or step.title, scope)
-    return {"id": name, "title": step.title, "prompt": prompt, **_terms(step)}
+    return {"id": name, "title": interpolate(step.title, scope), "prompt": prompt, **_terms(step)}
 
 
 def _items(items: tuple[Item, ...], activity: str, names: Names) -> Iterator[Shape]:

@@ -67,3 +67,16 @@ def test_doctor_tells_a_data_directory_that_is_a_file(tmp_path: Path) -> None:
     ran = interlock(tmp_path / "data", "doctor", "--json")
     assert ran.code == 1
     assert [one["detail"] for one in ran.json["checks"]] == [f"{tmp_path / 'data'} is not a folder"]
+
+
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "9" * 5000])
+def test_a_number_that_json_cannot_hold_is_told_at_its_place(tmp_path: Path, number: str) -> None:
+    text = '{"id": "t.w", "name": "W", "version": "1.0.0", "steps": [\n {"id": "a", "x":\n   %s}]}'
+    found = validate(write(tmp_path / "flows", {"w.json": text % number})).json["problems"]
+    assert [(one["code"], one["line"], one["column"]) for one in found] == [("IL010", 3, 4)]
+
+
+def test_a_control_character_in_yaml_is_told_at_its_place(tmp_path: Path) -> None:
+    text = "# é\n" + GOOD.replace("Good", "\a")
+    found = validate(write(tmp_path / "flows", {"w.yaml": text})).json["problems"]
+    assert [(one["code"], one["line"], one["column"]) for one in found] == [("IL004", 3, 7)]

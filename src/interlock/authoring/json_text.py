@@ -12,18 +12,17 @@ from interlock.authoring.parsed import Fault, Lines, Parsed, Path, Place, Places
 from interlock.core.values import Json
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
+_LONGEST_INTEGER = 400
 
 
 def read_json(file: str, text: str, report: Report) -> Parsed | Unreadable:
     repeated: list[str] = []
     try:
-        value = json.loads(text, object_pairs_hook=_noting(repeated), parse_constant=_refuse)
+        value = json.loads(text, object_pairs_hook=_noting(repeated), parse_int=_integer)
     except json.JSONDecodeError as error:
         return Unreadable(Fault("IL004", error.msg, Place(error.lineno, error.colno)))
     except RecursionError:
         return Unreadable(Fault("IL003", "nested too deeply"))
-    except ValueError as error:
-        return Unreadable(Fault("IL010", str(error)))
     parsed = Parsed(file, value, lambda: scan(text)[0])
     if repeated:
         _report_repeated(parsed, scan(text)[1], report)
@@ -47,8 +46,9 @@ def _noting(repeated: list[str]) -> _Pairs:
     return _Pairs(repeated)
 
 
-def _refuse(word: str) -> Json:
-    raise ValueError(f"{word} is not a JSON number")
+def _integer(word: str) -> int | float:
+    """An integer too long for Python becomes infinite, which is told at its place like any such number."""
+    return int(word) if len(word) < _LONGEST_INTEGER else float(word)
 
 
 def _report_repeated(parsed: Parsed, repeats: list[tuple[Path, Place]], report: Report) -> None:

@@ -67,12 +67,19 @@ def _read_carefully(file: str, text: str, report: Report) -> Parsed | Unreadable
         mark = error.problem_mark
         place = Place(mark.line + 1, mark.column + 1) if mark else Place()
         return Unreadable(Fault("IL004", error.problem or "not valid YAML", place))
+    except yaml.reader.ReaderError as error:
+        return Unreadable(Fault("IL004", error.reason, _place_of(text.encode()[: error.position])))
     except yaml.YAMLError as error:
         return Unreadable(Fault("IL004", str(error).splitlines()[0]))
     except _Refused as error:
         return Unreadable(error.fault)
     places = Places(builder.values, builder.keys)
     return Parsed(file, value, lambda: places)
+
+
+def _place_of(before: bytes) -> Place:
+    lines = before.decode(errors="ignore").split("\n")
+    return Place(len(lines), len(lines[-1]) + 1)
 
 
 class _Builder:

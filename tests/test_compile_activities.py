@@ -242,6 +242,23 @@ def test_activities_may_be_borrowed(tmp_path: Path, reference: str) -> None:
     assert found.text(write_.document) == WRITE
 
 
+def test_a_borrowed_way_that_only_the_lender_has_is_a_warning(tmp_path: Path) -> None:
+    steps_ = "version: 1.0.0\nname: A\nsteps[1]:\n  - id: do-it\n    name: Do it\n"
+    lent = f"id: a\n{steps_}transitions[1]:\n  - to: b\n"
+    files = {
+        "beta/workflow.toon": "id: beta\nversion: 1.0.0\ntitle: B\ninitialActivity: a\n",
+        "beta/activities/01-a.toon": lent,
+        "beta/activities/02-b.toon": f"id: b\n{steps_}",
+        "alpha/workflow.toon": (
+            "id: alpha\nversion: 1.0.0\ntitle: A\ninitialActivity: a\nactivities[1]:\n  - beta/01-a.toon\n"
+        ),
+    }
+    found = loaded(tmp_path, files, "alpha")
+    assert [(one.code, one.file, one.line) for one in found.problems if one.code in ("IL202", "IL220")] == [
+        ("IL220", "beta/activities/01-a.toon", 8)
+    ]
+
+
 def test_a_borrowed_activity_brings_the_skills_of_its_home(tmp_path: Path) -> None:
     head = (
         "id: other\nversion: 1.0.0\ntitle: O\ninitialActivity: look\nactivities[2]:\n"

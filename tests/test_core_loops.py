@@ -173,3 +173,9 @@ def test_a_walk_through_endless_lists_is_refused_instead_of_stalling() -> None:
     story.when(EnterActivity(SESSION, 1, Terms(), "__terminal__"))
     assert isinstance(story.outcome, Refusal)
     assert story.outcome.code is Code.INPUT_REQUIRED
+
+
+def test_a_loop_that_names_no_variables_has_the_usual_ones() -> None:
+    story = given(one_activity(loop("forEach", items="files"))).start(files=["a"])
+    names = ("currentIteration", "currentIndex", "currentItem")
+    assert [story.state.variables[name] for name in names] == [1, 0, "a"]

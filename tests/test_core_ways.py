@@ -161,3 +161,11 @@ def test_a_step_passed_over_names_the_variable_that_nobody_set() -> None:
     story = given(flow).start()
     assert only(story.facts, e.StepSkipped)[0].unset == ("go",)
     assert story.pending == "last"
+
+
+def test_a_way_that_only_the_lender_has_is_passed_over() -> None:
+    ways = (Transition("elsewhere", GO_LEFT), Transition("right", default=True))
+    flow = activities(activity("first", transitions=ways), RIGHT)
+    assert given(flow).start().ack(go="left").pending == "do-right"
+    alone = activities(activity("first", transitions=(Transition("elsewhere", default=True),)))
+    assert given(alone).start().ack().state.status == "complete"

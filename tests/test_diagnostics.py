@@ -14,6 +14,7 @@ from interlock.authoring.library import Library, Problem, Source
 SHOWN_ELSEWHERE = {
     "IL001": "bytes that are not text: test_formats",
     "IL009": "links that lead out: test_compile_activities",
+    "IL220": "a borrowed way: test_compile_activities",
     "IL512": "an unknown workflow: test_library",
     "IL601": "a scenario's names: test_scenarios",
 }

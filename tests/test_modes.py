@@ -206,3 +206,11 @@ def test_full_auto_says_so_in_the_prompt(bench: Bench) -> None:
     bench.write(workflow(*steps("first")))
     assert "Full-auto" in bench.agent("stop").start("test.flow")["pending"]["prompt"]
     assert "Full-auto" not in bench.agent("guided").start("test.flow")["pending"]["prompt"]
+
+
+def test_a_blocked_gate_asks_in_the_words_that_the_user_reads(bench: Bench) -> None:
+    asked = {**gate("which", "left", "right"), "message": "Which way for {{thing}}?"}
+    bench.write(workflow(asked))
+    agent = bench.agent()
+    agent.start("test.flow", thing="the parser")
+    assert "Which way for the parser?" in agent.ack()["blockers"][0]["message"]

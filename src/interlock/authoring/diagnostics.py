@@ -193,6 +193,14 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         "A way leads to an activity that the workflow does not have.",
         "correct the id",
     ),
+    (
+        "IL220",
+        "borrowed way leads nowhere",
+        "warning",
+        "A borrowed activity names a way that only the workflow it comes from has. The way is passed over; "
+        "without any other, the run ends there.",
+        "borrow that activity too, or write the activity out here",
+    ),
     ("IL203", "unknown step", "error", "A step is named that the workflow does not have.", "correct the id"),
     (
         "IL204",

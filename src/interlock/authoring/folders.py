@@ -192,6 +192,7 @@ def _borrow(folder: Folder, entry: str, home: Path, at: Spot, draft: Draft) -> A
     activity = _file(folder.reader, folder, found, draft)
     if activity is not None:
         folder.lenders.setdefault(activity.id, found.path.parent.parent)
+        draft.borrowed.add(activity.id)
     return activity
 
 

@@ -67,6 +67,7 @@ class Draft(Struct):
     bindings: dict[str, list[str]] = field(default_factory=dict)
     inside: tuple[str, ...] = ()
     words: Mapping[str, Parsed] = field(default_factory=dict)
+    borrowed: set[str] = field(default_factory=set)
 
     def fresh(self, words: Mapping[str, Parsed]) -> Draft:
         """A draft for another activity of the same workflow: ids and bindings start anew."""

@@ -59,7 +59,11 @@ def _check_targets(one: Lint) -> None:
         _unknown(one, initial, one.head / "initialActivity")
     for activity in one.workflow.activities:
         for target, spot in _targets(one, activity):
-            if one.workflow.activity(target) is None and not one.workflow.is_end(target):
+            if one.workflow.activity(target) is not None or one.workflow.is_end(target):
+                continue
+            if activity.id in one.draft.borrowed:
+                one.report.add("IL220", f"'{target}' is an activity of the lender only", spot)
+            else:
                 _unknown(one, target, spot)
 
 

@@ -70,7 +70,7 @@ class Trials:
         self._tests = [test for condition in conditions for test in tests_in(condition)]
         self._wholes = [dict(_witness(condition)) for condition in conditions]
         self._modes = [mode.activation_variable for mode in workflow.modes]
-        own = {name for loop in self._loops for name in (loop.item_var, loop.index_var, loop.iteration_var)}
+        own = {name for loop in self._loops for name in loop.variables()}
         self.values = {name: self._values(name) for name in self._names() if name not in own}
         self.setters = {
             step.id: tuple(self._set_by(step)) for each in workflow.activities for step in each.steps()

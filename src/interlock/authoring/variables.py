@@ -36,9 +36,7 @@ def _local(workflow: Workflow) -> Iterator[str]:
     for activity in workflow.activities:
         for item in walk(activity.items):
             if isinstance(item, Loop):
-                yield from (
-                    name for name in (item.item_var, item.index_var, item.iteration_var) if name is not None
-                )
+                yield from item.variables()
     yield from (mode.activation_variable for mode in workflow.modes)
 
 

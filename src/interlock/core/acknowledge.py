@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import assert_never
 
+from msgspec.structs import replace
+
 from interlock.core import capabilities
 from interlock.core import events as e
 from interlock.core.checks import examine
 from interlock.core.commands import AcknowledgeStep, Ruling
 from interlock.core.draft import Draft
-from interlock.core.gates import auto_advances, needs_confirmation
+from interlock.core.gates import auto_advances, needs_confirmation, worded
 from interlock.core.outcomes import (
     Code,
     Decided,
@@ -201,12 +203,12 @@ def _gate(draft: Draft, settled: RunState, need: NeedAnswer, ack: AcknowledgeSte
 
 def _ruling(draft: Draft, need: NeedAnswer, ack: AcknowledgeStep) -> Ruling | Blocker | None:
     """The answer that counts; a blocker where there is none; None where an optional gate is passed."""
-    gate = need.gate
+    gate = worded(need.gate, draft.plan.scope(draft.state.variables))
     ruling = _offered(draft, need, ack)
     if draft.state.preferences.never_stops and (ruling is None or gate.option(ruling.option) is None):
         return Ruling(gate.default_option or gate.options[0].id, "server")
     if ruling is None:
-        return _unanswered(need, ack)
+        return _unanswered(replace(need, gate=gate), ack)
     if gate.option(ruling.option) is None:
         return unknown_option(gate, ruling.option)
     if not counts(ruling, ack.terms, draft.state.preferences):

@@ -213,7 +213,8 @@ def _target(draft: Draft, command: ResolveCheckpoint) -> tuple[Gate, OpenGate] |
     if found is None:
         return _not_found(draft, command.gate)
     pending = pending_gates(draft.plan, state)
-    if command.door.opens or command.door.name == "session" or found.gate not in pending:
+    optional = not found.gate.required and found.gate.id not in state.answers
+    if command.door.opens or command.door.name == "session" or not (optional or found.gate in pending):
         return _not_active(state, found.gate, pending)
     # pending from entry, by id alone: one answer serves every iteration of a loop (rule 15)
     return found.gate, OpenGate(found.gate.id, found.gate.id, state.entered_at)

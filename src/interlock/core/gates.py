@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
-from interlock.core.conditions import holds
+from interlock.core.conditions import Scope, holds
 from interlock.core.hashing import digest_of
 from interlock.core.program import ENTRANCE, Ask, Confirm, Plan
+from interlock.core.prompts import interpolate
 from interlock.core.state import RunState, instance
 from interlock.core.workflow import Activity, Effect, Gate, Option, Step, Workflow
 
@@ -93,6 +95,11 @@ def entrance_gate(workflow: Workflow) -> Gate:
 def _entry(activity: Activity) -> Option:
     about = activity.problem or activity.description
     return Option(activity.id, activity.name, about, Effect())
+
+
+def worded(gate: Gate, scope: Scope) -> Gate:
+    """The gate with its question as the user reads it."""
+    return replace(gate, message=interpolate(gate.message, scope))
 
 
 def shown(gate: Gate) -> str:

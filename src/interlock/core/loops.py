@@ -150,11 +150,6 @@ def _steered_end(state: RunState, loop: Loop, done: int) -> e.LeftBecause | None
 
 
 def _variables(loop: Loop, iteration: int, items: tuple[Json, ...]) -> dict[str, Json]:
-    written: dict[str, Json] = {}
-    if loop.iteration_var:
-        written[loop.iteration_var] = iteration + 1
-    if loop.index_var:
-        written[loop.index_var] = iteration
-    if loop.item_var and iteration < len(items):
-        written[loop.item_var] = items[iteration]
-    return written
+    counted, indexed, item = loop.variables()
+    written: dict[str, Json] = {counted: iteration + 1, indexed: iteration}
+    return {**written, item: items[iteration]} if iteration < len(items) else written

@@ -11,7 +11,7 @@ from interlock.core.conditions import Condition, Scope, describe, holds, unset_i
 from interlock.core.outcomes import Way
 from interlock.core.program import Plan
 from interlock.core.state import RunState
-from interlock.core.workflow import TERMINAL, Activity
+from interlock.core.workflow import TERMINAL, Activity, Transition
 
 Via = Literal["option", "decision", "transition", "default", "end"]
 
@@ -34,19 +34,30 @@ def way_out(plan: Plan, state: RunState) -> Exit | None:
 
 
 def _chosen(plan: Plan, activity: Activity, state: RunState) -> Exit | None:
-    if state.exit_to is not None:
+    if _leads(plan, state.exit_to):
+        assert state.exit_to is not None
         return Exit(state.exit_to, "option")
     scope = plan.scope(state.variables)
     for branch in _branches(activity):
-        if branch.target and holds(branch.condition, scope):
+        if branch.target and _leads(plan, branch.target) and holds(branch.condition, scope):
             return Exit(branch.target, "decision", describe(branch.condition))
-    for transition in activity.transitions:
+    transitions = _transitions(plan, activity)
+    for transition in transitions:
         if transition.condition is not None and holds(transition.condition, scope):
             return Exit(transition.to, "transition", describe(transition.condition))
-    default = _default(activity)
+    default = _default(plan, activity)
     if default is not None:
-        return Exit(default, "default" if activity.transitions else "end")
+        return Exit(default, "default" if transitions else "end")
     return None
+
+
+def _leads(plan: Plan, target: str | None) -> bool:
+    """Say whether there is such a place: a borrowed activity may name ways that only its lender has."""
+    return target is not None and (plan.workflow.activity(target) is not None or plan.workflow.is_end(target))
+
+
+def _transitions(plan: Plan, activity: Activity) -> tuple[Transition, ...]:
+    return tuple(one for one in activity.transitions if _leads(plan, one.to))
 
 
 class _Branch(Struct, frozen=True):
@@ -65,11 +76,12 @@ def _branches(activity: Activity) -> Iterator[_Branch]:
                 yield _Branch(None, branch.to)
 
 
-def _default(activity: Activity) -> str | None:
-    if not activity.transitions:
+def _default(plan: Plan, activity: Activity) -> str | None:
+    transitions = _transitions(plan, activity)
+    if not transitions:
         return TERMINAL
-    marked = next((one.to for one in activity.transitions if one.default), None)
-    return marked or next((one.to for one in activity.transitions if one.condition is None), None)
+    marked = next((one.to for one in transitions if one.default), None)
+    return marked or next((one.to for one in transitions if one.condition is None), None)
 
 
 def _past_skipped(plan: Plan, state: RunState, chosen: Exit) -> Exit:
@@ -78,7 +90,7 @@ def _past_skipped(plan: Plan, state: RunState, chosen: Exit) -> Exit:
     while target in skipped and target not in passed:
         passed.append(target)
         activity = plan.workflow.activity(target)
-        target = (_default(activity) if activity else None) or TERMINAL
+        target = (_default(plan, activity) if activity else None) or TERMINAL
     return chosen if not passed else Exit(target, chosen.via, chosen.condition, tuple(passed))
 
 
@@ -122,9 +134,9 @@ def _declared(plan: Plan, activity: Activity, state: RunState) -> Iterator[Way]:
     scope = plan.scope(state.variables)
     for decision in activity.decisions:
         for branch in decision.branches:
-            if branch.to:
+            if branch.to and _leads(plan, branch.to):
                 yield _way(_passing(plan, state, branch.to), branch.condition, scope)
-    for transition in activity.transitions:
+    for transition in _transitions(plan, activity):
         yield _way(_passing(plan, state, transition.to), transition.condition, scope)
 
 

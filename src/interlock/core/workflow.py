@@ -210,6 +210,14 @@ class Loop(Value, frozen=True, tag="loop"):
     activities: tuple[str, ...] = ()
     extra: Mapping[str, Json] = {}
 
+    def variables(self) -> tuple[str, str, str]:
+        """The names under which iteration, index and item are known inside the loop."""
+        return (
+            self.iteration_var or "currentIteration",
+            self.index_var or "currentIndex",
+            self.item_var or "currentItem",
+        )
+
 
 Item: TypeAlias = Step | Gate | Loop
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from interlock.ledger.bundle import Bundle, Graph, Meta, Produced, Run
 
-SPECIAL = re.compile(r"([\\`*_{}\[\]#|~$@]|!(?=\[)|:(?=//))")
+SPECIAL = re.compile(r"([\\`*_{}\[\]#|~$@]|!(?=\[)|(?<=\])\(|:(?=//))")
 STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:48rem;margin:2rem auto;padding:0 1rem;"
     "color:#1c1c1e;background:#fff}pre{white-space:pre-wrap;overflow-wrap:anywhere;background:#f4f4f6;"

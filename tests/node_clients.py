@@ -18,6 +18,7 @@ PACKAGES = {
     "@modelcontextprotocol/client": "2.4",
     "@modelcontextprotocol/inspector": "2.12",
 }
+PATIENCE = 300
 TOOLS = BUILD / "node_modules" / ".bin"
 
 
@@ -29,7 +30,10 @@ def node() -> str:
         BUILD.mkdir(parents=True, exist_ok=True)
         wanted = [f"{name}@{version}" for name, version in PACKAGES.items()]
         command = [npm, "install", "--prefix", str(BUILD), "--no-audit", "--no-fund", *wanted]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            _absent("npm did not answer in time")
         if done.returncode != 0:
             _absent(f"npm could not install the clients: {done.stderr[-300:]}")
     for script in (HERE / "node").glob("*.mjs"):

@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
 
 .PHONY: run test quick lint bench clean
 
@@ -9,10 +10,10 @@ run: $(VENV)/.ready
 	@$(BIN)/interlock demo
 
 test: $(VENV)/.ready lint
-	@$(BIN)/python -m pytest
+	@$(PYTEST)
 
 quick: $(VENV)/.ready
-	@$(BIN)/python -m pytest -m "not slow"
+	@$(PYTEST) -m "not slow"
 
 lint: $(VENV)/.ready
 	@$(BIN)/ruff format --check -q .

@@ -16,7 +16,7 @@ from node_clients import BUILD, node
 
 __all__ = ["node"]
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("node")]  # one install of the clients
 
 
 @pytest.fixture

@@ -302,4 +302,9 @@ def test_a_null_deletes_whatever_a_blocked_attempt_before_it_sent(bench: Bench) 
     with agent.ledger.store.reading() as reader:
         standing = agent.ledger.standing(reader, place.session_id, place.node)
     assert not isinstance(standing, Trouble)
-    assert standing.state.variables == {"shape": "square"}
+    kept = standing.state.variables
+    assert {name: kept.get(name) for name in ("colour", "shape", "size")} == {
+        "colour": None,
+        "shape": "square",
+        "size": None,
+    }

@@ -16,7 +16,7 @@ from stdio_pipe import ECHO
 
 __all__ = ["node"]
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("node")]  # one install of the clients
 
 
 def told(node: str, flavour: str, mode: str, action: str) -> Any:

@@ -125,10 +125,15 @@ def _entries(reader: Reader, session_id: str, group: list[PathRow]) -> list[Entr
 
 
 def attempts_towards(attempts: Sequence[AttemptRow], child: int | None) -> set[int]:
-    """The attempts on a node that led to the child; those still open where there is no child yet."""
+    """The attempts on a node that led to the child, all of them at the node itself.
+
+    While the child is being made its own attempt is not recorded yet: then the open ones lead to it.
+    """
     checkpoints = {row.attempt for row in attempts if row.outcome == "checkpointed"}
+    if child is None:
+        return checkpoints | {row.attempt for row in attempts if row.outcome == "blocked"}
     before = {row.successor: row for row in attempts if row.successor is not None}
-    last = next((row for row in attempts if child is not None and row.child == child), None)
+    last = next((row for row in attempts if row.child == child), None)
     return checkpoints | (_chain(before, last) if last is not None else _open(attempts, before))
 
 

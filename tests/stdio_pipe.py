@@ -54,13 +54,25 @@ def encoded(message: Any) -> bytes:
     return msgspec.json.encode(message) + b"\n"
 
 
+def hear_signals() -> None:
+    """Let a child hear signals even where the test run itself was told to ignore them."""
+    for sent in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(sent, signal.SIG_DFL)
+
+
 class Pipe:
     """The server as a process; what it writes is read line by line."""
 
     def __init__(self, *arguments: str, env: dict[str, str] | None = None, script: Path = ECHO) -> None:
         command = [sys.executable, str(script), *arguments]
         self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, bufsize=0
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=env,
+            bufsize=0,
+            preexec_fn=hear_signals,  # noqa: PLW1509 (no threads here)
         )
         assert self.process.stdin is not None
         assert self.process.stdout is not None

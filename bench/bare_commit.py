@@ -25,7 +25,7 @@ from interlock.store.protocol import (
     SearchRow,
     SessionRow,
 )
-from interlock.store.sqlite import SqliteStore, connect, open_store
+from interlock.store.sqlite.store import SqliteStore, connect, open_store
 
 DIGEST = bytes(32)
 BODY = random.Random(1).randbytes(1500)

@@ -21,7 +21,7 @@ from typing import Any
 
 import msgspec
 
-from interlock.store.sqlite import open_store
+from interlock.store.sqlite.store import open_store
 
 Answer = dict[str, Any]
 PER_RUN = 900

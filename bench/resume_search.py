@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 
 from bench.seeded import seed
-from interlock.ledger.search import find
+from interlock.ledger.queries.search import find
 from interlock.store.protocol import Reader
 
 ROUNDS = 25

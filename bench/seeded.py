@@ -16,21 +16,21 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from interlock.authoring.library import Library
-from interlock.authoring.sources import Source
+from interlock.authoring.sources.sources import Source
 from interlock.core.values import Json
-from interlock.ledger.bundle import Session, event_rows, rebuilt_as
 from interlock.ledger.ids import new_id, run_id
-from interlock.ledger.keyring import Keys
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.pins import seal
-from interlock.ledger.rebuild import Rebuilt
+from interlock.ledger.log.rebuild import Rebuilt
+from interlock.ledger.runs.pinned_workflows import seal
 from interlock.ledger.settings import Settings
-from interlock.ledger.tokens import new_handle
-from interlock.ledger.transfer import export_session
+from interlock.ledger.tokens.keyring import Keys
+from interlock.ledger.tokens.tokens import new_handle
+from interlock.ledger.transfer.bundle import Session, event_rows, rebuilt_as
+from interlock.ledger.transfer.export_import import export_session
 from interlock.store.protocol import EventRow, HandleRow, Writer
-from interlock.store.sqlite import SqliteStore, open_store
+from interlock.store.sqlite.store import SqliteStore, open_store
 from interlock.surfaces.execution import ExecutionSurface
-from interlock.surfaces.surface import Call, Client, Reply, call_tool
+from interlock.surfaces.tool import Call, Client, Reply, call_tool
 
 MODELS = 200
 BATCH = 500

@@ -18,8 +18,8 @@ from time import perf_counter
 from typing import Any
 
 from interlock.authoring.library import BUNDLED, Library, Loaded
-from interlock.authoring.sources import Source
-from interlock.core.workflow import Activity, Workflow
+from interlock.authoring.sources.sources import Source
+from interlock.core.definition.workflow import Activity, Workflow
 
 CORPUS = Path(__file__).resolve().parents[1].parent / "shared" / "corpus" / "activities"
 

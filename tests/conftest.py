@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from harness import Bench
-
-CORPUS = Path(__file__).resolve().parents[1].parent / "shared" / "corpus"
+from support.harness import Bench
+from support.paths import CORPUS
 
 
 @pytest.fixture

@@ -12,13 +12,13 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from interlock.authoring.cache import Cache, Content, Record
-from interlock.authoring.identity import lookup_id
-from interlock.authoring.listed import Listed, Listing, in_list_order
-from interlock.authoring.problem import Problem, in_reading_order
-from interlock.authoring.sources import PRECEDENCE, Source, Unit, units
-from interlock.authoring.stamps import Stamp, stamp_of, unchanged
-from interlock.core.workflow import Workflow
+from interlock.authoring.compile.ids import lookup_id
+from interlock.authoring.diagnostics.diagnostic import Problem, in_reading_order
+from interlock.authoring.sources.cache import Cache, Content, Record
+from interlock.authoring.sources.listing import Listed, Listing, in_list_order
+from interlock.authoring.sources.sources import PRECEDENCE, Source, Unit, units
+from interlock.authoring.sources.stamps import Stamp, stamp_of, unchanged
+from interlock.core.definition.workflow import Workflow
 
 __all__ = ["BUNDLED", "Library", "Listed", "Listing", "Loaded", "Problem", "Source"]
 
@@ -177,7 +177,7 @@ class _Shelf:
         self._contents[path] = content
 
     def _compile(self, unit: Unit) -> Record:
-        from interlock.authoring.compiled import compile_unit
+        from interlock.authoring.compile.unit import compile_unit
 
         read_at = time.time_ns()
         made = compile_unit(unit, self.source)
@@ -232,13 +232,13 @@ def _unknown(found: Sequence[_Found], known: Collection[str]) -> Iterator[Proble
     for one in found:
         missing = [mention for mention in one.record.mentions if mention.workflow not in known]
         if missing:
-            from interlock.authoring.mentions import unknown
+            from interlock.authoring.lint.triggers import unknown
 
             yield from unknown(missing, known, one.record.workflow_id)
 
 
 def _warning(code: str, message: str, file: str, workflow_id: str) -> Problem:
-    from interlock.authoring.diagnostics import CODES
+    from interlock.authoring.diagnostics.codes import CODES
 
     return Problem(code, message, CODES[code].fix, file, 1, 1, "warning", workflow_id)
 

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from interlock.authoring.library import BUNDLED, Library
-from interlock.authoring.sources import Source
+from interlock.authoring.sources.sources import Source
 from interlock.cli.config import BadConfig, Config
-from interlock.core.preferences import PRESETS
-from interlock.ledger.keyring import Keys
+from interlock.core.run.preferences import PRESETS
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.settings import Settings
-from interlock.store.sqlite import open_store
-from interlock.surfaces.surface import Surface
+from interlock.ledger.tokens.keyring import Keys
+from interlock.store.sqlite.store import open_store
+from interlock.surfaces.tool import Surface
 
 
 def library_of(config: Config) -> Library:
@@ -32,7 +32,7 @@ def _sources(config: Config) -> Iterator[Source]:
 
 def _found(config: Config) -> Iterator[Source]:
     """What packages bring and what was cloned; looked for only when workflows are asked for."""
-    from interlock.authoring.discovery import clones, plugins
+    from interlock.authoring.sources.discovery import clones, plugins
 
     yield from plugins(config.folder / "cache" / "plugins.json")
     yield from clones(config.folder)

@@ -13,8 +13,8 @@ from typing import Any, Literal, get_args
 import msgspec
 from msgspec import Struct
 
-from interlock.core.commands import DecisionPolicy, Enforcement, Terms
-from interlock.core.preferences import PRESETS, Mode
+from interlock.core.run.commands import DecisionPolicy, Enforcement, Terms
+from interlock.core.run.preferences import PRESETS, Mode
 
 SurfaceName = Literal["execution", "session", "gated", "navigation", "lookup"]
 

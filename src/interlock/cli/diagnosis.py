@@ -17,14 +17,14 @@ from msgspec import Struct
 from interlock.cli.compose import ledger_of
 from interlock.cli.config import Config
 from interlock.cli.screen import person_reads, talk
-from interlock.core.commands import EXECUTION, NAVIGATION
-from interlock.ledger.keyring import KeyringDamaged, Keys
+from interlock.core.run.commands import EXECUTION, NAVIGATION
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.repair import Finding, Renders, Repaired, inspect, mark, repair, repin
-from interlock.store.lock import FileLock
+from interlock.ledger.log.repair import Finding, Renders, Repaired, inspect, mark, repair, repin
+from interlock.ledger.tokens.keyring import KeyringDamaged, Keys
 from interlock.store.protocol import StoreBusy, StoreCorrupt, StoreTooNew, StoreUnavailable
-from interlock.store.salvage import replace_damaged
-from interlock.store.sqlite import FILE, LOCK, SqliteStore
+from interlock.store.sqlite.lock import FileLock
+from interlock.store.sqlite.salvage import replace_damaged
+from interlock.store.sqlite.store import FILE, LOCK, SqliteStore
 
 SAFE_SQLITE = (3, 51, 3)  # older ones can corrupt a file that several connections write
 LEAST_ROOM = 100 * 2**20

@@ -8,9 +8,9 @@ from typing import Any
 
 import click
 
-from interlock.authoring.given import source_at
 from interlock.authoring.library import Library, Loaded, Problem
-from interlock.authoring.sources import Source
+from interlock.authoring.sources.paths import source_at
+from interlock.authoring.sources.sources import Source
 from interlock.cli.compose import library_of
 from interlock.cli.config import Config
 from interlock.cli.exits import CHECK_FAILED, NOT_FOUND

@@ -78,7 +78,7 @@ class LazyGroup(click.Group):
 
 def _told(error: Exception) -> int:
     """Say what a store or a keyring cannot do; anything else is a fault of ours and stays loud."""
-    from interlock.ledger.trouble import trouble_of
+    from interlock.ledger.errors import trouble_of
 
     if isinstance(error, OSError):
         where = f"{error.filename or 'a file'}: {error.strerror}"

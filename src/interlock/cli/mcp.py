@@ -17,7 +17,7 @@ def run(arguments: Sequence[str]) -> int:
     try:
         config = resolve(flags_of(arguments))
         from interlock.cli.compose import surface_of
-        from interlock.transport.stdio import serve
+        from interlock.transport.stdio.pipe import serve
 
         surface = surface_of(config)
     except BadConfig as error:

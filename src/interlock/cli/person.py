@@ -8,8 +8,8 @@ import click
 
 from interlock.cli.exits import CHECK_FAILED, USAGE
 from interlock.cli.screen import stop
+from interlock.ledger.decisions.user_pin import has_pin, pin_fits
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.pin import has_pin, pin_fits
 
 
 def need_terminal(what: str) -> None:

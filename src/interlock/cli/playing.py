@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from interlock.authoring.library import Loaded
-from interlock.core.commands import EXECUTION, AcknowledgeStep, Ruling
-from interlock.core.outcomes import Refusal
-from interlock.core.output import Output
+from interlock.core.run.commands import EXECUTION, AcknowledgeStep, Ruling
+from interlock.core.run.outcomes import Refusal
+from interlock.core.run.output import Output
 from interlock.core.values import Json, Variables
+from interlock.ledger.errors import Trouble
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.standing import Place, Standing, remembered
-from interlock.ledger.trouble import Trouble
-from interlock.ledger.view import View
+from interlock.ledger.runs.position import Place, Standing, remembered
+from interlock.ledger.runs.view import View
 from interlock.store.protocol import SessionRow
 from interlock.surfaces.execution.render import answer
 

@@ -13,9 +13,9 @@ from interlock.cli.compose import ledger_of, library_of
 from interlock.cli.exits import CONFLICT, NOT_FOUND
 from interlock.cli.options import config_of, data_options
 from interlock.cli.screen import line_of, stop
+from interlock.ledger.errors import Trouble
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.reading import find_session, session_lines
-from interlock.ledger.trouble import Trouble
+from interlock.ledger.queries.status import find_session, session_lines
 from interlock.store.protocol import Reader, SessionFilter, SessionRow
 
 Command = Callable[..., None]

@@ -7,8 +7,8 @@ from hashlib import sha256
 
 import msgspec
 
+from interlock.core.definition.workflow import Workflow
 from interlock.core.values import Json
-from interlock.core.workflow import Workflow
 
 _DELICATE = re.compile(rb"[:\[,]-?(?:\d{16}|\d+[.eE])|[\xf0-\xf4]")
 

@@ -9,38 +9,46 @@ from typing import TypeAlias
 
 import msgspec
 
-from interlock.authoring.identity import LEGACY_ID
+from interlock.authoring.compile.ids import LEGACY_ID
+from interlock.authoring.diagnostics.diagnostic import Problem
 from interlock.authoring.library import Library, Loaded
-from interlock.authoring.problem import Problem
-from interlock.core.commands import EXECUTION, NAVIGATION, Command, Door, StartRun
-from interlock.core.decide import decide
-from interlock.core.events import Event
-from interlock.core.evolve import evolved
-from interlock.core.outcomes import Decided, Notice, Refusal
-from interlock.core.output import NOTES_BYTES, Output
-from interlock.core.preferences import Preferences
-from interlock.core.settle import awaited
-from interlock.core.state import RunState
+from interlock.core.engine.decide import decide
+from interlock.core.engine.evolve import evolved
+from interlock.core.engine.settle import awaited
+from interlock.core.run.commands import EXECUTION, NAVIGATION, Command, Door, StartRun
+from interlock.core.run.events import Event
+from interlock.core.run.outcomes import Decided, Notice, Refusal
+from interlock.core.run.output import NOTES_BYTES, Output
+from interlock.core.run.preferences import Preferences
+from interlock.core.run.state import RunState
 from interlock.core.values import Json, Variables
-from interlock.ledger import family
-from interlock.ledger.commit import Commit, decode_state, run_after
-from interlock.ledger.decisions import recorded_rulings
-from interlock.ledger.health import intact
+from interlock.ledger.decisions.recorded import recorded_rulings
+from interlock.ledger.errors import Trouble, not_healthy, response_lost, unknown_node, unknown_session
+from interlock.ledger.git_context import observe
 from interlock.ledger.ids import new_id, run_id
-from interlock.ledger.indexing import named, search_row
-from interlock.ledger.keyring import Keys
-from interlock.ledger.observations import observe
-from interlock.ledger.onward import onward
-from interlock.ledger.pins import PinDamaged, Pins
-from interlock.ledger.recap import branches, recap
-from interlock.ledger.records import Cause, SessionCreated
+from interlock.ledger.log.commit import Commit, decode_state, run_after
+from interlock.ledger.log.health import intact
+from interlock.ledger.log.records import Cause, SessionCreated
+from interlock.ledger.queries.indexing import named, search_row
+from interlock.ledger.runs import children as family
+from interlock.ledger.runs.onward import onward
+from interlock.ledger.runs.pinned_workflows import PinDamaged, Pins
+from interlock.ledger.runs.position import (
+    Answered,
+    Attempted,
+    Place,
+    Standing,
+    head_node,
+    healthy,
+    kept_before,
+)
+from interlock.ledger.runs.recap import branches, recap
+from interlock.ledger.runs.view import View
 from interlock.ledger.settings import Settings
-from interlock.ledger.slots import fill
-from interlock.ledger.slots import named as with_names
-from interlock.ledger.standing import Answered, Attempted, Place, Standing, head_node, healthy, kept_before
-from interlock.ledger.tokens import Kind, Pointer, TokenProblem, mint, new_attempt, new_handle, read
-from interlock.ledger.trouble import Trouble, not_healthy, response_lost, unknown_node, unknown_session
-from interlock.ledger.view import View
+from interlock.ledger.tokens.keyring import Keys
+from interlock.ledger.tokens.slots import fill
+from interlock.ledger.tokens.slots import named as with_names
+from interlock.ledger.tokens.tokens import Kind, Pointer, TokenProblem, mint, new_attempt, new_handle, read
 from interlock.store.protocol import (
     AttemptRow,
     HandleRow,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from interlock.core.commands import Terms
-from interlock.core.preferences import PRESETS, Preferences
+from interlock.core.run.commands import Terms
+from interlock.core.run.preferences import PRESETS, Preferences
 
 
 class Settings(Struct, frozen=True):

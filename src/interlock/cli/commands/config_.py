@@ -11,8 +11,8 @@ from interlock.cli.person import need_pin, need_terminal
 from interlock.cli.reach import with_ledger
 from interlock.cli.screen import say, table, talk
 from interlock.core.values import Json
+from interlock.ledger.decisions.user_pin import set_pin
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.pin import set_pin
 
 
 @click.group()

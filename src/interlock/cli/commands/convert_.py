@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from interlock.authoring.converting import Refused, convert, write_files
+from interlock.authoring.convert import Refused, convert, write_files
 from interlock.cli.exits import CHECK_FAILED, CONFLICT, NOT_FOUND, USAGE
 from interlock.cli.screen import say, stop, talk
 

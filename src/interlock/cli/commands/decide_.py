@@ -9,10 +9,10 @@ from interlock.cli.exits import CHECK_FAILED, CONFLICT, USAGE
 from interlock.cli.person import choose, need_pin, need_terminal
 from interlock.cli.reach import give_up, session_argument, session_of, with_ledger
 from interlock.cli.screen import line_of, say, stop, talk
-from interlock.ledger.deciding import Question, decide_question, questions
-from interlock.ledger.health import damage
+from interlock.ledger.decisions.inbox import Question, decide_question, questions
+from interlock.ledger.errors import not_healthy
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.trouble import not_healthy
+from interlock.ledger.log.health import damage
 
 
 @click.command(epilog='Example: interlock decide hmc3gzdk accept --note "seen on staging"')

@@ -15,7 +15,7 @@ from interlock.cli.config import Config
 from interlock.cli.screen import line_of, paint, paragraph, say
 from interlock.cli.scripted import Answer, ScriptedAgent
 from interlock.core.values import Json
-from interlock.ledger.tree import tree_of
+from interlock.ledger.queries.tree import tree_of
 
 GOAL = "Make the login test reliable"
 REPORT: Answer = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import msgspec
 
-from interlock.authoring.diagnostics import CODES, Diagnostic, did_you_mean
+from interlock.authoring.diagnostics.codes import CODES, Diagnostic, did_you_mean
 from interlock.cli.commands.validate_ import SEVERITY_TONES
 from interlock.cli.exits import NOT_FOUND
 from interlock.cli.options import json_option, print_json

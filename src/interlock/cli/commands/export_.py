@@ -11,11 +11,11 @@ import click
 from interlock.cli.exits import CHECK_FAILED
 from interlock.cli.reach import session_argument, session_of, with_ledger
 from interlock.cli.screen import stop, talk
-from interlock.ledger.bundle import Bundle
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.printed import as_html, as_markdown, banner_of
-from interlock.ledger.repair import inspect, mark
-from interlock.ledger.transfer import export_session
+from interlock.ledger.log.repair import inspect, mark
+from interlock.ledger.transfer.bundle import Bundle
+from interlock.ledger.transfer.export_import import export_session
+from interlock.ledger.transfer.text_export import as_html, as_markdown, banner_of
 
 Format = Literal["json", "markdown", "html"]
 

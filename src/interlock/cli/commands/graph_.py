@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from interlock.authoring.drawing import drawing_of
+from interlock.authoring.graph.model import drawing_of
 from interlock.cli.given import loaded_of
 from interlock.cli.options import config_of, data_options
 from interlock.cli.screen import WIDEST, block_of, width
@@ -21,15 +21,15 @@ def command(
     drawing = drawing_of(loaded_of(config_of(data_dir, project, workflows), given).workflow)
     match form:
         case "mermaid":
-            from interlock.authoring.graph_mermaid import mermaid_of
+            from interlock.authoring.graph.mermaid import mermaid_of
 
             text = mermaid_of(drawing)
         case "svg":
-            from interlock.authoring.graph_svg import svg_of
+            from interlock.authoring.graph.svg import svg_of
 
             text = svg_of(drawing)
         case _:
-            from interlock.authoring.graph_text import text_of
+            from interlock.authoring.graph.plain import text_of
 
             text = text_of(drawing, width() or WIDEST)
     click.echo(block_of(text), nl=False)

@@ -11,9 +11,9 @@ from interlock.cli.exits import CHECK_FAILED
 from interlock.cli.options import json_option, print_json
 from interlock.cli.reach import with_ledger
 from interlock.cli.screen import line_of, say, stop
-from interlock.ledger.bundle import BundleRefused, read_bundle
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.transfer import import_bundle
+from interlock.ledger.transfer.bundle import BundleRefused, read_bundle
+from interlock.ledger.transfer.export_import import import_bundle
 
 
 @click.command(epilog="Example: interlock import session.json")

@@ -9,7 +9,7 @@ from interlock.cli.exits import WAITS
 from interlock.cli.options import json_option, print_json
 from interlock.cli.reach import with_ledger
 from interlock.cli.screen import age, fit, line_of, paint, paragraph, say, talk, width
-from interlock.ledger.deciding import Question, inbox
+from interlock.ledger.decisions.inbox import Question, inbox
 from interlock.ledger.ledger import Ledger
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from interlock.authoring.converting import Refused, write_files
-from interlock.authoring.starting import Starter, started, suggested_id
+from interlock.authoring.convert import Refused, write_files
+from interlock.authoring.starters import Starter, started, suggested_id
 from interlock.cli.exits import CONFLICT, USAGE
 from interlock.cli.screen import say, stop, talk
 

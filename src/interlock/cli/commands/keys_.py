@@ -9,7 +9,7 @@ import click
 from interlock.cli.exits import CHECK_FAILED
 from interlock.cli.options import config_of, data_options, json_option, print_json
 from interlock.cli.screen import say, stop
-from interlock.ledger.keyring import Keyring, KeyringFixed, Keys
+from interlock.ledger.tokens.keyring import Keyring, KeyringFixed, Keys
 
 
 @click.group()

@@ -11,9 +11,9 @@ from interlock.cli.exits import CHECK_FAILED
 from interlock.cli.options import json_option, print_json
 from interlock.cli.reach import session_argument, session_of, with_ledger
 from interlock.cli.screen import clock, fit, json_lines, line_of, paint, say, stop, width
-from interlock.ledger.health import examine
-from interlock.ledger.journal import EventLine, event_lines
 from interlock.ledger.ledger import Ledger
+from interlock.ledger.log.health import examine
+from interlock.ledger.queries.log_lines import EventLine, event_lines
 
 PAUSE_SECONDS = 0.3
 

@@ -9,8 +9,8 @@ import click
 from interlock.cli.config import SURFACES
 from interlock.cli.mcp import run
 from interlock.cli.options import data_options
-from interlock.core.commands import DecisionPolicy, Enforcement
-from interlock.core.preferences import Mode
+from interlock.core.run.commands import DecisionPolicy, Enforcement
+from interlock.core.run.preferences import Mode
 
 
 @click.command(epilog="Example: claude mcp add interlock -- interlock mcp --mode stop")

@@ -13,11 +13,17 @@ from interlock.cli.options import json_option, print_json
 from interlock.cli.person import need_pin
 from interlock.cli.reach import give_up, session_of, with_ledger
 from interlock.cli.screen import paint, say, stop, talk
-from interlock.core.preferences import AUTONOMY, PRESETS, RISK, Mode, Preferences, RiskPolicy
+from interlock.core.run.preferences import AUTONOMY, PRESETS, RISK, Mode, Preferences, RiskPolicy
+from interlock.ledger.decisions.modes import (
+    ModeLine,
+    global_mode,
+    session_modes,
+    set_global_mode,
+    set_session_mode,
+)
+from interlock.ledger.errors import Trouble
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.modes import ModeLine, global_mode, session_modes, set_global_mode, set_session_mode
-from interlock.ledger.reading import ref_of
-from interlock.ledger.trouble import Trouble
+from interlock.ledger.queries.status import ref_of
 
 
 @click.command(epilog="Example: interlock mode stop --session hmc3gzdk")

@@ -10,9 +10,9 @@ import msgspec
 from interlock.cli.options import json_option, print_json
 from interlock.cli.reach import give_up, session_argument, session_of, with_ledger
 from interlock.cli.screen import line_of, markdown
+from interlock.ledger.errors import Trouble
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.reading import Notes, notes_of
-from interlock.ledger.trouble import Trouble
+from interlock.ledger.queries.status import Notes, notes_of
 
 
 @click.command(epilog="Example: interlock notes hmc3gzdk > handover.md")

@@ -14,16 +14,16 @@ from interlock.cli.person import choose, need_pin, need_terminal
 from interlock.cli.playing import CLIENT, Turn, Walk
 from interlock.cli.reach import give_up, with_ledger, workflow_argument
 from interlock.cli.screen import block_of, line_of, markdown, paint, paragraph, say, stop, talk
-from interlock.core.checks import input_id
-from interlock.core.commands import Ruling
-from interlock.core.outcomes import NeedAnswer, NeedInput, NeedStep
-from interlock.core.output import Output
-from interlock.core.program import confirmation
-from interlock.core.reasons import ContextKey
+from interlock.core.definition.program import confirmation
+from interlock.core.engine.requirements import input_id
+from interlock.core.run.commands import Ruling
+from interlock.core.run.outcomes import NeedAnswer, NeedInput, NeedStep
+from interlock.core.run.output import Output
+from interlock.core.run.reasons import ContextKey
 from interlock.core.values import Json
+from interlock.ledger.errors import Trouble
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.reading import find_session, ref_of
-from interlock.ledger.trouble import Trouble
+from interlock.ledger.queries.status import find_session, ref_of
 from interlock.surfaces.execution.render import Pending, pending_of
 
 HELP = """\

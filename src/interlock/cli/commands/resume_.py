@@ -9,10 +9,10 @@ from interlock.cli.options import json_option, print_json
 from interlock.cli.reach import with_ledger
 from interlock.cli.screen import STATUS_TONES, age, fit, line_of, paint, say, stop, talk, width, words
 from interlock.core.values import Json
+from interlock.ledger.git_context import observe
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.observations import observe
-from interlock.ledger.reading import ref_of
-from interlock.ledger.search import Candidate, find
+from interlock.ledger.queries.search import Candidate, find
+from interlock.ledger.queries.status import ref_of
 
 
 @click.command(epilog="Example: interlock resume flaky login")

@@ -9,7 +9,7 @@ from interlock.cli.options import json_option, print_json
 from interlock.cli.reach import with_ledger
 from interlock.cli.screen import STATUS_TONES, Tone, age, line_of, say, table, words
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.reading import SessionLine, session_lines
+from interlock.ledger.queries.status import SessionLine, session_lines
 from interlock.store.protocol import SessionFilter
 
 STATUSES = ("in_progress", "blocked", "complete", "complete_with_gaps")

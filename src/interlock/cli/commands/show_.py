@@ -13,7 +13,7 @@ from interlock.cli.exits import NOT_FOUND
 from interlock.cli.options import config_of, data_options, json_option
 from interlock.cli.reach import workflow_argument
 from interlock.cli.screen import fit, line_of, paint, paragraph, say, stop, talk, width
-from interlock.core.workflow import Activity, Gate, Item, Loop, Step, Workflow
+from interlock.core.definition.workflow import Activity, Gate, Item, Loop, Step, Workflow
 from interlock.surfaces.execution.catalogue import described
 
 

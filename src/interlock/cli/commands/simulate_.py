@@ -8,17 +8,17 @@ from pathlib import Path
 
 import click
 
-from interlock.authoring.exploring import MOST_STATES
+from interlock.authoring.filetypes.scenario_file import Scenario, read_answers
 from interlock.authoring.library import Loaded
-from interlock.authoring.playing import Played, Visit, play
-from interlock.authoring.scenariofile import Scenario, read_answers
-from interlock.authoring.simulation import Simulated, simulate
+from interlock.authoring.simulate.explore import MOST_STATES
+from interlock.authoring.simulate.findings import Simulated, simulate
+from interlock.authoring.simulate.play import Played, Visit, play
 from interlock.cli.exits import CHECK_FAILED, NOT_FOUND, USAGE
 from interlock.cli.given import loaded_of
 from interlock.cli.options import config_of, data_options, json_option, print_json
 from interlock.cli.screen import Tone, line_of, paint, paragraph, say, stop, width
-from interlock.core.program import Plan
-from interlock.core.prompts import text_of
+from interlock.core.definition.program import Plan
+from interlock.core.definition.prompts import text_of
 from interlock.core.values import Json
 
 ARROW = " → "

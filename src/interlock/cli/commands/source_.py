@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 import msgspec
 
-from interlock.authoring import repositories
 from interlock.authoring.library import Library, Source
-from interlock.authoring.repositories import Repository, Trouble
+from interlock.authoring.sources import git as repositories
+from interlock.authoring.sources.git import Repository, Trouble
 from interlock.cli.exits import CHECK_FAILED, CONFLICT, NOT_FOUND
 from interlock.cli.options import config_of, json_option, print_json
 from interlock.cli.screen import line_of, say, stop, table, talk

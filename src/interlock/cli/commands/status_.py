@@ -10,7 +10,7 @@ from interlock.cli.options import json_option, print_json
 from interlock.cli.reach import session_argument, session_of, with_ledger
 from interlock.cli.screen import STATUS_TONES, age, clock, fit, line_of, paint, say, stop, talk, width, words
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.reading import RunStatus, SessionStatus, session_status
+from interlock.ledger.queries.status import RunStatus, SessionStatus, session_status
 
 
 @click.command(epilog="Example: interlock status hmc3gzdk")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from interlock.authoring.scenariofile import scenario_files
-from interlock.authoring.scenarios import FileRun, Outcome, run_file
+from interlock.authoring.filetypes.scenario_file import scenario_files
+from interlock.authoring.simulate.scenarios import FileRun, Outcome, run_file
 from interlock.cli.compose import library_of
 from interlock.cli.exits import CHECK_FAILED, NOT_FOUND
 from interlock.cli.options import config_of, data_options, json_option, print_json

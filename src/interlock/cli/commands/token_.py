@@ -8,10 +8,10 @@ import msgspec
 from interlock.cli.options import json_option, print_json
 from interlock.cli.reach import give_up, with_ledger
 from interlock.cli.screen import clock, line_of, say
-from interlock.ledger.disclosure import Disclosed, disclose
+from interlock.ledger.errors import Trouble
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.tokens import NAMES
-from interlock.ledger.trouble import Trouble
+from interlock.ledger.tokens.inspect import Disclosed, disclose
+from interlock.ledger.tokens.tokens import NAMES
 
 LABELS = {
     "sid": "session",

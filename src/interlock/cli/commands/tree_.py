@@ -11,10 +11,10 @@ from interlock.cli.exits import CHECK_FAILED
 from interlock.cli.options import json_option, print_json
 from interlock.cli.reach import session_argument, session_of, with_ledger
 from interlock.cli.screen import STATUS_TONES, fit, line_of, paint, say, stop, width, words
-from interlock.ledger.health import examine
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.reading import ref_of
-from interlock.ledger.tree import Tree, TreeNode, children_of, tree_of
+from interlock.ledger.log.health import examine
+from interlock.ledger.queries.status import ref_of
+from interlock.ledger.queries.tree import Tree, TreeNode, children_of, tree_of
 from interlock.store.protocol import SessionRow
 
 

@@ -9,11 +9,11 @@ import click
 import msgspec
 from msgspec import Struct
 
+from interlock.authoring.diagnostics.diagnostic import Severity
+from interlock.authoring.filetypes.scenario_file import scenario_files
 from interlock.authoring.library import Library, Problem
-from interlock.authoring.problem import Severity
-from interlock.authoring.scenariofile import scenario_files
-from interlock.authoring.scenarios import check_file
-from interlock.authoring.sources import Source
+from interlock.authoring.simulate.scenarios import check_file
+from interlock.authoring.sources.sources import Source
 from interlock.cli.compose import library_of
 from interlock.cli.config import Config
 from interlock.cli.exits import CHECK_FAILED, NOT_FOUND

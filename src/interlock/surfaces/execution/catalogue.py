@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from interlock.authoring.library import Listed, Listing, Loaded
+from interlock.core.definition.workflow import Activity, Gate, Item, Loop, Step
 from interlock.core.values import Json
-from interlock.core.workflow import Activity, Gate, Item, Loop, Step
-from interlock.surfaces.surface import Reply
+from interlock.surfaces.tool import Reply
 
 MOST_PROBLEMS = 20
 

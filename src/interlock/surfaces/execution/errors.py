@@ -7,10 +7,10 @@ from typing import Literal
 
 import msgspec
 
-from interlock.core.outcomes import Refusal
+from interlock.core.run.outcomes import Refusal
 from interlock.core.values import Json
-from interlock.ledger.trouble import Trouble
-from interlock.surfaces.surface import Reply
+from interlock.ledger.errors import Trouble
+from interlock.surfaces.tool import Reply
 
 Code = Literal["VALIDATION_ERROR", "NOT_FOUND", "PRECONDITION_FAILED", "INTERNAL_ERROR"]
 

@@ -8,7 +8,9 @@ from typing import assert_never
 import msgspec
 from msgspec import Struct
 
-from interlock.core.outcomes import (
+from interlock.core.definition.prompts import gate_prompt, interpolate, step_prompt
+from interlock.core.engine.decisions import example_decision
+from interlock.core.run.outcomes import (
     Awaited,
     Done,
     NeedAnswer,
@@ -19,15 +21,13 @@ from interlock.core.outcomes import (
     NeedWay,
     Notice,
 )
-from interlock.core.preferences import exceeds
-from interlock.core.prompts import gate_prompt, interpolate, step_prompt
-from interlock.core.reasons import Blocker
-from interlock.core.rulings import example_decision
+from interlock.core.run.preferences import exceeds
+from interlock.core.run.reasons import Blocker
 from interlock.core.values import Json, cut
-from interlock.ledger.recap import POLICY, Branches, Recap
-from interlock.ledger.slots import slot
-from interlock.ledger.view import View
-from interlock.surfaces.surface import Reply
+from interlock.ledger.runs.recap import POLICY, Branches, Recap
+from interlock.ledger.runs.view import View
+from interlock.ledger.tokens.slots import slot
+from interlock.surfaces.tool import Reply
 
 SNIPPET = 200
 

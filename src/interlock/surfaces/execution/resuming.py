@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from interlock.core.values import Json
+from interlock.ledger.git_context import observe
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.observations import observe
-from interlock.ledger.search import Candidate, by_reference, find
+from interlock.ledger.queries.search import Candidate, by_reference, find
 from interlock.surfaces.execution.errors import envelope
-from interlock.surfaces.surface import Outcome, Reply
+from interlock.surfaces.tool import Outcome, Reply
 
 
 def resumed(ledger: Ledger, query: str, reference: str | None) -> Outcome:

@@ -6,24 +6,24 @@ from collections.abc import Callable, Mapping
 
 from msgspec.structs import replace
 
-from interlock.authoring.problem import Problem
-from interlock.core.commands import EXECUTION, AcknowledgeStep, Terms
-from interlock.core.outcomes import Notice, Refusal
-from interlock.core.output import Output
+from interlock.authoring.diagnostics.diagnostic import Problem
+from interlock.core.run.commands import EXECUTION, AcknowledgeStep, Terms
+from interlock.core.run.outcomes import Notice, Refusal
+from interlock.core.run.output import Output
 from interlock.core.values import Json
+from interlock.ledger.errors import Trouble, trouble_of
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.standing import Answered, Place, Standing, remembered
-from interlock.ledger.tokens import Kind, Pointer
-from interlock.ledger.trouble import Trouble, trouble_of
+from interlock.ledger.runs.position import Answered, Place, Standing, remembered
+from interlock.ledger.tokens.tokens import Kind, Pointer
+from interlock.surfaces.arguments import Unfit, check_context, read_output
 from interlock.surfaces.execution import params as p
-from interlock.surfaces.execution.asking import answered, question
 from interlock.surfaces.execution.catalogue import described, listed
 from interlock.surfaces.execution.errors import envelope, invalid, of_refusal, of_trouble
+from interlock.surfaces.execution.questions import answered, question
 from interlock.surfaces.execution.render import answer
 from interlock.surfaces.execution.resuming import resumed
 from interlock.surfaces.execution.tools import INSTRUCTIONS, template_of, tools
-from interlock.surfaces.inputs import Unfit, check_context, read_output
-from interlock.surfaces.surface import Ask, Call, Outcome, Reply, Surface, Tool, recorded_reply
+from interlock.surfaces.tool import Ask, Call, Outcome, Reply, Surface, Tool, recorded_reply
 
 
 class ExecutionSurface(Surface):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from interlock.core.values import Json
 from interlock.surfaces.execution import params as p
-from interlock.surfaces.surface import Tool
+from interlock.surfaces.tool import Tool
 
 if TYPE_CHECKING:
     from interlock.surfaces.execution.surface import ExecutionSurface

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from interlock.core.values import Json
-from interlock.ledger.sessions import Calling, Said
-from interlock.surfaces.activities import params as shared
-from interlock.surfaces.activities.documents import Found
-from interlock.surfaces.activities.door import ActivityDoor, digest_mark, not_found, said
-from interlock.surfaces.activities.here import Here
-from interlock.surfaces.activities.replies import failure, told_json
-from interlock.surfaces.activities.shapes import activity_shape, header_shape, summary_shape
+from interlock.ledger.runs.shared_sessions import Calling, Said
 from interlock.surfaces.gated import params as p
-from interlock.surfaces.surface import Call, Outcome, Reply
+from interlock.surfaces.shared import params as shared
+from interlock.surfaces.shared.documents import Found
+from interlock.surfaces.shared.position import Here
+from interlock.surfaces.shared.replies import failure, told_json
+from interlock.surfaces.shared.session_tools import ActivityDoor, digest_mark, not_found, said
+from interlock.surfaces.shared.written import activity_shape, header_shape, summary_shape
+from interlock.surfaces.tool import Call, Outcome, Reply
 
 
 class Reading(ActivityDoor):

@@ -7,33 +7,41 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec.structs import replace
 
 from interlock import __version__
-from interlock.authoring.problem import Problem
-from interlock.core import commands as c
-from interlock.core.commands import GATED, Command
-from interlock.core.events import GateResolved
-from interlock.core.gates import auto_advances, find_gate, pending_gates
-from interlock.core.outcomes import Code, Decided, Refusal
-from interlock.core.prompts import interpolate
+from interlock.authoring.diagnostics.diagnostic import Problem
+from interlock.core.definition.prompts import interpolate
+from interlock.core.definition.workflow import Activity, Gate
+from interlock.core.engine.gates import auto_advances, find_gate, pending_gates
+from interlock.core.run import commands as c
+from interlock.core.run.commands import GATED, Command
+from interlock.core.run.events import GateResolved
+from interlock.core.run.outcomes import Code, Decided, Refusal
 from interlock.core.values import Json
-from interlock.core.workflow import Activity, Gate
+from interlock.ledger.errors import Trouble
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.sessions import Calling, Moved, Progress, Refused, Said, answer_to, answered_already
-from interlock.ledger.slots import slot
-from interlock.ledger.standing import Place, Standing
-from interlock.ledger.trouble import Trouble
-from interlock.surfaces.activities import params as shared
-from interlock.surfaces.activities import validation
-from interlock.surfaces.activities.answers import repeats, resolution
-from interlock.surfaces.activities.asking import asked, chosen, declined
-from interlock.surfaces.activities.door import SERVER, said
-from interlock.surfaces.activities.here import Here
-from interlock.surfaces.activities.replies import as_json, failure, of_trouble, recorded, told_json
-from interlock.surfaces.activities.shapes import activity_shape, gate_shape, gates_of
+from interlock.ledger.runs.position import Place, Standing
+from interlock.ledger.runs.shared_sessions import (
+    Calling,
+    Moved,
+    Progress,
+    Refused,
+    Said,
+    answer_to,
+    answered_already,
+)
+from interlock.ledger.tokens.slots import slot
+from interlock.surfaces.arguments import check_context
 from interlock.surfaces.gated import params as p
 from interlock.surfaces.gated.reading import Reading, told_here
 from interlock.surfaces.gated.tools import INSTRUCTIONS, tools
-from interlock.surfaces.inputs import check_context
-from interlock.surfaces.surface import Call, Outcome, Reply, Tool
+from interlock.surfaces.shared import params as shared
+from interlock.surfaces.shared import validation
+from interlock.surfaces.shared.answers import repeats, resolution
+from interlock.surfaces.shared.asking import asked, chosen, declined
+from interlock.surfaces.shared.position import Here
+from interlock.surfaces.shared.replies import as_json, failure, of_trouble, recorded, told_json
+from interlock.surfaces.shared.session_tools import SERVER, said
+from interlock.surfaces.shared.written import activity_shape, gate_shape, gates_of
+from interlock.surfaces.tool import Call, Outcome, Reply, Tool
 
 RECOVERED = (
     "The session token was not recognised. This is a fresh session; the earlier state was NOT inherited."

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import UnsetType
 
-from interlock.core.conditions import Scope, holds
-from interlock.core.criteria import failures, requirement
-from interlock.core.gates import needs_confirmation
+from interlock.core.definition.conditions import Scope, holds
+from interlock.core.definition.criteria import failures, requirement
+from interlock.core.definition.prompts import step_prompt
+from interlock.core.definition.workflow import AllRules, AnyRule, Criteria, NotRule, Rule, Workflow
+from interlock.core.engine.gates import needs_confirmation
 from interlock.core.patterns import BadPattern, prepare, search
-from interlock.core.preferences import Preferences
-from interlock.core.prompts import step_prompt
+from interlock.core.run.preferences import Preferences
 from interlock.core.values import Json
-from interlock.core.workflow import AllRules, AnyRule, Criteria, NotRule, Rule, Workflow
 from interlock.surfaces.lookup import failures as refused
 from interlock.surfaces.lookup import render
 from interlock.surfaces.lookup.names import Names, dashed, names_of
 from interlock.surfaces.lookup.params import Get, Next, Validate, length_problem
-from interlock.surfaces.lookup.standing import Astray, Offered, standing
-from interlock.surfaces.surface import Outcome, Reply, RpcFailure
+from interlock.surfaces.lookup.progress import Astray, Offered, standing
+from interlock.surfaces.tool import Outcome, Reply, RpcFailure
 
 if TYPE_CHECKING:
     from interlock.authoring.library import Library
@@ -110,7 +110,7 @@ def _no_step(field: str, given: str) -> RpcFailure:
 
 
 def _loaded(library: Library, field: str, given: str) -> Workflow | RpcFailure:
-    from interlock.authoring.problem import Problem
+    from interlock.authoring.diagnostics.diagnostic import Problem
 
     found = library.load(given)
     if isinstance(found, Problem) and given != dashed(given):

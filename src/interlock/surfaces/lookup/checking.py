@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from interlock.authoring.diagnostics import Report
-from interlock.authoring.formats import decode, parse
-from interlock.authoring.lints import lint
-from interlock.authoring.mounts import check_id, mounted
-from interlock.authoring.parsed import Parsed, Spot
-from interlock.authoring.problem import Problem
-from interlock.authoring.sources import Source
-from interlock.authoring.steps import compile_steps
+from interlock.authoring.compile.mounts import check_id, mounted
+from interlock.authoring.compile.steps import compile_steps
+from interlock.authoring.diagnostics.codes import Report
+from interlock.authoring.diagnostics.diagnostic import Problem
+from interlock.authoring.lint.structure import lint
+from interlock.authoring.sources.sources import Source
+from interlock.authoring.text.formats import decode, parse
+from interlock.authoring.text.locations import Parsed, Spot
 from interlock.core.values import Json
 
 _FILE = "workflow.json"

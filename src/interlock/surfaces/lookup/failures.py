@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from interlock.surfaces.surface import RpcFailure
+from interlock.surfaces.tool import RpcFailure
 
 if TYPE_CHECKING:
-    from interlock.authoring.problem import Problem
+    from interlock.authoring.diagnostics.diagnostic import Problem
 
 METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602

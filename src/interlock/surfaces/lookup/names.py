@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from interlock.core.workflow import Step, Workflow
+from interlock.core.definition.workflow import Step, Workflow
 
 Place: TypeAlias = tuple[str, str]
 

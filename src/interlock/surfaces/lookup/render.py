@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import assert_never
 
-from interlock.core.conditions import AllOf, AnyOf, Compare, Condition, Not, Operator, Scope
-from interlock.core.prompts import interpolate, render
-from interlock.core.values import Json
-from interlock.core.workflow import (
+from interlock.core.definition.conditions import AllOf, AnyOf, Compare, Condition, Not, Operator, Scope
+from interlock.core.definition.prompts import interpolate, render
+from interlock.core.definition.workflow import (
     AllRules,
     AnyRule,
     Criteria,
@@ -25,6 +24,7 @@ from interlock.core.workflow import (
     Variable,
     Workflow,
 )
+from interlock.core.values import Json
 from interlock.surfaces.lookup.names import Names, dashed
 
 Shape = dict[str, Json]

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 import msgspec
 
-from interlock.authoring.problem import Problem
-from interlock.core.outcomes import Code, Refusal
+from interlock.authoring.diagnostics.diagnostic import Problem
+from interlock.core.run.outcomes import Code, Refusal
 from interlock.core.values import Json
-from interlock.ledger.tokens import StateProblem
-from interlock.ledger.trouble import Trouble
-from interlock.surfaces.surface import Reply
+from interlock.ledger.errors import Trouble
+from interlock.ledger.tokens.tokens import StateProblem
+from interlock.surfaces.tool import Reply
 
 CODES: Mapping[Code, str] = {
     Code.DECISION_PENDING: "CHECKPOINT_BLOCKING",

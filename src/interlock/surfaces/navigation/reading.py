@@ -6,16 +6,16 @@ import time
 from collections.abc import Iterator
 
 from interlock import __version__
+from interlock.authoring.diagnostics.diagnostic import Problem
 from interlock.authoring.library import Library, Listed, Loaded
-from interlock.authoring.problem import Problem
+from interlock.core.definition.workflow import TERMINAL, Activity, Workflow
 from interlock.core.values import Json
-from interlock.core.workflow import TERMINAL, Activity, Workflow
-from interlock.surfaces.activities.documents import META
-from interlock.surfaces.activities.shapes import activity_shape, gate_shape, gates_of, workflow_shape
 from interlock.surfaces.navigation import params as p
 from interlock.surfaces.navigation.errors import not_found, not_loaded
 from interlock.surfaces.navigation.render import shown
-from interlock.surfaces.surface import Call, Outcome, Reply
+from interlock.surfaces.shared.documents import META
+from interlock.surfaces.shared.written import activity_shape, gate_shape, gates_of, workflow_shape
+from interlock.surfaces.tool import Call, Outcome, Reply
 
 
 class Reading:

@@ -8,17 +8,17 @@ from typing import assert_never
 import msgspec
 from msgspec import Struct
 
-from interlock.core.actions import Move, Moves, Rulings, moves
-from interlock.core.commands import Terms
-from interlock.core.criteria import requirement
-from interlock.core.outcomes import NeedAnswer, NeedInput, NeedLoop, NeedStep, Notice
-from interlock.core.prompts import interpolate, step_prompt
-from interlock.core.reasons import ContextKey, OutputContract
+from interlock.core.definition.criteria import requirement
+from interlock.core.definition.prompts import interpolate, step_prompt
+from interlock.core.definition.workflow import Activity, Gate, Loop, Trigger, walk
+from interlock.core.engine.moves import Move, Moves, Rulings, moves
+from interlock.core.run.commands import Terms
+from interlock.core.run.outcomes import NeedAnswer, NeedInput, NeedLoop, NeedStep, Notice
+from interlock.core.run.reasons import ContextKey, OutputContract
 from interlock.core.values import Json
-from interlock.core.workflow import Activity, Gate, Loop, Trigger, walk
-from interlock.ledger.slots import slot
-from interlock.ledger.view import View
-from interlock.surfaces.surface import Reply
+from interlock.ledger.runs.view import View
+from interlock.ledger.tokens.slots import slot
+from interlock.surfaces.tool import Reply
 
 _NAMES = {
     "complete_step": "step",

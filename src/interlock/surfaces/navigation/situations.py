@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from interlock.authoring.library import Loaded
-from interlock.core.actions import Rulings, awaited_here
+from interlock.core.engine.moves import Rulings, awaited_here
+from interlock.ledger.errors import Trouble
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.reaching import reached
-from interlock.ledger.standing import Place
-from interlock.ledger.tokens import STATE_PREFIX, StateProblem, read_state
-from interlock.ledger.trouble import Trouble
-from interlock.ledger.view import View
+from interlock.ledger.runs.position import Place
+from interlock.ledger.runs.reaching import reached
+from interlock.ledger.runs.view import View
+from interlock.ledger.tokens.tokens import STATE_PREFIX, StateProblem, read_state
 from interlock.surfaces.navigation.errors import of_state, of_trouble
 from interlock.surfaces.navigation.render import Landscape
-from interlock.surfaces.surface import Reply
+from interlock.surfaces.tool import Reply
 
 OTHER_DOORS = ("st.", "ses.")
 

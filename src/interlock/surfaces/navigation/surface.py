@@ -7,24 +7,24 @@ from collections.abc import Mapping
 import msgspec
 from msgspec.structs import replace
 
+from interlock.authoring.diagnostics.diagnostic import Problem
 from interlock.authoring.library import Loaded
-from interlock.authoring.problem import Problem
-from interlock.core.commands import NAVIGATION, ResolveCheckpoint
-from interlock.core.outcomes import Notice, Refusal
-from interlock.core.output import Output
+from interlock.core.run.commands import NAVIGATION, ResolveCheckpoint
+from interlock.core.run.outcomes import Notice, Refusal
+from interlock.core.run.output import Output
 from interlock.core.values import Json
-from interlock.ledger.family import passed_on
+from interlock.ledger.errors import Trouble, trouble_of
 from interlock.ledger.ledger import Build, Ledger, Render
-from interlock.ledger.reaching import reached
-from interlock.ledger.standing import Answered, Place, Standing
-from interlock.ledger.trouble import Trouble, trouble_of
-from interlock.ledger.view import View
-from interlock.surfaces.asking import CHOICE
-from interlock.surfaces.inputs import Unfit, check_context, read_output
+from interlock.ledger.runs.children import passed_on
+from interlock.ledger.runs.position import Answered, Place, Standing
+from interlock.ledger.runs.reaching import reached
+from interlock.ledger.runs.view import View
+from interlock.surfaces.arguments import Unfit, check_context, read_output
+from interlock.surfaces.elicitation import CHOICE
 from interlock.surfaces.navigation import params as p
-from interlock.surfaces.navigation.acting import Action, asked, attempt_of, command_of, done_message, missing
-from interlock.surfaces.navigation.asking import heard, question
+from interlock.surfaces.navigation.actions import Action, asked, attempt_of, command_of, done_message, missing
 from interlock.surfaces.navigation.errors import code_of, failure, not_loaded, of_trouble
+from interlock.surfaces.navigation.questions import heard, question
 from interlock.surfaces.navigation.reading import Reading
 from interlock.surfaces.navigation.render import (
     Landscape,
@@ -37,7 +37,7 @@ from interlock.surfaces.navigation.render import (
 from interlock.surfaces.navigation.situations import landscape, opened, opened_anywhere, situation
 from interlock.surfaces.navigation.texts import Texts
 from interlock.surfaces.navigation.tools import INSTRUCTIONS, tools
-from interlock.surfaces.surface import Call, Outcome, Reply, Surface, Tool
+from interlock.surfaces.tool import Call, Outcome, Reply, Surface, Tool
 
 
 class NavigationSurface(Surface):

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from interlock.authoring.diagnostics.diagnostic import Problem
 from interlock.authoring.library import Library, Loaded
-from interlock.authoring.problem import Problem
+from interlock.core.definition.workflow import Document, DocumentKind
 from interlock.core.values import Json
-from interlock.core.workflow import Document, DocumentKind
-from interlock.surfaces.activities.documents import META, Documents
 from interlock.surfaces.navigation import params as p
 from interlock.surfaces.navigation.errors import not_found, not_loaded
 from interlock.surfaces.navigation.render import shown
-from interlock.surfaces.surface import Call, Outcome, Reply
+from interlock.surfaces.shared.documents import META, Documents
+from interlock.surfaces.tool import Call, Outcome, Reply
 
 
 class Texts:
@@ -152,8 +152,8 @@ def _summary(loaded: Loaded, document: Document) -> dict[str, Json]:
 
 
 def _capability(text: str) -> str | None:
-    from interlock.authoring.diagnostics import Report
-    from interlock.authoring.formats import parse
+    from interlock.authoring.diagnostics.codes import Report
+    from interlock.authoring.text.formats import parse
 
     parsed = parse("skill", text, "toon", Report())
     value = parsed.value if parsed is not None else None

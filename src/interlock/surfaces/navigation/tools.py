@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from interlock.core.values import Json
 from interlock.surfaces.navigation import params as p
-from interlock.surfaces.surface import Call, Outcome, Tool
+from interlock.surfaces.tool import Call, Outcome, Tool
 
 if TYPE_CHECKING:
     from interlock.surfaces.navigation.reading import Reading

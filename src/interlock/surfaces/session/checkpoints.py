@@ -6,13 +6,15 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from interlock.core import commands as c
-from interlock.core.commands import Command
-from interlock.core.events import GateResolved
-from interlock.core.outcomes import Code, Decided, Refusal
-from interlock.core.prompts import interpolate
+from interlock.core.definition.prompts import interpolate
+from interlock.core.run import commands as c
+from interlock.core.run.commands import Command
+from interlock.core.run.events import GateResolved
+from interlock.core.run.outcomes import Code, Decided, Refusal
 from interlock.core.values import Json, Variables
-from interlock.ledger.sessions import (
+from interlock.ledger.errors import Trouble
+from interlock.ledger.runs.position import Place, Standing
+from interlock.ledger.runs.shared_sessions import (
     Calling,
     Moved,
     Progress,
@@ -23,20 +25,18 @@ from interlock.ledger.sessions import (
     answered_already,
     mark,
 )
-from interlock.ledger.slots import slot
-from interlock.ledger.standing import Place, Standing
-from interlock.ledger.trouble import Trouble
-from interlock.surfaces.activities import validation
-from interlock.surfaces.activities.answers import repeats, resolution
-from interlock.surfaces.activities.asking import asked, chosen, declined
-from interlock.surfaces.activities.door import claims_of, open_gate, said
-from interlock.surfaces.activities.here import Here
-from interlock.surfaces.activities.replies import failure, of_refusal, of_trouble, recorded, told, told_json
-from interlock.surfaces.activities.shapes import as_toon, gate_shape
-from interlock.surfaces.inputs import check_context
+from interlock.ledger.tokens.slots import slot
+from interlock.surfaces.arguments import check_context
 from interlock.surfaces.session import params as p
 from interlock.surfaces.session.reading import Reading
-from interlock.surfaces.surface import Call, Outcome, Reply
+from interlock.surfaces.shared import validation
+from interlock.surfaces.shared.answers import repeats, resolution
+from interlock.surfaces.shared.asking import asked, chosen, declined
+from interlock.surfaces.shared.position import Here
+from interlock.surfaces.shared.replies import failure, of_refusal, of_trouble, recorded, told, told_json
+from interlock.surfaces.shared.session_tools import claims_of, open_gate, said
+from interlock.surfaces.shared.written import as_toon, gate_shape
+from interlock.surfaces.tool import Call, Outcome, Reply
 
 YIELDED = (
     "Yield the checkpoint_handle to the orchestrator in a <checkpoint_yield> block and wait; "

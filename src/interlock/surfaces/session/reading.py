@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from interlock.core.definition.workflow import Activity
+from interlock.core.engine.exits import ways
 from interlock.core.hashing import digest_of
-from interlock.core.ways import ways
-from interlock.core.workflow import Activity
-from interlock.ledger.sessions import Calling, Said
-from interlock.surfaces.activities import params as shared
-from interlock.surfaces.activities.door import ActivityDoor, Read, digest_mark, found_text, not_found, said
-from interlock.surfaces.activities.here import Here
-from interlock.surfaces.activities.replies import failure, told
-from interlock.surfaces.activities.shapes import as_toon, header_shape, summary_shape
+from interlock.ledger.runs.shared_sessions import Calling, Said
 from interlock.surfaces.session import params as p
-from interlock.surfaces.surface import Call, Outcome, Reply
+from interlock.surfaces.shared import params as shared
+from interlock.surfaces.shared.position import Here
+from interlock.surfaces.shared.replies import failure, told
+from interlock.surfaces.shared.session_tools import (
+    ActivityDoor,
+    Read,
+    digest_mark,
+    found_text,
+    not_found,
+    said,
+)
+from interlock.surfaces.shared.written import as_toon, header_shape, summary_shape
+from interlock.surfaces.tool import Call, Outcome, Reply
 
 FENCE = "\n\n---\n\n"
 

@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from interlock import __version__
-from interlock.core.commands import SESSION
-from interlock.core.outcomes import Code
+from interlock.core.run.commands import SESSION
+from interlock.core.run.outcomes import Code
 from interlock.core.values import Json
-from interlock.ledger import family
+from interlock.ledger.errors import Trouble
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.sessions import Calling, Moved, Refused
-from interlock.ledger.slots import slot
-from interlock.ledger.standing import Standing
-from interlock.ledger.trouble import Trouble
-from interlock.surfaces.activities import params as shared
-from interlock.surfaces.activities.documents import META
-from interlock.surfaces.activities.door import SERVER, status_of
-from interlock.surfaces.activities.replies import failure, of_trouble, recorded, told_json
-from interlock.surfaces.activities.shapes import as_toon
+from interlock.ledger.runs import children as family
+from interlock.ledger.runs.position import Standing
+from interlock.ledger.runs.shared_sessions import Calling, Moved, Refused
+from interlock.ledger.tokens.slots import slot
 from interlock.surfaces.session import params as p
 from interlock.surfaces.session.checkpoints import Checkpoints
 from interlock.surfaces.session.tools import INSTRUCTIONS, tools
-from interlock.surfaces.surface import Call, Outcome, Reply, Tool
+from interlock.surfaces.shared import params as shared
+from interlock.surfaces.shared.documents import META
+from interlock.surfaces.shared.replies import failure, of_trouble, recorded, told_json
+from interlock.surfaces.shared.session_tools import SERVER, status_of
+from interlock.surfaces.shared.written import as_toon
+from interlock.surfaces.tool import Call, Outcome, Reply, Tool
 
 RECOVERED = (
     "The session token was not recognised. This is a fresh session; the earlier state was NOT inherited."

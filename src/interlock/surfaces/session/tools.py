@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from interlock.surfaces.activities import params as shared
 from interlock.surfaces.session import params as p
-from interlock.surfaces.surface import Tool
+from interlock.surfaces.shared import params as shared
+from interlock.surfaces.tool import Tool
 
 if TYPE_CHECKING:
     from interlock.surfaces.session.surface import SessionSurface

@@ -1,0 +1,1 @@
+"""Files become one compiled, hashed workflow."""

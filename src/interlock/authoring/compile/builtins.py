@@ -1,0 +1,80 @@
+"""The built-in contracts, templates, features and references: data files, read once when first needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from interlock.core.values import Json
+
+S = TypeVar("S", bound=Struct)
+
+LIBRARY = Path(__file__).parents[2] / "library"
+
+
+class ContractPack(Struct, frozen=True):
+    """A contract by name: the artifact's kind, what it must hold, and an example that passes."""
+
+    ref: str
+    kind: str
+    title: str
+    schema: Mapping[str, Json]
+    example: Mapping[str, Json]
+
+
+class TemplatePack(Struct, frozen=True):
+    """Steps to expand in place; `{arg}` in their texts is filled by the call."""
+
+    ref: str
+    title: str
+    steps: tuple[Mapping[str, Json], ...]
+    args: tuple[str, ...] = ()
+    defaults: Mapping[str, str] = {}
+
+
+class FeaturePack(Struct, frozen=True):
+    """Lines that a feature adds to the prompt blocks of every step."""
+
+    ref: str
+    title: str
+    constraints: tuple[str, ...] = ()
+    procedure: tuple[str, ...] = ()
+    verify: tuple[str, ...] = ()
+
+
+class ReferencePack(Struct, frozen=True):
+    """A short text that prompts may include by name."""
+
+    ref: str
+    title: str
+    text: str
+
+
+@cache
+def contracts() -> dict[str, ContractPack]:
+    return {pack.ref: pack for pack in _read("contracts", ContractPack)}
+
+
+@cache
+def templates() -> dict[str, TemplatePack]:
+    return {pack.ref: pack for pack in _read("templates", TemplatePack)}
+
+
+@cache
+def features() -> dict[str, FeaturePack]:
+    return {pack.ref: pack for pack in _read("features", FeaturePack)}
+
+
+@cache
+def references() -> dict[str, ReferencePack]:
+    return {pack.ref: pack for pack in _read("refs", ReferencePack)}
+
+
+def _read(folder: str, kind: type[S]) -> list[S]:
+    entries = sorted((LIBRARY / folder).glob("*.json"))
+    return [msgspec.json.decode(entry.read_bytes(), type=kind) for entry in entries]

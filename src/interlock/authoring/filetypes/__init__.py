@@ -1,0 +1,1 @@
+"""The types of the files that people write, and the checks against them."""

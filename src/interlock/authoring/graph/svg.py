@@ -1,0 +1,166 @@
+"""A drawing as SVG: cards in layers, arrows between them, light and dark."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from html import escape
+
+from msgspec import Struct
+
+from interlock.authoring.graph.layout import Box, Placed, Route, layout
+from interlock.authoring.graph.model import END, START, Card, Drawing, Row
+
+LINE = 18.0
+INDENT = 14.0
+PADDING = 12.0
+MARGIN = 24.0
+LETTER = 6.4
+LONGEST = 46
+LONGEST_LABEL = 34
+STYLE = """
+.b{fill:#fff;stroke:#c9ced6}.h{font-weight:600;fill:#1c2430}.s{fill:#3b4656}.n{fill:#7a8494;font-size:10px}
+.l{fill:none;stroke:#8fb3e8;stroke-dasharray:4 3}.d{fill:#3f7fd0}
+.o{fill:none;stroke:#3f7fd0;stroke-width:2}.g{fill:#d9822b}
+.a{fill:none;stroke:#7a8494;stroke-width:1.3}.k{stroke-dasharray:5 4}.e{fill:#7a8494}.t{fill:#1c2430}
+.p{fill:#fff;opacity:.9}text{font:12px system-ui,"Segoe UI","DejaVu Sans",sans-serif}
+@media(prefers-color-scheme:dark){.b,.p{fill:#1d232c}.b{stroke:#3c4653}.h,.t{fill:#e8ecf2}.s{fill:#c3cad5}
+.n,.e{fill:#98a2b3}}
+""".strip()
+
+
+class Line(Struct, frozen=True):
+    """One line of a card: its text, how deep it stands, and what mark stands before it."""
+
+    text: str
+    depth: int
+    css: str
+    mark: str = ""
+    span: int = 0
+
+
+def svg_of(drawing: Drawing) -> str:
+    """Draw the workflow."""
+    cards = {card.id: list(_lines(card)) for card in drawing.cards}
+    boxes = [Box(START, 60, 24), *(_box(name, lines) for name, lines in cards.items()), Box(END, 60, 24)]
+    labels = {(arrow.start, arrow.end): arrow.label for arrow in drawing.arrows}
+    made = layout(boxes, {pair: _wide(label) for pair, label in labels.items()})
+    room = max((_wide(label) for (start, end), label in labels.items() if start == end), default=0.0)
+    body = [*(_arrow(route) for route in made.routes)]
+    for name, placed in made.boxes.items():
+        body += _card(placed, cards[name]) if name in cards else _end(name, placed)
+    body += [_label(route, labels[route.start, route.end]) for route in made.routes]
+    return (
+        "\n".join(
+            (*_head(drawing, made.width + room, made.height), *(one for one in body if one), "</g>", "</svg>")
+        )
+        + "\n"
+    )
+
+
+def _wide(label: str) -> float:
+    return len(_short(label, LONGEST_LABEL)) * 5.4 + 6 if label else 0.0
+
+
+def _head(drawing: Drawing, wide: float, high: float) -> Iterator[str]:
+    width, height = wide + 2 * MARGIN, high + 2 * MARGIN
+    yield f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" role="img">'
+    yield f"<title>{escape(drawing.title)}</title>"
+    yield f"<style>{STYLE}</style>"
+    yield (
+        '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
+        'orient="auto-start-reverse"><path class="e" d="M0 0L8 4L0 8z"/></marker></defs>'
+    )
+    yield f'<g transform="translate({MARGIN:.0f} {MARGIN:.0f})">'
+
+
+def _lines(card: Card) -> Iterator[Line]:
+    yield Line(_short(card.title), 0, "h")
+    yield from _rows(card.rows, 0)
+
+
+def _rows(rows: tuple[Row, ...], depth: int) -> Iterator[Line]:
+    for row in rows:
+        inner = list(_rows(row.rows, depth + 1))
+        note = [Line(_short(row.note, LONGEST + 8), depth, "n", "-")] if row.note else []
+        marks = {"step": "d", "gate": "g", "loop": "r"}
+        yield Line(_short(row.title), depth, "s", marks[row.kind], len(inner) + len(note) if inner else 0)
+        yield from note
+        for choice in row.choices:
+            target = f" → {choice.to}" if choice.to else ""
+            yield Line(_short(f"{choice.id}{target}"), depth, "n", "-")
+        yield from inner
+
+
+def _short(text: str, most: int = LONGEST) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= most else flat[: most - 1].rstrip() + "…"
+
+
+def _box(name: str, lines: list[Line]) -> Box:
+    wide = max(len(line.text) * (5.4 if line.css == "n" else LETTER) + line.depth * INDENT for line in lines)
+    return Box(name, max(wide + 2 * PADDING + 16, 120), len(lines) * LINE + PADDING + 4)
+
+
+def _rect(css: str, x: float, y: float, width: float, height: float, radius: int) -> str:
+    place = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"'
+    return f'<rect class="{css}" {place} rx="{radius}"/>'
+
+
+def _text(css: str, x: float, y: float, text: str, *, middle: bool = False) -> str:
+    anchor = ' text-anchor="middle"' if middle else ""
+    return f'<text class="{css}"{anchor} x="{x:.1f}" y="{y:.1f}">{escape(text)}</text>'
+
+
+def _card(placed: Placed, lines: list[Line]) -> Iterator[str]:
+    x, y, box = placed.x, placed.y, placed.box
+    yield _rect("b", x, y, box.width, box.height, 8)
+    for number, line in enumerate(lines):
+        top = y + PADDING / 2 + number * LINE
+        left = x + PADDING + line.depth * INDENT
+        if line.span:
+            yield _rect("l", left - 4, top + 1, x + box.width - 2 - left, (line.span + 1) * LINE, 5)
+        yield from _mark(line, left + 4, top + LINE / 2 + 1)
+        yield _text(line.css, left + (14 if line.mark else 0), top + 13.5, line.text)
+
+
+def _mark(line: Line, x: float, y: float) -> Iterator[str]:
+    match line.mark:
+        case "d":
+            yield f'<circle class="d" cx="{x:.1f}" cy="{y:.1f}" r="3.4"/>'
+        case "g":
+            yield f'<path class="g" d="M{x - 5:.1f} {y:.1f}l5 -5l5 5l-5 5z"/>'
+        case "r":
+            yield f'<circle class="o" cx="{x:.1f}" cy="{y:.1f}" r="3.8"/>'
+        case _:
+            return
+
+
+def _end(name: str, placed: Placed) -> Iterator[str]:
+    box = placed.box
+    yield _rect("b", placed.x, placed.y, box.width, box.height, 12)
+    yield _text("t", placed.middle, placed.y + 16, name.strip("()"), middle=True)
+
+
+def _arrow(route: Route) -> str:
+    points = route.points
+    path = f"M{points[0][0]:.1f} {points[0][1]:.1f}"
+    for (x, y), (to_x, to_y) in itertools.pairwise(points):
+        half = (to_y - y) / 2
+        path += f"C{x:.1f} {y + half:.1f} {to_x:.1f} {to_y - half:.1f} {to_x:.1f} {to_y:.1f}"
+    css = "a k" if route.back or route.start == route.end else "a"
+    return f'<path class="{css}" d="{path}" marker-end="url(#tip)"/>'
+
+
+def _label(route: Route, label: str) -> str:
+    """The reason for a way, near its start, with the whole text to hover over."""
+    if not label:
+        return ""
+    (x, y), (to_x, to_y) = route.points[0], route.points[1]
+    text, wide = _short(label, LONGEST_LABEL), _wide(label)
+    middle_x, middle_y = x + (to_x - x) * 0.86, y + (to_y - y) * 0.66
+    if route.start == route.end:
+        middle_x, middle_y = to_x + wide / 2 + 2, to_y
+    plate = _rect("p", middle_x - wide / 2, middle_y - 8, wide, 15, 3)
+    words = _text("n", middle_x, middle_y + 3.5, text, middle=True)
+    return f"<g><title>{escape(label)}</title>{plate}{words}</g>"

@@ -1,0 +1,1 @@
+"""Checks of a compiled workflow that need more than one file or line."""

@@ -1,0 +1,1 @@
+"""Running a workflow without an agent: exploration, scenarios, coverage."""

@@ -1,0 +1,60 @@
+"""One line of the list of workflows, and how the lines are ordered."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from interlock.authoring.compile.ids import IdStatus, status_of, suggested
+from interlock.authoring.diagnostics.diagnostic import Problem
+from interlock.authoring.sources.sources import SourceKind
+from interlock.core.definition.workflow import Form, Kind, Workflow
+
+HIDDEN = "meta"
+
+
+class Listed(Struct, frozen=True):
+    id: str
+    name: str
+    description: str
+    version: str
+    kind: Kind
+    form: Form
+    category: str
+    tags: tuple[str, ...]
+    source: str
+    hash: str
+    id_status: IdStatus
+    suggested_id: str | None = None
+    hidden: bool = False
+
+
+class Listing(Struct, frozen=True):
+    """What can be run, and what is wrong with the rest."""
+
+    entries: tuple[Listed, ...]
+    problems: tuple[Problem, ...]
+
+
+def listed(workflow: Workflow, digest: str, source: SourceKind) -> Listed:
+    status = status_of(workflow)
+    return Listed(
+        id=workflow.id,
+        name=workflow.name,
+        description=workflow.description,
+        version=workflow.version,
+        kind=workflow.kind,
+        form=workflow.form,
+        category=workflow.category or next(iter(workflow.tags), "general"),
+        tags=workflow.tags,
+        source=source,
+        hash=digest,
+        id_status=status,
+        suggested_id=suggested(workflow.id, source) if status == "legacy" else None,
+        hidden=workflow.id == HIDDEN,
+    )
+
+
+def in_list_order(entry: Listed) -> tuple[str, str, str, str]:
+    """By namespace, workflows before routines, then by name."""
+    namespace = entry.id.partition(".")[0] if "." in entry.id else ""
+    return namespace, {"workflow": "0", "routine": "1"}[entry.kind], entry.name, entry.id

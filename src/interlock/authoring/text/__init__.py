@@ -1,0 +1,1 @@
+"""Text in JSON, YAML, TOON or Markdown, with source locations."""

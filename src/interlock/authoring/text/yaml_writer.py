@@ -1,0 +1,76 @@
+"""Writes values as YAML that people like to edit, and that our reader reads back as the same values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from interlock.core.values import Json
+
+if TYPE_CHECKING:
+    from yaml import Node, SafeDumper
+
+WIDTH = 110
+SHORT = 88
+
+
+def as_yaml(value: Json) -> str:
+    """Write a value in block style, short leaves on one line, long texts as blocks."""
+    import yaml
+
+    text: str = yaml.dump(value, Dumper=_dumper(), sort_keys=False, allow_unicode=True, width=WIDTH)
+    return text
+
+
+@cache
+def _dumper() -> type[SafeDumper]:
+    import yaml
+
+    class Dumper(yaml.SafeDumper):
+        """Ours, so that the library's own dumper stays as it is."""
+
+        def ignore_aliases(self, data: Any) -> bool:
+            return True
+
+        def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+            super().increase_indent(flow, False)
+
+    Dumper.add_representer(str, _text)
+    Dumper.add_representer(list, _list)
+    Dumper.add_representer(tuple, _list)
+    Dumper.add_representer(dict, _object)
+    return Dumper
+
+
+def _text(dumper: SafeDumper, text: str) -> Node:
+    from interlock.authoring.text.yaml_text import plain_value
+
+    if "\n" in text:
+        return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|")
+    style = None if isinstance(plain_value(text), str) else '"'
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+def _list(dumper: SafeDumper, values: list[Json] | tuple[Json, ...]) -> Node:
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", values, flow_style=_is_leaf(values))
+
+
+def _object(dumper: SafeDumper, values: Mapping[str, Json]) -> Node:
+    return dumper.represent_mapping("tag:yaml.org,2002:map", values, flow_style=_is_leaf(values))
+
+
+def _is_leaf(value: Json) -> bool:
+    """Say whether a value fits on one line without being hard to read."""
+    size = len(msgspec.json.encode(value))
+    return size <= SHORT and _depth(value) <= 2 and b"\\n" not in msgspec.json.encode(value)
+
+
+def _depth(value: Json) -> int:
+    if isinstance(value, Mapping):
+        return 1 + max(map(_depth, value.values()), default=0)
+    if isinstance(value, (list, tuple)):
+        return 1 + max(map(_depth, value), default=0)
+    return 0

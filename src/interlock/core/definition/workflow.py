@@ -1,0 +1,382 @@
+"""The compiled workflow: one model for step workflows and activity workflows.
+
+A step workflow is an activity workflow with one activity. Steps, gates and loops of an activity are
+one ordered list of items; `core.program` flattens it for running. Everything here is hashed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Literal, TypeAlias
+
+from msgspec import Struct, field
+
+from interlock.core.definition.conditions import Condition
+from interlock.core.run.preferences import Preferences
+from interlock.core.values import Json
+
+Capability = Literal["delegation", "web_browsing"]
+Need = Literal["required", "preferred", "disabled"]
+Kind = Literal["workflow", "routine"]
+Form = Literal["steps", "activities"]
+LoopKind = Literal["while", "until", "for", "forEach", "doWhile"]
+RuleKind = Literal["contains", "regex", "length", "schema"]
+ActionKind = Literal["log", "validate", "set", "emit", "message"]
+DocumentKind = Literal["workflow", "activity", "skill", "resource", "template"]
+UserOnlyReason = Literal[
+    "needs_user_secret_or_token",
+    "needs_user_account_access",
+    "needs_user_artifact",
+    "needs_user_choice",
+    "needs_user_approval",
+    "needs_user_environment_action",
+]
+NonAssumable = Literal[
+    "preference_tradeoff",
+    "scope_boundary",
+    "irreversible_action",
+    "external_side_effect",
+    "policy_or_compliance",
+]
+
+TERMINAL = "__terminal__"
+END_WORDS = (TERMINAL, "end-workflow", "workflow-end")  # ends only where no activity has that id (rule 21)
+
+
+class Value(Struct, frozen=True, omit_defaults=True):
+    """The base of every compiled value: immutable, and silent about defaults in its JSON."""
+
+
+class Fragment(Value, frozen=True):
+    """A piece of a prompt, shown when its condition holds."""
+
+    text: str
+    when: Condition | None = None
+
+
+class Contract(Value, frozen=True):
+    """A required artifact: its kind, its schema, and an example that passes."""
+
+    ref: str
+    artifact: str
+    schema: Mapping[str, Json] = {}
+    example: Json = None
+    required: bool = True
+    known: bool = True
+    followups: tuple[Followup, ...] = ()
+
+
+class Followup(Value, frozen=True):
+    """An assessment level that is not good enough to go on, and what to do about it."""
+
+    level: str
+    guidance: str
+    assessment: str | None = None
+
+
+class Rule(Value, frozen=True, tag="rule"):
+    """One check on the text of a step's output."""
+
+    kind: RuleKind
+    message: str
+    value: str = ""
+    pattern: str = ""
+    flags: str = ""
+    minimum: int | None = None
+    maximum: int | None = None
+    schema: Mapping[str, Json] = {}
+    condition: Condition | None = None
+
+
+class AllRules(Value, frozen=True, tag="all"):
+    rules: tuple[Criteria, ...]
+
+
+class AnyRule(Value, frozen=True, tag="any"):
+    rules: tuple[Criteria, ...]
+
+
+class NotRule(Value, frozen=True, tag="not"):
+    rule: Criteria
+
+
+Criteria: TypeAlias = Rule | AllRules | AnyRule | NotRule
+
+
+class UserInput(Value, frozen=True):
+    """Something that only the user can give (rule 28)."""
+
+    reason: UserOnlyReason
+    question: str
+    key: str | None = None
+    non_assumable: NonAssumable | None = None
+
+
+class Action(Value, frozen=True):
+    """What an activity file asks for at a step, at entry or at exit. Only `set` concerns the server."""
+
+    action: ActionKind
+    target: str | None = None
+    message: str | None = None
+    value: Json = None
+    has_value: bool = False
+    description: str | None = None
+    condition: Condition | None = None
+
+
+class Trigger(Value, frozen=True):
+    """A child workflow that a step or an activity starts."""
+
+    workflow: str
+    description: str | None = None
+    pass_context: tuple[str, ...] = ()
+
+
+class Step(Value, frozen=True, tag="step"):
+    """One unit of work for the agent."""
+
+    id: str
+    title: str
+    prompt: tuple[Fragment, ...] = ()
+    description: str | None = None
+    condition: Condition | None = None
+    confirm: bool | Condition = False
+    contracts: tuple[Contract, ...] = ()
+    criteria: Criteria | None = None
+    user_input: tuple[UserInput, ...] = ()
+    hints: tuple[str, ...] = ()
+    actions: tuple[Action, ...] = ()
+    triggers: tuple[Trigger, ...] = ()
+    required: bool = True
+    skill: str | None = None
+    skill_args: Mapping[str, Json] = {}
+    probes: Capability | None = None
+    provenance: str | None = None
+    extra: Mapping[str, Json] = {}
+
+
+class Effect(Value, frozen=True):
+    """What choosing an option does."""
+
+    set_variables: Mapping[str, Json] = {}
+    transition_to: str | None = None
+    skip_activities: tuple[str, ...] = ()
+
+
+class Option(Value, frozen=True):
+    id: str
+    label: str
+    description: str | None = None
+    effect: Effect = Effect()
+
+
+class Gate(Value, frozen=True, tag="gate"):
+    """A checkpoint: a question with options that must be answered before work goes on."""
+
+    id: str
+    name: str
+    message: str
+    options: tuple[Option, ...]
+    condition: Condition | None = None
+    required: bool = True
+    blocking: bool = True
+    default_option: str | None = None
+    auto_advance_ms: int | None = None
+    bound_to: str | None = None
+    extra: Mapping[str, Json] = {}
+
+    def option(self, option_id: str) -> Option | None:
+        return next((option for option in self.options if option.id == option_id), None)
+
+
+class Loop(Value, frozen=True, tag="loop"):
+    """A bounded repetition of items. `steered` loops go by the `loop_control` decision of a step."""
+
+    id: str
+    title: str
+    kind: LoopKind
+    body: tuple[Item, ...]
+    max_iterations: int = 100
+    run_condition: Condition | None = None
+    condition: Condition | None = None
+    break_condition: Condition | None = None
+    count: int | str | None = None
+    items: str | None = None
+    item_var: str | None = None
+    index_var: str | None = None
+    iteration_var: str | None = None
+    steered: bool = False
+    description: str | None = None
+    activities: tuple[str, ...] = ()
+    extra: Mapping[str, Json] = {}
+
+    def variables(self) -> tuple[str, str, str]:
+        """The names under which iteration, index and item are known inside the loop."""
+        return (
+            self.iteration_var or "currentIteration",
+            self.index_var or "currentIndex",
+            self.item_var or "currentItem",
+        )
+
+
+Item: TypeAlias = Step | Gate | Loop
+
+
+class Transition(Value, frozen=True):
+    to: str
+    condition: Condition | None = None
+    default: bool = False
+
+
+class Branch(Value, frozen=True):
+    id: str
+    label: str
+    condition: Condition | None = None
+    to: str | None = None
+    default: bool = False
+
+
+class Decision(Value, frozen=True):
+    """An automatic choice among branches, made from the variables."""
+
+    id: str
+    name: str
+    branches: tuple[Branch, ...]
+    description: str | None = None
+
+
+class Artifact(Value, frozen=True):
+    """A file that an activity creates or updates."""
+
+    id: str
+    name: str
+    location: str | None = None
+    description: str | None = None
+    action: Literal["create", "update"] | None = None
+
+
+class Activity(Value, frozen=True):
+    """A stage of the work: its items in order, and the ways out of it."""
+
+    id: str
+    name: str
+    items: tuple[Item, ...] = ()
+    version: str = "1.0.0"
+    description: str | None = None
+    problem: str | None = None
+    recognition: tuple[str, ...] = ()
+    primary_skill: str | None = None
+    supporting_skills: tuple[str, ...] = ()
+    decisions: tuple[Decision, ...] = ()
+    transitions: tuple[Transition, ...] = ()
+    triggers: tuple[Trigger, ...] = ()
+    entry_actions: tuple[Action, ...] = ()
+    exit_actions: tuple[Action, ...] = ()
+    artifacts: tuple[Artifact, ...] = ()
+    artifact_prefix: str | None = None
+    outcome: tuple[str, ...] = ()
+    context_to_preserve: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    required: bool = True
+    estimated_time: str | None = None
+    document: str | None = None
+    extra: Mapping[str, Json] = {}
+
+    def gates(self) -> Iterator[Gate]:
+        return (item for item in walk(self.items) if isinstance(item, Gate))
+
+    def steps(self) -> Iterator[Step]:
+        return (item for item in walk(self.items) if isinstance(item, Step))
+
+    def gate(self, gate_id: str) -> Gate | None:
+        return next((gate for gate in self.gates() if gate.id == gate_id), None)
+
+    def step(self, step_id: str) -> Step | None:
+        return next((step for step in self.steps() if step.id == step_id), None)
+
+
+class Variable(Value, frozen=True):
+    name: str
+    type: str = "string"
+    description: str | None = None
+    default: Json = None
+    has_default: bool = False
+    required: bool = False
+
+
+class ActivityMode(Value, frozen=True):
+    """A mode of an activity file: a boolean variable, and the activities it skips (rule 29)."""
+
+    id: str
+    name: str
+    activation_variable: str
+    description: str | None = None
+    recognition: tuple[str, ...] = ()
+    skip_activities: tuple[str, ...] = ()
+    defaults: Mapping[str, Json] = {}
+    resource: str | None = None
+
+
+class Document(Value, frozen=True):
+    """A text that belongs to the workflow, by digest: raw activity files, skills, resources, templates.
+
+    `ref` is what people write to get it: a skill's id, or a resource's two-digit index.
+    """
+
+    kind: DocumentKind
+    ref: str
+    id: str
+    digest: str
+    title: str = ""
+    version: str = ""
+    format: Literal["toon", "md"] = "toon"
+
+
+class Workflow(Value, frozen=True):
+    """A whole workflow, fully expanded: the thing that a run is pinned to."""
+
+    id: str
+    name: str
+    description: str
+    version: str
+    activities: tuple[Activity, ...]
+    form: Form = "steps"
+    kind: Kind = "workflow"
+    initial: str | None = None
+    category: str | None = None
+    tags: tuple[str, ...] = ()
+    author: str | None = None
+    rules: tuple[str, ...] = ()
+    preconditions: tuple[str, ...] = ()
+    clarifications: tuple[str, ...] = ()
+    variables: tuple[Variable, ...] = ()
+    modes: tuple[ActivityMode, ...] = ()
+    recommended: Preferences | None = None
+    capabilities: Mapping[Capability, Need] = {}
+    primary_skill: str | None = None
+    artifact_locations: Mapping[str, Json] = {}
+    about: str | None = None
+    references: tuple[Mapping[str, Json], ...] = ()
+    min_server_version: str | None = None
+    documents: tuple[Document, ...] = ()
+    extra: Mapping[str, Json] = {}
+    schema: int = field(default=1)
+
+    def activity(self, activity_id: str | None) -> Activity | None:
+        return next((one for one in self.activities if one.id == activity_id), None)
+
+    def defaults(self) -> dict[str, Json]:
+        """The declared defaults, which lie beneath the variables (rule 20)."""
+        return {one.name: one.default for one in self.variables if one.has_default}
+
+    def is_end(self, target: str) -> bool:
+        return target in END_WORDS and self.activity(target) is None
+
+
+def walk(items: tuple[Item, ...]) -> Iterator[Item]:
+    """Yield items in order, the bodies of loops after their head."""
+    for item in items:
+        yield item
+        if isinstance(item, Loop):
+            yield from walk(item.body)

@@ -1,0 +1,1 @@
+"""What a command brings about: pure functions of plan and state."""

@@ -1,0 +1,284 @@
+"""Closing the pending item: a step, a gate's question, or input that a loop or a way needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import assert_never
+
+from msgspec.structs import replace
+
+from interlock.core.definition.program import LOOP_CONTROL, Head, Plan, confirmation
+from interlock.core.definition.workflow import TERMINAL, Gate, Step
+from interlock.core.engine import capabilities
+from interlock.core.engine.decisions import (
+    counts,
+    decision_missing,
+    reported,
+    resolved,
+    undecided_gap,
+    unknown_option,
+)
+from interlock.core.engine.draft import Draft
+from interlock.core.engine.exits import ways
+from interlock.core.engine.gates import auto_advances, needs_confirmation, worded
+from interlock.core.engine.requirements import examine
+from interlock.core.engine.settle import CIRCLE, REST, sets_of
+from interlock.core.run import events as e
+from interlock.core.run.commands import AcknowledgeStep, Ruling
+from interlock.core.run.outcomes import (
+    Code,
+    Decided,
+    Done,
+    NeedAnswer,
+    NeedEntry,
+    NeedInput,
+    NeedLoop,
+    NeedStep,
+    NeedWay,
+    Refusal,
+)
+from interlock.core.run.output import Output
+from interlock.core.run.reasons import Blocker, BlockerCode, ContextKey, WorkflowStep, ordered
+from interlock.core.run.state import RunState, instance
+
+DIVERGENCE = ("wr.workflow_divergence", "workflow_divergence", "wr.contracts.workflow_divergence")
+
+
+def acknowledge(plan: Plan, state: RunState, ack: AcknowledgeStep) -> Decided | Refusal:
+    """Close whatever is pending; the node fixes what that is (rule 12)."""
+    outcome = _acknowledged(plan, state, ack)
+    if isinstance(outcome, Decided) and outcome.blockers and not ack.door.attempts:
+        return _refused(outcome.blockers)
+    return outcome
+
+
+def _acknowledged(plan: Plan, state: RunState, ack: AcknowledgeStep) -> Decided | Refusal:
+    draft = Draft(plan, state, ack.door, ack.now)
+    pending = draft.settle()
+    settled = draft.state
+    if ack.variables:
+        draft.record(e.ContextSet(ack.variables))
+    match pending:
+        case NeedStep():
+            return _step(draft, settled, pending, ack)
+        case NeedAnswer():
+            return _gate(draft, settled, pending, ack)
+        case NeedInput():
+            return _input(draft, settled, pending, ack)
+        case Done():
+            return Refusal(Code.RUN_FINISHED, "This run is complete.", "start a new run with start_workflow")
+        case NeedLoop() | NeedWay() | NeedEntry():
+            return _other_step(draft, ack.step or "", "take an available action")
+        case _:
+            assert_never(pending)
+
+
+def _refused(blockers: tuple[Blocker, ...]) -> Refusal:
+    """The same reasons at a door that keeps no blocked attempts."""
+    first = blockers[0]
+    user_only = first.code is BlockerCode.USER_ONLY_DEPENDENCY and first.example is None
+    examples = [one.example for one in blockers if one.example is not None]
+    return Refusal(
+        Code.USER_MUST_DECIDE if user_only else Code.OUTPUT_REQUIRED,
+        " ".join(one.message for one in blockers),
+        "tell the user to open the inbox (interlock inbox)" if user_only else "send what is missing with it",
+        first.pointer,
+        about={"examples": examples},
+    )
+
+
+def _blocked(settled: RunState, pending: NeedStep | NeedAnswer | NeedInput, *blockers: Blocker) -> Decided:
+    """A recorded attempt that did not pass; the state stays as it was."""
+    key = pending.subject if isinstance(pending, NeedInput) else pending.key
+    sorted_out = ordered(blockers)
+    return Decided((e.ValidationPerformed(key, False, sorted_out),), settled, pending, sorted_out)
+
+
+def _step(draft: Draft, settled: RunState, need: NeedStep, ack: AcknowledgeStep) -> Decided | Refusal:
+    if ack.step is not None and ack.step not in (need.step.id, need.key):
+        return _other_step(draft, ack.step, f"complete step '{need.step.id}' first")
+    verdict = examine(draft.plan, draft.state, need.step, need.key, ack.output, ack.terms, ack.rulings)
+    if verdict.stopping:
+        return _blocked(settled, need, *verdict.stopping)
+    draft.record(*user_values(need.step, ack.rulings), *learned(ack.output), *verdict.gaps)
+    complete(draft, need, claimed=False)
+    _report_confirmation(draft, need.step, ack)
+    _disclose(draft, need.step)
+    return draft.decided()
+
+
+def _other_step(draft: Draft, named: str, hint: str) -> Refusal:
+    activity = draft.plan.workflow.activity(draft.state.activity)
+    if activity is None or activity.step(named) is None:
+        return Refusal(Code.STEP_NOT_FOUND, f"Step not found: {named}", hint)
+    if instance(draft.state, named) in draft.state.done:
+        return Refusal(Code.STEP_ALREADY_COMPLETE, f"Step '{named}' is already complete", hint)
+    return Refusal(Code.STEP_NOT_PENDING, f"Step '{named}' is not pending", hint)
+
+
+def user_values(step: Step, rulings: Mapping[str, Ruling]) -> Iterator[e.Event]:
+    """The user's own answers to dependencies become variables."""
+    keys = {need.key for need in step.user_input if need.key}
+    given = {key: ruling.option for key, ruling in rulings.items() if key in keys}
+    if given:
+        yield e.ContextSet(given, "effect")
+
+
+def learned(output: Output) -> Iterator[e.Event]:
+    """What the artifacts say about the world: capabilities, divergence, where a loop goes."""
+    yield from capabilities.observations(output)
+    for artifact in output.of_kind(*DIVERGENCE):
+        related = artifact.get("relatedStepId")
+        yield e.DivergenceRecorded(
+            str(artifact.get("reason") or "unspecified"),
+            str(artifact.get("summary") or ""),
+            related if isinstance(related, str) else None,
+        )
+    for artifact in output.of_kind(LOOP_CONTROL, "wr.contracts.loop_control"):
+        match artifact.get("decision"):
+            case "continue":
+                yield e.LoopSteered("continue")
+            case "stop":
+                yield e.LoopSteered("stop")
+
+
+def complete(draft: Draft, need: NeedStep, *, claimed: bool) -> None:
+    """Record that the step is done, with what its actions write."""
+    assert draft.state.activity is not None
+    following = draft.plan.program(draft.state.activity).after(f"step:{need.step.id}")
+    sets = sets_of(draft.plan, draft.state, need.step.actions)
+    draft.record(e.StepCompleted(need.key, need.step.id, following, claimed, sets))
+
+
+def _report_confirmation(draft: Draft, step: Step, ack: AcknowledgeStep) -> None:
+    """Through execution a bare acknowledgement is the agent's report of a confirmation (rule 25)."""
+    if step.confirm is False or not draft.state.preferences.guided:
+        return
+    if not needs_confirmation(draft.plan, draft.state, step):
+        return
+    gate = confirmation(step)
+    ruling = ack.rulings.get(gate.id) or reported(ack.output, ack.client, gate.id, step.id)
+    if ruling is None and ack.reports:
+        ruling = Ruling("proceed", "agent", ack.client, "reported by acknowledging the step")
+    if ruling and counts(ruling, ack.terms, draft.state.preferences) and gate.option(ruling.option):
+        draft.record(_confirmed(draft, gate, step, ruling))
+
+
+def _confirmed(draft: Draft, gate: Gate, step: Step, ruling: Ruling) -> e.GateResolved:
+    again = f"step:{step.id}" if ruling.option == "revise" else None
+    return resolved(gate, instance(draft.state, gate.id), ruling, draft.now, again=again)
+
+
+def _disclose(draft: Draft, step: Step) -> None:
+    """Tell the caller what it may have overlooked."""
+    for action in step.actions:
+        produced = action.action == "set" and action.target and not action.has_value
+        if produced and action.target not in draft.state.variables:
+            draft.notice("VARIABLE_NOT_SET", f"Step “{step.id}” should set “{action.target}”; it is not set.")
+    for fact in draft.facts:
+        if isinstance(fact, e.CapabilityObserved) and fact.status == "unavailable":
+            wanted = draft.plan.workflow.capabilities.get(fact.capability)
+            if wanted == "preferred":
+                text = f"{fact.capability} is unavailable; go on with the sequential way."
+                draft.notice("CAPABILITY_DEGRADED", text)
+
+
+def _gate(draft: Draft, settled: RunState, need: NeedAnswer, ack: AcknowledgeStep) -> Decided | Refusal:
+    if ack.step is not None:
+        hint = f"answer checkpoint '{need.gate.id}' first"
+        return Refusal(Code.DECISION_PENDING, "Must respond to checkpoint before completing steps", hint)
+    ruling = _ruling(draft, need, ack)
+    if isinstance(ruling, Blocker):
+        return _blocked(settled, need, ruling)
+    if ruling is None:
+        following = draft.plan.program(draft.state.activity or "").after(draft.state.at)
+        draft.record(e.GatePassed(need.key, need.gate.id, following, "optional"))
+        return draft.decided()
+    how: e.Resolved = "auto_advanced" if ruling.channel == "server" else "chosen"
+    again = f"step:{need.confirms.id}" if need.confirms and ruling.option == "revise" else None
+    draft.record(resolved(need.gate, need.key, ruling, ack.now, how=how, again=again))
+    draft.record(*undecided_gap(draft.state, need, ruling))
+    return draft.decided()
+
+
+def _ruling(draft: Draft, need: NeedAnswer, ack: AcknowledgeStep) -> Ruling | Blocker | None:
+    """The answer that counts; a blocker where there is none; None where an optional gate is passed."""
+    gate = worded(need.gate, draft.plan.scope(draft.state.variables))
+    ruling = _offered(draft, need, ack)
+    if draft.state.preferences.never_stops and (ruling is None or gate.option(ruling.option) is None):
+        return Ruling(gate.default_option or gate.options[0].id, "server")
+    if ruling is None:
+        return _unanswered(replace(need, gate=gate), ack)
+    if gate.option(ruling.option) is None:
+        return unknown_option(gate, ruling.option)
+    if not counts(ruling, ack.terms, draft.state.preferences):
+        return decision_missing(gate, ack.terms)
+    return ruling
+
+
+def _offered(draft: Draft, need: NeedAnswer, ack: AcknowledgeStep) -> Ruling | None:
+    names = (need.gate.id, need.confirms.id) if need.confirms else (need.gate.id,)
+    ruling = ack.rulings.get(need.gate.id) or reported(ack.output, ack.client, *names)
+    if ruling is not None or need.confirms is None:
+        return ruling
+    if not draft.state.preferences.guided:
+        return Ruling("proceed", "server", note="assumed: the mode asks for no confirmation")
+    if ack.reports and ack.terms.decisions != "user":
+        return Ruling("proceed", "agent", ack.client, "reported by acknowledging")
+    return None
+
+
+def _unanswered(need: NeedAnswer, ack: AcknowledgeStep) -> Ruling | Blocker | None:
+    gate = need.gate
+    if not gate.required:
+        return None
+    if (
+        auto_advances(gate)
+        and gate.default_option
+        and ack.now - need.opened_at >= (gate.auto_advance_ms or 0)
+    ):
+        return Ruling(gate.default_option, "server", note="the time to answer has passed")
+    return decision_missing(gate, ack.terms)
+
+
+def _input(draft: Draft, settled: RunState, need: NeedInput, ack: AcknowledgeStep) -> Decided | Refusal:
+    if ack.step is not None:
+        return Refusal(Code.INPUT_REQUIRED, need.message, f"send variables: {', '.join(need.variables)}")
+    still = draft.settle()
+    if not isinstance(still, NeedInput) or still.subject != need.subject or need.subject.startswith(REST):
+        return draft.decided()
+    if not draft.state.preferences.never_stops:
+        missing = [_missing_input(need, name) for name in need.variables]
+        return _blocked(settled, need, *(missing or [_endless(draft, need)]))
+    draft.record(*without_input(draft, need))
+    return draft.decided()
+
+
+def _missing_input(need: NeedInput, name: str) -> Blocker:
+    return Blocker(
+        BlockerCode.MISSING_REQUIRED_OUTPUT,
+        ContextKey(name),
+        need.message,
+        f"Send “{name}” in context and call again with the fresh ackToken.",
+        {name: ["…"] if need.loop and need.loop.kind == "forEach" else "…"},
+    )
+
+
+def _endless(draft: Draft, need: NeedInput) -> Blocker:
+    fix = "Tell the user: the author of the workflow must give the circle a way out."
+    pointer = WorkflowStep(draft.state.activity or "")
+    return Blocker(BlockerCode.INVARIANT_VIOLATION, pointer, need.message, fix)
+
+
+def without_input(draft: Draft, need: NeedInput) -> Iterator[e.Event]:
+    """Never-stop leaves the loop, takes the first way, or ends what never would, and discloses it."""
+    yield e.GapRecorded("critical", "unexpected", "missing_input", need.message, need.subject)
+    assert draft.state.activity is not None
+    if need.loop is not None:
+        head = draft.plan.program(draft.state.activity).ops[f"loop:{need.loop.id}"]
+        assert isinstance(head, Head)
+        yield e.LoopLeft(need.loop.id, head.after, "gap")
+        return
+    endless = need.subject.startswith(CIRCLE)
+    target = TERMINAL if endless else ways(draft.plan, draft.state)[0].to
+    yield e.ActivityLeft(draft.state.activity, target, "gap")

@@ -1,0 +1,319 @@
+"""Checkpoints that are opened, answered and resumed from by hand (rules 15, 16, 23, 24)."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from interlock.core.definition.conditions import describe, holds
+from interlock.core.definition.program import Head, Plan, Tail
+from interlock.core.definition.workflow import Gate, Step
+from interlock.core.engine.claims import Walk
+from interlock.core.engine.decisions import counts, resolved, undecided_gap
+from interlock.core.engine.draft import Draft
+from interlock.core.engine.gates import (
+    FoundGate,
+    auto_advances,
+    find_gate,
+    gate_ids,
+    is_answered,
+    pending_gates,
+    shown,
+)
+from interlock.core.run import events as e
+from interlock.core.run.commands import OpenCheckpoint, ResolveCheckpoint, ResumeCheckpoint, Ruling
+from interlock.core.run.outcomes import Code, Decided, NeedAnswer, Refusal
+from interlock.core.run.state import OpenGate, RunState, instance
+
+
+def open_checkpoint(plan: Plan, state: RunState, command: OpenCheckpoint) -> Decided | Refusal:
+    """Put a gate's question; steps ahead of a bound gate are thereby claimed."""
+    draft = _draft(plan, state, command)
+    refusal = _cannot_open(draft, command.gate)
+    if refusal:
+        return refusal
+    found = find_gate(plan, draft.state, command.gate)
+    if found is None:
+        return _not_found(draft, command.gate)
+    key = _instance(draft, found, command)
+    if isinstance(key, Refusal):
+        return key
+    draft.record(e.GateOpened(key, found.gate.id, command.now, shown(found.gate), command.agent))
+    return draft.decided()
+
+
+def _instance(draft: Draft, found: FoundGate, command: OpenCheckpoint) -> str | Refusal:
+    """Find which instance of the gate is meant: one answer per iteration of its loop (rule 16)."""
+    state, gate = draft.state, found.gate
+    key = instance(state, gate.id)
+    if command.iteration is not None and _is_past(state, command.iteration):
+        return _already(state, gate, _iteration_key(state, gate, command.iteration))
+    answered = is_answered(draft.plan, state, gate)
+    if answered and not _asks_again(state, key, command):
+        return _already(state, gate)
+    if not answered and not _must_be_reached(draft, found):
+        return key
+    reached = Walk(draft, command, gate.id).go()
+    if isinstance(reached, Refusal):
+        return reached
+    if not isinstance(reached, NeedAnswer) or _is_another(draft.state, command.iteration):
+        return _not_reached(gate)
+    return reached.key
+
+
+def _is_past(state: RunState, iteration: int) -> bool:
+    return bool(state.frames) and iteration <= state.frames[-1].iteration
+
+
+def _is_another(state: RunState, iteration: int | None) -> bool:
+    return bool(state.frames) and iteration is not None and iteration != state.frames[-1].iteration + 1
+
+
+def _asks_again(state: RunState, key: str, command: OpenCheckpoint) -> bool:
+    """The agent that asked and resumed asks about the next iteration; another one repeats the question."""
+    if not state.frames or (command.iteration or 0) == state.frames[-1].iteration + 1:
+        return False
+    before = state.resumed
+    return command.iteration is not None or (
+        before is not None and before.key == key and before.agent == command.agent
+    )
+
+
+def _iteration_key(state: RunState, gate: Gate, iteration: int) -> str:
+    inner = replace(state.frames[-1], iteration=iteration - 1)
+    return instance(replace(state, frames=(*state.frames[:-1], inner)), gate.id)
+
+
+def _not_reached(gate: Gate) -> Refusal:
+    text = f"Checkpoint '{gate.id}' is not reached: its condition is false here, or its loop has passed it."
+    return Refusal(Code.CHECKPOINT_NOT_ACTIVE, text, "go on with the activity")
+
+
+def _draft(
+    plan: Plan, state: RunState, command: OpenCheckpoint | ResolveCheckpoint | ResumeCheckpoint
+) -> Draft:
+    draft = Draft(plan, state, command.door, command.now)
+    if command.variables:
+        draft.record(e.ContextSet(command.variables))
+    return draft
+
+
+def _cannot_open(draft: Draft, gate_id: str) -> Refusal | None:
+    state = draft.state
+    if state.open is not None:
+        return Refusal(
+            Code.CHECKPOINT_ALREADY_ACTIVE,
+            f"Cannot yield checkpoint '{gate_id}': Checkpoint '{state.open.gate}' is already active "
+            "and awaiting orchestrator resolution.",
+            "have the active checkpoint resolved with respond_checkpoint first",
+            about={"checkpoint": state.open.gate},
+        )
+    if state.activity is None:
+        return Refusal(Code.NO_ACTIVITY, "No activity has been entered yet.", "call next_activity first")
+    if state.finished:
+        return Refusal(Code.RUN_FINISHED, "The workflow is completed.", "start a new session")
+    return None
+
+
+def _not_found(draft: Draft, gate_id: str) -> Refusal:
+    listed = gate_ids(draft.plan, draft.state)
+    return Refusal(
+        Code.CHECKPOINT_NOT_FOUND,
+        f"Checkpoint not found: {gate_id} in activity {draft.state.activity}",
+        f"use one of: {', '.join(listed)}" if listed else "this activity has no checkpoints",
+        about={"checkpoints": list(listed)},
+    )
+
+
+def _must_be_reached(draft: Draft, found: FoundGate) -> bool:
+    """A gate bound to a step, or inside a loop, opens when it is reached; others may open earlier."""
+    if not holds(found.gate.condition, draft.plan.scope(draft.state.variables)):
+        return False
+    keys = list(draft.plan.program(draft.state.activity or "").ops)
+    if draft.state.at not in keys:
+        return False
+    place, here = keys.index(found.at), keys.index(draft.state.at)
+    if _loop_around(draft, found.at):
+        return True
+    return place >= here and found.gate.bound_to is not None
+
+
+def _loop_around(draft: Draft, key: str) -> bool:
+    depth = 0
+    for op in draft.plan.program(draft.state.activity or "").ops.values():
+        depth += isinstance(op, Head) - isinstance(op, Tail)
+        if op.key == key:
+            return depth > 0
+    return False
+
+
+def _already(state: RunState, gate: Gate, key: str = "") -> Refusal:
+    key = key or instance(state, gate.id)
+    option = state.answers.get(key) or state.answers.get(gate.id)
+    return Refusal(
+        Code.CHECKPOINT_ALREADY_ANSWERED,
+        f"Checkpoint '{gate.id}' is already answered: {option or 'dismissed'}",
+        "go on with the recorded answer",
+        about={"checkpoint": gate.id, "option": option or None, "instance": key},
+    )
+
+
+def resolve_checkpoint(plan: Plan, state: RunState, command: ResolveCheckpoint) -> Decided | Refusal:
+    """Answer the open gate, or on `gated` any pending one, in exactly one way."""
+    draft = _draft(plan, state, command)
+    if command.door.opens:
+        draft.settle()
+    target = _target(draft, command)
+    if isinstance(target, Refusal):
+        return target
+    gate, opened = target
+    ruling = _chosen(draft, gate, opened, command)
+    if isinstance(ruling, Refusal):
+        return ruling
+    how: e.Resolved = "dismissed" if ruling is None else "chosen"
+    if command.auto_advance:
+        how = "auto_advanced"
+    draft.record(
+        resolved(
+            gate,
+            opened.key,
+            ruling,
+            command.now,
+            how=how,
+            agent=opened.agent,
+            again=_again(draft, gate, ruling),
+            resumable=bool(opened.agent),
+        )
+    )
+    if ruling is not None:
+        confirms = _confirmed_by(draft, gate)
+        draft.record(*undecided_gap(draft.state, NeedAnswer(opened.key, gate, 0, confirms), ruling))
+    return draft.decided()
+
+
+def _again(draft: Draft, gate: Gate, ruling: Ruling | None) -> str | None:
+    confirms = _confirmed_by(draft, gate)
+    revising = ruling is not None and ruling.option == "revise"
+    return f"step:{confirms.id}" if confirms and revising else None
+
+
+def _confirmed_by(draft: Draft, gate: Gate) -> Step | None:
+    found = find_gate(draft.plan, draft.state, gate.id)
+    return found.confirms if found else None
+
+
+def _target(draft: Draft, command: ResolveCheckpoint) -> tuple[Gate, OpenGate] | Refusal:
+    state = draft.state
+    if state.open is not None and command.gate in (None, state.open.gate):
+        found = find_gate(draft.plan, state, state.open.gate)
+        assert found is not None
+        return found.gate, state.open
+    if command.gate is None:
+        return Refusal(Code.CHECKPOINT_NOT_ACTIVE, "No checkpoint is active.", "open a checkpoint first")
+    found = find_gate(draft.plan, state, command.gate)
+    if found is None:
+        return _not_found(draft, command.gate)
+    pending = pending_gates(draft.plan, state)
+    optional = not found.gate.required and found.gate.id not in state.answers
+    if command.door.opens or command.door.name == "session" or not (optional or found.gate in pending):
+        return _not_active(state, found.gate, pending)
+    # pending from entry, by id alone: one answer serves every iteration of a loop (rule 15)
+    return found.gate, OpenGate(found.gate.id, found.gate.id, state.entered_at)
+
+
+def _not_active(state: RunState, gate: Gate, pending: tuple[Gate, ...]) -> Refusal:
+    if gate.id in state.answers or instance(state, gate.id) in state.answers:
+        return _already(state, gate)
+    listed = [one.id for one in pending]
+    return Refusal(
+        Code.CHECKPOINT_NOT_ACTIVE,
+        f"Checkpoint '{gate.id}' is not pending. Pending checkpoints: [{', '.join(listed)}]",
+        "answer the checkpoint that is active",
+        about={"pending": listed},
+    )
+
+
+def _chosen(
+    draft: Draft, gate: Gate, opened: OpenGate, command: ResolveCheckpoint
+) -> Ruling | Refusal | None:
+    modes = (command.option is not None) + command.auto_advance + command.condition_not_met
+    if modes != 1:
+        text = "Exactly one of option_id, auto_advance, or condition_not_met must be provided."
+        return Refusal(Code.RESOLUTION_MODE, text, "send exactly one of them")
+    if command.auto_advance:
+        return _auto(gate, command.now - opened.opened_at)
+    if command.condition_not_met:
+        return _dismissed(draft, gate)
+    return _option(draft, gate, command, command.now - opened.opened_at)
+
+
+def _option(draft: Draft, gate: Gate, command: ResolveCheckpoint, elapsed: int) -> Ruling | Refusal:
+    least = command.terms.min_response_ms if command.door.paced else 0
+    if command.channel == "agent" and elapsed < least:
+        text = f"Checkpoint response too fast ({elapsed // 1000}s < {least / 1000:g}s minimum)."
+        hint = "present the checkpoint to the user, then respond with the user's choice"
+        return Refusal(Code.TOO_FAST, f"{text} Present the checkpoint to the user before responding.", hint)
+    option = command.option or ""
+    if gate.option(option) is None:
+        listed = [one.id for one in gate.options]
+        text = f"Invalid option '{option}' for checkpoint '{gate.id}'. Valid options: [{', '.join(listed)}]"
+        return Refusal(Code.OPTION_NOT_FOUND, text, "use a valid option", about={"options": listed})
+    ruled = command.rulings.get(gate.id)
+    if ruled is not None and ruled.option != option:
+        text = f"The user has decided checkpoint '{gate.id}': {ruled.option}"
+        return Refusal(Code.USER_MUST_DECIDE, text, f"respond with '{ruled.option}'")
+    ruling = ruled or Ruling(option, command.channel, command.client, command.note)
+    if not counts(ruling, command.terms, draft.state.preferences):
+        text = f"Checkpoint '{gate.id}' waits for the user's own decision."
+        return Refusal(Code.USER_MUST_DECIDE, text, "tell the user to open the inbox (interlock inbox)")
+    return ruling
+
+
+def _auto(gate: Gate, elapsed: int) -> Ruling | Refusal:
+    if gate.default_option is None or gate.auto_advance_ms is None:
+        text = f"Cannot auto-advance checkpoint '{gate.id}': missing defaultOption or autoAdvanceMs."
+        return Refusal(Code.NOT_AUTO_ADVANCING, text, "send the user's option_id")
+    if not auto_advances(gate):
+        text = (
+            f"Cannot auto-advance blocking checkpoint '{gate.id}'. "
+            "Blocking checkpoints require an explicit option_id from the user."
+        )
+        return Refusal(Code.NOT_AUTO_ADVANCING, text, "send the user's option_id")
+    if elapsed < gate.auto_advance_ms:
+        text = (
+            f"Auto-advance timer not elapsed for checkpoint '{gate.id}' "
+            f"({elapsed // 1000}s < {gate.auto_advance_ms / 1000:g}s). "
+            f"Wait for the full autoAdvanceMs ({gate.auto_advance_ms}ms) before auto-advancing."
+        )
+        return Refusal(Code.TIMER_RUNNING, text, "wait, or send the user's option_id")
+    return Ruling(gate.default_option, "server", note="the time to answer has passed")
+
+
+def _dismissed(draft: Draft, gate: Gate) -> Refusal | None:
+    if gate.condition is None:
+        text = (
+            f"Cannot dismiss checkpoint '{gate.id}': it has no condition field. "
+            "Only conditional checkpoints can be dismissed with condition_not_met."
+        )
+        return Refusal(Code.NOT_CONDITIONAL, text, "send the user's option_id")
+    if holds(gate.condition, draft.plan.scope(draft.state.variables)):
+        text = f"Cannot dismiss checkpoint '{gate.id}': its condition holds ({describe(gate.condition)})."
+        return Refusal(Code.CONDITION_HOLDS, text, "send the user's option_id")
+    return None
+
+
+def resume_checkpoint(plan: Plan, state: RunState, command: ResumeCheckpoint) -> Decided | Refusal:
+    """Let the agent that asked go on, once its checkpoint is answered."""
+    draft = _draft(plan, state, command)
+    if state.open is not None:
+        text = (
+            f"Cannot resume: Checkpoint '{state.open.gate}' is still active "
+            "and has not been resolved by the orchestrator."
+        )
+        return Refusal(Code.CHECKPOINT_STILL_ACTIVE, text, "wait for respond_checkpoint")
+    if state.resolution is None:
+        text = "Cannot resume: no yielded checkpoint waits to be resumed."
+        return Refusal(
+            Code.CHECKPOINT_NOT_YIELDED, text, "go on with the activity, or yield a checkpoint first"
+        )
+    draft.record(e.GateResumed(state.resolution.key, state.resolution.gate, command.agent))
+    return draft.decided()

@@ -1,0 +1,213 @@
+"""A session call is a walk (rule 14): steps ahead are claimed in order until a gate or the way out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import assert_never
+
+from interlock.core.definition.program import Tail, confirmation
+from interlock.core.definition.prompts import interpolate
+from interlock.core.definition.workflow import Gate, Loop, Step, walk
+from interlock.core.engine.acknowledge import complete, learned, user_values, without_input
+from interlock.core.engine.decisions import resolved
+from interlock.core.engine.draft import Draft
+from interlock.core.engine.requirements import examine
+from interlock.core.engine.settle import consequences, next_fact
+from interlock.core.run import events as e
+from interlock.core.run.commands import EnterActivity, OpenCheckpoint, Ruling
+from interlock.core.run.outcomes import (
+    Code,
+    Done,
+    NeedAnswer,
+    NeedEntry,
+    NeedInput,
+    NeedLoop,
+    NeedStep,
+    NeedWay,
+    Refusal,
+)
+from interlock.core.run.output import Output
+from interlock.core.run.reasons import Blocker, ContextKey
+from interlock.core.run.state import RunState
+from interlock.core.values import Json
+
+MOST_CLAIMED = 100_000
+
+
+class Walk:
+    """A walk through the current activity. `towards` is a gate to stop at, or None for the way out."""
+
+    def __init__(self, draft: Draft, command: EnterActivity | OpenCheckpoint, towards: str | None) -> None:
+        self.draft = draft
+        self.terms = command.terms
+        self.rulings = command.rulings
+        self.claims: dict[str, Iterator[Output]] = {
+            name: iter([claim.output for claim in command.claims if claim.step == name])
+            for name in {claim.step for claim in command.claims}
+        }
+        self.towards = towards
+
+    def go(self) -> NeedAnswer | NeedWay | NeedEntry | Done | Refusal:
+        """Walk until the gate is reached, the way out is, or something refuses."""
+        while True:
+            pending = self._settle()
+            if len(self.draft.facts) > MOST_CLAIMED:
+                return _too_long(self.draft.state)
+            match pending:
+                case NeedStep():
+                    refusal = self._claim(pending)
+                    if refusal:
+                        return refusal
+                case NeedAnswer():
+                    if pending.gate.id == self.towards:
+                        return pending
+                    refusal = self._meet(pending)
+                    if refusal:
+                        return refusal
+                case NeedInput():
+                    if not self.draft.state.preferences.never_stops:
+                        return _input_required(pending)
+                    self.draft.record(*without_input(self.draft, pending))
+                case NeedWay() | NeedEntry() | Done():
+                    return pending
+                case NeedLoop():
+                    raise AssertionError("session doors run their loops by themselves")
+                case _:
+                    assert_never(pending)
+
+    def _settle(self) -> NeedStep | NeedAnswer | NeedInput | NeedLoop | NeedWay | NeedEntry | Done:
+        draft = self.draft
+        while True:
+            fact = next_fact(draft.plan, draft.state, draft.door, draft.now)
+            if not isinstance(fact, e.Fact):
+                return fact
+            if len(draft.facts) > MOST_CLAIMED:
+                return NeedWay(())
+            fact = self._bounded(fact)
+            draft.record(fact, *consequences(fact))
+
+    def _bounded(self, fact: e.Event) -> e.Event:
+        """A loop that goes by a condition is claimed once: nothing in a walk can change its mind."""
+        if not isinstance(fact, e.LoopIterated):
+            return fact
+        frame = self.draft.state.frames[-1]
+        tail = self.draft.plan.program(self.draft.state.activity or "").ops[f"tail:{fact.loop}"]
+        assert isinstance(tail, Tail)
+        if frame.total is not None or _changed(self.draft, fact) or _holds(tail.loop, self.towards):
+            return fact
+        self.draft.notice("LOOP_CLAIMED", f"Loop '{fact.loop}' was claimed once; its condition still holds.")
+        return e.LoopLeft(fact.loop, tail.after, "claimed", fact.iteration)
+
+    def _claim(self, need: NeedStep) -> Refusal | None:
+        draft = self.draft
+        output = next(self.claims.get(need.step.id, iter(())), Output())
+        verdict = examine(draft.plan, draft.state, need.step, need.key, output, self.terms, self.rulings)
+        if verdict.stopping:
+            return _output_required(need, verdict.stopping[0])
+        draft.record(*user_values(need.step, self.rulings), *learned(output), *verdict.gaps)
+        complete(draft, need, claimed=True)
+        return None
+
+    def _meet(self, need: NeedAnswer) -> Refusal | None:
+        """An unanswered gate holds, unless the mode or the user's enforcement says otherwise."""
+        draft = self.draft
+        if draft.state.open is not None:
+            return gate_open(draft.state)
+        if draft.state.preferences.never_stops:
+            option = need.gate.default_option or need.gate.options[0].id
+            draft.record(resolved(need.gate, need.key, Ruling(option, "server"), draft.now))
+            text = f"“{need.gate.message}” was decided without the user: {option}."
+            gap = e.GapRecorded("critical", "user_only_dependency", "needs_user_choice", text, need.key)
+            draft.record(gap)
+            return None
+        if self.terms.enforcement == "advisory":
+            following = draft.plan.program(draft.state.activity or "").after(draft.state.at)
+            draft.record(e.GatePassed(need.key, need.gate.id, following, "advisory"))
+            draft.notice(
+                "GATE_PASSED", f"Checkpoint '{need.gate.id}' was not answered (advisory enforcement)."
+            )
+            return None
+        return _gate_unanswered(draft, need)
+
+
+def _holds(loop: Loop, gate_id: str | None) -> bool:
+    """Say whether the gate that is walked to lies in the loop."""
+    return any(
+        (isinstance(item, Gate) and item.id == gate_id)
+        or (isinstance(item, Step) and item.confirm is not False and confirmation(item).id == gate_id)
+        for item in walk(loop.body)
+    )
+
+
+def _changed(draft: Draft, fact: e.LoopIterated) -> bool:
+    """Say whether an action inside the loop has changed a variable that the next check could see."""
+    loop = draft.state.frames[-1].loop
+    places = (i for i in range(len(draft.facts) - 1, -1, -1) if _begins(draft.facts[i], loop))
+    start = next(places, -1)  # the iteration may have begun with an earlier call
+    written: Mapping[str, object] = {}
+    for one in draft.facts[start + 1 :]:
+        if isinstance(one, e.StepCompleted):
+            written = {**written, **one.sets}
+    return bool(written)
+
+
+def _begins(fact: e.Event, loop: str) -> bool:
+    return isinstance(fact, (e.LoopEntered, e.LoopIterated)) and fact.loop == loop
+
+
+def gate_open(state: RunState) -> Refusal:
+    """Nothing moves while a question is open."""
+    assert state.open is not None
+    return Refusal(
+        Code.DECISION_PENDING,
+        f"Active checkpoint '{state.open.gate}' on activity '{state.activity}'.",
+        "resolve it with respond_checkpoint first",
+        about={"checkpoint": state.open.gate, "activity": state.activity},
+    )
+
+
+def _gate_unanswered(draft: Draft, need: NeedAnswer) -> Refusal:
+    message = interpolate(need.gate.message, draft.plan.scope(draft.state.variables))
+    return Refusal(
+        Code.GATE_UNANSWERED,
+        f"Checkpoint '{need.gate.id}' must be answered first: {message}",
+        f"open checkpoint '{need.gate.id}' and have it answered",
+        about={"checkpoint": need.gate.id, "instance": need.key},
+    )
+
+
+def _too_long(state: RunState) -> Refusal:
+    """No input can stall the server (rule 33): a walk has an end, whatever its lists hold."""
+    return Refusal(
+        Code.INPUT_REQUIRED,
+        f"Activity '{state.activity}' would claim more than {MOST_CLAIMED} facts in one call.",
+        "send shorter lists for its loops",
+    )
+
+
+def _input_required(need: NeedInput) -> Refusal:
+    names = ", ".join(need.variables)
+    return Refusal(
+        Code.INPUT_REQUIRED,
+        need.message,
+        f"send variables: {names}",
+        about={"variables": list(need.variables)},
+    )
+
+
+def _output_required(need: NeedStep, blocker: Blocker) -> Refusal:
+    if isinstance(blocker.pointer, ContextKey):
+        name = blocker.pointer.key
+        return Refusal(
+            Code.INPUT_REQUIRED,
+            f"Step '{need.step.id}' cannot be claimed: {blocker.message}",
+            f"ask the user, then send variables: {name}",
+            about={"step": need.step.id, "variables": [name]},
+        )
+    about: dict[str, Json] = {"step": need.step.id}
+    return Refusal(
+        Code.OUTPUT_REQUIRED,
+        f"Step '{need.step.id}' cannot be claimed: {blocker.message}",
+        f"send what step '{need.step.id}' produces as its output in step_manifest",
+        about=about if blocker.example is None else {**about, "example": blocker.example},
+    )

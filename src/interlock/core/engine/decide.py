@@ -1,0 +1,160 @@
+"""The decider: what comes of a command in a state. Each door only translates into these commands."""
+
+from __future__ import annotations
+
+from typing import Literal, assert_never
+
+from interlock.core.definition.program import Head, Plan, Tail
+from interlock.core.engine.acknowledge import acknowledge, without_input
+from interlock.core.engine.checkpoints import open_checkpoint, resolve_checkpoint, resume_checkpoint
+from interlock.core.engine.draft import Draft
+from interlock.core.engine.evolve import evolve
+from interlock.core.engine.loops import again, begun, frozen_items
+from interlock.core.engine.settle import awaited
+from interlock.core.engine.transitions import enter
+from interlock.core.run import events as e
+from interlock.core.run.commands import (
+    EXECUTION,
+    AcknowledgeStep,
+    AdvanceLoop,
+    Command,
+    EnterActivity,
+    OpenCheckpoint,
+    ResolveCheckpoint,
+    ResumeCheckpoint,
+    ReturnChild,
+    StartChild,
+    StartRun,
+)
+from interlock.core.run.outcomes import Awaited, Code, Decided, NeedInput, NeedLoop, Refusal
+from interlock.core.run.state import RunState
+from interlock.core.values import Json
+
+
+def decide(plan: Plan, state: RunState, command: Command) -> Decided | Refusal:
+    """Say what the command brings about, or why it is refused."""
+    match command:
+        case StartRun():
+            return _start(plan, command)
+        case AcknowledgeStep():
+            return _or_kept(acknowledge(plan, state, command), command)
+        case EnterActivity():
+            return enter(plan, state, command)
+        case OpenCheckpoint():
+            return _or_kept(open_checkpoint(plan, state, command), command)
+        case ResolveCheckpoint():
+            return _or_kept(resolve_checkpoint(plan, state, command), command)
+        case ResumeCheckpoint():
+            return _or_kept(resume_checkpoint(plan, state, command), command)
+        case AdvanceLoop():
+            return _or_kept(_advance_loop(plan, state, command), command)
+        case StartChild():
+            return _family(plan, state, e.ChildStarted(command.workflow, command.session, state.activity))
+        case ReturnChild():
+            return _return_child(plan, state, command)
+        case _:
+            assert_never(command)
+
+
+def _or_kept(outcome: Decided | Refusal, command: Command) -> Decided | Refusal:
+    return outcome.keeping(command.variables) if isinstance(outcome, Refusal) else outcome
+
+
+def _start(plan: Plan, start: StartRun) -> Decided:
+    draft = Draft(plan, RunState(), start.door, start.now)
+    draft.record(
+        e.RunStarted(
+            workflow_id=plan.workflow.id,
+            workflow_hash=start.workflow_hash,
+            source=start.source,
+            preferences=start.preferences,
+            at=start.now,
+            door=start.door.name,
+        )
+    )
+    if start.variables:
+        draft.record(e.ContextSet(start.variables, "initial"))
+    return draft.decided()
+
+
+def _advance_loop(plan: Plan, state: RunState, command: AdvanceLoop) -> Decided | Refusal:
+    draft = Draft(plan, state, command.door, command.now)
+    if command.variables:
+        draft.record(e.ContextSet(command.variables))
+    pending = _supplied(draft, draft.settle(), command)
+    if not isinstance(pending, (NeedLoop, NeedInput)) or pending.loop is None:
+        return _no_such_loop(pending, command.loop)
+    if pending.loop.id != command.loop:
+        return _no_such_loop(pending, command.loop)
+    if isinstance(pending, NeedLoop) and not pending.needs_items:
+        draft.record(_advanced(draft, pending))
+        return draft.decided()
+    if not state.preferences.never_stops:
+        return _starved(pending)
+    draft.record(*without_input(draft, _lacking(pending)))
+    return draft.decided()
+
+
+def _supplied(draft: Draft, pending: Awaited, command: AdvanceLoop) -> Awaited:
+    """Put the items that came with the call where the loop looks for them."""
+    if command.items is None or not isinstance(pending, NeedLoop):
+        return pending
+    loop = pending.loop
+    if loop.kind != "forEach" or loop.id != command.loop or pending.iteration:
+        return pending
+    name, items = loop.items or "items", list(command.items)
+    draft.record(e.ContextSet({name: items}))
+    return NeedLoop(loop, 0, min(len(items), loop.max_iterations))
+
+
+def _lacking(pending: NeedLoop | NeedInput) -> NeedInput:
+    if isinstance(pending, NeedInput):
+        return pending
+    loop, name = pending.loop, pending.loop.items or "items"
+    text = f"Loop '{loop.id}' needs its items: the list '{name}' is not set"
+    return NeedInput(f"loop:{loop.id}", (name,), text, loop)
+
+
+def _starved(pending: NeedLoop | NeedInput) -> Refusal:
+    need = _lacking(pending)
+    if isinstance(pending, NeedLoop):
+        return Refusal(Code.LOOP_ITEMS_REQUIRED, need.message, "send loop_items with advance_loop")
+    names = ", ".join(need.variables)
+    return Refusal(Code.INPUT_REQUIRED, need.message, f"send variables with advance_loop: {names}")
+
+
+def _no_such_loop(pending: object, loop_id: str) -> Refusal:
+    expected = pending.loop.id if isinstance(pending, NeedLoop) else None
+    hint = f"advance loop '{expected}'" if expected else "take an available action"
+    return Refusal(Code.LOOP_NOT_FOUND, f"Loop '{loop_id}' is not waiting to be advanced", hint)
+
+
+def _advanced(draft: Draft, need: NeedLoop) -> e.Event:
+    assert draft.state.activity is not None
+    program = draft.plan.program(draft.state.activity)
+    if need.iteration == 0 and need.total == 0:
+        head = program.ops[f"loop:{need.loop.id}"]
+        assert isinstance(head, Head)
+        return e.LoopLeft(need.loop.id, head.after, "empty")
+    if need.iteration > 0:
+        tail = program.ops[f"tail:{need.loop.id}"]
+        assert isinstance(tail, Tail)
+        return again(tail, draft.state.frames[-1])
+    items: tuple[Json, ...] = ()
+    if need.loop.kind == "forEach":
+        name = need.loop.items or "items"
+        items = frozen_items(need.loop, draft.plan.scope(draft.state.variables).value(name)) or ()
+    return begun(need.loop, program.after(f"loop:{need.loop.id}"), need.total, items)
+
+
+def _return_child(plan: Plan, state: RunState, command: ReturnChild) -> Decided:
+    declared = {variable.name for variable in plan.workflow.variables}
+    returned = {name: value for name, value in command.variables.items() if name in declared}
+    outcome: Literal["completed", "abandoned"] = "completed" if command.completed else "abandoned"
+    return _family(plan, state, e.ChildReturned(command.workflow, command.session, outcome, returned))
+
+
+def _family(plan: Plan, state: RunState, fact: e.Event) -> Decided:
+    """Record only that; what follows from it happens at the parent's own next call, at its own door."""
+    after = evolve(state, fact)
+    return Decided((fact,), after, awaited(plan, after, EXECUTION))

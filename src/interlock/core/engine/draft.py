@@ -1,0 +1,45 @@
+"""Facts in the making: what a command has brought about so far, and the state that leads to."""
+
+from __future__ import annotations
+
+from interlock.core.definition.program import Plan
+from interlock.core.engine.evolve import evolve
+from interlock.core.engine.overlooked import overlooked
+from interlock.core.engine.settle import settle
+from interlock.core.run import events as e
+from interlock.core.run.commands import Door
+from interlock.core.run.outcomes import Awaited, Decided, Notice
+from interlock.core.run.reasons import Blocker
+from interlock.core.run.state import RunState
+
+
+class Draft:
+    """Collects the facts of one command. It never leaves `decide`."""
+
+    def __init__(self, plan: Plan, state: RunState, door: Door, now: int) -> None:
+        self.plan = plan
+        self.state = state
+        self.door = door
+        self.now = now
+        self.facts: list[e.Event] = []
+        self.notices: list[Notice] = []
+
+    def record(self, *facts: e.Event) -> None:
+        for fact in facts:
+            self.facts.append(fact)
+            self.state = evolve(self.state, fact)
+
+    def notice(self, code: str, message: str) -> None:
+        self.notices.append(Notice(code, message))
+
+    def settle(self) -> Awaited:
+        """Let happen what happens by itself, and say what is awaited then."""
+        facts, self.state, pending = settle(self.plan, self.state, self.door, self.now)
+        self.facts.extend(facts)
+        return pending
+
+    def decided(self, blockers: tuple[Blocker, ...] = ()) -> Decided:
+        pending = self.settle()
+        passed_over = () if self.door.lenient else tuple(overlooked(self.facts))
+        notices = (*self.notices, *passed_over)
+        return Decided(tuple(self.facts), self.state, pending, blockers, notices)

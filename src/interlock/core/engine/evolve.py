@@ -1,0 +1,143 @@
+"""The state after a fact. Nothing is decided here: the fact already says what follows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import assert_never
+
+from msgspec.structs import replace
+
+from interlock.core.definition.program import END
+from interlock.core.run import events as e
+from interlock.core.run.state import Frame, OpenGate, Resolution, RunState
+from interlock.core.values import Variables, merged
+
+
+def evolve(state: RunState, event: e.Event) -> RunState:
+    """Apply one fact."""
+    match event:
+        case e.RunStarted():
+            return replace(state, preferences=event.preferences)
+        case e.ContextSet():
+            return _with(state, event.delta)
+        case e.ActivityEntered():
+            return _entered(state, event)
+        case e.ActivityLeft():
+            return _left_activity(state, event)
+        case e.StepCompleted():
+            done = (*state.done, event.key)
+            return _with(replace(state, done=done, at=event.next, resolution=None), event.sets)
+        case e.StepSkipped():
+            return replace(state, at=event.next)
+        case e.GateOpened():
+            opened = OpenGate(event.key, event.gate, event.at, event.agent)
+            return replace(state, open=opened, resolution=None)
+        case e.GateResolved():
+            return _resolved(state, event)
+        case e.GatePassed():
+            return replace(state, at=event.next, open=None)
+        case e.GateResumed():
+            return replace(state, resolution=None, resumed=state.resolution)
+        case e.LoopEntered():
+            frame = Frame(event.loop, 0, event.total, event.items)
+            entered = replace(state, frames=(*state.frames, frame), at=event.next, steer=None)
+            return _with(entered, event.sets)
+        case e.LoopIterated():
+            return _iterated(state, event)
+        case e.LoopLeft():
+            return _left_loop(state, event)
+        case e.LoopSteered():
+            return replace(state, steer=event.decision)
+        case e.CapabilityObserved():
+            status = event.status if event.strong else state.capabilities.get(event.capability, "unknown")
+            return replace(state, capabilities={**state.capabilities, event.capability: status})
+        case e.GapRecorded():
+            return replace(state, gaps=state.gaps + (event.severity != "info"))
+        case e.PreferencesChanged():
+            return replace(state, preferences=event.effective)
+        case e.ChildStarted():
+            return replace(state, children={**state.children, event.session: event.workflow})
+        case e.ChildReturned():
+            others = {key: name for key, name in state.children.items() if key != event.session}
+            return _with(replace(state, children=others), event.sets)
+        case e.RunCompleted():
+            return replace(state, status=event.status, finished_at=event.at, at=END, open=None)
+        case e.DivergenceRecorded() | e.ValidationPerformed():
+            return state
+        case _:
+            assert_never(event)
+
+
+def evolved(state: RunState, facts: Iterable[e.Event]) -> RunState:
+    """Apply facts in order."""
+    for fact in facts:
+        state = evolve(state, fact)
+    return state
+
+
+def _with(state: RunState, delta: Variables) -> RunState:
+    return replace(state, variables=merged(state.variables, delta)) if delta else state
+
+
+def _entered(state: RunState, event: e.ActivityEntered) -> RunState:
+    fresh = replace(
+        state,
+        activity=event.activity,
+        visit=event.visit,
+        at=event.next,
+        entered_at=event.at,
+        frames=(),
+        answers={},
+        done=(),
+        open=None,
+        resolution=None,
+        resumed=None,
+        exit_to=None,
+        left_to=None,
+        steer=None,
+    )
+    return _with(fresh, event.sets)
+
+
+def _left_activity(state: RunState, event: e.ActivityLeft) -> RunState:
+    others = tuple(one for one in state.completed if one != event.activity)
+    left = replace(
+        state, at=END, exit_to=None, left_to=event.to, frames=(), completed=(*others, event.activity)
+    )
+    return _with(left, event.sets)
+
+
+def _resolved(state: RunState, event: e.GateResolved) -> RunState:
+    waiting = Resolution(event.key, event.gate, event.option, event.agent) if event.resumable else None
+    state = _with(replace(state, open=None, resolution=waiting), event.sets)
+    if event.next is not None:
+        return replace(state, at=event.next, done=state.done[:-1])
+    answers = {**state.answers, event.key: event.option or ""}
+    skipped = tuple(dict.fromkeys((*state.skipped, *event.skip_activities)))
+    return replace(state, answers=answers, skipped=skipped, exit_to=event.transition_to or state.exit_to)
+
+
+def _iterated(state: RunState, event: e.LoopIterated) -> RunState:
+    frame = replace(state.frames[-1], iteration=event.iteration)
+    state = _forgotten(state)
+    state = replace(state, frames=(*state.frames[:-1], frame), at=event.next, steer=None)
+    return _with(state, event.sets)
+
+
+def _left_loop(state: RunState, event: e.LoopLeft) -> RunState:
+    inside = bool(state.frames) and state.frames[-1].loop == event.loop
+    if not inside:
+        return replace(state, at=event.next)
+    state = _forgotten(state)
+    return replace(state, frames=state.frames[:-1], at=event.next, steer=None)
+
+
+def _forgotten(state: RunState) -> RunState:
+    """Drop what belongs to the iteration that ends: it is in the log, and must not pile up here."""
+    path = "/".join(f"{frame.loop}@{frame.iteration}" for frame in state.frames)
+    ended = (f"{path}::", f"{path}/")
+    answers: dict[str, str] = {
+        key: option for key, option in state.answers.items() if not key.startswith(ended)
+    }
+    done = tuple(key for key in state.done if not key.startswith(ended))
+    return replace(state, answers=answers, done=done)

@@ -1,0 +1,171 @@
+"""What can be done next, told as the truth: each move with all that it takes, or why it would be refused.
+
+Navigation shows this instead of leaving an agent to guess; every claim here is one that `decide` keeps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Literal, TypeAlias, assert_never
+
+from msgspec import Struct
+
+from interlock.core.definition.program import END, Do, Plan
+from interlock.core.engine.decisions import counts
+from interlock.core.engine.exits import deciding_variables, ways
+from interlock.core.engine.requirements import examine
+from interlock.core.engine.settle import settle
+from interlock.core.run.commands import NAVIGATION, Ruling, Terms
+from interlock.core.run.outcomes import (
+    Awaited,
+    Done,
+    NeedAnswer,
+    NeedEntry,
+    NeedInput,
+    NeedLoop,
+    NeedStep,
+    NeedWay,
+    Way,
+)
+from interlock.core.run.output import Output
+from interlock.core.run.reasons import Blocker, BlockerCode
+from interlock.core.run.state import RunState
+
+Rulings: TypeAlias = Mapping[str, Ruling]
+Kind = Literal["complete_step", "respond_to_checkpoint", "transition", "advance_loop"]
+
+
+class Move(Struct, frozen=True):
+    """One action with its parameters. A `reason` says that it would be refused.
+
+    `options` are the answers that count, `items` the list that a loop lacks, `variables` what must be sent
+    along, `needs` what a step's output must satisfy, `condition` what taking this way claims.
+    """
+
+    action: Kind
+    target: str
+    options: tuple[str, ...] = ()
+    items: str | None = None
+    variables: tuple[str, ...] = ()
+    needs: tuple[Blocker, ...] = ()
+    condition: str = ""
+    reason: str = ""
+
+
+class Moves(Struct, frozen=True):
+    """One of `required` comes next; `optional` ones are open too; `blocked` ones are not."""
+
+    required: tuple[Move, ...] = ()
+    optional: tuple[Move, ...] = ()
+    blocked: tuple[Move, ...] = ()
+
+
+def moves(plan: Plan, state: RunState, terms: Terms, rulings: Rulings) -> Moves:
+    """List every move from here. `rulings` are the user's own answers to what is pending."""
+    _, state, pending = settle(plan, state, NAVIGATION, state.entered_at)
+    match pending:
+        case NeedStep():
+            return _step(plan, state, pending, terms, rulings)
+        case NeedAnswer():
+            return _gate(plan, state, pending, terms, rulings)
+        case NeedLoop() | NeedInput():
+            return _loop(plan, state, pending)
+        case NeedWay():
+            return _ways(plan, state, pending)
+        case NeedEntry():
+            return Moves(tuple(Move("transition", one.id) for one in plan.workflow.activities))
+        case Done():
+            return Moves()
+        case _:
+            assert_never(pending)
+
+
+def _step(plan: Plan, state: RunState, need: NeedStep, terms: Terms, rulings: Rulings) -> Moves:
+    needs = examine(plan, state, need.step, need.key, Output(), terms, rulings).stopping
+    behind = tuple(_behind(plan, state, f"Activity '{state.activity}' is not complete"))
+    waiting = next((one for one in needs if _only_the_user(one)), None)
+    if waiting is not None:
+        text = f"{waiting.message} The user must answer this in the inbox."
+        return Moves(blocked=(Move("complete_step", need.step.id, reason=text), *behind))
+    return Moves((Move("complete_step", need.step.id, needs=needs),), blocked=behind)
+
+
+def _only_the_user(blocker: Blocker) -> bool:
+    return blocker.code is BlockerCode.USER_ONLY_DEPENDENCY and blocker.example is None
+
+
+def _gate(plan: Plan, state: RunState, need: NeedAnswer, terms: Terms, rulings: Rulings) -> Moves:
+    held = f"Must respond to checkpoint '{need.gate.id}' first"
+    behind = (*_following(plan, state, held), *_behind(plan, state, held))
+    ruled = rulings.get(need.gate.id)
+    agent = Ruling("", "agent")
+    if ruled is None and not counts(agent, terms, state.preferences):
+        text = f"Checkpoint '{need.gate.id}' waits for the user's own decision in the inbox."
+        return Moves(blocked=(Move("respond_to_checkpoint", need.gate.id, reason=text), *behind))
+    options = tuple(one.id for one in need.gate.options) if ruled is None else (ruled.option,)
+    return Moves((Move("respond_to_checkpoint", need.gate.id, options),), blocked=behind)
+
+
+def _loop(plan: Plan, state: RunState, need: NeedLoop | NeedInput) -> Moves:
+    assert need.loop is not None, "navigation only waits for input at a loop"
+    held = f"Advance loop '{need.loop.id}' first"
+    lacks = not state.preferences.never_stops
+    items = need.loop.items or "items"
+    move = Move(
+        "advance_loop",
+        need.loop.id,
+        items=items if lacks and isinstance(need, NeedLoop) and need.needs_items else None,
+        variables=need.variables if lacks and isinstance(need, NeedInput) else (),
+    )
+    return Moves((move,), blocked=(*_following(plan, state, held), *_behind(plan, state, held)))
+
+
+def _ways(plan: Plan, state: RunState, need: NeedWay) -> Moves:
+    opened = tuple(way for way in need.ways if way.open)
+    if not opened and state.preferences.never_stops:
+        opened = need.ways
+    expected = tuple(way for way in opened if way.expected) or opened
+    names = deciding_variables(plan, state)
+    return Moves(
+        tuple(_taken(way) for way in expected),
+        tuple(_taken(way) for way in opened if way not in expected),
+        tuple(_closed(state, way, names) for way in need.ways if way not in opened),
+    )
+
+
+def _taken(way: Way) -> Move:
+    return Move("transition", way.to, condition=way.condition if way.unset else "")
+
+
+def _closed(state: RunState, way: Way, names: tuple[str, ...]) -> Move:
+    if state.exit_to is not None:
+        return Move("transition", way.to, reason=f"The answered checkpoint leads to '{state.exit_to}'")
+    text = f"Its condition does not hold: {way.condition}. It is decided by: {', '.join(names)}"
+    return Move("transition", way.to, variables=names, reason=text)
+
+
+def _behind(plan: Plan, state: RunState, reason: str) -> Iterator[Move]:
+    """The ways out, which stay shut until the activity is done."""
+    if state.activity is None:
+        return
+    for way in ways(plan, state):
+        yield Move("transition", way.to, reason=reason)
+
+
+def _following(plan: Plan, state: RunState, reason: str) -> Iterator[Move]:
+    """The step that comes after what is pending, if there is one."""
+    if state.activity is None:
+        return
+    program, at = plan.program(state.activity), state.at
+    while at != END:
+        op = program.ops[at]
+        if isinstance(op, Do):
+            yield Move("complete_step", op.step.id, reason=reason)
+            return
+        at = program.after(at)
+
+
+def awaited_here(plan: Plan, state: RunState) -> tuple[RunState, Awaited]:
+    """Settle a run for navigation, wherever it comes from."""
+    _, settled, pending = settle(plan, state, NAVIGATION, state.entered_at)
+    return settled, pending

@@ -1,0 +1,182 @@
+"""What may be asked of a run, in the imperative. Time, ids and policy arrive here; the core has none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from interlock.core.run.events import Channel
+from interlock.core.run.output import Output
+from interlock.core.run.preferences import Preferences
+from interlock.core.values import Json, Variables
+
+DecisionPolicy = Literal["auto", "user", "agent"]
+Enforcement = Literal["strict", "advisory"]
+
+
+class Door(Struct, frozen=True):
+    """How the doors differ: where settling stops, and how strict a way out is (rule 22).
+
+    `attempts` says that a blocked acknowledgement is recorded, `paced` that an answer may come too fast,
+    `demands_all` that every required gate of an activity is pending from its entry (rule 15).
+    """
+
+    name: str
+    enters: bool = True
+    leaves: bool = True
+    loops: bool = True
+    opens: bool = True
+    offers_optional: bool = False
+    lenient: bool = False
+    attempts: bool = True
+    paced: bool = False
+    demands_all: bool = False
+
+
+EXECUTION = Door("execution", offers_optional=True)
+SESSION = Door("session", enters=False, leaves=False, opens=False, lenient=True, paced=True)
+GATED = Door("gated", enters=False, leaves=False, opens=False, lenient=True, paced=True, demands_all=True)
+NAVIGATION = Door("navigation", leaves=False, loops=False, attempts=False)
+
+
+class Terms(Struct, frozen=True):
+    """The user's terms for decisions: through which channel, how strictly, how fast."""
+
+    decisions: DecisionPolicy = "auto"
+    enforcement: Enforcement = "strict"
+    min_response_ms: int = 3000
+
+
+class Ruling(Struct, frozen=True):
+    """An answer to a gate, and who says so."""
+
+    option: str
+    channel: Channel
+    client: str = ""
+    note: str = ""
+
+
+class Claim(Struct, frozen=True):
+    """A step that a worker says it has done, with what came out of it."""
+
+    step: str
+    output: Output
+
+
+class StartRun(Struct, frozen=True):
+    door: Door
+    now: int
+    workflow_hash: str
+    source: str
+    preferences: Preferences
+    variables: Variables = {}
+
+
+class AcknowledgeStep(Struct, frozen=True):
+    """The pending item is done. `rulings` are the user's own answers, by gate id or input key.
+
+    `reports` says whether a bare acknowledgement counts as the agent's report of a confirmation.
+    """
+
+    door: Door
+    now: int
+    terms: Terms
+    output: Output = Output()
+    variables: Variables = {}
+    step: str | None = None
+    rulings: Mapping[str, Ruling] = {}
+    reports: bool = True
+    client: str = ""
+
+
+class EnterActivity(Struct, frozen=True):
+    """Leave the current activity, its steps claimed, and enter the target."""
+
+    door: Door
+    now: int
+    terms: Terms
+    target: str
+    claims: tuple[Claim, ...] = ()
+    claimed_condition: str | None = None
+    variables: Variables = {}
+    rulings: Mapping[str, Ruling] = {}
+    client: str = ""
+
+
+class OpenCheckpoint(Struct, frozen=True):
+    door: Door
+    now: int
+    terms: Terms
+    gate: str
+    agent: str = ""
+    iteration: int | None = None
+    claims: tuple[Claim, ...] = ()
+    variables: Variables = {}
+    rulings: Mapping[str, Ruling] = {}
+    client: str = ""
+
+
+class ResolveCheckpoint(Struct, frozen=True):
+    """Answer a gate in exactly one of three ways (rule 24). `rulings` are the user's own answers."""
+
+    door: Door
+    now: int
+    terms: Terms
+    channel: Channel
+    gate: str | None = None
+    option: str | None = None
+    auto_advance: bool = False
+    condition_not_met: bool = False
+    agent: str = ""
+    client: str = ""
+    note: str = ""
+    variables: Variables = {}
+    rulings: Mapping[str, Ruling] = {}
+
+
+class ResumeCheckpoint(Struct, frozen=True):
+    door: Door
+    now: int
+    agent: str
+    variables: Variables = {}
+
+
+class AdvanceLoop(Struct, frozen=True):
+    door: Door
+    now: int
+    terms: Terms
+    loop: str
+    items: tuple[Json, ...] | None = None
+    variables: Variables = {}
+
+
+class StartChild(Struct, frozen=True):
+    """A child of another workflow begins under this run (rule 35)."""
+
+    workflow: str
+    session: str
+    variables: Variables = {}
+
+
+class ReturnChild(Struct, frozen=True):
+    """A triggered child has ended; what it returns is written into the parent (rule 35)."""
+
+    workflow: str
+    session: str
+    completed: bool
+    variables: Variables = {}
+
+
+Command: TypeAlias = (
+    StartRun
+    | AcknowledgeStep
+    | EnterActivity
+    | OpenCheckpoint
+    | ResolveCheckpoint
+    | ResumeCheckpoint
+    | AdvanceLoop
+    | StartChild
+    | ReturnChild
+)

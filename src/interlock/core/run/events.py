@@ -1,0 +1,219 @@
+"""What happened, in the past tense. Facts carry all that `evolve` needs, so that replay asks nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from interlock.core.definition.workflow import Capability
+from interlock.core.run.preferences import Preferences
+from interlock.core.run.reasons import Blocker, Category, Severity
+from interlock.core.run.state import CapabilityStatus, LoopDecision
+from interlock.core.values import Json
+
+Channel = Literal["elicitation", "console", "cli", "agent", "server"]
+Resolved = Literal["chosen", "auto_advanced", "dismissed", "assumed"]
+LeftBecause = Literal[
+    "finished", "condition", "break", "limit", "stopped", "undecided", "empty", "passed", "claimed", "gap"
+]
+
+
+class Fact(Struct, frozen=True, omit_defaults=True, tag_field="kind"):
+    """The base of every event of a run."""
+
+
+class RunStarted(Fact, frozen=True, tag="run_started"):
+    workflow_id: str
+    workflow_hash: str
+    source: str
+    preferences: Preferences
+    at: int
+    door: str = "execution"
+
+
+class ContextSet(Fact, frozen=True, tag="context_set"):
+    delta: Mapping[str, Json]
+    source: Literal["initial", "agent_delta", "effect", "action", "child"] = "agent_delta"
+
+
+class ActivityEntered(Fact, frozen=True, tag="activity_entered"):
+    activity: str
+    visit: int
+    next: str
+    at: int
+    sets: Mapping[str, Json] = {}
+
+
+class ActivityLeft(Fact, frozen=True, tag="activity_left"):
+    activity: str
+    to: str
+    via: Literal["option", "decision", "transition", "default", "end", "claim", "gap"]
+    condition: str = ""
+    skipping: tuple[str, ...] = ()
+    sets: Mapping[str, Json] = {}
+
+
+class StepCompleted(Fact, frozen=True, tag="step_completed"):
+    key: str
+    step: str
+    next: str
+    claimed: bool = False
+    sets: Mapping[str, Json] = {}
+
+
+class StepSkipped(Fact, frozen=True, tag="step_skipped"):
+    key: str
+    step: str
+    next: str
+    condition: str
+    unset: tuple[str, ...] = ()
+
+
+class GateOpened(Fact, frozen=True, tag="gate_opened"):
+    key: str
+    gate: str
+    at: int
+    shown: str
+    agent: str = ""
+
+
+class GateResolved(Fact, frozen=True, tag="gate_resolved"):
+    """The decision record of rule 26: question by digest, answer, channel, client, time."""
+
+    key: str
+    gate: str
+    how: Resolved
+    at: int
+    channel: Channel
+    shown: str
+    question: str = ""
+    options: tuple[str, ...] = ()
+    option: str | None = None
+    client: str = ""
+    note: str = ""
+    agent: str = ""
+    next: str | None = None
+    sets: Mapping[str, Json] = {}
+    transition_to: str | None = None
+    skip_activities: tuple[str, ...] = ()
+    resumable: bool = False
+
+
+class GatePassed(Fact, frozen=True, tag="gate_passed"):
+    key: str
+    gate: str
+    next: str
+    because: Literal["answered", "condition", "optional", "mode", "advisory"]
+    condition: str = ""
+    unset: tuple[str, ...] = ()
+
+
+class GateResumed(Fact, frozen=True, tag="gate_resumed"):
+    key: str
+    gate: str
+    agent: str
+
+
+class LoopEntered(Fact, frozen=True, tag="loop_entered"):
+    loop: str
+    next: str
+    total: int | None = None
+    items: tuple[Json, ...] = ()
+    sets: Mapping[str, Json] = {}
+
+
+class LoopIterated(Fact, frozen=True, tag="loop_iterated"):
+    loop: str
+    iteration: int
+    next: str
+    sets: Mapping[str, Json] = {}
+
+
+class LoopLeft(Fact, frozen=True, tag="loop_left"):
+    loop: str
+    next: str
+    because: LeftBecause
+    iterations: int = 0
+    unset: tuple[str, ...] = ()
+
+
+class LoopSteered(Fact, frozen=True, tag="loop_steered"):
+    decision: LoopDecision
+
+
+class CapabilityObserved(Fact, frozen=True, tag="capability_observed"):
+    capability: Capability
+    status: CapabilityStatus
+    strong: bool
+    provenance: Mapping[str, Json] = {}
+
+
+class GapRecorded(Fact, frozen=True, tag="gap_recorded"):
+    severity: Severity
+    category: Category
+    detail: str
+    summary: str
+    key: str = ""
+
+
+class DivergenceRecorded(Fact, frozen=True, tag="divergence_recorded"):
+    reason: str
+    summary: str
+    related_step: str | None = None
+
+
+class PreferencesChanged(Fact, frozen=True, tag="preferences_changed"):
+    effective: Preferences
+    source: Literal["user", "workflow_recommendation", "system"] = "user"
+
+
+class ValidationPerformed(Fact, frozen=True, tag="validation_performed"):
+    key: str
+    valid: bool
+    blockers: tuple[Blocker, ...] = ()
+
+
+class ChildStarted(Fact, frozen=True, tag="child_started"):
+    workflow: str
+    session: str
+    activity: str | None = None
+
+
+class ChildReturned(Fact, frozen=True, tag="child_returned"):
+    workflow: str
+    session: str
+    outcome: Literal["completed", "abandoned"]
+    sets: Mapping[str, Json] = {}
+
+
+class RunCompleted(Fact, frozen=True, tag="run_completed"):
+    status: Literal["complete", "complete_with_gaps"]
+    at: int
+
+
+Event: TypeAlias = (
+    RunStarted
+    | ContextSet
+    | ActivityEntered
+    | ActivityLeft
+    | StepCompleted
+    | StepSkipped
+    | GateOpened
+    | GateResolved
+    | GatePassed
+    | GateResumed
+    | LoopEntered
+    | LoopIterated
+    | LoopLeft
+    | LoopSteered
+    | CapabilityObserved
+    | GapRecorded
+    | DivergenceRecorded
+    | PreferencesChanged
+    | ValidationPerformed
+    | ChildStarted
+    | ChildReturned
+    | RunCompleted
+)

@@ -1,0 +1,144 @@
+"""What comes of a command: facts and what is awaited next, or a refusal that changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from interlock.core.definition.workflow import Gate, Loop, Step
+from interlock.core.run.events import ContextSet, Event
+from interlock.core.run.reasons import Blocker, Pointer
+from interlock.core.run.state import RunState
+from interlock.core.values import Json, Variables
+
+
+class NeedStep(Struct, frozen=True):
+    """The agent must do this step."""
+
+    key: str
+    step: Step
+
+
+class NeedAnswer(Struct, frozen=True):
+    """This gate must be answered. `confirms` is the step whose confirmation it is."""
+
+    key: str
+    gate: Gate
+    opened_at: int
+    confirms: Step | None = None
+
+
+class NeedInput(Struct, frozen=True):
+    """Variables are missing that only the agent can supply: a list for a loop, or what decides the way."""
+
+    subject: str
+    variables: tuple[str, ...]
+    message: str
+    loop: Loop | None = None
+
+
+class NeedLoop(Struct, frozen=True):
+    """The loop waits to be started or advanced by hand (navigation)."""
+
+    loop: Loop
+    iteration: int
+    total: int | None
+    needs_items: bool = False
+
+
+class Way(Struct, frozen=True):
+    """A way out of an activity. `open` says whether its condition holds now."""
+
+    to: str
+    open: bool
+    condition: str = ""
+    unset: tuple[str, ...] = ()
+    expected: bool = False
+
+
+class NeedWay(Struct, frozen=True):
+    """The activity is done; the agent takes one of the ways out (session, gated, navigation)."""
+
+    ways: tuple[Way, ...]
+
+
+class NeedEntry(Struct, frozen=True):
+    """No activity has been entered yet."""
+
+    initial: str | None
+
+
+class Done(Struct, frozen=True):
+    """The run has ended."""
+
+
+Awaited: TypeAlias = NeedStep | NeedAnswer | NeedInput | NeedLoop | NeedWay | NeedEntry | Done
+
+
+class Notice(Struct, frozen=True, omit_defaults=True):
+    """Something the caller should know; it never blocks."""
+
+    code: str
+    message: str
+
+
+class Decided(Struct, frozen=True):
+    """Facts to record, the state they lead to, and what the run waits for then."""
+
+    facts: tuple[Event, ...]
+    state: RunState
+    awaited: Awaited
+    blockers: tuple[Blocker, ...] = ()
+    notices: tuple[Notice, ...] = ()
+
+
+class Code(StrEnum):
+    """Why a command was refused. Each door shows these in its own words."""
+
+    RUN_FINISHED = "RUN_FINISHED"
+    DECISION_PENDING = "DECISION_PENDING"
+    GATE_UNANSWERED = "GATE_UNANSWERED"
+    NO_ACTIVITY = "NO_ACTIVITY"
+    ACTIVITY_NOT_FOUND = "ACTIVITY_NOT_FOUND"
+    ACTIVITY_NOT_COMPLETE = "ACTIVITY_NOT_COMPLETE"
+    INVALID_TRANSITION = "INVALID_TRANSITION"
+    STEP_NOT_FOUND = "STEP_NOT_FOUND"
+    STEP_NOT_PENDING = "STEP_NOT_PENDING"
+    STEP_ALREADY_COMPLETE = "STEP_ALREADY_COMPLETE"
+    OUTPUT_REQUIRED = "OUTPUT_REQUIRED"
+    INPUT_REQUIRED = "INPUT_REQUIRED"
+    CHECKPOINT_NOT_FOUND = "CHECKPOINT_NOT_FOUND"
+    CHECKPOINT_NOT_ACTIVE = "CHECKPOINT_NOT_ACTIVE"
+    CHECKPOINT_ALREADY_ACTIVE = "CHECKPOINT_ALREADY_ACTIVE"
+    CHECKPOINT_ALREADY_ANSWERED = "CHECKPOINT_ALREADY_ANSWERED"
+    CHECKPOINT_STILL_ACTIVE = "CHECKPOINT_STILL_ACTIVE"
+    CHECKPOINT_NOT_YIELDED = "CHECKPOINT_NOT_YIELDED"
+    OPTION_NOT_FOUND = "OPTION_NOT_FOUND"
+    RESOLUTION_MODE = "RESOLUTION_MODE"
+    TOO_FAST = "TOO_FAST"
+    NOT_AUTO_ADVANCING = "NOT_AUTO_ADVANCING"
+    TIMER_RUNNING = "TIMER_RUNNING"
+    NOT_CONDITIONAL = "NOT_CONDITIONAL"
+    CONDITION_HOLDS = "CONDITION_HOLDS"
+    USER_MUST_DECIDE = "USER_MUST_DECIDE"
+    LOOP_NOT_FOUND = "LOOP_NOT_FOUND"
+    LOOP_ITEMS_REQUIRED = "LOOP_ITEMS_REQUIRED"
+
+
+class Refusal(Struct, frozen=True):
+    """Nothing was changed. `next` is the one thing to do; `about` holds the names that the message uses."""
+
+    code: Code
+    message: str
+    next: str
+    pointer: Pointer | None = None
+    about: Mapping[str, Json] = {}
+    kept: tuple[Event, ...] = ()
+
+    def keeping(self, variables: Variables) -> Refusal:
+        """The same refusal; the variables that came with the call are kept all the same (rule 19)."""
+        return replace(self, kept=(ContextSet(variables),)) if variables else self

@@ -1,0 +1,119 @@
+"""One model of reasons: what blocks in a blocking mode is a gap in never-stop mode.
+
+Codes, pointers and budgets are the contract's closed sets; blockers are ordered and bounded here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from interlock.core.definition.workflow import Capability
+from interlock.core.run.preferences import Preferences
+from interlock.core.values import Json, cut
+
+Severity = Literal["info", "warning", "critical"]
+Category = Literal["user_only_dependency", "contract_violation", "capability_missing", "unexpected"]
+
+MAX_BLOCKERS = 10
+MAX_MESSAGE = 512
+MAX_FIX = 1024
+
+
+class BlockerCode(StrEnum):
+    USER_ONLY_DEPENDENCY = "USER_ONLY_DEPENDENCY"
+    MISSING_REQUIRED_OUTPUT = "MISSING_REQUIRED_OUTPUT"
+    INVALID_REQUIRED_OUTPUT = "INVALID_REQUIRED_OUTPUT"
+    REQUIRED_CAPABILITY_UNKNOWN = "REQUIRED_CAPABILITY_UNKNOWN"
+    REQUIRED_CAPABILITY_UNAVAILABLE = "REQUIRED_CAPABILITY_UNAVAILABLE"
+    INVARIANT_VIOLATION = "INVARIANT_VIOLATION"
+    STORAGE_CORRUPTION_DETECTED = "STORAGE_CORRUPTION_DETECTED"
+
+
+class ContextKey(Struct, frozen=True, tag_field="kind", tag="context_key"):
+    key: str
+
+
+class OutputContract(Struct, frozen=True, tag_field="kind", tag="output_contract"):
+    contractRef: str
+
+
+class CapabilityPointer(Struct, frozen=True, tag_field="kind", tag="capability"):
+    capability: Capability
+
+
+class WorkflowStep(Struct, frozen=True, tag_field="kind", tag="workflow_step"):
+    stepId: str
+
+
+Pointer: TypeAlias = ContextKey | OutputContract | CapabilityPointer | WorkflowStep
+
+
+class Blocker(Struct, frozen=True, omit_defaults=True):
+    """One reason why the run does not go on. `example` is a payload that would satisfy it."""
+
+    code: BlockerCode
+    pointer: Pointer
+    message: str
+    suggestedFix: str = ""
+    example: Json = None
+
+
+class Gap(Struct, frozen=True):
+    """A reason that did not stop the run, disclosed for good."""
+
+    severity: Severity
+    category: Category
+    detail: str
+    summary: str
+
+
+_CATEGORY: dict[BlockerCode, Category] = {
+    BlockerCode.USER_ONLY_DEPENDENCY: "user_only_dependency",
+    BlockerCode.MISSING_REQUIRED_OUTPUT: "contract_violation",
+    BlockerCode.INVALID_REQUIRED_OUTPUT: "contract_violation",
+    BlockerCode.REQUIRED_CAPABILITY_UNKNOWN: "capability_missing",
+    BlockerCode.REQUIRED_CAPABILITY_UNAVAILABLE: "capability_missing",
+    BlockerCode.INVARIANT_VIOLATION: "unexpected",
+    BlockerCode.STORAGE_CORRUPTION_DETECTED: "unexpected",
+}
+
+
+def ordered(blockers: Iterable[Blocker]) -> tuple[Blocker, ...]:
+    """Sort by code and pointer, keep ten, keep every text within its budget."""
+    kept = sorted(blockers, key=_place)[:MAX_BLOCKERS]
+    return tuple(_bounded(blocker) for blocker in kept)
+
+
+def _place(blocker: Blocker) -> tuple[str, str, str]:
+    pointer = blocker.pointer
+    stable = getattr(pointer, pointer.__struct_fields__[0])
+    return blocker.code.value, str(pointer.__struct_config__.tag), str(stable)
+
+
+def _bounded(blocker: Blocker) -> Blocker:
+    message = cut(blocker.message, MAX_MESSAGE, "…")
+    fix = cut(blocker.suggestedFix, MAX_FIX, "…")
+    return Blocker(blocker.code, blocker.pointer, message, fix, blocker.example)
+
+
+def as_gap(blocker: Blocker, severity: Severity = "critical", detail: str = "") -> Gap:
+    """The same reason, seen from a mode that does not stop."""
+    return Gap(severity, _CATEGORY[blocker.code], detail or blocker.code.value.lower(), blocker.message)
+
+
+def downgraded(blocker: Blocker, preferences: Preferences) -> bool:
+    """Say whether the risk policy turns this capability reason into a warning; nothing else ever is."""
+    match preferences.risk_policy:
+        case "conservative":
+            return False
+        case "balanced":
+            return blocker.code is BlockerCode.REQUIRED_CAPABILITY_UNKNOWN
+        case "aggressive":
+            return blocker.code in (
+                BlockerCode.REQUIRED_CAPABILITY_UNKNOWN,
+                BlockerCode.REQUIRED_CAPABILITY_UNAVAILABLE,
+            )

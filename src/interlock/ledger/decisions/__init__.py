@@ -1,0 +1,1 @@
+"""The user's decisions and modes."""

@@ -1,0 +1,132 @@
+"""The facts about the log itself: sessions, nodes, attempts, outputs, observations, calls.
+
+Together with the events of `core` they are everything; all other rows can be rebuilt from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from interlock.core.run.events import Channel, Event
+from interlock.core.run.outcomes import Notice
+from interlock.core.run.reasons import Blocker
+from interlock.core.values import Json
+
+EdgeKind = Literal["root", "acked_step", "checkpoint"]
+AttemptOutcome = Literal["advanced", "blocked", "checkpointed"]
+Cause = Literal["started", "advanced", "non_tip_advance", "checkpoint_created"]
+
+
+class Record(Struct, frozen=True, omit_defaults=True, tag_field="kind"):
+    """The base of every fact about the log."""
+
+
+class SessionCreated(Record, frozen=True, tag="session_created"):
+    owner: str
+    title: str
+    at: int
+    door: str
+    parent_session: str | None = None
+    imported_from: str | None = None
+
+
+class NodeCreated(Record, frozen=True, tag="node_created"):
+    """A node and the edge that led to it."""
+
+    node: int
+    parent: int | None
+    edge: EdgeKind
+    cause: Cause
+    at: int
+
+
+class AdvanceRecorded(Record, frozen=True, tag="advance_recorded"):
+    """An attempt and what came of it; the response by its digest, the request by its own."""
+
+    node: int
+    attempt: int
+    outcome: AttemptOutcome
+    request: str
+    response: str
+    child: int | None = None
+    successor: int | None = None
+    blockers: tuple[Blocker, ...] = ()
+    kept: Mapping[str, Json] = {}
+    notices: tuple[Notice, ...] = ()
+    door: str = "execution"
+
+
+class OutputAppended(Record, frozen=True, tag="node_output_appended"):
+    node: int
+    attempt: int
+    channel: Literal["recap", "artifact"]
+    step: str
+    notes: str = ""
+    artifact: Mapping[str, Json] = {}
+
+
+class ObservationRecorded(Record, frozen=True, tag="observation_recorded"):
+    key: Literal["git_branch", "git_head_sha", "repo_root"]
+    value: str
+    confidence: Literal["low", "med", "high"] = "high"
+
+
+class DecisionRecorded(Record, frozen=True, tag="decision_recorded"):
+    """The user's own answer, given outside the agent's call and used by its next one (rule 26)."""
+
+    node: int
+    gate: str
+    option: str
+    channel: Channel
+    shown: str
+    at: int
+    note: str = ""
+
+
+class CallTraced(Record, frozen=True, tag="call_traced"):
+    """One call of a session tool. No parameter that could hold a token is kept."""
+
+    tool: str
+    agent: str
+    at: int
+    ms: float
+    ok: bool
+    activity: str | None = None
+    visit: int = 0
+    error: str = ""
+    warnings: tuple[str, ...] = ()
+    about: Mapping[str, Json] = {}
+
+
+class RepairRecorded(Record, frozen=True, tag="repair_recorded"):
+    """What a repair cut off, kept elsewhere by this digest."""
+
+    at: int
+    cut_events: int
+    kept_as: str
+    reason: str
+
+
+class ResponseRestored(Record, frozen=True, tag="response_restored"):
+    """A lost response that a repair rendered again, by its new digest; an empty one stays lost."""
+
+    node: int
+    attempt: int
+    response: str
+
+
+LogEntry: TypeAlias = (
+    SessionCreated
+    | NodeCreated
+    | AdvanceRecorded
+    | OutputAppended
+    | ObservationRecorded
+    | DecisionRecorded
+    | CallTraced
+    | RepairRecorded
+    | ResponseRestored
+    | Event
+)

@@ -1,0 +1,1 @@
+"""What people and agents ask about sessions."""

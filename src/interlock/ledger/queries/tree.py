@@ -1,0 +1,147 @@
+"""A run's branches as a graph: what led to each node, where work forked and why, which tip is preferred."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from interlock.core.definition.program import Plan
+from interlock.core.engine.settle import awaited
+from interlock.core.run import events as e
+from interlock.core.run.commands import EXECUTION
+from interlock.ledger.log.chain import read_fact
+from interlock.ledger.log.commit import decode_state
+from interlock.ledger.log.records import AdvanceRecorded, Cause, LogEntry, NodeCreated
+from interlock.ledger.queries.status import PendingLine, Shown, pending_line, placed
+from interlock.ledger.runs.pinned_workflows import Pins
+from interlock.store.protocol import NodeKind, NodeRow, Reader, RunRow
+
+NOTHING = PendingLine("nothing", "", "")
+
+
+class TreeNode(Shown, frozen=True):
+    """A node as people see it. `pending` is what a tip waits for; `blocked` counts attempts that failed."""
+
+    node: int
+    parent: int | None
+    kind: NodeKind
+    cause: Cause
+    label: str
+    at: int
+    tip: bool
+    preferred: bool
+    blocked: int = 0
+    pending: PendingLine = NOTHING
+
+
+class Tree(Shown, frozen=True):
+    """One run: its nodes in the order in which they came to be."""
+
+    run_id: str
+    workflow_id: str
+    status: str
+    tip: int
+    forks: int
+    nodes: tuple[TreeNode, ...]
+
+
+def tree_of(reader: Reader, pins: Pins, run: RunRow, sound: int | None = None) -> Tree:
+    """Read the graph of a run from its log, or from the first `sound` events of a damaged one."""
+    told = _told(reader, run, sound)
+    nodes_of_run = reader.nodes(run.session_id, run.run)
+    rows = [row for row in nodes_of_run if sound is None or row.event_index < sound]
+    parents = {row.parent for row in rows if row.kind == "step"}
+    plan = pins.plan(reader, run.workflow_hash)
+    nodes = tuple(_node(row, told, run, plan, row.node not in parents) for row in rows)
+    forks = sum(one.cause == "non_tip_advance" for one in nodes)
+    return Tree(run.run_id, run.workflow_id, run.status, run.tip, forks, nodes)
+
+
+class _Told:
+    """What the log says about each node."""
+
+    def __init__(self) -> None:
+        self.facts: dict[int, list[LogEntry]] = defaultdict(list)
+        self.causes: dict[int, Cause] = {}
+        self.blocked: Counter[int] = Counter()
+
+
+def _told(reader: Reader, run: RunRow, sound: int | None) -> _Told:
+    told = _Told()
+    for row in reader.events(run.session_id, limit=sound):
+        if row.run != run.run:
+            continue
+        match read_fact(row):
+            case NodeCreated() as made:
+                told.causes[made.node] = made.cause
+            case AdvanceRecorded(outcome="blocked") as tried:
+                told.blocked[tried.node] += 1
+            case fact if row.node is not None:
+                told.facts[row.node].append(fact)
+    return told
+
+
+def _node(row: NodeRow, told: _Told, run: RunRow, plan: Plan, childless: bool) -> TreeNode:
+    tip = childless and row.kind == "step"
+    return TreeNode(
+        node=row.node,
+        parent=row.parent,
+        kind=row.kind,
+        cause=told.causes.get(row.node, "advanced"),
+        label=label_of(told.facts[row.node]) if row.kind == "step" else "checkpoint",
+        at=row.created_at,
+        tip=tip,
+        preferred=tip and row.node == run.tip,
+        blocked=told.blocked[row.node],
+        pending=pending_line(awaited(plan, decode_state(row), EXECUTION)) if tip else NOTHING,
+    )
+
+
+def label_of(facts: Iterable[LogEntry]) -> str:
+    """What happened on the way to a node, in a few words."""
+    told = list(facts)
+    said = list(dict.fromkeys(_said(told))) or list(_aside(told))[:1]
+    return ", ".join(said) or "noted"
+
+
+def _said(facts: Sequence[LogEntry]) -> Iterator[str]:
+    for fact in facts:
+        match fact:
+            case e.StepCompleted():
+                yield placed(fact.key)
+            case e.GateResolved(option=option) if option and fact.how == "chosen":
+                yield f"{fact.gate}: {option} ({fact.channel})"
+            case e.GateResolved():
+                yield f"{fact.gate}: {fact.option or ''} ({fact.how.replace('_', ' ')})".replace(":  ", " ")
+            case e.PreferencesChanged():
+                yield f"mode: {fact.effective.autonomy}"
+            case _:
+                continue
+
+
+def _aside(facts: Sequence[LogEntry]) -> Iterator[str]:
+    """What is worth saying where no step was done and nothing was decided."""
+    for fact in facts:
+        match fact:
+            case e.RunStarted():
+                yield "started"
+            case e.ActivityEntered():
+                yield f"entered {fact.activity}"
+            case e.GateOpened():
+                yield f"{fact.gate}: asked"
+            case e.GateResumed():
+                yield f"{fact.gate}: resumed"
+            case e.RunCompleted():
+                yield "completed"
+            case e.ContextSet():
+                yield "variables set"
+            case _:
+                continue
+
+
+def children_of(nodes: Iterable[TreeNode]) -> Mapping[int | None, list[TreeNode]]:
+    """Nodes by their parent, for those who draw."""
+    found: dict[int | None, list[TreeNode]] = defaultdict(list)
+    for one in nodes:
+        found[one.parent].append(one)
+    return found

@@ -1,0 +1,1 @@
+"""Runs and sessions: positions, children, recaps, pinned workflows."""

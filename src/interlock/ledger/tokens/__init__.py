@@ -1,0 +1,1 @@
+"""Tokens: short signed pointers."""

@@ -1,0 +1,162 @@
+"""The keys that sign tokens: one current, one previous, in a file that only its owner can read.
+
+They never lie in the database, so a copied database opens no session. Replicas share them by file or by
+the variable INTERLOCK_KEYRING.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from interlock.store.sqlite.lock import FileLock
+
+VARIABLE = "INTERLOCK_KEYRING"
+SECRET_BYTES = 32
+
+Secret = Annotated[bytes, Meta(min_length=SECRET_BYTES, max_length=SECRET_BYTES)]
+
+
+class Key(Struct, frozen=True):
+    """A signing key and the public name of it."""
+
+    id: str
+    secret: Secret
+
+    def __repr__(self) -> str:
+        return f"Key({self.id})"
+
+
+class Keyring(Struct, frozen=True):
+    """What signs (`current`) and what is still believed (`previous`)."""
+
+    current: Key
+    previous: Key | None = None
+    v: int = 1
+
+    def believed(self) -> tuple[Key, ...]:
+        """Return the keys to try, the likelier first."""
+        return (self.current,) if self.previous is None else (self.current, self.previous)
+
+
+class KeyringDamaged(Exception):
+    """The keyring cannot be read; the message says what to do."""
+
+
+class KeyringFixed(Exception):
+    """The keyring comes from the environment, and is rotated there."""
+
+
+class Keys:
+    """Where the keyring is kept. A rotation by another process is seen at the next look."""
+
+    def __init__(self, data_dir: Path, environment: Mapping[str, str] = os.environ) -> None:
+        self.path = data_dir / "keys" / "keyring.json"
+        self._given = environment.get(VARIABLE)
+        self._seen: tuple[int, int, int] | None = None
+        self._keyring: Keyring | None = None
+
+    def keyring(self) -> Keyring:
+        """Return the keyring; make one where there is none."""
+        if self._keyring is not None and (self._given or self._stamp() == self._seen):
+            return self._keyring
+        self._keyring = _decoded(self._given.encode(), VARIABLE) if self._given else self._loaded()
+        return self._keyring
+
+    def rotate(self) -> Keyring:
+        """Sign with a new key from now on; the one before stays believed, older ones do not."""
+        if self._given:
+            raise KeyringFixed(f"the keyring is set by {VARIABLE}; change it there, on every replica")
+        self.keyring()
+        with _locked(self.path.parent):
+            current = _read(self.path).current
+            _write(self.path, Keyring(_new_key(), previous=current))
+        return self.keyring()
+
+    def _loaded(self) -> Keyring:
+        if self._stamp() is None:
+            _create(self.path)
+        self._seen = self._stamp()
+        return _read(self.path)
+
+    def _stamp(self) -> tuple[int, int, int] | None:
+        try:
+            found = os.stat(self.path)
+        except FileNotFoundError:
+            return None
+        return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+def _create(path: Path) -> None:
+    path.parent.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path.parent.mkdir(exist_ok=True, mode=0o700)
+    with _locked(path.parent):
+        if not path.exists():
+            _write(path, Keyring(_new_key()))
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the folder's lock, so that of two processes that make a keyring one wins and both use it."""
+    lock = FileLock(folder / "keyring.lock")
+    try:
+        with lock:
+            yield
+    finally:
+        lock.close()
+
+
+def _new_key() -> Key:
+    return Key("key_" + os.urandom(4).hex(), os.urandom(SECRET_BYTES))
+
+
+def _write(path: Path, keyring: Keyring) -> None:
+    """Replace the file in one move: a reader sees the old keyring or the new one."""
+    draft = path.with_name(f"{path.name}.{os.urandom(4).hex()}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(msgspec.json.encode(keyring))
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(draft, path)
+    _sync_folders(path.parent, path.parent.parent)
+
+
+def _sync_folders(*folders: Path) -> None:
+    """Make sure that the file is still found after a power loss: a token must not outlive its key."""
+    if os.name != "posix":
+        return
+    for folder in folders:
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _read(path: Path) -> Keyring:
+    _tighten(path.parent, 0o700)
+    _tighten(path, 0o600)
+    return _decoded(path.read_bytes(), str(path))
+
+
+def _tighten(path: Path, mode: int) -> None:
+    if os.name == "posix" and path.stat().st_mode & 0o077:
+        path.chmod(mode)
+
+
+def _decoded(raw: bytes, origin: str) -> Keyring:
+    try:
+        return msgspec.json.decode(raw, type=Keyring)
+    except msgspec.MsgspecError as error:
+        raise KeyringDamaged(
+            f"The keyring in {origin} cannot be read ({error}). Restore it from a backup; or remove it, and a"
+            " new one is made: recorded sessions stay, tokens handed out before stop working and are"
+            " replaced by resuming the session."
+        ) from error

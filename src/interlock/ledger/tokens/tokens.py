@@ -1,0 +1,245 @@
+"""Tokens are short signed pointers: a secret handle, two small numbers and a tag (rules 1 to 3).
+
+Agents miscopy long tokens, and nothing that a token says is believed before its tag is checked. Minting
+stores nothing.
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+import zlib
+from binascii import a2b_base64, b2a_base64
+from collections.abc import Collection
+from struct import Struct as Layout
+from typing import Literal, cast, get_args
+
+from msgspec import Struct
+
+from interlock.ledger.tokens.keyring import Key, Keyring
+
+WordKind = Literal["st", "ack", "chk", "sst", "ses", "trc"]
+Kind = Literal["st", "ack", "chk", "sst", "ses", "trc", "nav"]
+TokenCode = Literal[
+    "TOKEN_INVALID_FORMAT", "TOKEN_UNSUPPORTED_VERSION", "TOKEN_BAD_SIGNATURE", "TOKEN_SCOPE_MISMATCH"
+]
+StateCode = Literal["INVALID_FORMAT", "DECODE_FAILED", "DECOMPRESS_FAILED", "VALIDATION_FAILED"]
+
+VERSION = "v1"
+STATE_PREFIX = "v1.gzB64."
+HANDLE_BYTES = 10
+TAG_BYTES = 10
+BODY = Layout(f">{HANDLE_BYTES}sII")
+POINTER_BYTES = BODY.size + TAG_BYTES
+WORD_LENGTH = -(-POINTER_BYTES * 8 // 6)
+GZIP_HEAD = bytes.fromhex("1f8b08000000000000ff")
+TO_URL = bytes.maketrans(b"+/", b"-_")
+FROM_URL = bytes.maketrans(b"-_", b"+/")
+WORD_KINDS: frozenset[str] = frozenset(get_args(WordKind))
+
+NAMES: dict[Kind, str] = {
+    "st": "a state token (st.v1.…)",
+    "ack": "an ack token (ack.v1.…)",
+    "chk": "a checkpoint token (chk.v1.…)",
+    "sst": "a sessionToken (sst.v1.…)",
+    "ses": "a session token (ses.v1.…)",
+    "trc": "a trace token (trc.v1.…)",
+    "nav": f"a navigation state ({STATE_PREFIX}…)",
+}
+
+
+class Pointer(Struct, frozen=True):
+    """Where a token leads. `node` is a node ordinal or an activity visit; the handle is a secret."""
+
+    kind: Kind
+    handle: bytes
+    node: int = 0
+    attempt: int = 0
+
+    def __repr__(self) -> str:
+        return f"Pointer({self.kind}, node={self.node}, attempt={self.attempt})"
+
+
+class TokenProblem(Struct, frozen=True):
+    """Why a token is refused, and what the agent should do."""
+
+    code: TokenCode
+    message: str
+    suggestion: str
+
+
+class StateProblem(Struct, frozen=True):
+    """Why a navigation state is refused, in the codes of that door."""
+
+    code: StateCode
+    message: str
+    suggestion: str
+
+
+def new_handle() -> bytes:
+    return os.urandom(HANDLE_BYTES)
+
+
+def new_attempt() -> int:
+    """Draw an attempt that nobody can have used; never 0, which is a node's first (rule 3)."""
+    return int.from_bytes(os.urandom(4), "big") or 1
+
+
+def mint(key: Key, pointer: Pointer) -> str:
+    """Sign a pointer. The same pointer and key always give the same token."""
+    body = BODY.pack(pointer.handle, pointer.node, pointer.attempt)
+    signed = body + _tag(key, pointer.kind, body)
+    return _state(signed) if pointer.kind == "nav" else f"{pointer.kind}.{VERSION}.{_word(signed)}"
+
+
+def read(keyring: Keyring, token: str, expected: Collection[Kind]) -> Pointer | TokenProblem:
+    """Check a token and return where it leads, if it is of an expected kind."""
+    found = _read_any(keyring, token, expected)
+    if not isinstance(found, Pointer) or found.kind in expected:
+        return found
+    return _wrong_kind(found.kind, expected)
+
+
+def read_state(keyring: Keyring, token: str) -> Pointer | StateProblem:
+    """Check navigation's `state`, answering in that door's codes."""
+    signed = _state_bytes(token)
+    if isinstance(signed, StateProblem):
+        return signed
+    return _verified(keyring, "nav", signed) or _state_refused(
+        "VALIDATION_FAILED", "State validation failed: signature: does not match the state"
+    )
+
+
+def peek(token: str) -> Pointer | None:
+    """Read where a session token claims to lead, WITHOUT trusting its tag (adoption, rule 6)."""
+    kind, _, rest = token.strip().partition(".")
+    version, _, word = rest.partition(".")
+    signed = _unword(word)
+    if kind != "ses" or version != VERSION or signed is None:
+        return None
+    return _pointer("ses", signed)
+
+
+def _read_any(keyring: Keyring, token: str, expected: Collection[Kind]) -> Pointer | TokenProblem:
+    if token.startswith(STATE_PREFIX):
+        return _token_terms(read_state(keyring, token))
+    kind, _, rest = token.partition(".")
+    version, _, word = rest.partition(".")
+    if kind not in WORD_KINDS or not word:
+        return _malformed(f"It must be {_listed(expected)}", expected)
+    if version != VERSION:
+        return _unsupported(version)
+    if len(word) != WORD_LENGTH:
+        return _malformed(f"After the prefix come {WORD_LENGTH} characters; this has {len(word)}", expected)
+    signed = _unword(word)
+    if signed is None or _word(signed) != word:
+        return _bad_signature()
+    return _verified(keyring, cast(WordKind, kind), signed) or _bad_signature()
+
+
+def _verified(keyring: Keyring, kind: Kind, signed: bytes) -> Pointer | None:
+    body, tag = signed[: BODY.size], signed[BODY.size :]
+    if any(hmac.compare_digest(tag, _tag(key, kind, body)) for key in keyring.believed()):
+        return _pointer(kind, signed)
+    return None
+
+
+def _tag(key: Key, kind: Kind, body: bytes) -> bytes:
+    return hmac.digest(key.secret, f"{kind}.{VERSION}.".encode() + body, "sha256")[:TAG_BYTES]
+
+
+def _pointer(kind: Kind, signed: bytes) -> Pointer:
+    return Pointer(kind, *BODY.unpack(signed[: BODY.size]))
+
+
+def _word(signed: bytes) -> str:
+    return b2a_base64(signed, newline=False).translate(TO_URL).rstrip(b"=").decode()
+
+
+def _unword(word: str) -> bytes | None:
+    try:
+        signed = a2b_base64(word.encode("ascii").translate(FROM_URL) + b"=" * (-len(word) % 4))
+    except ValueError:
+        return None
+    return signed if len(signed) == POINTER_BYTES else None
+
+
+def _state(signed: bytes) -> str:
+    size = len(signed)
+    stored = b"\x01" + size.to_bytes(2, "little") + (size ^ 0xFFFF).to_bytes(2, "little") + signed
+    tail = zlib.crc32(signed).to_bytes(4, "little") + size.to_bytes(4, "little")
+    return STATE_PREFIX + b2a_base64(GZIP_HEAD + stored + tail, newline=False).decode()
+
+
+def _state_bytes(token: str) -> bytes | StateProblem:
+    if not token.startswith(STATE_PREFIX):
+        return _state_refused("INVALID_FORMAT", f"Invalid token format. Expected prefix '{STATE_PREFIX}'")
+    payload = token.removeprefix(STATE_PREFIX)
+    if not payload:
+        return _state_refused("DECODE_FAILED", "Empty token payload")
+    try:
+        packed = a2b_base64(payload, strict_mode=True)
+    except ValueError:
+        return _state_refused("DECODE_FAILED", "Failed to decode payload")
+    return _unpacked(packed, token)
+
+
+def _unpacked(packed: bytes, token: str) -> bytes | StateProblem:
+    """Decompress at most one byte more than a pointer, so that no state can fill the memory."""
+    inflate = zlib.decompressobj(wbits=31)
+    try:
+        signed = inflate.decompress(packed, POINTER_BYTES + 1)
+    except zlib.error:
+        return _state_refused("DECOMPRESS_FAILED", "Failed to decompress payload")
+    if len(signed) != POINTER_BYTES or _state(signed) != token:
+        return _state_refused("VALIDATION_FAILED", "State validation failed: payload: not a state of ours")
+    return signed
+
+
+def _state_refused(code: StateCode, message: str) -> StateProblem:
+    return StateProblem(code, message, "Send the `state` of the last response, unchanged and whole.")
+
+
+def _token_terms(found: Pointer | StateProblem) -> Pointer | TokenProblem:
+    if isinstance(found, Pointer):
+        return found
+    if found.code == "VALIDATION_FAILED":
+        return _bad_signature()
+    return TokenProblem("TOKEN_INVALID_FORMAT", found.message, found.suggestion)
+
+
+def _malformed(reason: str, expected: Collection[Kind]) -> TokenProblem:
+    return TokenProblem(
+        "TOKEN_INVALID_FORMAT",
+        f"This is not a token. {reason}.",
+        f"Send {_listed(expected)} exactly as the last response gave it.",
+    )
+
+
+def _unsupported(version: str) -> TokenProblem:
+    return TokenProblem(
+        "TOKEN_UNSUPPORTED_VERSION",
+        f"The token has version '{version[:12]}'; this server reads '{VERSION}'.",
+        "Use a token that this server gave, or find the session again and take its fresh tokens.",
+    )
+
+
+def _bad_signature() -> TokenProblem:
+    return TokenProblem(
+        "TOKEN_BAD_SIGNATURE",
+        "The token's signature does not match: it was changed in copying, or its key is no longer in use.",
+        "Copy the token again from the response that gave it, character by character;"
+        " if it is lost, find the session again and take its fresh tokens.",
+    )
+
+
+def _wrong_kind(given: Kind, expected: Collection[Kind]) -> TokenProblem:
+    return TokenProblem(
+        "TOKEN_SCOPE_MISMATCH",
+        f"The token is valid, but it is {NAMES[given]}; {_listed(expected)} belongs here.",
+        f"Send {_listed(expected)} from the last response.",
+    )
+
+
+def _listed(expected: Collection[Kind]) -> str:
+    return " or ".join(name for kind, name in NAMES.items() if kind in expected)

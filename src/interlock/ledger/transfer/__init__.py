@@ -1,0 +1,1 @@
+"""Sessions as bundles and as pages."""

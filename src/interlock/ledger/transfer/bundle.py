@@ -1,0 +1,381 @@
+"""Sessions that travel: one versioned JSON file with everything that a run needs to go on elsewhere.
+
+Events name ordinals (rule 4), so a bundle is imported under another id without touching its chain. It
+holds no handle and no token; recorded responses travel with slots (rule 7).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from interlock.core.definition.program import Plan
+from interlock.core.definition.workflow import Workflow
+from interlock.core.hashing import canonical, digest_of, workflow_hash
+from interlock.core.values import Json
+from interlock.ledger.log.chain import GENESIS, follows
+from interlock.ledger.log.rebuild import Rebuilt, rebuild
+from interlock.store.protocol import EventRow, Health, OutputKind
+
+VERSION = 1
+MANIFEST: Literal["sha256_manifest_v1"] = "sha256_manifest_v1"
+
+BundleCode = Literal[
+    "BUNDLE_INVALID_FORMAT",
+    "BUNDLE_UNSUPPORTED_VERSION",
+    "BUNDLE_INTEGRITY_FAILED",
+    "BUNDLE_MISSING_SNAPSHOT",
+    "BUNDLE_MISSING_PINNED_WORKFLOW",
+    "BUNDLE_EVENT_ORDER_INVALID",
+]
+
+
+class Part(Struct, frozen=True, rename="camel"):
+    """The base of everything in a bundle."""
+
+
+class BundleRefused(Part, frozen=True):
+    """Why a bundle is not imported; nothing was stored."""
+
+    code: BundleCode
+    message: str
+    suggestion: str
+
+
+class Meta(Part, frozen=True):
+    """The session itself. A damaged one says so, and how many events its log once had."""
+
+    session_id: str
+    title: str
+    created_at: int
+    updated_at: int
+    parent_session: str | None
+    health: Health
+    health_reason: str
+    events: int
+    lost_events: int
+
+
+class Run(Part, frozen=True):
+    run: int
+    run_id: str
+    workflow_id: str
+    workflow_hash: str
+    status: str
+    tip: int
+    started_at: int
+    updated_at: int
+
+
+class Node(Part, frozen=True):
+    """`snapshot` names the state in `snapshots`."""
+
+    node: int
+    run: int
+    kind: str
+    snapshot: str
+    event_index: int
+    created_at: int
+
+
+class Edge(Part, frozen=True):
+    parent: int
+    node: int
+    kind: str
+
+
+class Produced(Part, frozen=True):
+    """Notes or an artifact with the attempt that wrote it."""
+
+    node: int
+    attempt: int
+    ordinal: int
+    kind: OutputKind
+    step: str
+    body: str
+    child: int | None
+    recorded_at: int
+
+
+class Response(Part, frozen=True):
+    """What an attempt was answered, with slots in place of tokens and ids."""
+
+    node: int
+    attempt: int
+    body: str
+
+
+class Logged(Part, frozen=True):
+    """An event. `payload` is the stored text, because the chain is over its bytes."""
+
+    index: int
+    kind: str
+    payload: str
+    digest: str
+    recorded_at: int
+    run: int | None = None
+    node: int | None = None
+    key: str | None = None
+
+
+class Graph(Part, frozen=True):
+    """Everything that follows from the events. Snapshots are the states of nodes, as text."""
+
+    observations: dict[str, str]
+    runs: tuple[Run, ...]
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+    outputs: tuple[Produced, ...]
+    snapshots: dict[str, str]
+
+
+class Session(Part, frozen=True):
+    """All parts. Workflows and documents are texts under their digests."""
+
+    meta: Meta
+    graph: Graph
+    events: tuple[Logged, ...]
+    responses: tuple[Response, ...]
+    pinned_workflows: dict[str, str]
+    documents: dict[str, str]
+
+
+class Digest(Part, frozen=True):
+    path: str
+    sha256: str
+    bytes: int
+
+
+class Integrity(Part, frozen=True):
+    entries: tuple[Digest, ...]
+    kind: Literal["sha256_manifest_v1"] = MANIFEST
+
+
+class Producer(Part, frozen=True):
+    app_version: str
+    name: str = "interlock"
+
+
+class Bundle(Part, frozen=True):
+    """The file."""
+
+    bundle_schema_version: int
+    bundle_id: str
+    exported_at: int
+    producer: Producer
+    integrity: Integrity
+    session: Session
+
+
+class _Version(Part, frozen=True):
+    bundle_schema_version: int
+
+
+def read_bundle(raw: bytes) -> Bundle | BundleRefused:
+    """Decode a bundle and check all of it; nothing is believed that does not fit together."""
+    try:
+        version = msgspec.json.decode(raw, type=_Version).bundle_schema_version
+        if version != VERSION:
+            return _unsupported(version)
+        bundle = msgspec.json.decode(raw, type=Bundle)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return BundleRefused("BUNDLE_INVALID_FORMAT", f"This is not a bundle: {error}.", EXPORT_AGAIN)
+    return _incomplete(bundle.session) or _damaged(bundle) or _contradiction(bundle.session) or bundle
+
+
+def manifest(session: Session) -> Integrity:
+    """The digests of all parts."""
+    return Integrity(tuple(_digest(path, part) for path, part in _parts(session)))
+
+
+def _parts(session: Session) -> Iterator[tuple[str, Json]]:
+    graph = session.graph
+    for name, part in (
+        ("meta", session.meta),
+        ("events", session.events),
+        ("responses", session.responses),
+        ("observations", graph.observations),
+        ("runs", graph.runs),
+        ("nodes", graph.nodes),
+        ("edges", graph.edges),
+        ("outputs", graph.outputs),
+    ):
+        yield f"session/{name}", msgspec.to_builtins(part)
+    for name, texts in (
+        ("snapshots", graph.snapshots),
+        ("pinnedWorkflows", session.pinned_workflows),
+        ("documents", session.documents),
+    ):
+        yield from ((f"session/{name}/{key}", texts[key]) for key in sorted(texts))
+
+
+def _digest(path: str, part: Json) -> Digest:
+    body = canonical(part)
+    return Digest(path, digest_of(body).removeprefix("sha256:"), len(body))
+
+
+def graph_of(made: Rebuilt) -> Graph:
+    """A rebuilt session as a bundle shows it."""
+    return Graph(
+        observations=dict(made.observations),
+        runs=tuple(
+            Run(
+                one.run,
+                one.run_id,
+                one.workflow_id,
+                one.workflow_hash,
+                one.status,
+                one.tip,
+                one.started_at,
+                one.updated_at,
+            )
+            for one in made.runs
+        ),
+        nodes=tuple(
+            Node(one.node, one.run, one.kind, _ref(one.state), one.event_index, one.created_at)
+            for one in made.nodes
+        ),
+        edges=tuple(Edge(one.parent, one.node, one.kind) for one in made.nodes if one.parent is not None),
+        outputs=tuple(
+            Produced(
+                one.node,
+                one.attempt,
+                one.ordinal,
+                one.kind,
+                one.step,
+                one.body,
+                one.child,
+                one.recorded_at,
+            )
+            for one in made.outputs
+        ),
+        snapshots={_ref(one.state): one.state.decode() for one in made.nodes},
+    )
+
+
+def _ref(state: bytes) -> str:
+    return digest_of(state)
+
+
+def logged(row: EventRow) -> Logged:
+    return Logged(
+        row.index,
+        row.kind,
+        row.payload.decode(),
+        row.digest.hex(),
+        row.recorded_at,
+        row.run,
+        row.node,
+        row.dedupe_key,
+    )
+
+
+def event_rows(session: Session, session_id: str) -> list[EventRow]:
+    """The events as stored under an id."""
+    return [
+        EventRow(
+            session_id,
+            one.index,
+            one.kind,
+            one.payload.encode(),
+            bytes.fromhex(one.digest),
+            one.recorded_at,
+            one.run,
+            one.node,
+            one.key,
+        )
+        for one in session.events
+    ]
+
+
+def rebuilt_as(session: Session, session_id: str) -> Rebuilt:
+    """A bundle's rows under an id, built from its events and its own workflows."""
+    plans = {key: Plan(_workflow(text)) for key, text in session.pinned_workflows.items()}
+    return rebuild(session_id, event_rows(session, session_id), plans.get)
+
+
+def _workflow(text: str) -> Workflow:
+    return msgspec.json.decode(text, type=Workflow)
+
+
+def _incomplete(session: Session) -> BundleRefused | None:
+    """What must be there, and in order, before anything is compared."""
+    for one in session.graph.nodes:
+        if one.snapshot not in session.graph.snapshots:
+            return _refused("BUNDLE_MISSING_SNAPSHOT", f"the state of node {one.node} is missing")
+    for run in session.graph.runs:
+        if run.workflow_hash not in session.pinned_workflows:
+            what = f"the workflow {run.workflow_id} that run {run.run} is pinned to is missing"
+            return _refused("BUNDLE_MISSING_PINNED_WORKFLOW", what)
+    indices = [one.index for one in session.events]
+    if not indices or indices != list(range(len(indices))):
+        return _refused("BUNDLE_EVENT_ORDER_INVALID", "its events are not numbered from 0 without a gap")
+    return None
+
+
+def _damaged(bundle: Bundle) -> BundleRefused | None:
+    """Every part against its digest, and every digest against a part."""
+    found, listed = manifest(bundle.session).entries, bundle.integrity.entries
+    if found == listed:
+        return None
+    paths = sorted({one.path for one in set(found) ^ set(listed)})
+    return _refused("BUNDLE_INTEGRITY_FAILED", f"{paths[0] if paths else 'the manifest'} was changed")
+
+
+def _contradiction(session: Session) -> BundleRefused | None:
+    """What a manifest cannot show: a broken chain, a false hash, rows that the events do not make."""
+    before = GENESIS
+    try:
+        for row in event_rows(session, session.meta.session_id):
+            if not follows(before, row):
+                return _refused("BUNDLE_INTEGRITY_FAILED", f"event {row.index} breaks the chain")
+            before = row.digest
+        return _false_workflow(session) or _other_graph(session)
+    except (ValueError, KeyError, AssertionError) as error:
+        return _refused("BUNDLE_INTEGRITY_FAILED", f"its events make no session ({error!r})")
+
+
+def _false_workflow(session: Session) -> BundleRefused | None:
+    for key, text in session.pinned_workflows.items():
+        found = _workflow(text)
+        if workflow_hash(found) != key:
+            return _refused("BUNDLE_INTEGRITY_FAILED", f"the workflow {found.id} is not what its hash says")
+        for document in found.documents:
+            if document.digest not in session.documents:
+                what = f"“{document.id}”, which belongs to the workflow {found.id}, is missing"
+                return _refused("BUNDLE_MISSING_PINNED_WORKFLOW", what)
+    for key, text in session.documents.items():
+        if digest_of(text.encode()) != key:
+            return _refused("BUNDLE_INTEGRITY_FAILED", f"the document {key} is not what its digest says")
+    return None
+
+
+def _other_graph(session: Session) -> BundleRefused | None:
+    made = rebuilt_as(session, session.meta.session_id)
+    if graph_of(made) != session.graph:
+        return _refused("BUNDLE_INTEGRITY_FAILED", "its nodes, runs or outputs are not what its events make")
+    answered = {(one.node, one.attempt): one.response_digest.hex() for one in made.attempts}
+    for one in session.responses:
+        digest = digest_of(one.body.encode()).removeprefix("sha256:")
+        if answered.get((one.node, one.attempt)) != digest:
+            what = f"the response to attempt {one.attempt} on node {one.node} is not the recorded one"
+            return _refused("BUNDLE_INTEGRITY_FAILED", what)
+    return None
+
+
+def _refused(code: BundleCode, reason: str) -> BundleRefused:
+    return BundleRefused(code, f"The bundle is not imported: {reason}.", EXPORT_AGAIN)
+
+
+def _unsupported(version: int) -> BundleRefused:
+    return BundleRefused(
+        "BUNDLE_UNSUPPORTED_VERSION",
+        f"The bundle has version {version}; this Interlock reads version {VERSION}.",
+        "Update Interlock here, or export again with the version that is used here.",
+    )
+
+
+EXPORT_AGAIN = "Export the session again where it came from: interlock export ID > FILE."

@@ -1,0 +1,98 @@
+"""The lookup surface: the tools of its document over a library, stateless, with JSON-RPC errors.
+
+What answers is imported with the first question, so that listing the tools costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from interlock.surfaces.lookup import failures, tools
+from interlock.surfaces.lookup.params import Get, Next, Nothing, Validate, ValidateJson, details
+from interlock.surfaces.tool import Call, Outcome, Profile, Surface, Tool
+
+if TYPE_CHECKING:
+    from interlock.authoring.library import Library
+
+
+class LookupSurface(Surface):
+    """Workflows to look up: which there are, what is in them, which step is next, if an output will do."""
+
+    name = "lookup"
+    instructions = (
+        "List workflows with workflow_list, read one with workflow_get, then call workflow_next with the ids "
+        "of all completed steps after every step until isComplete."
+    )
+    profile: Profile = "lookup"
+
+    def __init__(self, library: Library) -> None:
+        self._library = library
+        self.tools: Mapping[str, Tool] = {
+            "workflow_list": _tool("workflow_list", tools.LIST, Nothing, self._list),
+            "workflow_get": _tool("workflow_get", tools.get(), Get, self._get),
+            "workflow_next": _tool("workflow_next", tools.NEXT, Next, self._next),
+            "workflow_validate": _tool("workflow_validate", tools.VALIDATE, Validate, self._validate),
+            "workflow_validate_json": _tool(
+                "workflow_validate_json", tools.VALIDATE_JSON, ValidateJson, self._validate_json, listed=False
+            ),
+        }
+
+    def invalid(self, tool: Tool, problem: str) -> Outcome:
+        return failures.invalid_params(details(problem))
+
+    def unknown(self, name: str) -> Outcome:
+        return failures.method_not_found(name)
+
+    def failed(self, tool: Tool, error: Exception) -> Outcome:
+        return failures.fault(error)
+
+    def _list(self, _params: Nothing, _call: Call) -> Outcome:
+        from interlock.surfaces.lookup.answers import listed
+
+        return listed(self._library)
+
+    def _get(self, params: Get, _call: Call) -> Outcome:
+        from interlock.surfaces.lookup.answers import got
+
+        return got(self._library, params)
+
+    def _next(self, params: Next, _call: Call) -> Outcome:
+        from interlock.surfaces.lookup.answers import following
+
+        return following(self._library, params)
+
+    def _validate(self, params: Validate, _call: Call) -> Outcome:
+        from interlock.surfaces.lookup.answers import validated
+
+        return validated(self._library, params)
+
+    def _validate_json(self, params: ValidateJson, _call: Call) -> Outcome:
+        from interlock.surfaces.lookup.answers import reply
+        from interlock.surfaces.lookup.checking import checked
+
+        return reply(checked(params.workflow_json))
+
+
+def _tool(
+    name: str,
+    listing: tools.Listing,
+    params: type[Struct],
+    handler: Callable[[Any, Call], Outcome],
+    *,
+    listed: bool = True,
+) -> Tool:
+    return Tool(
+        name=name,
+        description=listing.description,
+        params=params,
+        handler=handler,
+        input_schema=listing.accepts,
+        output_schema=listing.returns,
+        read_only=True,
+        idempotent=True,
+        examples=listing.examples,
+        listed=listed,
+    )

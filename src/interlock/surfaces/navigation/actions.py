@@ -1,0 +1,122 @@
+"""From an action to a command, and from what came of it to a message."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import TypeAlias, assert_never
+
+import msgspec
+
+from interlock.core.run.commands import (
+    NAVIGATION,
+    AcknowledgeStep,
+    AdvanceLoop,
+    EnterActivity,
+    ResolveCheckpoint,
+    Terms,
+)
+from interlock.core.run.output import Output
+from interlock.core.values import Json
+from interlock.ledger.runs.position import Standing
+from interlock.ledger.runs.view import View
+from interlock.surfaces.navigation.params import NavAction
+
+Action: TypeAlias = AcknowledgeStep | ResolveCheckpoint | EnterActivity | AdvanceLoop
+
+_NEEDS: Mapping[str, tuple[str, ...]] = {
+    "complete_step": ("step_id",),
+    "respond_to_checkpoint": ("checkpoint_id", "option_id"),
+    "transition": ("activity_id",),
+    "advance_loop": ("loop_id",),
+}
+
+
+def missing(params: NavAction) -> list[str]:
+    """Name the parameters that the action needs and does not have."""
+    return [name for name in _NEEDS[params.action] if getattr(params, name) is None]
+
+
+def asked(params: NavAction) -> dict[str, Json]:
+    """What was asked, without the state: the same again is a replay (rule 9)."""
+    names = (*_NEEDS[params.action], "loop_items", "variables", "output")
+    given = {name: getattr(params, name) for name in names}
+    return {"action": params.action, **{name: one for name, one in given.items() if one is not None}}
+
+
+def attempt_of(request: Mapping[str, Json]) -> int:
+    """The attempt that these words stand for. 52 bits, which every JSON reader keeps exactly; never 0."""
+    digest = sha256(msgspec.json.encode(request, order="deterministic")).digest()
+    return (int.from_bytes(digest[:8], "big") >> 12) or 1
+
+
+def command_of(
+    params: NavAction, at: Standing, output: Output, terms: Terms, now: int, client: str
+) -> Action:
+    """The command that the action stands for; its parameters have been checked."""
+    given = params.variables or {}
+    match params.action:
+        case "complete_step":
+            return AcknowledgeStep(
+                door=NAVIGATION,
+                now=now,
+                terms=terms,
+                output=output,
+                variables=given,
+                step=params.step_id,
+                rulings=at.rulings,
+                reports=False,
+                client=client,
+            )
+        case "respond_to_checkpoint":
+            return ResolveCheckpoint(
+                door=NAVIGATION,
+                now=now,
+                terms=terms,
+                channel="agent",
+                gate=params.checkpoint_id,
+                option=params.option_id,
+                client=client,
+                variables=given,
+                rulings=at.rulings,
+            )
+        case "transition":
+            target = params.activity_id or ""
+            return EnterActivity(NAVIGATION, now, terms, target, variables=given, client=client)
+        case "advance_loop":
+            items = None if params.loop_items is None else tuple(params.loop_items)
+            return AdvanceLoop(NAVIGATION, now, terms, params.loop_id or "", items, given)
+        case _:
+            assert_never(params.action)
+
+
+def done_message(params: NavAction, view: View) -> str:
+    """What the action did."""
+    text = _done(params, view)
+    if not view.state.finished:
+        return text
+    back = ". Go on with the parent's state" if view.session.parent_session else ""
+    return f"{text}. Workflow '{view.plan.workflow.name}' is completed{back}"
+
+
+def _done(params: NavAction, view: View) -> str:
+    match params.action:
+        case "complete_step":
+            return f"Completed step '{params.step_id}'"
+        case "respond_to_checkpoint":
+            return f"Responded to checkpoint '{params.checkpoint_id}' with '{params.option_id}'"
+        case "transition":
+            return f"Transitioned to activity '{params.activity_id}'"
+        case "advance_loop":
+            return _advanced(params.loop_id or "", view)
+        case _:
+            assert_never(params.action)
+
+
+def _advanced(loop_id: str, view: View) -> str:
+    frame = next((one for one in view.state.frames if one.loop == loop_id), None)
+    if frame is None:
+        return f"Loop '{loop_id}' ended"
+    if frame.iteration == 0:
+        return f"Started loop '{loop_id}'"
+    return f"Advanced loop '{loop_id}' to iteration {frame.iteration + 1}"

@@ -1,0 +1,87 @@
+"""Answers of the session doors: text first, the token once in it and once in `_meta` (rules 18, 40, 41)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from interlock.core.run.outcomes import Refusal
+from interlock.core.values import Json
+from interlock.ledger.errors import Trouble
+from interlock.surfaces.tool import Reply
+
+_encode = msgspec.json.Encoder().encode
+_SLOT = re.compile(r"\\u0000([a-z]+:\d+:\d+)\\u0000")
+
+
+def told(
+    text: str, token: str | None, warnings: Sequence[str] = (), meta: Mapping[str, Json] | None = None
+) -> Reply:
+    """A text, the token to go on with, and what was found wrong with the call."""
+    tokens: dict[str, Json] = {"session_token": token} if token else {}
+    return Reply(text, meta={**tokens, **(meta or {}), "validation": _validation(warnings)})
+
+
+def told_json(
+    body: Mapping[str, Json],
+    token: str | None,
+    warnings: Sequence[str] = (),
+    meta: Mapping[str, Json] | None = None,
+) -> Reply:
+    """The same with a JSON object as its text."""
+    return told(as_json(body), token, warnings, meta)
+
+
+def as_json(body: Json) -> str:
+    """JSON as text; its slots for tokens stay slots when the text is encoded once more."""
+    return _SLOT.sub(lambda found: f"\0{found[1]}\0", _encode(body).decode())
+
+
+def recorded(reply: Reply) -> bytes:
+    """A reply as it is recorded, its tokens still slots."""
+    return _encode(reply)
+
+
+def replayed(body: bytes) -> Reply:
+    return msgspec.json.decode(body, type=Reply)
+
+
+def _validation(warnings: Sequence[str]) -> dict[str, Json]:
+    return {"status": "warning" if warnings else "valid", "warnings": list(warnings)}
+
+
+def failure(
+    code: str, message: str, then: str, about: Mapping[str, Json] | None = None, token: str | None = None
+) -> Reply:
+    """Say what is wrong and the one thing to do; code and action again as fields."""
+    body: dict[str, Json] = {"code": code, "message": message, "next": then, **(about or {})}
+    lines = [message, f"Next: {then}"] + ([f"session_token: {token}"] if token else [])
+    meta: dict[str, Json] = {"validation": {"status": "error", "warnings": []}}
+    return Reply("\n".join(lines), body, {**meta, "session_token": token} if token else meta, is_error=True)
+
+
+def of_trouble(trouble: Trouble) -> Reply:
+    about: dict[str, Json] = {**trouble.details}
+    if trouble.after_ms is not None:
+        about["retry_after_ms"] = trouble.after_ms
+    return failure(trouble.code, trouble.message, _advice(trouble), about)
+
+
+def _advice(trouble: Trouble) -> str:
+    match trouble.code:
+        case "TOKEN_BAD_SIGNATURE":
+            return (
+                "Copy the token again, whole; if that fails too, send it to start_session, which adopts it."
+            )
+        case "SESSION_NOT_HEALTHY":
+            return "Ask the user to run `interlock doctor --repair`."
+        case "TOKEN_UNKNOWN_NODE":
+            return "Call start_session to begin a session."
+        case _:
+            return trouble.suggestion
+
+
+def of_refusal(refusal: Refusal, token: str | None) -> Reply:
+    return failure(refusal.code.value, refusal.message, refusal.next, refusal.about, token)

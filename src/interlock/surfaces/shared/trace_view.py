@@ -1,0 +1,78 @@
+"""Traces as the session doors show them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from interlock.core.run.events import ChildReturned, ChildStarted
+from interlock.core.values import Json
+from interlock.ledger.errors import Trouble
+from interlock.ledger.ledger import Ledger
+from interlock.ledger.log.records import CallTraced
+from interlock.ledger.queries.traces import MOST, Traced, segment, whole
+
+
+def whole_trace(ledger: Ledger, session_id: str, workflow_id: str) -> dict[str, Json]:
+    """The newest calls of a session, and whether older ones were left out."""
+    with ledger.store.reading() as reader:
+        trace = whole(reader, session_id)
+    body = _body(session_id, "log", _events(trace.events, workflow_id))
+    return {**body, "truncated": f"the newest {MOST} events are shown"} if trace.cut else body
+
+
+def segments(ledger: Ledger, session_id: str, workflow_id: str, tokens: Sequence[str]) -> dict[str, Json]:
+    """The calls that the tokens name; a token that is refused is named by its place in the list."""
+    events: list[Json] = []
+    errors: list[Json] = []
+    for number, token in enumerate(tokens):
+        place = ledger.open(token, "trc")
+        if isinstance(place, Trouble):
+            errors.append({"index": number, "code": place.code, "error": place.message})
+            continue
+        with ledger.store.reading() as reader:
+            events += _events(segment(reader, place), workflow_id)
+    body = _body(session_id, "tokens", events)
+    return {**body, "token_errors": errors} if errors else body
+
+
+def _body(session_id: str, source: str, events: list[Json]) -> dict[str, Json]:
+    return {"traceId": session_id, "source": source, "event_count": len(events), "events": events}
+
+
+def _events(traced: Iterable[Traced], workflow_id: str) -> list[Json]:
+    return [_event(one, workflow_id) for one in traced]
+
+
+def _event(one: Traced, workflow_id: str) -> dict[str, Json]:
+    match one.fact:
+        case CallTraced() as call:
+            return _call(one.index, call, workflow_id)
+        case ChildStarted() as child:
+            body: dict[str, Json] = {"workflow": child.workflow, "session": child.session}
+            return {"name": "child_started", "ts": one.at // 1000, "about": body}
+        case ChildReturned() as child:
+            returned: dict[str, Json] = {"workflow": child.workflow, "session": child.session}
+            about = {**returned, "outcome": child.outcome, "returned": list(child.sets)}
+            return {"name": "child_returned", "ts": one.at // 1000, "about": about}
+        case other:
+            raise AssertionError(f"a trace holds no {type(other).__name__}")
+
+
+def _call(index: int, call: CallTraced, workflow_id: str) -> dict[str, Json]:
+    body: dict[str, Json] = {
+        "spanId": index,
+        "name": call.tool,
+        "ts": call.at // 1000,
+        "ms": call.ms,
+        "s": "ok" if call.ok else "error",
+        "wf": workflow_id,
+        "act": call.activity or "",
+        "aid": call.agent,
+    }
+    if call.about:
+        body["about"] = call.about
+    if call.error:
+        body["err"] = call.error
+    if call.warnings:
+        body["vw"] = list(call.warnings)
+    return body

@@ -1,0 +1,156 @@
+"""What the documents call validation: warnings that never block, in words that say what to put right.
+
+Steps in loops and steps whose condition is false are not missed, and nothing is after an early way out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from interlock.authoring.diagnostics.diagnostic import Problem
+from interlock.authoring.library import Library
+from interlock.core.definition.conditions import describe, holds
+from interlock.core.definition.program import Plan
+from interlock.core.definition.workflow import Activity, Step, Workflow
+from interlock.core.run import events as e
+from interlock.core.run.outcomes import Decided
+from interlock.core.run.output import Output
+from interlock.core.run.state import RunState
+from interlock.ledger.runs.position import Standing
+from interlock.surfaces.arguments import Unfit, read_output
+from interlock.surfaces.shared.params import ActivityDone, StepDone
+from interlock.surfaces.shared.replies import as_json
+
+
+def drift(library: Library, at: Standing) -> Iterator[str]:
+    """Say when the definition is no longer the one that the session began with."""
+    run, workflow = at.run, at.plan.workflow
+    now = library.load(run.workflow_id)
+    if isinstance(now, Problem):
+        yield f"Workflow '{run.workflow_id}' can no longer be loaded; the session goes on with its copy."
+    elif now.workflow.version != workflow.version:
+        yield (
+            f"Workflow version drift: session started with v{workflow.version} but current definition "
+            f"is v{now.workflow.version}. Workflow may have changed mid-session."
+        )
+    elif now.hash != run.workflow_hash:
+        yield f"Workflow '{run.workflow_id}' has changed on disk; the session goes on with its copy."
+
+
+def step_manifest(at: Standing, manifest: Sequence[StepDone] | None) -> Iterator[str]:
+    """Compare the steps that are claimed with those of the activity that is left."""
+    activity = at.plan.workflow.activity(at.state.activity)
+    if activity is None:
+        return
+    if not manifest:
+        if list(activity.steps()):
+            yield (
+                f"No step_manifest provided for previous activity '{activity.id}'. "
+                "Include a manifest to enable step completion validation."
+            )
+        return
+    claimed = [one.step_id for one in manifest]
+    due = [step.id for step in _due(at.plan, at.state, activity)]
+    missing = [] if at.state.exit_to else [step for step in due if step not in claimed]
+    if missing:
+        yield f"Missing steps in manifest: [{', '.join(missing)}]"
+    unexpected = [step for step in claimed if activity.step(step) is None]
+    if unexpected:
+        yield f"Unexpected steps in manifest: [{', '.join(unexpected)}]"
+    yield from _order(due, claimed)
+    yield from (f"Step '{one.step_id}' has empty output" for one in manifest if not _filled(one))
+
+
+def _due(plan: Plan, state: RunState, activity: Activity) -> Iterator[Step]:
+    """Steps outside loops whose condition holds, or held when they were done."""
+    scope = plan.scope(state.variables)
+    for item in activity.items:
+        if isinstance(item, Step) and (holds(item.condition, scope) or item.id in state.done):
+            yield item
+
+
+def _order(due: Sequence[str], claimed: Sequence[str]) -> Iterator[str]:
+    expected = [step for step in due if step in claimed]
+    given = [step for step in dict.fromkeys(claimed) if step in due]
+    for place, (wanted, got) in enumerate(zip(expected, given, strict=True)):
+        if wanted != got:
+            yield f"Step order mismatch at position {place}: expected '{wanted}' but got '{got}'"
+            return
+
+
+def _filled(done: StepDone) -> bool:
+    return bool(done.output.strip()) if isinstance(done.output, str) else bool(done.output)
+
+
+def activity_manifest(workflow: Workflow, manifest: Sequence[ActivityDone] | None) -> Iterator[str]:
+    """Advise on the summary of activities done so far."""
+    if manifest is None:
+        return
+    if not manifest:
+        yield "Empty activity_manifest provided. Omit the parameter if no activities have been completed."
+    conditions = set(_conditions(workflow))
+    for one in manifest:
+        if workflow.activity(one.activity_id) is None:
+            yield f"Activity manifest references unknown activity '{one.activity_id}'"
+        if not one.outcome.strip():
+            yield f"Activity '{one.activity_id}' has empty outcome"
+        claimed = one.transition_condition
+        if claimed and claimed != "default" and claimed not in conditions:
+            yield (
+                f"Activity '{one.activity_id}' claims transition condition '{claimed}' "
+                "not found in workflow transitions"
+            )
+
+
+def _conditions(workflow: Workflow) -> Iterator[str]:
+    for activity in workflow.activities:
+        for transition in activity.transitions:
+            if transition.condition is not None:
+                yield describe(transition.condition)
+        for decision in activity.decisions:
+            yield from (describe(one.condition) for one in decision.branches if one.condition is not None)
+
+
+def outcome(at: Standing, decided: Decided) -> Iterator[str]:
+    """What came of the call that its caller may have overlooked (rules 19 and 20)."""
+    yield from (notice.message for notice in decided.notices)
+    activity = at.plan.workflow.activity(at.state.activity)
+    for fact in decided.facts:
+        yield from _passed_over(fact)
+        if isinstance(fact, e.StepCompleted) and activity is not None:
+            yield from _not_produced(activity.step(fact.step), decided.state)
+
+
+def _passed_over(fact: e.Event) -> Iterator[str]:
+    match fact:
+        case e.StepSkipped(unset=unset) if unset:
+            yield f"Step '{fact.step}' was passed over: nobody has set {_listed(unset)} ({fact.condition})."
+        case e.GatePassed(unset=unset) if unset:
+            text = f"Checkpoint '{fact.gate}' was passed over: nobody has set {_listed(unset)}"
+            yield f"{text} ({fact.condition})."
+        case e.LoopLeft(unset=unset) if unset:
+            yield f"Loop '{fact.loop}' was passed over: nobody has set {_listed(unset)}."
+
+
+def _not_produced(step: Step | None, state: RunState) -> Iterator[str]:
+    for action in step.actions if step is not None else ():
+        produced = action.action == "set" and action.target and not action.has_value
+        if step is not None and produced and action.target not in state.variables:
+            yield f"Step '{step.id}' should set '{action.target}'; it is not set."
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(f"'{name}'" for name in names)
+
+
+def output_of(done: StepDone) -> Output | Unfit:
+    """What a manifest hands in for one step: text, notes and artifacts, or any value as text."""
+    match done.output:
+        case str() as text:
+            return Output(text.strip())
+        case dict() as members if {"kind", "artifacts", "notesMarkdown"} & members.keys():
+            return read_output(members)
+        case None:
+            return Output()
+        case other:
+            return Output(as_json(other))

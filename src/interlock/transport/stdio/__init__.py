@@ -1,0 +1,1 @@
+"""MCP over a pipe: our own lean front end."""

@@ -1,0 +1,231 @@
+"""The bundled step workflows: they load cleanly, stay within their budgets, and are covered by scenarios.
+
+A scenario is played by the engine itself, as an agent at the execution door would.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+import pytest
+import yaml
+
+from interlock.authoring.library import BUNDLED, Library, Loaded
+from interlock.authoring.simulate.scenarios import run_file
+from interlock.core.definition.conditions import variables_of
+from interlock.core.definition.workflow import Gate, Item, Loop, Step, Workflow, walk
+from interlock.core.json_schema import violations
+
+EXPECTED = (
+    "bug_investigation",
+    "code_review",
+    "documentation",
+    "feature",
+    "incident_review",
+    "refactoring",
+    "release",
+    "research",
+    "small_task",
+    "test_writing",
+)
+ENDS = {"complete", "complete_with_gaps", "blocked"}
+LIBRARY = Library([BUNDLED])
+every = pytest.mark.parametrize("name", EXPECTED)
+
+
+@cache
+def loaded(name: str) -> Loaded:
+    found = LIBRARY.load(f"wr.{name}")
+    assert isinstance(found, Loaded), found
+    return found
+
+
+def compiled(name: str) -> Workflow:
+    return loaded(name).workflow
+
+
+def budget(name: str) -> int:
+    return 3 * 1024 if name == "small_task" else 8 * 1024
+
+
+@cache
+def raw(file: str) -> Any:
+    return yaml.safe_load((BUNDLED.path / file).read_text("utf-8"))
+
+
+def scenarios(name: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = raw(f"{name}.scenario.yaml")["scenarios"]
+    return found
+
+
+def items(name: str) -> tuple[Item, ...]:
+    return tuple(walk(compiled(name).activities[0].items))
+
+
+def steps(name: str) -> dict[str, Step]:
+    return {item.id: item for item in items(name) if isinstance(item, Step)}
+
+
+def gates(name: str) -> dict[str, Gate]:
+    return {item.id: item for item in items(name) if isinstance(item, Gate)}
+
+
+def texts(name: str) -> Iterator[str]:
+    """Everything that a run delivers as instructions, each item once."""
+    yield from compiled(name).rules
+    for step in steps(name).values():
+        yield from (fragment.text for fragment in step.prompt)
+    for gate in gates(name).values():
+        yield gate.message
+        for option in gate.options:
+            yield option.label + (option.description or "")
+
+
+def read_variables(name: str) -> set[str]:
+    """The variables that something later depends on: conditions, loops, prompts, user input."""
+    found: set[str] = set()
+    for item in items(name):
+        match item:
+            case Step():
+                confirm = None if isinstance(item.confirm, bool) else item.confirm
+                found.update(*map(variables_of, (item.condition, confirm)))
+                found.update(one.key for one in item.user_input if one.key)
+            case Gate():
+                found.update(variables_of(item.condition))
+            case Loop():
+                found.update(*map(variables_of, (item.condition, item.run_condition)))
+                found.update([item.items] if item.items else [])
+    for text in texts(name):
+        found.update(re.findall(r"\{\{([A-Za-z0-9.]+)\}\}", text))
+    return {path.split(".")[0] for path in found}
+
+
+def chosen(scenario: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The options that a scenario takes at the gates on its path."""
+    for gate, answer in scenario.get("answers", {}).items():
+        visits = scenario["expect"]["path"].count(gate)
+        options = answer if isinstance(answer, list) else [answer]
+        yield from ((gate, option) for option in options[:visits])
+
+
+def test_the_library_holds_the_ten_workflows() -> None:
+    files = {f"{name}{end}" for name in EXPECTED for end in (".yaml", ".scenario.yaml")}
+    assert {one.name for one in BUNDLED.path.glob("*.yaml")} == files
+
+
+@every
+def test_it_is_named_after_its_file(name: str) -> None:
+    assert compiled(name).id == f"wr.{name}"
+
+
+@every
+def test_it_loads_without_a_single_warning(name: str) -> None:
+    assert loaded(name).problems == ()
+
+
+@every
+def test_its_instructions_stay_within_the_budget(name: str) -> None:
+    assert sum(len(text.encode()) for text in texts(name)) <= budget(name)
+
+
+@every
+def test_every_declared_variable_is_read(name: str) -> None:
+    declared = {variable.name for variable in compiled(name).variables}
+    assert declared - read_variables(name) == set()
+
+
+@every
+def test_every_variable_read_is_declared_or_belongs_to_a_loop(name: str) -> None:
+    declared = {variable.name for variable in compiled(name).variables}
+    loops = [item for item in items(name) if isinstance(item, Loop)]
+    assert read_variables(name) <= declared | {loop.item_var or "" for loop in loops}
+
+
+@every
+def test_every_option_sets_what_something_reads(name: str) -> None:
+    for gate in gates(name).values():
+        for option in gate.options:
+            assert set(option.effect.set_variables) & read_variables(name), (gate.id, option.id)
+
+
+@every
+def test_variables_that_no_gate_sets_are_asked_for_in_a_prompt(name: str) -> None:
+    written = {
+        key for gate in gates(name).values() for option in gate.options for key in option.effect.set_variables
+    }
+    prose = "\n".join(texts(name))
+    unasked = [one.name for one in compiled(name).variables if f"`{one.name}` in context" not in prose]
+    assert set(unasked) <= written
+
+
+@every
+def test_its_scenarios_name_only_what_exists(name: str) -> None:
+    assert raw(f"{name}.scenario.yaml")["workflow"] == f"wr.{name}"
+    for scenario in scenarios(name):
+        assert set(scenario) <= {"name", "context", "answers", "outputs", "expect"}
+        assert set(scenario["expect"]["path"]) <= {*steps(name), *gates(name)}
+        assert set(scenario.get("outputs", {})) <= set(steps(name))
+        assert scenario["expect"]["end"] in ENDS
+        for gate, option in chosen(scenario):
+            assert gates(name)[gate].option(option) is not None
+
+
+@every
+def test_its_scenarios_have_names_of_their_own(name: str) -> None:
+    names = [scenario["name"] for scenario in scenarios(name)]
+    assert len(set(names)) == len(names)
+
+
+@every
+def test_its_scenarios_visit_every_step_and_take_every_option(name: str) -> None:
+    visited = {one for scenario in scenarios(name) for one in scenario["expect"]["path"]}
+    taken = {pair for scenario in scenarios(name) for pair in chosen(scenario)}
+    assert visited == {*steps(name), *gates(name)}
+    assert taken == {(gate.id, option.id) for gate in gates(name).values() for option in gate.options}
+
+
+@every
+def test_what_has_a_condition_is_also_passed_by_in_a_finished_run(name: str) -> None:
+    finished = [one["expect"]["path"] for one in scenarios(name) if one["expect"]["end"] != "blocked"]
+    for item in (*steps(name).values(), *gates(name).values()):
+        if item.condition is not None:
+            assert any(item.id not in path for path in finished), item.id
+
+
+@every
+def test_each_required_artifact_is_missed_once(name: str) -> None:
+    """A contract that no scenario runs into might as well not be there."""
+    blocked_at = {one["expect"]["path"][-1] for one in scenarios(name) if one["expect"]["end"] == "blocked"}
+    demanding = {
+        step.id for step in steps(name).values() if step.contracts or step.criteria or step.user_input
+    }
+    assert demanding <= blocked_at
+
+
+@every
+def test_artifacts_of_its_scenarios_pass_their_contracts(name: str) -> None:
+    for scenario in scenarios(name):
+        for step_id, given in scenario.get("outputs", {}).items():
+            for visit in given if isinstance(given, list) else [given]:
+                for artifact in visit.get("artifacts", ()):
+                    assert faults(steps(name)[step_id], artifact) == []
+
+
+def faults(step: Step, artifact: Mapping[str, Any]) -> list[str]:
+    contract = next(one for one in step.contracts if one.artifact == artifact["kind"])
+    return violations(contract.schema, artifact)
+
+
+@every
+def test_the_engine_takes_the_paths_that_its_scenarios_expect(name: str) -> None:
+    tested = run_file(BUNDLED.path / f"{name}.scenario.yaml", LIBRARY)
+    assert tested.problems == ()
+    assert {one.name: one.differences for one in tested.outcomes if not one.passed} == {}
+
+
+@every
+def test_its_scenarios_leave_nothing_untouched(name: str) -> None:
+    assert run_file(BUNDLED.path / f"{name}.scenario.yaml", LIBRARY).missed == ()

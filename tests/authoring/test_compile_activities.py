@@ -1,0 +1,371 @@
+"""Activity folders compile to the same model, from TOON and from YAML, with the texts they refer to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from interlock.authoring.library import Library, Loaded, Source
+from interlock.core.definition.conditions import Compare
+from interlock.core.definition.workflow import Activity, Gate, Loop, Step
+from support.authored import library, problems, step, words, write
+
+HEAD = """\
+id: review
+version: 1.0.0
+title: Review
+description: Reviews things
+initialActivity: look
+skills:
+  primary: lead
+variables[2]:
+  - name: done
+    type: boolean
+    defaultValue: false
+  - name: files
+    type: array
+    required: true
+"""
+
+LOOK = """\
+id: look
+version: 1.0.0
+name: Look
+skills:
+  primary: lead
+  supporting[1]:
+    - meta/worker
+steps[2]:
+  - id: read
+    name: Read it
+    description: Read all of it.
+    skill: reader
+    actions[1]{action,target,message}:
+      set,done,whether it is read
+  - id: judge
+    name: Judge it
+    description: Say what you think.
+    checkpoint: agree
+loops[1]:
+  - id: each-file
+    name: Each file
+    type: forEach
+    variable: file
+    over: files
+    steps[1]:
+      - id: open
+        name: Open
+        description: Open {{file}}.
+checkpoints[2]:
+  - id: later
+    name: Later
+    message: And now?
+    options[2]:
+      - id: on
+        label: Go on
+        effect:
+          setVariable:
+            done: true
+      - id: stop
+        label: Stop
+        effect:
+          transitionTo: end-workflow
+  - id: agree
+    name: Agree
+    message: Do you agree?
+    defaultOption: yes
+    autoAdvanceMs: 30000
+    options[2]:
+      - id: yes
+        label: Yes
+        effect:
+          setVariable:
+            done: true
+      - id: no
+        label: No
+transitions[2]:
+  - to: write
+    condition:
+      type: simple
+      variable: done
+      operator: "=="
+      value: true
+  - to: look
+    isDefault: true
+"""
+
+WRITE = """\
+id: write
+version: 1.0.0
+name: Write
+steps[1]:
+  - id: draft
+    name: Draft
+    description: Write it.
+"""
+
+SKILL = "id: {0}\nversion: 1.0.0\ncapability: Does {0}\nresources[1]:\n  - {1}\n"
+
+TREE: dict[str, str] = {
+    "review/workflow.toon": HEAD,
+    "review/README.md": "not a workflow",
+    "review/activities/01-look.toon": LOOK,
+    "review/activities/02-write.toon": WRITE,
+    "review/activities/README.md": "ignored",
+    "review/skills/00-lead.toon": SKILL.format("lead", "05"),
+    "review/resources/05-guide.md": "---\nid: the-guide\nversion: 2.1.0\n---\n\n# Guide\n",
+    "review/templates/01-report.md": "# Report\n",
+    "meta/workflow.toon": "id: meta\nversion: 1.0.0\ntitle: Meta\ninitialActivity: write\n",
+    "meta/activities/00-write.toon": WRITE,
+    "meta/skills/00-worker.toon": SKILL.format("worker", "meta/07"),
+    "meta/skills/01-reader.toon": SKILL.format("reader", "07"),
+    "meta/resources/07-style.md": "Be brief.\n",
+}
+
+
+def loaded(folder: Path, files: Mapping[str, str] = TREE, name: str = "review") -> Loaded:
+    found = library(write(folder, files)).load(name)
+    assert isinstance(found, Loaded), found
+    return found
+
+
+def activity(found: Loaded, name: str) -> Activity:
+    one = found.workflow.activity(name)
+    assert one is not None
+    return one
+
+
+def test_items_stand_in_the_order_of_rule_23(tmp_path: Path) -> None:
+    items = activity(loaded(tmp_path), "look").items
+    assert [(type(one), one.id) for one in items] == [
+        (Step, "read"),
+        (Gate, "agree"),
+        (Step, "judge"),
+        (Loop, "each-file"),
+        (Gate, "later"),
+    ]
+    bound = [one.bound_to for one in items if isinstance(one, Gate)]
+    assert bound == ["judge", None]
+
+
+def test_a_gate_with_a_default_and_a_time_does_not_block(tmp_path: Path) -> None:
+    """Rule 24."""
+    gates = {gate.id: gate.blocking for gate in activity(loaded(tmp_path), "look").gates()}
+    assert gates == {"agree": False, "later": True}
+
+
+def test_a_step_says_what_it_must_produce(tmp_path: Path) -> None:
+    """Rule 19."""
+    text = words(step(loaded(tmp_path), "read"))
+    assert "Read all of it." in text
+    assert "Produce the variable `done`: whether it is read" in text
+    assert "`reader`" in text
+
+
+def test_loops_ways_and_variables(tmp_path: Path) -> None:
+    found = loaded(tmp_path)
+    look = activity(found, "look")
+    loop = next(one for one in look.items if isinstance(one, Loop))
+    assert (loop.kind, loop.items, loop.item_var, loop.max_iterations) == ("forEach", "files", "file", 100)
+    assert [(one.to, one.condition, one.default) for one in look.transitions] == [
+        ("write", Compare("done", "==", True), False),
+        ("look", None, True),
+    ]
+    assert found.workflow.defaults() == {"done": False}
+    assert look.artifact_prefix == "01"
+
+
+def test_texts_are_reachable_by_digest(tmp_path: Path) -> None:
+    found = loaded(tmp_path)
+    texts = {(one.kind, one.ref): found.text(one.digest) for one in found.workflow.documents}
+    assert texts["activity", "look"] == LOOK
+    assert texts["skill", "lead"] == TREE["review/skills/00-lead.toon"]
+    assert texts["resource", "05"] == "# Guide"
+    assert texts["template", "01"] == "# Report"
+    guide = next(one for one in found.workflow.documents if one.ref == "05")
+    assert (guide.id, guide.version, guide.title, guide.format) == ("the-guide", "2.1.0", "Guide", "md")
+
+
+def test_skills_come_from_meta_when_the_workflow_has_none(tmp_path: Path) -> None:
+    """Rule 36."""
+    found = loaded(tmp_path)
+    texts = {(one.kind, one.ref): found.text(one.digest) for one in found.workflow.documents}
+    assert texts["skill", "reader"] == TREE["meta/skills/01-reader.toon"]
+    assert texts["skill", "meta/worker"] == TREE["meta/skills/00-worker.toon"]
+    assert texts["resource", "meta/07"] == "Be brief."
+    assert found.problems == tuple(one for one in found.problems if one.code == "IL508")
+
+
+def test_meta_is_hidden_and_loadable(tmp_path: Path) -> None:
+    entries = library(write(tmp_path, TREE)).listing().entries
+    assert {one.id: one.hidden for one in entries} == {"review": False, "meta": True}
+
+
+def test_the_same_layout_in_yaml(tmp_path: Path) -> None:
+    files = {
+        "review/workflow.yaml": "id: review\nversion: 1.0.0\ntitle: R\ninitialActivity: look\n",
+        "review/activities/01-look.yaml": (
+            "id: look\nname: Look\nskills: {primary: lead}\nsteps:\n"
+            "  - {id: read, name: Read}\n"
+            "  - {type: gate, id: ok, message: Ok?, options: [{id: a, effect: {transitionTo: look}}]}\n"
+            "  - type: loop\n    id: again\n    title: Again\n"
+            "    loop: {type: while, condition: {var: more}, maxIterations: 2}\n"
+            "    body: [{id: redo, name: Redo, prompt: Redo.}]\n"
+            "  - {id: last, name: Last, description: Stop.}\n"
+        ),
+        "review/activities/look/read.md": "Read {{it}}.\n",
+        "review/skills/00-lead.yaml": "id: lead\nversion: 1.0.0\ncapability: Leads\nrules: {calm: Calm}\n",
+    }
+    found = loaded(tmp_path, files)
+    look = activity(found, "look")
+    assert [one.id for one in look.items] == ["read", "ok", "again", "last"]
+    assert look.document is None
+    assert words(step(found, "read")) == "Read {{it}}."
+    skill = next(one for one in found.workflow.documents if one.kind == "skill")
+    assert skill.format == "toon"
+    assert found.text(skill.digest) == "id: lead\nversion: 1.0.0\ncapability: Leads\nrules:\n  calm: Calm\n"
+
+
+@pytest.mark.parametrize("reference", ["02-write.toon", "activities/02-write.toon", "write"])
+def test_activities_may_be_borrowed(tmp_path: Path, reference: str) -> None:
+    head = (
+        "id: other\nversion: 1.0.0\ntitle: O\ninitialActivity: write\nactivities[1]:\n"
+        f"  - review/{reference}\n"
+    )
+    found = loaded(tmp_path, {**TREE, "other/workflow.toon": head}, "other")
+    write_ = activity(found, "write")
+    assert write_.document is not None
+    assert found.text(write_.document) == WRITE
+
+
+def test_a_borrowed_way_that_only_the_lender_has_is_a_warning(tmp_path: Path) -> None:
+    steps_ = "version: 1.0.0\nname: A\nsteps[1]:\n  - id: do-it\n    name: Do it\n"
+    lent = f"id: a\n{steps_}transitions[1]:\n  - to: b\n"
+    files = {
+        "beta/workflow.toon": "id: beta\nversion: 1.0.0\ntitle: B\ninitialActivity: a\n",
+        "beta/activities/01-a.toon": lent,
+        "beta/activities/02-b.toon": f"id: b\n{steps_}",
+        "alpha/workflow.toon": (
+            "id: alpha\nversion: 1.0.0\ntitle: A\ninitialActivity: a\nactivities[1]:\n  - beta/01-a.toon\n"
+        ),
+    }
+    found = loaded(tmp_path, files, "alpha")
+    assert [(one.code, one.file, one.line) for one in found.problems if one.code in ("IL202", "IL220")] == [
+        ("IL220", "beta/activities/01-a.toon", 8)
+    ]
+
+
+def test_a_borrowed_activity_brings_the_skills_of_its_home(tmp_path: Path) -> None:
+    head = (
+        "id: other\nversion: 1.0.0\ntitle: O\ninitialActivity: look\nactivities[2]:\n"
+        "  - review/01-look.toon\n  - review/02-write.toon\n"
+    )
+    found = loaded(tmp_path, {**TREE, "other/workflow.toon": head}, "other")
+    texts = {(one.kind, one.ref): found.text(one.digest) for one in found.workflow.documents}
+    assert texts["skill", "lead"] == TREE["review/skills/00-lead.toon"]
+    assert texts["resource", "review/05"] == "# Guide"
+
+
+def test_the_activities_folder_may_have_another_name(tmp_path: Path) -> None:
+    head = "id: odd\nversion: 1.0.0\ntitle: O\nactivitiesDir: phases\n"
+    found = loaded(tmp_path, {"odd/workflow.toon": head, "odd/phases/01-write.toon": WRITE}, "odd")
+    assert [one.id for one in found.workflow.activities] == ["write"]
+    assert found.workflow.initial is None
+
+
+def test_the_older_layout_has_its_head_beside_the_folder(tmp_path: Path) -> None:
+    files = {
+        "old.toon": "id: old\nversion: 1.0.0\ntitle: Old\n",
+        "old/activities/01-write.toon": WRITE,
+        "old/guides/01-how.md": "How.\n",
+    }
+    found = loaded(tmp_path, files, "old")
+    assert [one.id for one in found.workflow.activities] == ["write"]
+    assert [one.ref for one in found.workflow.documents if one.kind == "resource"] == ["01"]
+
+
+def test_loops_over_activities_are_inlined(tmp_path: Path) -> None:
+    """Rule 30."""
+    loops = (
+        "loops[1]:\n  - id: all\n    name: All\n    type: while\n    maxIterations: 3\n"
+        "    condition:\n      type: simple\n      variable: more\n      operator: exists\n"
+        "    activities[1]:\n      - write\n"
+    )
+    files = {
+        "w/workflow.toon": "id: w\nversion: 1.0.0\ntitle: W\ninitialActivity: start\n",
+        "w/activities/01-start.toon": "id: start\nversion: 1.0.0\nname: Start\n" + loops,
+        "w/activities/02-write.toon": WRITE,
+    }
+    found = loaded(tmp_path, files, "w")
+    (loop,) = activity(found, "start").items
+    assert isinstance(loop, Loop)
+    assert [one.id for one in loop.body] == ["draft"]
+    assert "IL502" not in [one.code for one in found.problems]
+
+
+def test_an_empty_head_file_is_reported(tmp_path: Path) -> None:
+    write(tmp_path, {"w/workflow.toon": "", "v/workflow.yaml": ""})
+    assert {one.file for one in problems(tmp_path)} == {"v/workflow.yaml", "w/workflow.toon"}
+
+
+def test_loose_toon_is_read_with_a_warning(tmp_path: Path) -> None:
+    loose = WRITE.replace("steps[1]", "steps[3]")
+    files = {"w/workflow.toon": "id: w\nversion: 1.0.0\ntitle: W\n", "w/activities/01-write.toon": loose}
+    found = loaded(tmp_path, files, "w")
+    assert [one.id for one in activity(found, "write").steps()] == ["draft"]
+    assert [(one.code, one.file, one.line) for one in found.problems] == [
+        ("IL008", "w/activities/01-write.toon", 4)
+    ]
+
+
+def test_a_broken_skill_is_served_as_it_stands(tmp_path: Path) -> None:
+    broken = "id: lead\n[[[\n"
+    found = loaded(tmp_path, {**TREE, "review/skills/00-lead.toon": broken})
+    texts = {(one.kind, one.ref): found.text(one.digest) for one in found.workflow.documents}
+    assert texts["skill", "lead"] == broken
+    assert ("IL011", "review/skills/00-lead.toon") in [(one.code, one.file) for one in found.problems]
+
+
+@pytest.mark.parametrize("link", ["review/activities/03-extra.toon", "review/resources/09-secret.md"])
+def test_links_do_not_lead_out_of_the_folder(tmp_path: Path, link: str) -> None:
+    outside = tmp_path / "outside.txt"
+    outside.write_text(WRITE)
+    folder = write(tmp_path / "in", TREE)
+    (folder / link).symlink_to(outside)
+    assert ("IL009", link) in [(one.code, one.file) for one in problems(folder)]
+    assert str(tmp_path) not in str(problems(folder))
+
+
+@pytest.mark.parametrize("reference", ["../../x/01-a.toon", "/etc/passwd", "..%2f/x.toon", "a\\\\b.toon"])
+def test_references_do_not_lead_out_of_the_folder(tmp_path: Path, reference: str) -> None:
+    head = f'id: w\nversion: 1.0.0\ntitle: W\nactivities[1]:\n  - "{reference}"\n'
+    write(tmp_path, {"w/workflow.toon": head})
+    assert [one.code for one in problems(tmp_path)] == ["IL216"]
+
+
+def test_an_activities_folder_outside_is_no_folder(tmp_path: Path) -> None:
+    head = 'id: w\nversion: 1.0.0\ntitle: W\nactivitiesDir: "../../other"\n'
+    write(tmp_path, {"in/w/workflow.toon": head, "other/01-write.toon": WRITE})
+    found = Library([Source("configured", tmp_path / "in")]).listing().problems
+    assert [one.code for one in found] == ["IL106"]
+
+
+@pytest.mark.slow
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.sampled_from(sorted(TREE)), st.data())
+def test_no_damage_to_a_folder_is_more_than_a_problem(tmp_path: Path, name: str, data: st.DataObject) -> None:
+    text = TREE[name]
+    cut = data.draw(st.integers(0, len(text)))
+    middle = data.draw(
+        st.text(max_size=10) | st.sampled_from(["[9]:", "\n  - ", '"', "|\n", "[]", "{}", "null"])
+    )
+    damaged = text[:cut] + middle + text[cut + data.draw(st.integers(0, 20)) :]
+    files = {**TREE, name: damaged.encode(errors="replace").decode()}
+    listing = library(write(tmp_path, files)).listing()
+    named = {problem.workflow_id for problem in listing.problems if problem.severity == "error"}
+    assert all(problem.line >= 1 and problem.file in files for problem in listing.problems)
+    assert len(listing.entries) + len(named) >= 2

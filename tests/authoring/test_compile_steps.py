@@ -1,0 +1,400 @@
+"""Step workflows compile to one activity whose steps say all that is asked of the agent."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema_rs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from interlock.authoring.compile import builtins as packs
+from interlock.authoring.compile.templates import arguments, fill
+from interlock.authoring.library import Loaded
+from interlock.core.definition.conditions import AllOf, AnyOf, Compare, Not
+from interlock.core.definition.workflow import AllRules, AnyRule, Gate, Loop, NotRule, Rule, Step
+from interlock.core.run.preferences import Preferences
+from interlock.core.values import Json
+from support.authored import ASK, compiled, head, library, main, problems, step, words, write
+
+
+def test_a_step_workflow_is_one_activity_that_ends(tmp_path: Path) -> None:
+    loaded = compiled(tmp_path, head(ASK))
+    assert loaded.workflow.form == "steps"
+    assert loaded.workflow.initial == "main"
+    assert [one.id for one in loaded.workflow.activities] == ["main"]
+    assert main(loaded).transitions == ()
+
+
+def test_json_and_yaml_compile_to_the_same_hash(tmp_path: Path) -> None:
+    first = compiled(tmp_path / "json", head(ASK, metaGuidance=["Be kind."]))
+    text = (
+        "id: t.w\nname: W\ndescription: d\nversion: 1.0.0\nmetaGuidance: [Be kind.]\n"
+        "steps:\n  - id: ask\n    title: Ask\n    prompt: Ask.\n"
+    )
+    second = library(write(tmp_path / "yaml", {"w.yaml": text})).load("t.w")
+    assert isinstance(second, Loaded)
+    assert first.hash == second.hash
+
+
+def test_a_prompt_begins_with_the_role_and_ends_with_what_is_required(tmp_path: Path) -> None:
+    raw: Json = {
+        "id": "ask",
+        "title": "Ask",
+        "agentRole": "A careful reader.",
+        "promptBlocks": {
+            "goal": "Find out.",
+            "constraints": ["Stay calm.", "Stay kind."],
+            "procedure": ["1. Look.", "2. Ask."],
+            "outputRequired": {"answer": "One line"},
+            "verify": ["It is true."],
+        },
+        "guidance": ["Take notes."],
+        "validationCriteria": [{"type": "contains", "value": "x", "message": "Mention x"}],
+        "outputContract": {"contractRef": "wr.contracts.loop_control"},
+    }
+    text = words(step(compiled(tmp_path, head(raw, agentRole="Somebody else.")), "ask"))
+    marks = [
+        "Role: A careful",
+        "## Goal",
+        "## Constraints",
+        "## Procedure",
+        "## Output required",
+        "## Verify",
+    ]
+    marks += ["Guidance:", "wr.loop_control", "Mention x"]
+    assert [text.find(mark) for mark in marks] == sorted(text.find(mark) for mark in marks)
+    assert -1 not in [text.find(mark) for mark in marks]
+    assert "- Stay calm.\n- Stay kind." in text
+    assert "1. Look.\n2. Ask." in text
+
+
+def test_the_role_of_the_workflow_is_the_default(tmp_path: Path) -> None:
+    assert words(step(compiled(tmp_path, head(ASK, agentRole="A clerk.")), "ask")).startswith(
+        "Role: A clerk."
+    )
+
+
+def test_fragments_keep_their_conditions(tmp_path: Path) -> None:
+    fragments: Json = [{"id": "deep", "when": {"var": "depth", "in": ["full"]}, "text": "Dig."}]
+    raw: Json = {"id": "ask", "title": "Ask", "prompt": "Ask {{who}}.", "promptFragments": fragments}
+    made = step(compiled(tmp_path, head(raw)), "ask").prompt
+    assert [(one.text, one.when) for one in made] == [
+        ("Ask {{who}}.", None),
+        ("Dig.", Compare("depth", "in", ["full"])),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("raw", "condition"),
+    [
+        ({"var": "a"}, Compare("a", "truthy")),
+        ({"var": "a", "equals": "x"}, Compare("a", "equals", "x")),
+        ({"var": "a", "gt": 1, "lte": 5}, AllOf((Compare("a", ">", 1), Compare("a", "<=", 5)))),
+        ({"not": {"var": "a", "matches": "^x"}}, Not(Compare("a", "matches", "^x"))),
+        (
+            {"or": [{"var": "a"}, {"and": [{"var": "b"}, {"var": "c"}]}]},
+            AnyOf((Compare("a", "truthy"), AllOf((Compare("b", "truthy"), Compare("c", "truthy"))))),
+        ),
+        ({"type": "simple", "variable": "a.b", "operator": "!=", "value": 1}, Compare("a.b", "!=", 1)),
+        ({"type": "simple", "variable": "a", "operator": "exists"}, Compare("a", "exists")),
+        ({"type": "not", "condition": {"variable": "a", "value": 1}}, Not(Compare("a", "==", 1))),
+    ],
+)
+def test_conditions_of_both_dialects(tmp_path: Path, raw: Json, condition: object) -> None:
+    one: Json = {"id": "ask", "title": "Ask", "prompt": "Ask.", "runCondition": raw}
+    assert step(compiled(tmp_path, head(one)), "ask").condition == condition
+
+
+@pytest.mark.parametrize(
+    ("raw", "confirm"),
+    [
+        (True, True),
+        (False, False),
+        ({"var": "risky", "equals": True}, Compare("risky", "equals", True)),
+        ({"kind": "human_approval"}, True),
+        ({"kind": "human_approval", "condition": {"var": "risky"}}, Compare("risky", "truthy")),
+    ],
+)
+def test_confirmations_are_flags_conditions_or_both(tmp_path: Path, raw: Json, confirm: object) -> None:
+    one: Json = {"id": "ask", "title": "Ask", "prompt": "Ask.", "requireConfirmation": raw}
+    assert step(compiled(tmp_path, head(one)), "ask").confirm == confirm
+
+
+def test_criteria_are_a_list_a_tree_or_a_pattern(tmp_path: Path) -> None:
+    rule: Json = {"type": "length", "min": 3, "message": "too short"}
+    forms: list[tuple[Json, object]] = [
+        ([rule], AllRules((Rule("length", "too short", minimum=3),))),
+        ({"or": [rule, {"not": rule}]}, None),
+        ("^done", Rule("regex", "must match ^done", pattern="^done")),
+    ]
+    for number, (raw, expected) in enumerate(forms):
+        one: Json = {"id": "ask", "title": "Ask", "prompt": "Ask.", "validationCriteria": raw}
+        made = step(compiled(tmp_path / str(number), head(one)), "ask").criteria
+        if expected is None:
+            assert isinstance(made, AnyRule)
+            assert isinstance(made.rules[1], NotRule)
+        else:
+            assert made == expected
+
+
+def test_every_way_of_asking_for_output_is_a_contract(tmp_path: Path) -> None:
+    """Rule 31."""
+    schema: Json = {"type": "object", "required": ["size"], "properties": {"size": {"type": "number"}}}
+    own: Json = {"kind": "t.measure", "schema": schema, "example": {"size": 3}, "hints": ["in metres"]}
+    raw: Json = {"id": "ask", "title": "Ask", "prompt": "Ask.", "output": own}
+    made = step(compiled(tmp_path, head(raw)), "ask")
+    (contract,) = made.contracts
+    assert (contract.artifact, contract.example) == ("t.measure", {"kind": "t.measure", "size": 3})
+    assert made.hints == ("in metres",)
+    assert '"size": 3' in words(made)
+
+
+def test_of_an_unknown_contract_only_the_kind_is_known(tmp_path: Path) -> None:
+    raw: Json = {"id": "ask", "title": "Ask", "prompt": "Ask.", "output": {"contractRef": "wr.contracts.tea"}}
+    loaded = compiled(tmp_path, head(raw))
+    (contract,) = step(loaded, "ask").contracts
+    assert (contract.artifact, contract.known, contract.schema) == ("wr.tea", False, {})
+    assert [one.code for one in loaded.problems] == ["IL205"]
+
+
+def test_assessments_become_contracts_with_followups(tmp_path: Path) -> None:
+    assessment: Json = {"id": "ready", "dimensions": [{"id": "trust", "levels": ["low", "high"]}]}
+    then: Json = {"kind": "require_followup", "guidance": "Look again."}
+    raw: Json = {
+        "id": "ask", "title": "Ask", "prompt": "Ask.", "assessmentRefs": ["ready"],
+        "assessmentConsequences": [{"when": {"anyEqualsLevel": "low"}, "effect": then}],
+    }  # fmt: skip
+    (contract,) = step(compiled(tmp_path, head(raw, assessments=[assessment])), "ask").contracts
+    assert contract.artifact == "wr.assessment"
+    assert [(one.level, one.guidance, one.assessment) for one in contract.followups] == [
+        ("low", "Look again.", "ready")
+    ]
+    check = jsonschema_rs.validator_for(dict(contract.schema)).is_valid
+    assert check(contract.example)
+    assert check({"kind": "wr.assessment", "dimensions": {"trust": "low"}})
+    assert not check({"kind": "wr.assessment", "dimensions": {"trust": "lowish"}})
+
+
+@pytest.mark.parametrize("ref", sorted(packs.contracts()))
+def test_every_pack_has_an_example_that_passes_and_lets_more_fields_pass(ref: str) -> None:
+    pack = packs.contracts()[ref]
+    check = jsonschema_rs.validator_for(dict(pack.schema)).is_valid
+    assert check(dict(pack.example))
+    assert check({**pack.example, "somethingElse": [1]})
+    assert not check({})
+    assert pack.example["kind"] == pack.kind
+
+
+def test_a_failed_attempt_says_why_and_a_good_one_does_not() -> None:
+    pack = packs.contracts()["wr.contracts.capability_observation"]
+    check = jsonschema_rs.validator_for(dict(pack.schema)).is_valid
+    tried = {"kind": "attempted_use", "attemptContext": "workflow_step", "result": "failure"}
+    seen = {"kind": pack.kind, "capability": "delegation", "status": "unavailable"}
+    assert not check({**seen, "provenance": tried})
+    assert check({**seen, "provenance": {**tried, "failureCode": "tool_missing"}})
+
+
+def test_loops_nest_and_keep_their_settings(tmp_path: Path) -> None:
+    inner: Json = {
+        "id": "inner", "type": "loop", "title": "I", "body": [ASK],
+        "loop": {"type": "until", "condition": {"var": "done"}, "maxIterations": 3},
+    }  # fmt: skip
+    outer: Json = {
+        "id": "outer", "type": "loop", "title": "O", "body": [inner], "runCondition": {"var": "go"},
+        "loop": {"type": "forEach", "items": "files", "itemVar": "file", "maxIterations": 9},
+    }  # fmt: skip
+    (loop,) = main(compiled(tmp_path, head(outer))).items
+    assert isinstance(loop, Loop)
+    assert (loop.kind, loop.items, loop.item_var, loop.max_iterations) == ("forEach", "files", "file", 9)
+    assert loop.run_condition == Compare("go", "truthy")
+    (nested,) = loop.body
+    assert isinstance(nested, Loop)
+    assert [one.id for one in nested.body] == ["ask"]
+
+
+def test_a_confirmation_of_a_loop_is_not_dropped_silently(tmp_path: Path) -> None:
+    loop: Json = {
+        "id": "l", "type": "loop", "title": "L", "body": [ASK], "requireConfirmation": True,
+        "loop": {"type": "for", "count": 2, "maxIterations": 2},
+    }  # fmt: skip
+    assert [one.code for one in compiled(tmp_path, head(loop)).problems] == ["IL105"]
+
+
+def test_a_step_named_as_a_body_runs_only_there(tmp_path: Path) -> None:
+    loop: Json = {
+        "id": "again", "type": "loop", "title": "L", "body": "ask",
+        "loop": {"type": "for", "count": "times", "maxIterations": 5},
+    }  # fmt: skip
+    items = main(compiled(tmp_path, head(ASK, loop))).items
+    assert [one.id for one in items] == ["again"]
+    assert isinstance(items[0], Loop)
+    assert [one.id for one in items[0].body] == ["ask"]
+    assert items[0].count == "times"
+
+
+@pytest.mark.parametrize("bodies", [{"a": "a"}, {"a": "b", "b": "a"}, {"a": "b", "b": "b"}])
+def test_a_loop_cannot_run_itself(tmp_path: Path, bodies: dict[str, str]) -> None:
+    config: Json = {"type": "for", "count": 2, "maxIterations": 2}
+    loops: list[Json] = [
+        {"id": name, "type": "loop", "title": "L", "loop": config, "body": body}
+        for name, body in bodies.items()
+    ]
+    write(tmp_path, {"w.json": json.dumps(head(*loops))})
+    assert [one.code for one in problems(tmp_path)] == ["IL306"]
+
+
+def test_a_loop_may_be_steered_by_an_artifact(tmp_path: Path) -> None:
+    decide: Json = {
+        "id": "decide", "title": "D", "prompt": "Decide.",
+        "outputContract": {"contractRef": "wr.contracts.loop_control"},
+    }  # fmt: skip
+    source: Json = {"kind": "artifact_contract", "contractRef": "wr.contracts.loop_control"}
+    loop: Json = {
+        "id": "again", "type": "loop", "title": "L", "body": [decide],
+        "loop": {"type": "while", "conditionSource": source, "maxIterations": 5},
+    }  # fmt: skip
+    (made,) = main(compiled(tmp_path, head(loop))).items
+    assert isinstance(made, Loop)
+    assert made.steered
+
+
+def test_gates_stand_in_the_list_of_steps(tmp_path: Path) -> None:
+    """Rule 30."""
+    gate: Json = {
+        "id": "ok", "type": "gate", "message": "Go?", "defaultOption": "go", "autoAdvanceMs": 1000,
+        "options": [{"id": "go", "effect": {"setVariable": {"x": 1}}}, {"id": "no", "label": "No"}],
+    }  # fmt: skip
+    last: Json = {"id": "end", "title": "End", "prompt": "End."}
+    items = main(compiled(tmp_path, head(ASK, gate, last))).items
+    assert [type(one) for one in items] == [Step, Gate, Step]
+    made = items[1]
+    assert isinstance(made, Gate)
+    assert made.options[0].effect.set_variables == {"x": 1}
+    assert not made.blocking, "rule 24: a default and a time make it non-blocking"
+
+
+def test_a_required_capability_is_probed_first(tmp_path: Path) -> None:
+    loaded = compiled(
+        tmp_path, head(ASK, capabilities={"web_browsing": "required", "delegation": "preferred"})
+    )
+    first = main(loaded).items[0]
+    assert isinstance(first, Step)
+    assert (first.id, first.probes) == ("probe-web-browsing", "web_browsing")
+    assert first.provenance == "wr.templates.capability_probe"
+    assert [one.ref for one in first.contracts] == ["wr.contracts.capability_observation"]
+    assert len(main(loaded).items) == 2
+
+
+def test_a_template_call_expands_in_place(tmp_path: Path) -> None:
+    call: Json = {"templateId": "wr.templates.capability_probe", "args": {"capability": "delegation"}}
+    loaded = compiled(tmp_path, head(ASK, {"id": "try", "title": "Try", "templateCall": call}))
+    made = main(loaded).items[1]
+    assert isinstance(made, Step)
+    assert (made.id, made.probes) == ("try.probe", "delegation")
+    assert "{capability}" not in words(made)
+
+
+@given(st.text(alphabet="{}ab_ ", max_size=30))
+def test_filling_all_arguments_leaves_none_and_no_variable_is_touched(text: str) -> None:
+    assert arguments(fill(text, dict.fromkeys(arguments(text), " "))) == []
+    assert fill("{{a}} {a}", {"a": 1}) == "{{a}} 1"
+
+
+def test_functions_are_spelled_out_where_they_are_named(tmp_path: Path) -> None:
+    defined: Json = [{"name": "log", "definition": "Write it down.", "parameters": ["what"]}]
+    raw: Json = {"id": "ask", "title": "Ask", "prompt": "Ask.", "functionReferences": ["log()"]}
+    loaded = compiled(tmp_path, head(raw, {**dict(ASK), "id": "other"}, functionDefinitions=defined))  # type: ignore[arg-type]
+    assert "log(what): Write it down." in words(step(loaded, "ask"))
+    assert "log" not in words(step(loaded, "other"))
+
+
+def test_features_and_references_are_part_of_the_words(tmp_path: Path) -> None:
+    ref = packs.references()["wr.refs.memory_query"]
+    feature = packs.features()["wr.features.subagent_guidance"]
+    blocks: Json = {"goal": "G", "constraints": [{"kind": "ref", "refId": ref.ref}]}
+    raw: Json = {"id": "ask", "title": "Ask", "promptBlocks": blocks}
+    text = words(step(compiled(tmp_path, head(raw, features=[feature.ref])), "ask"))
+    assert ref.text in text
+    assert feature.constraints[0] in text
+
+
+def test_user_input_and_preferences(tmp_path: Path) -> None:
+    """Rule 28."""
+    need: Json = {"reason": "needs_user_choice", "question": "Which?", "key": "which"}
+    raw: Json = {"id": "ask", "title": "Ask", "prompt": "Ask.", "userInput": [need]}
+    wish: Json = {"recommendedAutonomy": "full_auto_never_stop", "recommendedRiskPolicy": "balanced"}
+    loaded = compiled(tmp_path, head(raw, recommendedPreferences=wish))
+    assert [(one.reason, one.key) for one in step(loaded, "ask").user_input] == [
+        ("needs_user_choice", "which")
+    ]
+    assert loaded.workflow.recommended == Preferences("full_auto_never_stop", "balanced")
+
+
+def test_parallel_steps_are_words_for_the_agent(tmp_path: Path) -> None:
+    raw: Json = {
+        "id": "fan", "title": "Fan", "type": "parallel",
+        "parallelDelegations": [{"workflowId": "t.one", "args": {"depth": 2}}, {"workflowId": "t.two"}],
+    }  # fmt: skip
+    text = words(step(compiled(tmp_path, head(raw)), "fan"))
+    assert "`t.one`" in text
+    assert "`t.two`" in text
+
+
+def test_duplicate_step_ids_are_told_apart(tmp_path: Path) -> None:
+    """Rule 37."""
+    loaded = compiled(tmp_path, head(ASK, ASK))
+    assert [one.id for one in main(loaded).items] == ["ask", "ask#2"]
+    assert [one.code for one in loaded.problems] == ["IL215"]
+
+
+def test_unknown_fields_are_kept_and_named(tmp_path: Path) -> None:
+    raw: Json = {"id": "ask", "title": "Ask", "prompt": "Ask.", "runConditon": {"var": "x"}}
+    loaded = compiled(tmp_path, head(raw))
+    assert step(loaded, "ask").extra == {"runConditon": {"var": "x"}}
+    (problem,) = loaded.problems
+    assert (problem.code, problem.fix) == ("IL105", "did you mean 'runCondition'?")
+
+
+def test_the_words_may_lie_in_markdown_files(tmp_path: Path) -> None:
+    files = {
+        "w/workflow.yaml": "id: t.w\nname: W\nversion: 1.0.0\nsteps:\n  - ask\n  - id: end\n    title: End\n",
+        "w/steps/ask.md": "---\ntitle: Ask\nrequireConfirmation: true\n---\nAsk {{who}}.\n",
+        "w/steps/end.md": "Stop here.\n",
+    }
+    loaded = library(write(tmp_path, files)).load("t.w")
+    assert isinstance(loaded, Loaded)
+    assert words(step(loaded, "ask")) == "Ask {{who}}."
+    assert step(loaded, "ask").confirm is True
+    assert words(step(loaded, "end")) == "Stop here."
+
+
+def test_faults_in_a_markdown_file_are_reported_there(tmp_path: Path) -> None:
+    files = {
+        "w/workflow.yaml": "id: t.w\nname: W\nversion: 1.0.0\nsteps: [ask]\n",
+        "w/steps/ask.md": "---\ntitle: 7\n---\nAsk.\n",
+        "w/steps/aks.md": "Never shown.\n",
+    }
+    write(tmp_path, files)
+    (found,) = problems(tmp_path)
+    assert (found.code, found.file, found.line, found.column) == ("IL102", "w/steps/ask.md", 2, 8)
+
+
+def test_routines_are_known_by_folder_and_by_name(tmp_path: Path) -> None:
+    first = json.dumps(head(ASK, id="t.plain"))
+    second = json.dumps(head(ASK, id="t.routine-x"))
+    found = library(write(tmp_path, {"routines/a.json": first, "b.json": second})).listing()
+    assert {one.id: one.kind for one in found.entries} == {"t.plain": "routine", "t.routine-x": "routine"}
+
+
+def test_the_hash_moves_with_every_change_of_meaning(tmp_path: Path) -> None:
+    """A run is pinned to this value: a change of the compiled form must be deliberate."""
+    loaded = compiled(tmp_path, head(ASK))
+    assert loaded.hash == GOLDEN_HASH
+    other = compiled(tmp_path / "other", head(ASK, metaGuidance=["Be kind."]))
+    assert other.hash != loaded.hash
+
+
+GOLDEN_HASH = "sha256:f77e715e80d6a116db73bb9243df77c0bd265dc4c91d52a45b6c8a9dc8e0339f"

@@ -1,0 +1,63 @@
+"""Real workflow files, read where they lie: all load, and their faults are reported as a person found them.
+
+The golden lists were checked by hand against the files; a change in them must be checked by hand again.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from interlock.authoring.library import Library, Loaded, Problem, Source
+from support.paths import CORPUS, GOLDEN
+
+FOLDERS = ("activities", "steps", "steps-v1")
+
+pytestmark = pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus of real workflow files is absent")
+
+
+def corpus(folder: str) -> Library:
+    return Library([Source("configured", CORPUS / folder, "corpus")])
+
+
+def line(problem: Problem) -> str:
+    where = f"{problem.file}:{problem.line}:{problem.column}"
+    return f"{where} {problem.code} {problem.message} [{problem.fix}]"
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_the_faults_are_those_that_were_checked_by_hand(folder: str) -> None:
+    found = [line(one) for one in corpus(folder).listing().problems]
+    assert found == (GOLDEN / f"diagnostics-{folder}.txt").read_text(encoding="utf-8").splitlines()
+
+
+@pytest.mark.parametrize(("folder", "count"), [("activities", 5), ("steps", 18), ("steps-v1", 4)])
+def test_every_valid_file_loads(folder: str, count: int) -> None:
+    one = corpus(folder)
+    entries = one.listing().entries
+    assert len(entries) == count
+    for entry in entries:
+        loaded = one.load(entry.id)
+        assert isinstance(loaded, Loaded)
+        assert all(loaded.text(document.digest) for document in loaded.workflow.documents)
+        assert loaded.workflow.activities
+
+
+def test_the_invalid_file_is_refused_with_place_and_reason() -> None:
+    found = corpus("steps-v1").load("INVALID_ID_WITH_CAPS")
+    assert isinstance(found, Problem)
+    assert (found.file, found.line, found.code) == ("invalid-workflow.json", 2, "IL401")
+
+
+def test_ids_are_mounted_under_the_name() -> None:
+    """Rule 38."""
+    assert all(one.id.startswith("corpus.") for one in corpus("steps").listing().entries)
+    assert {one.id for one in corpus("activities").listing().entries} == {
+        "cicd-pipeline-security-audit", "meta", "prism", "prism-evaluate", "work-packages",
+    }  # fmt: skip
+
+
+def test_without_a_mount_the_reserved_names_are_refused() -> None:
+    """Rule 38."""
+    found = Library([Source("configured", CORPUS / "steps")]).listing()
+    assert [one.code for one in found.problems if one.severity == "error"].count("IL403") > 0
+    assert all(not one.id.startswith("wr.") for one in found.entries)

@@ -1,0 +1,88 @@
+"""Each code of the table has a smallest file that shows it, at its exact place, once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from interlock.authoring.diagnostics.codes import CODES
+from interlock.authoring.library import Library, Problem, Source
+from support.authored import write
+from support.diagnostic_cases import CASES, MARK
+
+SHOWN_ELSEWHERE = {
+    "IL001": "bytes that are not text: test_formats",
+    "IL009": "links that lead out: test_compile_activities",
+    "IL220": "a borrowed way: test_compile_activities",
+    "IL512": "an unknown workflow: test_library",
+    "IL601": "a scenario's names: test_scenarios",
+}
+
+
+def files_of(code: str) -> dict[str, str]:
+    return {name: text.replace(MARK, "") for name, text in CASES[code].items()}
+
+
+def place_of(code: str) -> tuple[str, int, int]:
+    """Where the mark stands; a fault of several files has no place of its own."""
+    for name, text in CASES[code].items():
+        before, mark, _ = text.partition(MARK)
+        if mark:
+            return name, before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
+    return "", 1, 1
+
+
+def found_in(folder: Path, files: dict[str, str]) -> list[Problem]:
+    return list(Library([Source("configured", write(folder, files))]).listing().problems)
+
+
+def test_every_code_has_a_case() -> None:
+    assert set(CASES) | set(SHOWN_ELSEWHERE) == set(CODES)
+    assert not set(CASES) & set(SHOWN_ELSEWHERE)
+
+
+@pytest.mark.parametrize("code", CASES)
+def test_a_smallest_file_shows_the_code_once_at_its_place(tmp_path: Path, code: str) -> None:
+    found = [one for one in found_in(tmp_path, files_of(code)) if one.code == code]
+    assert [(one.file, one.line, one.column) for one in found] == [place_of(code)]
+    assert found[0].severity == CODES[code].severity
+    assert found[0].fix
+
+
+@pytest.mark.parametrize("code", CASES)
+def test_no_other_fault_is_reported_beside_it(tmp_path: Path, code: str) -> None:
+    allowed = {code, "IL508"} | ({"IL201"} if code == "IL404" else set())
+    assert {one.code for one in found_in(tmp_path, files_of(code))} <= allowed
+
+
+@pytest.mark.parametrize("code", [code for code in CASES if CODES[code].severity == "error"])
+def test_an_error_makes_the_workflow_unusable(tmp_path: Path, code: str) -> None:
+    write(tmp_path, files_of(code))
+    assert Library([Source("configured", tmp_path)]).listing().entries == ()
+
+
+@pytest.mark.parametrize("code", [code for code in CASES if CODES[code].severity == "warning"])
+def test_a_warning_does_not(tmp_path: Path, code: str) -> None:
+    write(tmp_path, files_of(code))
+    assert Library([Source("configured", tmp_path)]).listing().entries
+
+
+@pytest.mark.parametrize(
+    ("code", "fix"),
+    [
+        ("IL103", "did you mean 'while'?"),
+        ("IL105", "did you mean 'name'?"),
+        ("IL301", "did you mean 'equals'?"),
+        ("IL402", "rename it to 'user.w'"),
+        ("IL507", "did you mean 'known'?"),
+    ],
+)
+def test_near_misses_are_suggested(tmp_path: Path, code: str, fix: str) -> None:
+    assert [one.fix for one in found_in(tmp_path, files_of(code)) if one.code == code] == [fix]
+
+
+def test_all_faults_of_a_file_are_reported_together(tmp_path: Path) -> None:
+    text = "id: t.w\nname: 7\nversion: true\nsteps: {}\n"
+    found = [(one.code, one.line) for one in found_in(tmp_path, {"w.yaml": text})]
+    assert found == [("IL102", 2), ("IL102", 3), ("IL102", 4)]

@@ -1,0 +1,177 @@
+"""Texts become values with exact places, and damaged texts become faults, never exceptions."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from interlock.authoring.diagnostics.codes import Report
+from interlock.authoring.text.formats import DEEPEST, LARGEST_FILE, Format, decode, parse
+from interlock.authoring.text.locations import Place, Spot
+from interlock.authoring.text.markdown import as_step, read_page
+
+FORMATS: tuple[Format, ...] = ("json", "yaml", "toon")
+
+JSON = '{\n  "id": "x",\n  "steps": [\n    {"id": "a", "title": "A"},\n    {"id": "b"}\n  ]\n}\n'
+YAML = "id: x\nsteps:\n  - id: a\n    title: A\n  - id: b\n"
+TOON = "id: x\nsteps[2]:\n  - id: a\n    title: A\n  - id: b\n"
+
+
+@pytest.mark.parametrize(("form", "text"), [("json", JSON), ("yaml", YAML), ("toon", TOON)])
+def test_the_three_formats_mean_the_same(form: Format, text: str) -> None:
+    parsed = parse("w", text, form, Report())
+    assert parsed is not None
+    assert parsed.value == {"id": "x", "steps": [{"id": "a", "title": "A"}, {"id": "b"}]}
+
+
+@pytest.mark.parametrize(
+    ("form", "text", "value", "key"),
+    [
+        ("json", JSON, Place(4, 26), Place(4, 17)),
+        ("yaml", YAML, Place(4, 12), Place(4, 5)),
+        ("toon", TOON, Place(4, 12), Place(4, 5)),
+    ],
+)
+def test_values_and_keys_know_their_places(form: Format, text: str, value: Place, key: Place) -> None:
+    parsed = parse("w", text, form, Report())
+    assert parsed is not None
+    step = Spot(parsed) / "steps" / 0
+    assert (step / "title").place() == value
+    assert step.key("title").place() == key
+
+
+@pytest.mark.parametrize(("form", "text"), [("json", JSON), ("yaml", YAML), ("toon", TOON)])
+def test_what_is_absent_lies_where_its_parent_lies(form: Format, text: str) -> None:
+    parsed = parse("w", text, form, Report())
+    assert parsed is not None
+    step = Spot(parsed) / "steps" / 1
+    assert (step / "title").place() == step.place()
+    assert step.place().line == 5
+
+
+def codes(text: str, form: Format) -> list[tuple[str, int, int]]:
+    report = Report()
+    parse("w", text, form, report)
+    return [(one.code, one.line, one.column) for one in report.problems()]
+
+
+@pytest.mark.parametrize(
+    ("form", "text", "expected"),
+    [
+        ("json", '{"a": 1,\n "a": 2}', [("IL006", 2, 2)]),
+        ("yaml", "a: 1\na: 2\n", [("IL006", 2, 1)]),
+        ("toon", "a: 1\na: 2\n", [("IL008", 2, 1)]),
+        ("json", '{"a": \n}', [("IL004", 2, 1)]),
+        ("yaml", "a: [1\nb: 2\n", [("IL004", 2, 2)]),
+        ("yaml", "a: !!python/object:x {}\n", [("IL007", 1, 4)]),
+        ("yaml", "--- a\n--- b\n", [("IL007", 2, 1)]),
+        ("yaml", "a: &x [1, *x]\n", [("IL007", 1, 11)]),
+        ("json", '{"a": "\\u0000"}', [("IL005", 1, 7)]),
+        ("json", '{"a": "\\ud800"}', [("IL005", 1, 7)]),
+        ("json", '{"a": NaN}', [("IL010", 1, 7)]),
+        ("json", '{"a": 90071992547409931}', [("IL010", 1, 7)]),
+        ("yaml", "a: \0", [("IL005", 1, 4)]),
+        ("toon", "a[2]:\n  - x\n", [("IL008", 1, 1)]),
+    ],
+)
+def test_faults_have_a_code_and_a_place(form: Format, text: str, expected: list[object]) -> None:
+    assert codes(text, form) == expected
+
+
+def test_yaml_words_are_texts_and_not_booleans() -> None:
+    parsed = parse("w", "a: yes\nb: no\nc: on\nd: true\ne: 010\nf: 2024-01-01\ng: ~\n", "yaml", Report())
+    assert parsed is not None
+    assert parsed.value == {
+        "a": "yes", "b": "no", "c": "on", "d": True, "e": 10, "f": "2024-01-01", "g": None,
+    }  # fmt: skip
+
+
+def test_yaml_aliases_repeat_a_value() -> None:
+    parsed = parse("w", "a: &x [1, 2]\nb: *x\n", "yaml", Report())
+    assert parsed is not None
+    assert parsed.value == {"a": [1, 2], "b": [1, 2]}
+
+
+def test_aliases_that_multiply_are_refused() -> None:
+    bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
+        f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12)
+    )
+    assert [code for code, _, _ in codes(bomb, "yaml")] == ["IL007"]
+
+
+@pytest.mark.parametrize("form", ["json", "yaml"])
+@pytest.mark.parametrize("depth", [DEEPEST + 2, 5_000, 100_000])
+def test_deep_nesting_is_refused(form: Format, depth: int) -> None:
+    assert codes("[" * depth + "]" * depth, form)[0][0] in ("IL003", "IL004")
+
+
+def test_nesting_within_the_limit_is_read() -> None:
+    assert codes("[" * DEEPEST + "]" * DEEPEST, "json") == []
+
+
+def test_files_over_the_limit_are_refused() -> None:
+    report = Report()
+    assert decode("w", b" " * (LARGEST_FILE + 1), report) is None
+    assert [one.code for one in report.problems()] == ["IL002"]
+
+
+def test_bytes_that_are_not_text_are_refused() -> None:
+    report = Report()
+    assert decode("w", b"\xff\xfe\x00", report) is None
+    assert [one.code for one in report.problems()] == ["IL001"]
+
+
+def test_front_matter_keeps_its_places() -> None:
+    page = read_page("s.md", "---\ntitle: A\nagentRole: B\n---\n\nDo it.\n", Report())
+    step = as_step(page)
+    assert step.value == {"title": "A", "agentRole": "B", "prompt": "Do it."}
+    assert (Spot(step) / "agentRole").place() == Place(3, 12)
+
+
+def test_broken_front_matter_still_gives_its_single_lines() -> None:
+    report = Report()
+    page = read_page("r.md", "---\nid: abc\nwhat: a: b\n---\nBody\n", report)
+    assert (page.text("id"), page.body) == ("abc", "Body")
+    assert [one.code for one in report.problems()] == ["IL004"]
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53) + 1, 2**53 - 1) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+@given(values)
+def test_every_json_value_is_read_as_it_was_written(value: object) -> None:
+    text = json.dumps(value, indent=1)
+    report = Report()
+    parsed = parse("w", text, "json", report)
+    if parsed is None:
+        assert "\\u0000" in text or "\\ud" in text
+    else:
+        assert parsed.value == value
+        assert parsed.places.values[()].line == 1
+
+
+@settings(max_examples=300)
+@given(st.sampled_from(FORMATS), st.sampled_from((JSON, YAML, TOON)), st.data())
+def test_damaged_texts_give_a_value_or_a_place(form: Format, text: str, data: st.DataObject) -> None:
+    cut = data.draw(st.integers(0, len(text)))
+    middle = data.draw(st.text(max_size=12))
+    report = Report()
+    damaged = text[:cut] + middle + text[cut + data.draw(st.integers(0, 9)) :]
+    parsed = parse("w", damaged, form, report)
+    assert parsed is not None or report.failed
+    assert all(one.line >= 1 and one.column >= 1 for one in report.problems())
+    if parsed is not None:
+        assert (Spot(parsed) / "steps" / 0).place().line >= 1
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_a_page(text: str) -> None:
+    read_page("p.md", text, Report())
+    read_page("p.md", f"---\n{text}\n---\nbody", Report())

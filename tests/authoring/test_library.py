@@ -1,0 +1,337 @@
+"""Sources, precedence, names, hot reload and the compile cache."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from interlock.authoring.library import BUNDLED, Library, Loaded, Problem, Source
+from interlock.authoring.sources.discovery import clones, plugins
+from support.authored import ASK, head, library, write
+
+
+def put(folder: Path, file: str, /, **fields: object) -> None:
+    write(folder, {file: json.dumps(head(ASK, **fields))})  # type: ignore[arg-type]
+
+
+def ids(one: Library) -> list[str]:
+    return [entry.id for entry in one.listing().entries]
+
+
+def test_later_sources_win(tmp_path: Path) -> None:
+    put(tmp_path / "user", "w.json", name="User")
+    put(tmp_path / "project", "w.json", name="Project")
+    sources = [Source("project", tmp_path / "project"), Source("user", tmp_path / "user")]
+    (entry,) = Library(sources).listing().entries
+    assert (entry.name, entry.source) == ("Project", "project")
+
+
+def test_a_broken_file_does_not_hide_a_good_one(tmp_path: Path) -> None:
+    put(tmp_path / "user", "w.json", name="User")
+    put(tmp_path / "project", "w.json", steps=[])
+    one = Library([Source("user", tmp_path / "user"), Source("project", tmp_path / "project")])
+    assert [entry.name for entry in one.listing().entries] == ["User"]
+    assert [problem.code for problem in one.listing().problems] == ["IL106"]
+    assert isinstance(one.load("t.w"), Loaded)
+
+
+def test_a_known_but_broken_workflow_says_why(tmp_path: Path) -> None:
+    put(tmp_path, "w.json", steps=[])
+    found = library(tmp_path).load("t.w")
+    assert isinstance(found, Problem)
+    assert (found.code, found.file, found.workflow_id) == ("IL106", "w.json", "t.w")
+
+
+def test_an_unknown_workflow_suggests_its_neighbours(tmp_path: Path) -> None:
+    put(tmp_path, "w.json", id="team.review")
+    found = library(tmp_path).load("team.reveiw")
+    assert isinstance(found, Problem)
+    assert (found.code, found.suggestions) == ("IL512", ("team.review",))
+
+
+def test_the_list_goes_by_namespace_kind_and_name(tmp_path: Path) -> None:
+    put(tmp_path, "1.json", id="b.one", name="Zebra")
+    put(tmp_path, "2.json", id="b.two", name="Ant")
+    put(tmp_path, "3.json", id="b.routine-x", name="Aa")
+    put(tmp_path, "4.json", id="a.one", name="Zz")
+    assert ids(library(tmp_path)) == ["a.one", "b.two", "b.one", "b.routine-x"]
+
+
+def test_wr_is_reserved_for_the_bundled(tmp_path: Path) -> None:
+    """Rule 38."""
+    put(tmp_path, "w.json", id="wr.feature")
+    listing = Library([BUNDLED, Source("project", tmp_path)]).listing()
+    assert [one.source for one in listing.entries if one.id == "wr.feature"] == ["bundled"]
+    (found,) = [one for one in listing.problems if one.code == "IL403"]
+    assert "NAME=PATH" in found.fix
+
+
+@pytest.mark.parametrize(("declared", "mounted"), [("wr.x", "acme.x"), ("x", "acme.x"), ("own.x", "own.x")])
+def test_a_mount_renames_what_has_no_name_of_its_own(tmp_path: Path, declared: str, mounted: str) -> None:
+    """Rule 38."""
+    put(tmp_path, "w.json", id=declared)
+    assert ids(library(tmp_path, "acme")) == [mounted]
+
+
+def test_nobody_mounts_as_wr(tmp_path: Path) -> None:
+    put(tmp_path, "w.json", id="x")
+    assert [one.code for one in library(tmp_path, "wr").listing().problems] == ["IL403"]
+
+
+def test_an_id_without_a_namespace_runs_with_a_suggestion(tmp_path: Path) -> None:
+    """Rule 38."""
+    put(tmp_path, "w.json", id="my-flow")
+    listing = library(tmp_path).listing()
+    (entry,) = listing.entries
+    assert (entry.id_status, entry.suggested_id) == ("legacy", "user.my-flow")
+    assert [one.code for one in listing.problems] == ["IL402"]
+
+
+def test_lookup_spellings_are_understood_and_collisions_named(tmp_path: Path) -> None:
+    put(tmp_path, "a.json", id="t.some_flow")
+    one = library(tmp_path)
+    assert isinstance(one.load("t-some-flow"), Loaded)
+    put(tmp_path, "b.json", id="t.some-flow")
+    assert [problem.code for problem in one.listing().problems] == ["IL405"]
+    assert isinstance(one.load("t-some-flow"), Problem)
+
+
+def test_two_files_of_one_name_are_a_warning(tmp_path: Path) -> None:
+    put(tmp_path, "a.json", name="First")
+    put(tmp_path, "b.json", name="Second")
+    listing = library(tmp_path).listing()
+    assert [entry.name for entry in listing.entries] == ["First"]
+    assert [(one.code, one.file) for one in listing.problems] == [("IL404", "b.json")]
+
+
+def test_a_workflow_may_need_a_newer_server(tmp_path: Path) -> None:
+    put(tmp_path, "w.json", minServerVersion="99.0.0")
+    found = library(tmp_path).load("t.w")
+    assert isinstance(found, Problem)
+    assert found.code == "IL406"
+
+
+def test_other_data_in_the_folder_is_no_workflow(tmp_path: Path) -> None:
+    put(tmp_path, "w.json")
+    write(tmp_path, {"package.json": '{"name": "x"}', "w.scenario.yaml": "steps: []\n", ".x/y.json": "{"})
+    listing = library(tmp_path).listing()
+    assert len(listing.entries) == 1
+    assert listing.problems == ()
+
+
+def test_a_single_file_is_a_source(tmp_path: Path) -> None:
+    put(tmp_path, "w.json")
+    put(tmp_path, "other.json", id="t.other")
+    assert ids(library(tmp_path / "w.json")) == ["t.w"]
+
+
+def test_a_missing_source_is_empty(tmp_path: Path) -> None:
+    assert ids(library(tmp_path / "nothing")) == []
+
+
+def test_changes_are_noticed(tmp_path: Path) -> None:
+    put(tmp_path, "w.json", name="Before")
+    one = library(tmp_path)
+    before = one.load("t.w")
+    assert isinstance(before, Loaded)
+    put(tmp_path, "w.json", name="After!")
+    after = one.load("t.w")
+    assert isinstance(after, Loaded)
+    assert (before.workflow.name, after.workflow.name) == ("Before", "After!")
+    put(tmp_path, "new.json", id="t.new")
+    assert isinstance(one.load("t.new"), Loaded)
+    (tmp_path / "w.json").unlink()
+    assert ids(one) == ["t.new"]
+
+
+def test_a_change_of_a_borrowed_skill_is_noticed(tmp_path: Path) -> None:
+    files = {
+        "w/workflow.yaml": "id: w\nversion: 1.0.0\ntitle: W\nskills: {primary: lead}\n",
+        "w/activities/a.yaml": "id: a\nname: A\nsteps: [{id: s, name: S, description: D}]\n",
+    }
+    one = library(write(tmp_path, files))
+    assert [problem.code for problem in one.listing().problems] == ["IL206"]
+    write(
+        tmp_path,
+        {
+            "meta/workflow.yaml": "id: meta\nversion: 1.0.0\ntitle: M\n",
+            "meta/skills/00-lead.toon": "id: lead\n",
+        },
+    )
+    write(tmp_path, {"meta/activities/a.yaml": files["w/activities/a.yaml"]})
+    assert one.listing().problems == ()
+
+
+def test_the_cache_answers_without_the_compiler(tmp_path: Path) -> None:
+    put(tmp_path / "w", "w.json")
+    old = 1_600_000_000
+    os.utime(tmp_path / "w" / "w.json", (old, old))
+    os.utime(tmp_path / "w", (old, old))
+    script = textwrap.dedent(f"""
+        import sys
+        from pathlib import Path
+        from interlock.authoring.library import Library, Source
+        home = Path({str(tmp_path)!r})
+        one = Library([Source("configured", home / "w")], home / "cache")
+        print(one.load("t.w").hash, "interlock.authoring.compile.unit" in sys.modules)
+    """)
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=True
+        ).stdout.split()
+        for _ in range(2)
+    ]
+    assert runs[0] == [runs[1][0], "True"]
+    assert runs[1][1] == "False"
+
+
+@pytest.mark.parametrize("damage", [b"", b"\x00" * 100, None])
+def test_a_damaged_cache_is_ignored(tmp_path: Path, damage: bytes | None) -> None:
+    put(tmp_path / "w", "w.json")
+    source, cache = Source("configured", tmp_path / "w"), tmp_path / "cache"
+    first = Library([source], cache).load("t.w")
+    assert isinstance(first, Loaded)
+    for path in cache.rglob("*"):
+        if path.is_file():
+            raw = path.read_bytes()
+            path.write_bytes(raw[:-3] + b"xyz" if damage is None else damage)
+    again = Library([source], cache).load("t.w")
+    assert isinstance(again, Loaded)
+    assert again.hash == first.hash
+
+
+def test_what_comes_from_the_cache_is_what_was_compiled(tmp_path: Path) -> None:
+    fresh = Library([BUNDLED])
+    Library([BUNDLED], tmp_path).listing()
+    cached = Library([BUNDLED], tmp_path)
+    for entry in fresh.listing().entries:
+        one, other = cached.load(entry.id), fresh.load(entry.id)
+        assert isinstance(one, Loaded)
+        assert isinstance(other, Loaded)
+        assert one.hash == entry.hash
+        assert one.workflow == other.workflow
+        assert one.texts == other.texts
+
+
+def test_a_cache_that_cannot_be_written_costs_only_time(tmp_path: Path) -> None:
+    put(tmp_path / "w", "w.json")
+    blocked = write(tmp_path, {"cache": "a file, not a folder"}) / "cache"
+    assert isinstance(Library([Source("configured", tmp_path / "w")], blocked).load("t.w"), Loaded)
+
+
+def test_a_cache_that_makes_the_data_directory_makes_it_private(tmp_path: Path) -> None:
+    put(tmp_path / "flows", "w.json")
+    Library([Source("user", tmp_path / "flows")], tmp_path / "data" / "cache").listing()
+    assert (tmp_path / "data").stat().st_mode & 0o777 == 0o700
+
+
+def test_no_problem_shows_an_absolute_path(tmp_path: Path) -> None:
+    write(tmp_path, {"a.json": "{", "b.yaml": "a: [", "c/workflow.toon": "id: c\n"})
+    listing = library(tmp_path).listing()
+    assert listing.problems
+    assert str(tmp_path) not in repr(listing.problems)
+
+
+def test_clones_are_mounted_under_their_names(tmp_path: Path) -> None:
+    put(tmp_path / "sources" / "team", "w.json", id="x")
+    entries = Library([BUNDLED, *clones(tmp_path)]).listing().entries
+    assert {"team.x": "git", "wr.feature": "bundled"}.items() <= {
+        one.id: one.source for one in entries
+    }.items()
+    assert clones(tmp_path / "nothing") == []
+
+
+@pytest.mark.parametrize("name", ["Acme", "a.b", "../x", "1x"])
+def test_a_mount_needs_a_proper_name(tmp_path: Path, name: str) -> None:
+    put(tmp_path, "w.json", id="x")
+    listing = library(tmp_path, name).listing()
+    assert [one.code for one in listing.problems] == ["IL401"]
+    assert listing.entries == ()
+
+
+def test_a_plugin_brings_its_workflows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(
+        tmp_path,
+        {
+            "acme_flows/__init__.py": "",
+            "acme_flows-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: acme-flows\nVersion: 1.0\n",
+            "acme_flows-1.0.dist-info/entry_points.txt": "[interlock.workflows]\nacme = acme_flows\n",
+        },
+    )
+    put(tmp_path / "acme_flows", "w.json", id="x")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert [one.id for one in Library(list(plugins())).listing().entries] == ["acme.x"]
+
+
+def test_links_that_lead_in_circles_or_away_are_harmless(tmp_path: Path) -> None:
+    put(tmp_path / "in", "w.json")
+    (tmp_path / "in" / "circle").symlink_to(tmp_path / "in")
+    write(tmp_path, {"away/workflow.yaml": "id: t.away\nname: A\nversion: 1.0.0\nsteps: []\n"})
+    (tmp_path / "in" / "away").symlink_to(tmp_path / "away")
+    (tmp_path / "in" / "x.json").symlink_to(tmp_path / "away" / "workflow.yaml")
+    listing = library(tmp_path / "in").listing()
+    assert [entry.id for entry in listing.entries] == ["t.w"]
+    assert [(one.code, one.file) for one in listing.problems] == [
+        ("IL009", "away/workflow.yaml"),
+        ("IL009", "x.json"),
+    ]
+
+
+WHOLE = json.dumps(
+    head(
+        {"id": "ask", "title": "Ask", "prompt": "Ask {{x}}.", "runCondition": {"var": "x", "equals": 1}},
+        {
+            "id": "g", "type": "gate", "message": "?",
+            "options": [{"id": "a", "effect": {"setVariable": {"x": 1}}}],
+        },
+        {
+            "id": "l", "type": "loop", "title": "L", "body": [ASK],
+            "loop": {"type": "while", "condition": {"var": "x"}, "maxIterations": 3},
+        },
+    ),
+    indent=1,
+)  # fmt: skip
+
+FRAGMENTS = [
+    "null",
+    "[]",
+    "{}",
+    '""',
+    "0",
+    "-1",
+    "true",
+    '"x"',
+    "1e999",
+    "[[[]]]",
+    '{"var": 1}',
+    '{"not": []}',
+]
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.data())
+def test_no_damage_to_a_file_is_more_than_a_problem(tmp_path: Path, data: st.DataObject) -> None:
+    values = data.draw(st.lists(st.sampled_from(FRAGMENTS), min_size=1, max_size=3))
+    lines = WHOLE.split("\n")
+    for value in values:
+        row = data.draw(st.integers(0, len(lines) - 1))
+        key, colon, _ = lines[row].partition(":")
+        lines[row] = f"{key}: {value}," if colon else data.draw(st.text(max_size=5))
+    (tmp_path / "w.json").write_text("\n".join(lines), encoding="utf-8", errors="replace")
+    listing = library(tmp_path).listing()
+    for problem in listing.problems:
+        assert problem.file == "w.json" or problem.code == "IL405"
+        assert problem.line >= 1
+    assert (
+        listing.entries
+        or any(one.severity == "error" for one in listing.problems)
+        or "steps" not in "".join(lines)
+    )

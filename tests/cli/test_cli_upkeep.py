@@ -1,0 +1,281 @@
+"""Portability and upkeep on the command line, as real processes on a real data directory."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import time
+from html.parser import HTMLParser
+from pathlib import Path
+
+import apsw
+import pytest
+
+from support.cli_process import Ran, agent, interlock, to_the_gate
+
+pytestmark = pytest.mark.slow
+
+ATTACK = "<script>alert(1)</script> ![x](javascript:alert(1)) ``` # heading \x1b[31m & <b>bold</b>"
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, dict[str, str]]:
+    """A data directory with one session at its gate, made once."""
+    folder = tmp_path_factory.mktemp("template") / "data"
+    with agent(folder) as one:
+        session = to_the_gate(one)
+        tokens = {name: value for name, value in one.said.items() if name.endswith("Token")}
+    return folder, session, tokens
+
+
+@pytest.fixture
+def data(template: tuple[Path, str, dict[str, str]], tmp_path: Path) -> Path:
+    return Path(shutil.copytree(template[0], tmp_path / "data"))
+
+
+@pytest.fixture
+def session(template: tuple[Path, str, dict[str, str]]) -> str:
+    return template[1]
+
+
+@pytest.fixture
+def tokens(template: tuple[Path, str, dict[str, str]]) -> dict[str, str]:
+    return template[2]
+
+
+def sql(data: Path, statement: str, *bindings: object) -> None:
+    connection = apsw.Connection(str(data / "interlock.db"))
+    connection.execute("DROP TRIGGER IF EXISTS events_stay")
+    connection.execute(statement, bindings)  # type: ignore[arg-type]
+    connection.close()
+
+
+def damage(data: Path, session: str, index: int = 20) -> None:
+    change = 'UPDATE events SET payload = replace(payload, "a", "b") WHERE session_id = ? AND "index" = ?'
+    sql(data, change.replace('"a", "b"', "'e', 'f'"), session, index)
+    cast = 'UPDATE events SET payload = CAST(payload AS BLOB) WHERE session_id = ? AND "index" = ?'
+    sql(data, cast, session, index)
+
+
+def gone(code: int, ran: Ran) -> Ran:
+    assert ran.code == code, ran.err + ran.out
+    return ran
+
+
+def checks(ran: Ran) -> dict[str, bool]:
+    return {one["name"]: one["ok"] for one in ran.json["checks"]}
+
+
+def test_a_session_goes_on_in_another_store_after_export_and_import(
+    data: Path, session: str, tmp_path: Path
+) -> None:
+    file, other = tmp_path / "session.json", tmp_path / "other"
+    gone(0, interlock(data, "export", session, "--output", str(file)))
+    ran = gone(0, interlock(other, "import", str(file), "--json"))
+    assert ran.json["sessionId"] == session
+    with agent(other) as one:
+        found = one.call("resume_session", query="flaky login")["candidates"][0]
+        one.call("continue_workflow", stateToken=found["stateToken"])
+        assert one.said["pending"]["stepId"] == "accept-result"
+        one.go_on("", {"kind": "wr.decision", "checkpointId": "accept-result", "optionId": "accept"})
+        assert one.said["pending"]["stepId"] != "accept-result"
+
+
+def test_a_bundle_comes_through_a_pipe_and_a_taken_id_becomes_a_new_one(data: Path, session: str) -> None:
+    raw = gone(0, interlock(data, "export", session)).out
+    ran = gone(0, interlock(data, "import", "-", "--json", given=raw))
+    assert ran.json["importedFrom"] == session
+    assert ran.json["sessionId"] != session
+    listed = gone(0, interlock(data, "sessions", "--json")).json
+    assert len(json.dumps(listed).split("sess_")) > 2
+
+
+def test_a_changed_bundle_is_refused_and_nothing_is_stored(data: Path, session: str, tmp_path: Path) -> None:
+    raw = gone(0, interlock(data, "export", session)).out.replace("flaky", "happy")
+    ran = gone(1, interlock(tmp_path / "other", "import", "-", given=raw))
+    assert "BUNDLE_INTEGRITY_FAILED" in ran.err
+    assert "sess_" not in gone(0, interlock(tmp_path / "other", "sessions", "--json")).out
+
+
+class Tags(HTMLParser):
+    """Collects what a browser would take for elements and attributes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: set[str] = set()
+        self.attributes: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.add(tag)
+        self.attributes.update(name for name, _ in attrs)
+
+
+def test_pages_take_nothing_in_notes_for_markup(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with agent(data) as one:
+        one.start("wr.small_task", goal=ATTACK)
+        one.go_on(ATTACK, acceptance=["x"])
+        session = one.said["session"]["sessionId"]
+    page = gone(0, interlock(data, "export", session, "--format", "html")).out
+    tags = Tags()
+    tags.feed(page)
+    assert tags.seen <= {
+        "html",
+        "head",
+        "meta",
+        "title",
+        "style",
+        "body",
+        "h1",
+        "h2",
+        "h3",
+        "p",
+        "pre",
+        "strong",
+    }
+    assert tags.attributes <= {"lang", "charset", "http-equiv", "content", "name", "class"}
+    assert "alert(1)" in page
+    text = gone(0, interlock(data, "export", session, "--format", "markdown")).out
+    outside = re.sub(r"^(`{3,})\w+\n.*?^\1$", "", text, flags=re.S | re.M)
+    assert "alert" in outside
+    assert "<" not in outside
+    assert "](" not in outside
+    assert "\x1b" not in text + page
+
+
+def test_doctor_finds_nothing_wrong_with_a_whole_store(data: Path) -> None:
+    ran = gone(0, interlock(data, "doctor", "--json"))
+    assert ran.json["ok"]
+    assert {"keyring", "permissions", "version", "file", "lock", "disk", "cache", "sessions"} <= checks(
+        ran
+    ).keys()
+    assert "1 checked, 0 damaged" in gone(0, interlock(data, "doctor")).out
+
+
+def test_doctor_on_an_empty_folder_makes_nothing(tmp_path: Path) -> None:
+    gone(0, interlock(tmp_path / "none", "doctor"))
+    assert not (tmp_path / "none" / "interlock.db").exists()
+
+
+def test_a_damaged_session_is_named_exported_with_a_banner_and_repaired(
+    data: Path, session: str, tokens: dict[str, str]
+) -> None:
+    damage(data, session)
+    found = gone(1, interlock(data, "doctor"))
+    assert session in found.out
+    assert "interlock doctor --repair" in found.out
+    with agent(data) as one:
+        refused = one.call(
+            "continue_workflow", stateToken=tokens["stateToken"], ackToken=tokens["ackToken"], output={}
+        )
+        assert refused["code"] == "SESSION_NOT_HEALTHY"
+    shown = gone(1, interlock(data, "export", session, "--format", "markdown"))
+    assert "This session is damaged" in shown.out
+    assert "One test is flaky" in shown.out
+    assert "kept as sha256:" in gone(0, interlock(data, "doctor", "--repair")).out
+    gone(0, interlock(data, "doctor"))
+    with agent(data) as one:
+        candidate = one.call("resume_session", query="flaky login")["candidates"][0]
+        one.call("continue_workflow", stateToken=candidate["stateToken"])
+        assert one.go_on("going on")["pending"]
+
+
+def test_export_alone_stops_a_damaged_session_from_going_on(
+    data: Path, session: str, tokens: dict[str, str]
+) -> None:
+    damage(data, session)
+    gone(1, interlock(data, "export", session))
+    with agent(data) as one:
+        assert one.call("continue_workflow", stateToken=tokens["stateToken"])["code"] == "SESSION_NOT_HEALTHY"
+
+
+def test_doctor_rebuilds_rows_that_are_not_what_the_events_make(data: Path, session: str) -> None:
+    sql(data, "UPDATE runs SET tip = 0 WHERE session_id = ?", session)
+    assert "runs" in gone(1, interlock(data, "doctor")).out
+    gone(0, interlock(data, "doctor", "--repair"))
+    gone(0, interlock(data, "doctor"))
+
+
+def test_a_damaged_page_is_recovered_and_the_damaged_file_kept(data: Path, session: str) -> None:
+    path = data / "interlock.db"
+    connection = apsw.Connection(str(path))
+    page = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'nodes'").get
+    connection.close()
+    with path.open("r+b") as file:
+        file.seek((int(str(page)) - 1) * 4096)
+        file.write(b"\xaa" * 4096)
+    assert not checks(gone(1, interlock(data, "doctor", "--json")))["file"]
+    gone(0, interlock(data, "doctor", "--repair"))
+    assert (data / "interlock.db.damaged-1").exists()
+    gone(0, interlock(data, "doctor"))
+    assert session in gone(0, interlock(data, "sessions", "--json")).out
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")
+def test_doctor_sees_what_others_can_read(data: Path) -> None:
+    data.chmod(0o755)
+    ran = gone(1, interlock(data, "doctor", "--json"))
+    assert not checks(ran)["permissions"]
+
+
+def test_a_damaged_keyring_is_named(data: Path) -> None:
+    (data / "keys" / "keyring.json").write_text("{")
+    ran = gone(1, interlock(data, "doctor", "--json"))
+    assert not checks(ran)["keyring"]
+
+
+def test_a_newer_store_is_refused_with_what_to_do(data: Path) -> None:
+    sql(data, "PRAGMA user_version = 99")
+    for command in (("sessions",), ("doctor",), ("gc", "--dry-run")):
+        ran = gone(1, interlock(data, *command))
+        assert "update Interlock" in ran.out + ran.err
+        assert "Traceback" not in ran.err
+
+
+def test_gc_removes_what_is_old_unless_it_is_kept(data: Path, session: str) -> None:
+    old = int(time.time() * 1000) - 91 * 86_400_000
+    sql(data, "UPDATE sessions SET updated_at = ? WHERE session_id = ?", old, session)
+    gone(0, interlock(data, "gc", "--keep", session))
+    assert gone(0, interlock(data, "gc", "--json")).json["removed"] == 0
+    gone(0, interlock(data, "gc", "--unkeep", session))
+    dry = gone(0, interlock(data, "gc", "--dry-run", "--json")).json
+    assert dry["sessions"] == [session]
+    assert gone(0, interlock(data, "gc", "--json")).json["removed"] == 1
+    gone(3, interlock(data, "status", session))
+
+
+def test_gc_leaves_what_is_young(data: Path, session: str) -> None:
+    assert gone(0, interlock(data, "gc", "--json")).json["removed"] == 0
+    assert gone(0, interlock(data, "gc", "--days", "0", "--dry-run", "--json")).json["wouldRemove"] == 1
+
+
+def test_a_rotated_key_still_believes_the_last_one_and_not_the_one_before(
+    data: Path, tokens: dict[str, str]
+) -> None:
+    first = gone(0, interlock(data, "keys", "show", "--json")).json
+    second = gone(0, interlock(data, "keys", "rotate", "--json")).json
+    assert second["previous"] == first["current"]
+    gone(0, interlock(data, "token", "inspect", tokens["stateToken"]))
+    gone(0, interlock(data, "keys", "rotate"))
+    ran = gone(1, interlock(data, "token", "inspect", tokens["stateToken"]))
+    assert "signature" in ran.err
+
+
+def test_a_token_shows_where_it_leads_and_not_its_secret(
+    data: Path, session: str, tokens: dict[str, str]
+) -> None:
+    ran = gone(0, interlock(data, "token", "inspect", tokens["ackToken"], "--json"))
+    assert ran.json["kind"] == "ack"
+    assert ran.json["sid"] == session
+    assert ran.json["wf"] == "wr.small_task"
+    assert ran.json["bcp"] == "accept-result"
+    assert not ran.json["used"]
+    connection = apsw.Connection(str(data / "interlock.db"))
+    handle = connection.execute("SELECT handle FROM handles").get
+    connection.close()
+    assert isinstance(handle, bytes)
+    assert handle.hex() not in ran.out
+    miscopied = tokens["ackToken"].swapcase().replace("ACK.V1.", "ack.v1.")
+    gone(1, interlock(data, "token", "inspect", miscopied))

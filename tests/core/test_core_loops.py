@@ -1,0 +1,181 @@
+"""Loops (rule 30): nested, frozen, bounded, and never an exception."""
+
+from __future__ import annotations
+
+import pytest
+
+from interlock.core.definition.conditions import Compare
+from interlock.core.definition.workflow import Contract, Gate, Loop, Option, Step
+from interlock.core.run import events as e
+from interlock.core.run.commands import SESSION, EnterActivity, Terms
+from interlock.core.run.outcomes import Code, Refusal
+from support.story import given, one_activity, only
+
+WORK = Step("work", "Work")
+LAST = Step("last", "Last")
+
+
+def loop(kind: str = "while", *body: object, id: str = "again", **fields: object) -> Loop:
+    return Loop(id=id, title=id, kind=kind, body=tuple(body) or (WORK,), **fields)  # type: ignore[arg-type]
+
+
+def test_for_each_goes_through_its_items() -> None:
+    each = loop("forEach", items="files", item_var="file", index_var="n", iteration_var="round")
+    story = given(one_activity(each, LAST)).start(files=["a", "b"])
+    assert (story.pending, story.state.variables["file"], story.state.variables["n"]) == (
+        "again@0::work",
+        "a",
+        0,
+    )
+    story.ack()
+    assert (story.state.variables["file"], story.state.variables["round"]) == ("b", 2)
+    assert story.ack().pending == "last"
+
+
+def test_items_are_frozen_at_entry() -> None:
+    story = given(one_activity(loop("forEach", items="files", item_var="file"), LAST)).start(files=["a", "b"])
+    story.ack(files=["x", "y", "z"])
+    assert story.state.variables["file"] == "b"
+    assert story.ack().pending == "last"
+
+
+@pytest.mark.parametrize("bad", [None, "not a list", 7, {"a": 1}])
+def test_missing_or_mistyped_items_ask_for_input(bad: object) -> None:
+    given_files = {} if bad is None else {"files": bad}
+    story = given(one_activity(loop("forEach", items="files"), LAST)).start(**given_files)
+    assert story.pending == "loop:again"
+    assert story.ack().outcome.blockers[0].pointer.key == "files"  # type: ignore[union-attr]
+    assert story.ack(files=["a"]).pending == "again@0::work"
+
+
+def test_never_stop_passes_a_loop_without_items_and_says_so() -> None:
+    story = given(one_activity(loop("forEach", items="files"), LAST), mode="never-stop").start()
+    assert story.ack().pending == "last"
+    assert [fact.detail for fact in only(story.facts, e.GapRecorded)] == ["missing_input"]
+
+
+def test_no_items_pass_the_loop_by() -> None:
+    assert given(one_activity(loop("forEach", items="files"), LAST)).start(files=[]).pending == "last"
+
+
+def test_for_counts_by_number_or_variable() -> None:
+    assert given(one_activity(loop("for", count=3))).start().path() == [f"again@{n}::work" for n in range(3)]
+    assert len(given(one_activity(loop("for", count="n"))).start(n=2).path()) == 2
+    assert given(one_activity(loop("for", count="n"))).start(n="many").pending == "loop:again"
+
+
+def test_while_checks_before_each_round_and_until_is_its_opposite() -> None:
+    going = loop("while", condition=Compare("go", "equals", True))
+    story = given(one_activity(going, LAST)).start(go=True)
+    assert story.pending == "again@0::work"
+    assert story.ack(go=False).pending == "last"
+    assert given(one_activity(going, LAST)).start(go=False).pending == "last"
+    until = loop("until", condition=Compare("done", "equals", True))
+    story = given(one_activity(until, LAST)).start()
+    assert story.ack().pending == "again@1::work"
+    assert story.ack(done=True).pending == "last"
+
+
+def test_do_while_runs_at_least_once() -> None:
+    story = given(one_activity(loop("doWhile", condition=Compare("go", "==", True)), LAST)).start(go=False)
+    assert story.pending == "again@0::work"
+    assert story.ack().pending == "last"
+
+
+def test_a_break_condition_leaves_early() -> None:
+    each = loop("for", count=5, break_condition=Compare("enough", "==", True))
+    story = given(one_activity(each, LAST)).start()
+    assert story.ack(enough=True).pending == "last"
+    assert only(story.facts, e.LoopLeft)[0].because == "break"
+
+
+def test_the_limit_leaves_the_loop_and_records_a_warning_gap() -> None:
+    forever = loop("while", condition=Compare("go", "==", True), max_iterations=3)
+    story = given(one_activity(forever, LAST)).start(go=True)
+    assert story.path() == ["again@0::work", "again@1::work", "again@2::work", "last"]
+    assert [fact.severity for fact in only(story.facts, e.GapRecorded)] == ["warning"]
+    assert story.state.status == "complete_with_gaps"
+
+
+def test_a_list_longer_than_the_limit_is_a_gap() -> None:
+    story = given(one_activity(loop("forEach", items="files", max_iterations=2))).start(files=[1, 2, 3])
+    assert len(story.path()) == 2
+    assert [fact.detail for fact in only(story.facts, e.GapRecorded)] == ["loop_limit"]
+
+
+CONTROL = Contract(
+    "wr.contracts.loop_control",
+    "wr.loop_control",
+    {"type": "object", "required": ["decision"]},
+    {"kind": "wr.loop_control", "decision": "stop"},
+)
+
+
+def test_a_steered_loop_goes_by_the_decision_of_its_step() -> None:
+    decide = Step("decide", "Decide", contracts=(CONTROL,))
+    story = given(one_activity(loop("while", WORK, decide, steered=True), LAST)).start()
+    story.ack()
+    assert story.ack().outcome.blockers[0].code == "MISSING_REQUIRED_OUTPUT"  # type: ignore[union-attr]
+    assert story.ack({"kind": "wr.loop_control", "decision": "continue"}).pending == "again@1::work"
+    story.ack()
+    assert story.ack({"kind": "wr.loop_control", "decision": "stop"}).pending == "last"
+
+
+def test_a_steered_loop_whose_steps_ask_for_no_decision_asks_its_last_step() -> None:
+    story = given(one_activity(loop("while", steered=True), LAST)).start()
+    assert story.ack().outcome.blockers[0].pointer.contractRef == "wr.contracts.loop_control"  # type: ignore[union-attr]
+    assert story.ack({"kind": "wr.loop_control", "decision": "stop"}).pending == "last"
+
+
+def test_a_step_before_a_steered_loop_may_say_stop() -> None:
+    first = Step("first", "First", contracts=(CONTROL,))
+    story = given(one_activity(first, loop("while", steered=True), LAST)).start()
+    assert story.ack({"kind": "wr.loop_control", "decision": "stop"}).pending == "last"
+
+
+def test_never_stop_leaves_an_undecided_loop_with_a_critical_gap() -> None:
+    story = given(one_activity(loop("while", steered=True), LAST), mode="never-stop").start()
+    assert story.ack().pending == "last"
+    assert {fact.severity for fact in only(story.facts, e.GapRecorded)} == {"critical"}
+
+
+def test_loops_nest_and_name_their_place() -> None:
+    inner = loop("for", id="inner", count=2)
+    outer = loop("forEach", inner, id="outer", items="files", item_var="file")
+    story = given(one_activity(outer, LAST)).start(files=["a", "b"])
+    expected = [f"outer@{i}/inner@{j}::work" for i in range(2) for j in range(2)]
+    assert story.path() == [*expected, "last"]
+
+
+def test_a_gate_in_a_loop_has_one_answer_per_iteration_and_answers_do_not_pile_up() -> None:
+    gate = Gate("ok", "OK?", "OK?", (Option("yes", "Yes"), Option("no", "No")))
+    story = given(one_activity(loop("for", WORK, gate, count=50), LAST)).start()
+    sizes = set()
+    for number in range(50):
+        assert story.ack().pending == f"again@{number}::ok"
+        story.ack({"kind": "wr.decision", "checkpointId": "ok", "optionId": "yes"})
+        sizes.add(len(story.state.answers) + len(story.state.done))
+    assert max(sizes) <= 2
+    assert story.pending == "last"
+
+
+def test_a_skipped_loop_names_the_variable_that_nobody_set() -> None:
+    story = given(one_activity(loop("while", condition=Compare("go", "==", True)), LAST)).start()
+    assert only(story.facts, e.LoopLeft)[0].unset == ("go",)
+
+
+def test_a_walk_through_endless_lists_is_refused_instead_of_stalling() -> None:
+    """Rule 33: a million claims in one call are no way to hold the server up."""
+    inner = loop("forEach", id="inner", items="files", max_iterations=1000)
+    outer = loop("forEach", inner, id="outer", items="files", max_iterations=1000)
+    story = given(one_activity(outer), SESSION).start(files=list(range(1000)))
+    story.when(EnterActivity(SESSION, 1, Terms(), "main"))
+    story.when(EnterActivity(SESSION, 1, Terms(), "__terminal__"))
+    assert isinstance(story.outcome, Refusal)
+    assert story.outcome.code is Code.INPUT_REQUIRED
+
+
+def test_a_loop_that_names_no_variables_has_the_usual_ones() -> None:
+    story = given(one_activity(loop("forEach", items="files"))).start(files=["a"])
+    names = ("currentIteration", "currentIndex", "currentItem")
+    assert [story.state.variables[name] for name in names] == [1, 0, "a"]

@@ -1,0 +1,171 @@
+"""The way out of an activity (rule 21), skipped activities, ends, and where nothing decides."""
+
+from __future__ import annotations
+
+from interlock.core.definition.conditions import Compare
+from interlock.core.definition.workflow import (
+    Activity,
+    ActivityMode,
+    Branch,
+    Decision,
+    Effect,
+    Gate,
+    Option,
+    Step,
+    Transition,
+    Workflow,
+)
+from interlock.core.run import events as e
+from support.story import activities, given, only
+
+
+def activity(id: str, *items: object, **fields: object) -> Activity:
+    return Activity(id, id.title(), tuple(items) or (Step(f"do-{id}", id),), **fields)  # type: ignore[arg-type]
+
+
+GO_LEFT = Compare("go", "==", "left")
+LEFT, RIGHT = activity("left"), activity("right")
+CHOICE = Gate(
+    "choose",
+    "Choose",
+    "Where?",
+    (Option("left", "Left", effect=Effect(transition_to="left")), Option("stay", "Stay")),
+)
+
+
+def forked(**fields: object) -> Workflow:
+    ways = (Transition("left", GO_LEFT), Transition("right", default=True))
+    return activities(activity("first", transitions=ways, **fields), LEFT, RIGHT)
+
+
+def decided(option: str) -> dict[str, str]:
+    return {"kind": "wr.decision", "checkpointId": "choose", "optionId": option}
+
+
+def test_the_first_true_transition_wins_and_else_the_default() -> None:
+    assert given(forked()).start().ack(go="left").pending == "do-left"
+    assert given(forked()).start().ack().pending == "do-right"
+
+
+def test_a_decision_branch_outranks_a_transition() -> None:
+    branches = (
+        Branch("a", "A", Compare("go", "==", "left"), "right"),
+        Branch("b", "B", to=None, default=True),
+    )
+    flow = forked(decisions=(Decision("d", "D", branches),))
+    assert given(flow).start().ack(go="left").pending == "do-right"
+    assert given(flow).start().ack().pending == "do-right"
+
+
+def test_an_options_transition_leaves_at_once_over_the_remaining_steps() -> None:
+    flow = activities(
+        activity("first", CHOICE, Step("skipped", "S"), transitions=(Transition("right", default=True),)),
+        LEFT,
+        RIGHT,
+    )
+    assert given(flow).start().ack(decided("left")).pending == "do-left"
+    assert given(flow).start().ack(decided("stay")).pending == "skipped"
+
+
+def test_no_way_that_is_open_asks_for_the_variables_that_decide() -> None:
+    flow = activities(activity("first", transitions=(Transition("left", GO_LEFT),)), LEFT)
+    story = given(flow).start().ack()
+    assert story.pending == "way:first"
+    assert story.ack().outcome.blockers[0].pointer.key == "go"  # type: ignore[union-attr]
+    assert story.ack(go="left").pending == "do-left"
+
+
+def test_never_stop_takes_the_first_way_and_discloses_it() -> None:
+    flow = activities(activity("first", transitions=(Transition("left", GO_LEFT),)), LEFT)
+    story = given(flow, mode="never-stop").start().ack().ack()
+    assert story.pending == "do-left"
+    assert only(story.facts, e.GapRecorded)[0].detail == "missing_input"
+
+
+def test_no_transitions_and_the_words_for_the_end_complete_the_run() -> None:
+    for end in ("__terminal__", "end-workflow", "workflow-end"):
+        flow = activities(activity("first", transitions=(Transition(end, default=True),)))
+        assert given(flow).start().ack().state.status == "complete"
+    assert given(activities(activity("first"))).start().ack().state.status == "complete"
+
+
+def test_end_workflow_is_an_activity_where_one_has_that_id() -> None:
+    last = activity("end-workflow")
+    flow = activities(activity("first", transitions=(Transition("end-workflow", default=True),)), last)
+    assert given(flow).start().ack().pending == "do-end-workflow"
+
+
+def test_a_skipped_target_is_replaced_by_its_own_default_way() -> None:
+    skip = Gate(
+        "choose",
+        "C",
+        "?",
+        (Option("skip", "Skip", effect=Effect(skip_activities=("middle",))), Option("no", "No")),
+    )
+    flow = activities(
+        activity("first", skip, transitions=(Transition("middle", default=True),)),
+        activity("middle", transitions=(Transition("last", default=True),)),
+        activity("last"),
+    )
+    assert given(flow).start().ack(decided("skip")).pending == "do-last"
+    assert given(flow).start().ack(decided("no")).pending == "do-middle"
+
+
+def test_an_active_mode_skips_its_activities() -> None:
+    flow = activities(
+        activity("first", transitions=(Transition("middle", default=True),)),
+        activity("middle", transitions=(Transition("last", default=True),)),
+        activity("last"),
+        modes=(ActivityMode("quick", "Quick", "quick", skip_activities=("middle",)),),
+    )
+    assert given(flow).start().ack(quick=True).pending == "do-last"
+
+
+def test_a_circle_of_skipped_activities_ends() -> None:
+    flow = activities(
+        activity("first", transitions=(Transition("a", default=True),)),
+        activity("a", transitions=(Transition("b", default=True),)),
+        activity("b", transitions=(Transition("a", default=True),)),
+        modes=(ActivityMode("quick", "Quick", "quick", skip_activities=("a", "b")),),
+    )
+    assert given(flow).start(quick=True).ack() is not None
+
+
+def test_entering_an_activity_again_starts_its_answers_empty() -> None:
+    again = Gate(
+        "choose",
+        "C",
+        "?",
+        (Option("again", "Again", effect=Effect(transition_to="first")), Option("on", "On")),
+    )
+    flow = activities(activity("first", again))
+    story = given(flow).start().ack(decided("again"))
+    assert story.pending == "choose"
+    assert story.state.visit == 2
+    assert story.ack(decided("on")).state.status == "complete"
+
+
+def test_independent_activities_begin_with_a_choice() -> None:
+    flow = activities(LEFT, RIGHT)
+    flow = Workflow(**{**{name: getattr(flow, name) for name in flow.__struct_fields__}, "initial": None})
+    story = given(flow).start()
+    assert story.pending == "choose-activity"
+    chosen = {"kind": "wr.decision", "checkpointId": "choose-activity", "optionId": "right"}
+    assert story.ack(chosen).pending == "do-right"
+
+
+def test_a_step_passed_over_names_the_variable_that_nobody_set() -> None:
+    flow = activities(
+        activity("first", Step("maybe", "M", condition=Compare("go", "==", 1)), Step("last", "L"))
+    )
+    story = given(flow).start()
+    assert only(story.facts, e.StepSkipped)[0].unset == ("go",)
+    assert story.pending == "last"
+
+
+def test_a_way_that_only_the_lender_has_is_passed_over() -> None:
+    ways = (Transition("elsewhere", GO_LEFT), Transition("right", default=True))
+    flow = activities(activity("first", transitions=ways), RIGHT)
+    assert given(flow).start().ack(go="left").pending == "do-right"
+    alone = activities(activity("first", transitions=(Transition("elsewhere", default=True),)))
+    assert given(alone).start().ack().state.status == "complete"

@@ -1,0 +1,404 @@
+"""Laws of the decider, held against workflows and agents that nobody thought of.
+
+A run is played by commands drawn at random, at any door; what must be true of every run is stated once here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from interlock.core.definition.conditions import holds
+from interlock.core.definition.program import Ask, Confirm, Do, Head, Plan, Tail
+from interlock.core.definition.workflow import TERMINAL, Workflow, walk
+from interlock.core.engine.decide import decide
+from interlock.core.engine.evolve import evolve, evolved
+from interlock.core.run import events as e
+from interlock.core.run.commands import (
+    EXECUTION,
+    GATED,
+    NAVIGATION,
+    SESSION,
+    AcknowledgeStep,
+    AdvanceLoop,
+    Claim,
+    Command,
+    Door,
+    EnterActivity,
+    OpenCheckpoint,
+    ResolveCheckpoint,
+    ResumeCheckpoint,
+    ReturnChild,
+    Ruling,
+    StartChild,
+    StartRun,
+    Terms,
+)
+from interlock.core.run.outcomes import Decided, Done, NeedAnswer, NeedInput, NeedStep, Refusal
+from interlock.core.run.output import Output
+from interlock.core.run.preferences import PRESETS, Mode
+from interlock.core.run.state import RunState, instance
+from interlock.core.values import merged
+from support.generated import DELTAS, ROUND, VALUES, decision, workflows
+
+pytestmark = pytest.mark.slow
+
+LAWS = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+DOORS: list[Door] = [EXECUTION, SESSION, GATED, NAVIGATION]
+YIELDING: list[Door] = [SESSION, GATED]  # where checkpoints are opened and resumed from by hand
+MODES: list[Mode] = ["guided", "stop", "never-stop"]
+ENOUGH = 2000
+Draw = st.DataObject
+
+
+class Run:
+    """A run in memory that checks, at every command, what must always hold."""
+
+    def __init__(self, workflow: Workflow, mode: Mode = "guided") -> None:
+        self.plan = Plan(workflow)
+        self.state = RunState()
+        self.facts: list[e.Event] = []
+        self.now = 1_000_000
+        self.outcome: Decided | Refusal | None = None
+        self.mode = mode
+
+    def start(self, variables: dict[str, Any], door: Door = EXECUTION) -> Run:
+        return self.do(StartRun(door, self.now, "sha256:0", "test", PRESETS[self.mode], variables))
+
+    def do(self, command: Command) -> Run:
+        self.now += 500
+        outcome = decide(self.plan, self.state, command)
+        self.outcome = outcome
+        if isinstance(outcome, Refusal):
+            assert outcome.message
+            assert outcome.next
+            self._keep(outcome.kept, evolved(self.state, outcome.kept))
+            return self
+        if outcome.blockers:
+            assert {type(fact) for fact in outcome.facts} == {e.ValidationPerformed}
+            return self
+        assert evolved(self.state, outcome.facts) == outcome.state
+        self._keep(outcome.facts, outcome.state)
+        return self
+
+    def _keep(self, facts: Sequence[e.Event], state: RunState) -> None:
+        assert stored(state, RunState) == state
+        assert [stored(fact, e.Event) for fact in facts] == list(facts)
+        self.facts += facts
+        self.state = state
+
+    def change_mode(self, mode: Mode) -> None:
+        """What a person does to a tip, at any moment (rule 29)."""
+        fact = e.PreferencesChanged(PRESETS[mode])
+        self._keep([fact], evolve(self.state, fact))
+
+    def ack(self, output: Output, variables: dict[str, Any]) -> Run:
+        return self.do(AcknowledgeStep(EXECUTION, self.now, Terms(), output, variables))
+
+
+def stored(value: Any, kind: Any) -> Any:
+    return msgspec.json.decode(msgspec.json.encode(value), type=kind)
+
+
+@st.composite
+def outputs(draw: Any, plan: Plan, state: RunState) -> Output:
+    """What an agent may hand in: the right thing, the wrong thing, or nonsense."""
+    pending = decide_awaited(plan, state)
+    gate = pending.gate.id if isinstance(pending, NeedAnswer) else "gate1"
+    options = st.sampled_from(["option0", "option1", "option2", "proceed", "revise", "bogus"])
+    artifact = st.one_of(
+        options.map(lambda option: decision(gate, option)),
+        st.sampled_from([ROUND.example, {"kind": ROUND.ref, "size": "no"}, {"kind": 7}]),
+        st.sampled_from(["continue", "stop", "maybe"]).map(
+            lambda word: {"kind": "wr.loop_control", "decision": word}
+        ),
+        st.builds(lambda value: {"kind": "wr.workflow_divergence", "reason": value}, VALUES),
+        st.builds(lambda value: {"kind": "wr.capability_observation", "status": value}, VALUES),
+    )
+    notes = draw(st.sampled_from(["", "a word", "nothing"]))
+    return Output(notes, tuple(draw(st.lists(artifact, max_size=2))))
+
+
+def decide_awaited(plan: Plan, state: RunState) -> object:
+    from interlock.core.engine.settle import awaited
+
+    return awaited(plan, state, EXECUTION)
+
+
+@st.composite
+def commands(draw: Any, plan: Plan, state: RunState, now: int) -> Command:
+    """Any command at any door."""
+    door, delta = draw(st.sampled_from(DOORS)), draw(DELTAS)
+    workflow = plan.workflow
+    items = [item for activity in workflow.activities for item in walk(activity.items)]
+    ids = st.sampled_from([*(item.id for item in items), "nothing", "choose-activity"])
+    targets = st.sampled_from([*(one.id for one in workflow.activities), TERMINAL, "nowhere"])
+    terms = draw(
+        st.builds(
+            Terms,
+            st.sampled_from(["auto", "user", "agent"]),
+            st.sampled_from(["strict", "advisory"]),
+            st.sampled_from([0, 3000]),
+        )
+    )
+    output = draw(outputs(plan, state))
+    rulings = draw(st.dictionaries(ids, st.builds(Ruling, st.just("option0"), st.just("cli")), max_size=1))
+    claims = tuple(draw(st.lists(st.builds(Claim, ids, st.just(output)), max_size=2)))
+    kinds: list[st.SearchStrategy[Command]] = [
+        st.builds(
+            AcknowledgeStep,
+            st.just(door),
+            st.just(now),
+            st.just(terms),
+            st.just(output),
+            st.just(delta),
+            st.none() | ids,
+            st.just(rulings),
+        ),
+        st.builds(
+            EnterActivity,
+            st.just(door),
+            st.just(now),
+            st.just(terms),
+            targets,
+            st.just(claims),
+            st.none() | st.sampled_from(["", "default", "a == 1"]),
+            st.just(delta),
+        ),
+        st.builds(
+            OpenCheckpoint,
+            st.sampled_from(YIELDING),
+            st.just(now),
+            st.just(terms),
+            ids,
+            st.sampled_from(["", "worker"]),
+            st.none() | st.integers(0, 3),
+            st.just(claims),
+            st.just(delta),
+        ),
+        st.builds(
+            ResolveCheckpoint,
+            st.just(door),
+            st.just(now),
+            st.just(terms),
+            st.sampled_from(["agent", "cli"]),
+            st.none() | ids,
+            st.none() | st.sampled_from(["option0", "option1", "proceed", "revise", "act0", "bogus"]),
+            st.booleans(),
+            st.booleans(),
+            rulings=st.just(rulings),
+            variables=st.just(delta),
+        ),
+        st.builds(
+            ResumeCheckpoint, st.sampled_from(YIELDING), st.just(now), st.just("worker"), st.just(delta)
+        ),
+        st.builds(
+            AdvanceLoop,
+            st.just(door),
+            st.just(now),
+            st.just(terms),
+            ids,
+            st.none() | st.lists(VALUES, max_size=4).map(tuple),
+            st.just(delta),
+        ),
+        st.builds(StartChild, st.just("test.child"), st.just("sess_child")),
+        st.builds(ReturnChild, st.just("test.child"), st.just("sess_child"), st.booleans(), st.just(delta)),
+    ]
+    return draw(st.one_of(kinds))
+
+
+@LAWS
+@given(st.data(), workflows(circles=True), st.sampled_from(MODES), st.sampled_from(DOORS), DELTAS)
+def test_no_command_raises_and_every_fact_can_be_replayed(
+    data: Draw, workflow: Workflow, mode: Mode, door: Door, context: dict[str, Any]
+) -> None:
+    """Any command at any door gives a value; its facts lead to the decided state; both survive disk."""
+    run = Run(workflow, mode).start(context, door)
+    for _ in range(data.draw(st.integers(1, 12))):
+        if data.draw(st.integers(0, 5)) == 0:
+            run.change_mode(data.draw(st.sampled_from(MODES)))
+        run.do(data.draw(commands(run.plan, run.state, run.now)))
+    assert evolved(RunState(), run.facts) == run.state
+
+
+@LAWS
+@given(st.data(), workflows(circles=True), DELTAS)
+def test_no_required_gate_is_passed_without_an_answer(
+    data: Draw, workflow: Workflow, context: dict[str, Any]
+) -> None:
+    """Rule 23: in guided mode a run moves only along its program, and past a gate only by right."""
+    run = Run(workflow).start(context)
+    for _ in range(25):
+        if run.state.finished:
+            break
+        if data.draw(st.integers(0, 4)) and serves(run):
+            obey(data, run)
+        else:
+            run.ack(data.draw(outputs(run.plan, run.state)), data.draw(DELTAS))
+    state = RunState()
+    for fact in run.facts:
+        after = evolve(state, fact)
+        check_move(run.plan, state, fact, after)
+        state = after
+
+
+def serves(run: Run) -> bool:
+    """Say whether an obedient agent knows what to do here."""
+    if not isinstance(run.outcome, Decided):
+        return False
+    awaited = run.outcome.awaited
+    return not isinstance(awaited, NeedInput) or awaited.loop is not None
+
+
+def check_move(plan: Plan, before: RunState, fact: e.Event, after: RunState) -> None:
+    """Say whether the fact moves the run only where its program leads."""
+    if isinstance(fact, e.GateResolved):
+        assert (fact.how, fact.channel) in {("chosen", "agent"), ("auto_advanced", "server")}
+        assert fact.option in fact.options
+    if isinstance(fact, e.StepCompleted):
+        assert before.open is None
+        assert before.at == f"step:{fact.step}"
+    if before.activity is None or (before.at, before.activity) == (after.at, after.activity):
+        return
+    if isinstance(fact, e.ActivityLeft):
+        assert before.at == "end" or fact.via == "option"
+        assert before.open is None
+        return
+    if before.left_to is not None:
+        assert isinstance(fact, (e.ActivityEntered, e.RunCompleted))
+        return
+    check_step(plan, before, fact, after)
+
+
+def check_step(plan: Plan, before: RunState, fact: e.Event, after: RunState) -> None:
+    assert before.activity is not None
+    program = plan.program(before.activity)
+    op = program.ops[before.at]
+    following = program.after(op.key)
+    match op:
+        case Do():
+            skipped = isinstance(fact, e.StepSkipped) and not holds(
+                op.step.condition, plan.scope(before.variables)
+            )
+            assert skipped or isinstance(fact, e.StepCompleted)
+            assert after.at in (following, program.following.get(f"confirm:{op.step.id}"))
+        case Ask():
+            assert isinstance(fact, e.GatePassed)
+            assert after.at == following
+            assert may_pass(plan, before, op, fact)
+        case Confirm():
+            revised = isinstance(fact, e.GateResolved) and fact.option == "revise"
+            assert revised or (isinstance(fact, e.GatePassed) and after.at == following)
+        case Head():
+            assert after.at in (following, op.after)
+        case Tail():
+            assert after.at in (op.first, op.after)
+
+
+def may_pass(plan: Plan, state: RunState, op: Ask, fact: e.GatePassed) -> bool:
+    answered = instance(state, op.gate.id) in state.answers
+    applies = holds(op.gate.condition, plan.scope(state.variables))
+    return answered or not applies or (not op.gate.required and fact.because == "optional")
+
+
+@LAWS
+@given(st.data(), workflows(), DELTAS)
+def test_never_stop_never_blocks_and_reaches_the_end(
+    data: Draw, workflow: Workflow, context: dict[str, Any]
+) -> None:
+    """Rule 27: whatever the agent hands in, a never-stop run goes on; idle acknowledgements end it."""
+    run = Run(workflow, "never-stop").start(context)
+    for turn in range(ENOUGH):
+        assert isinstance(run.outcome, Decided)
+        assert not run.outcome.blockers
+        if isinstance(run.outcome.awaited, Done):
+            break
+        output = data.draw(outputs(run.plan, run.state)) if turn < 8 else Output()
+        run.ack(output, data.draw(DELTAS) if turn < 8 else {})
+    assert run.state.finished
+    assert (run.state.status == "complete_with_gaps") == bool(run.state.gaps)
+
+
+@LAWS
+@given(st.data(), workflows(defaults=True), DELTAS)
+def test_an_obedient_agent_reaches_the_end(data: Draw, workflow: Workflow, context: dict[str, Any]) -> None:
+    """Guided mode: whoever answers the gates, sends the examples and gives the lists is never blocked."""
+    run = Run(workflow).start(context)
+    for _ in range(ENOUGH):
+        assert isinstance(run.outcome, Decided)
+        assert not run.outcome.blockers, run.outcome.blockers
+        if isinstance(run.outcome.awaited, Done):
+            break
+        obey(data, run)
+    assert run.state.finished
+
+
+def obey(data: Draw, run: Run) -> None:
+    assert isinstance(run.outcome, Decided)
+    match run.outcome.awaited:
+        case NeedStep(step=step):
+            examples = [one.example for one in step.contracts]
+            given_by_user = {one.key: "here" for one in step.user_input if one.key}
+            run.ack(Output("a word", tuple(examples)), given_by_user)  # type: ignore[arg-type]
+        case NeedAnswer(gate=gate, confirms=None):
+            option = data.draw(st.sampled_from([one.id for one in gate.options]))
+            run.ack(Output(artifacts=(decision(gate.id, option),)), {})
+        case NeedAnswer(gate=gate):
+            run.ack(Output(artifacts=(decision(gate.id, "proceed"),)), {})
+        case NeedInput(loop=loop, variables=(name,)) if loop is not None:
+            run.ack(Output(), {name: ["x", "y"] if loop.kind == "forEach" else 2})
+        case other:
+            raise AssertionError(f"an obedient agent cannot serve {other}")
+
+
+@LAWS
+@given(st.data(), workflows(), DELTAS)
+def test_variables_are_kept_and_null_deletes(data: Draw, workflow: Workflow, context: dict[str, Any]) -> None:
+    """Rule 19: variables are the shallow merge of everything recorded, and of nothing else."""
+    run = Run(workflow).start(context)
+    for _ in range(data.draw(st.integers(1, 10))):
+        if not run.state.finished:
+            run.ack(data.draw(outputs(run.plan, run.state)), data.draw(DELTAS))
+    told: dict[str, Any] = {}
+    for fact in run.facts:
+        told = merged(told, getattr(fact, "delta", None) or getattr(fact, "sets", {}))
+    assert told == run.state.variables
+    assert None not in run.state.variables.values()
+
+
+@settings(LAWS, max_examples=20)
+@given(workflows(defaults=True), st.integers(2, 5))
+def test_the_state_does_not_grow_with_the_run(workflow: Workflow, laps: int) -> None:
+    """Rule 30: after any number of laps through the same activities the state is as small as after two."""
+    first = workflow.activities[0].id
+    run = Run(workflow, "never-stop").start({})
+    sizes = []
+    for _ in range(2 + laps):
+        for _ in range(ENOUGH):
+            if run.state.finished:
+                break
+            run.ack(Output(), {})
+        sizes.append(len(run.state.done) + len(run.state.answers) + len(run.state.frames))
+        run.state = msgspec.structs.replace(run.state, status="in_progress", left_to=first)
+    assert len(set(sizes[1:])) == 1
+    assert len(run.state.completed) <= len(workflow.activities)
+
+
+def test_a_thousand_rounds_leave_no_trace_in_the_state() -> None:
+    """Rule 30: answers and outputs of an iteration do not pile up."""
+    from interlock.core.definition.workflow import Gate, Loop, Option, Step
+    from support.story import one_activity
+
+    gate = Gate("ok", "OK?", "OK?", (Option("yes", "Yes"),))
+    inner = Loop("inner", "Inner", "for", (Step("work", "Work"), gate), count=10)
+    run = Run(one_activity(Loop("outer", "Outer", "for", (inner,), count=100)), "never-stop").start({})
+    sizes = set()
+    while not run.state.finished:
+        run.ack(Output(), {})
+        sizes.add(len(msgspec.json.encode(run.state)))
+    assert max(sizes) - min(sizes) < 200

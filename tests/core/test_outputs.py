@@ -1,0 +1,272 @@
+"""Required outputs: contracts, criteria, capabilities, divergence, and the loop of correction they make."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from support.harness import Agent, Bench, steps, workflow
+
+VERDICT = {
+    "id": "judge",
+    "title": "Judge",
+    "prompt": "x",
+    "output": {"contractRef": "wr.contracts.review_verdict"},
+}
+
+
+def started(bench: Bench, *items: dict[str, Any], mode: Any = None, **fields: Any) -> Agent:
+    bench.write(workflow(*items, *steps("last"), **fields))
+    agent = bench.agent(mode)
+    agent.start("test.flow")
+    return agent
+
+
+def test_a_missing_artifact_blocks_and_the_example_in_the_answer_passes(bench: Bench) -> None:
+    agent = started(bench, VERDICT)
+    blocked = agent.ack("looks fine")
+    assert blocked["pending"]["stepId"] == "judge"
+    (blocker,) = blocked["blockers"]
+    assert blocker["code"] == "MISSING_REQUIRED_OUTPUT"
+    assert blocker["pointer"]["contractRef"] == "wr.contracts.review_verdict"
+    assert agent.ack(artifacts=[blocker["example"]])["pending"]["stepId"] == "last"
+
+
+def test_an_invalid_artifact_says_what_is_wrong_with_it(bench: Bench) -> None:
+    agent = started(bench, VERDICT)
+    blocked = agent.ack(artifacts=[{"kind": "wr.review_verdict", "verdict": "superb"}])
+    assert blocked["blockers"][0]["code"] == "INVALID_REQUIRED_OUTPUT"
+    assert "superb" in blocked["blockers"][0]["message"]
+
+
+def test_the_used_ack_replays_the_block_and_only_the_fresh_one_works(bench: Bench) -> None:
+    agent = started(bench, VERDICT)
+    before = dict(agent.last)
+    blocked = agent.ack("nothing", at=before)
+    example = blocked["blockers"][0]["example"]
+    assert agent.ack("nothing", at=before) == blocked
+    assert agent.ack(at=before, artifacts=[example])["kind"] == "blocked"
+    assert blocked["stateToken"] == before["stateToken"]
+    assert agent.ack(at=blocked, artifacts=[example])["kind"] == "ok"
+
+
+def test_notes_of_blocked_attempts_are_recapped_and_counted(bench: Bench) -> None:
+    agent = started(bench, VERDICT, {**VERDICT, "id": "judge-again"})
+    example = agent.ack("first try " + "x" * 3000)["blockers"][0]["example"]
+    agent.ack("second try " + "x" * 3000, artifacts=[example])
+    agent.ack("third try " + "x" * 3000)
+    agent.ack("fourth try " + "x" * 3000, artifacts=[example])
+    recap = agent.look()["recap"]
+    assert [entry["notes"][:5] for entry in recap["entries"]] == ["third", "fourt"]
+    assert recap["omitted"] == 2
+
+
+def test_extra_fields_of_an_artifact_pass_through(bench: Bench) -> None:
+    agent = started(bench, VERDICT)
+    example = agent.ack()["blockers"][0]["example"]
+    assert agent.ack(artifacts=[{**example, "mood": "sunny"}])["kind"] == "ok"
+
+
+def test_an_output_with_a_kind_is_one_artifact(bench: Bench) -> None:
+    agent = started(bench, VERDICT)
+    example = agent.ack()["blockers"][0]["example"]
+    tokens = {"stateToken": agent.last["stateToken"], "ackToken": agent.last["ackToken"]}
+    answer = agent.call("continue_workflow", **tokens, output={**example, "notesMarkdown": "with notes"})
+    assert answer["pending"]["stepId"] == "last"
+    assert agent.look()["recap"]["entries"][-1]["notes"] == "with notes"
+
+
+def test_a_step_may_bring_its_own_schema(bench: Bench) -> None:
+    schema = {"type": "object", "required": ["count"], "properties": {"count": {"type": "integer"}}}
+    step = {
+        "id": "count",
+        "title": "Count",
+        "prompt": "x",
+        "output": {"schema": schema, "example": {"kind": "counted", "count": 3}},
+    }
+    agent = started(bench, step)
+    assert agent.ack(artifacts=[{"kind": "counted", "count": "three"}])["blockers"][0]["code"] == (
+        "INVALID_REQUIRED_OUTPUT"
+    )
+    assert agent.ack(artifacts=[{"kind": "counted", "count": 3}])["kind"] == "ok"
+
+
+def test_never_stop_turns_the_block_into_a_critical_gap(bench: Bench) -> None:
+    agent = started(bench, VERDICT, mode="never-stop")
+    assert agent.ack("no verdict")["pending"]["stepId"] == "last"
+    assert agent.ack()["status"] == "complete_with_gaps"
+    assert agent.last["gaps"] == 1
+
+
+def test_full_auto_that_stops_on_the_user_is_still_blocked_by_a_contract(bench: Bench) -> None:
+    assert started(bench, VERDICT, mode="stop").ack("no verdict")["kind"] == "blocked"
+
+
+def test_requirements_are_told_before_the_attempt(bench: Bench) -> None:
+    agent = started(bench, VERDICT)
+    assert "wr.review_verdict" in agent.last["pending"]["prompt"]
+
+
+def criteria(*rules: Any) -> dict[str, Any]:
+    return {"id": "write", "title": "Write", "prompt": "x", "validationCriteria": list(rules)}
+
+
+def test_every_failed_criterion_of_a_list_is_reported(bench: Bench) -> None:
+    agent = started(
+        bench,
+        criteria(
+            {"type": "contains", "value": "why", "message": "Say why."},
+            {"type": "length", "min": 20, "message": "Too short."},
+        ),
+    )
+    messages = {one["message"] for one in agent.ack("no")["blockers"]}
+    assert messages == {"Say why.", "Too short."}
+    assert agent.ack("this is why I did it, at length")["kind"] == "ok"
+
+
+def test_a_failing_tree_names_the_leaves_and_what_would_satisfy_them(bench: Bench) -> None:
+    tree = {
+        "or": [
+            {"type": "contains", "value": "red", "message": "No red."},
+            {"type": "regex", "pattern": "^blue", "message": "No blue."},
+        ]
+    }
+    step = {"id": "write", "title": "Write", "prompt": "x", "validationCriteria": tree}
+    agent = started(bench, step)
+    blocker = agent.ack("green")["blockers"][0]
+    assert "none of the alternatives holds: No red.; No blue." in blocker["message"]
+    assert all(hint in blocker["suggestedFix"] for hint in ("red", "^blue"))
+    assert agent.ack("blue sky")["kind"] == "ok"
+
+
+def test_a_conditional_criterion_applies_only_when_its_condition_holds(bench: Bench) -> None:
+    rule = {
+        "type": "contains",
+        "value": "tests",
+        "message": "m",
+        "condition": {"var": "size", "equals": "large"},
+    }
+    agent = started(bench, criteria(rule))
+    assert agent.ack("nothing", size="large")["kind"] == "blocked"
+    assert agent.ack("nothing", size="small")["kind"] == "ok"
+
+
+def test_no_pattern_can_stall_the_server(bench: Bench) -> None:
+    rule = {"type": "regex", "pattern": "(?=(a+)+$)(a+)+b", "message": "m"}
+    agent = started(bench, criteria(rule))
+    assert agent.ack("a" * 4000)["kind"] == "blocked"
+
+
+def test_blockers_are_ordered_bounded_and_short(bench: Bench) -> None:
+    rules = [{"type": "contains", "value": f"v{n}", "message": f"{n:02d} " + "ü" * 600} for n in range(14)]
+    blockers = started(bench, criteria(*rules)).ack("nothing")["blockers"]
+    assert len(blockers) == 10
+    assert all(len(one["message"].encode()) <= 512 for one in blockers)
+    places = [(one["code"], one["pointer"]["kind"]) for one in blockers]
+    assert places == sorted(places)
+
+
+OBSERVED = {
+    "kind": "wr.capability_observation",
+    "capability": "web_browsing",
+    "provenance": {"kind": "attempted_use", "attemptContext": "workflow_step", "result": "success"},
+}
+
+
+def browsing(bench: Bench, mode: Any = None) -> Agent:
+    return started(bench, mode=mode, capabilities={"web_browsing": "required"})
+
+
+def test_required_browsing_is_probed_first(bench: Bench) -> None:
+    agent = browsing(bench)
+    assert agent.pending == "probe-web-browsing"
+    blocked = agent.ack("it works")
+    assert blocked["blockers"][0]["code"] == "MISSING_REQUIRED_OUTPUT"
+    assert agent.ack(artifacts=[blocked["blockers"][0]["example"]])["pending"]["stepId"] == "last"
+
+
+def test_a_weak_claim_does_not_unlock_a_required_capability(bench: Bench) -> None:
+    agent = browsing(bench)
+    claim = {
+        **OBSERVED,
+        "status": "available",
+        "provenance": {"kind": "manual_claim", "claimedBy": "agent", "claim": "available"},
+    }
+    blocked = agent.ack(artifacts=[claim])
+    assert blocked["blockers"][0]["code"] == "REQUIRED_CAPABILITY_UNKNOWN"
+    assert agent.ack(artifacts=[blocked["blockers"][0]["example"]])["kind"] == "ok"
+
+
+UNAVAILABLE = {
+    **OBSERVED,
+    "status": "unavailable",
+    "provenance": {
+        "kind": "attempted_use",
+        "attemptContext": "workflow_step",
+        "result": "failure",
+        "failureCode": "tool_missing",
+    },
+}
+
+
+@pytest.mark.parametrize("mode", ["guided", "stop"])
+def test_an_unavailable_required_capability_blocks(bench: Bench, mode: Any) -> None:
+    blocked = browsing(bench, mode).ack(artifacts=[UNAVAILABLE])
+    assert blocked["blockers"][0]["code"] == "REQUIRED_CAPABILITY_UNAVAILABLE"
+    assert blocked["blockers"][0]["pointer"] == {"kind": "capability", "capability": "web_browsing"}
+
+
+def test_an_unavailable_required_capability_is_a_gap_in_never_stop(bench: Bench) -> None:
+    agent = browsing(bench, "never-stop")
+    assert agent.ack(artifacts=[UNAVAILABLE])["pending"]["stepId"] == "last"
+    assert agent.ack()["status"] == "complete_with_gaps"
+
+
+def test_preferred_delegation_is_not_probed_and_degrades_with_a_warning(bench: Bench) -> None:
+    agent = started(bench, *steps("first"), capabilities={"delegation": "preferred"})
+    assert agent.pending == "first"
+    assert "one after the other" in agent.last["pending"]["prompt"]
+    answer = agent.ack(artifacts=[{**UNAVAILABLE, "capability": "delegation"}])
+    assert [one["code"] for one in answer["warnings"]] == ["CAPABILITY_DEGRADED"]
+    assert kinds(agent).count("capability_observed") == 1
+
+
+def test_a_divergence_is_recorded(bench: Bench) -> None:
+    agent = started(bench, *steps("first"))
+    agent.ack(artifacts=[{"kind": "wr.workflow_divergence", "reason": "safety_stop", "summary": "did less"}])
+    assert "divergence_recorded" in kinds(agent)
+
+
+def kinds(agent: Agent) -> list[str]:
+    with agent.ledger.store.reading() as reader:
+        return [row.kind for row in reader.events(agent.last["session"]["sessionId"])]
+
+
+def test_an_assessment_that_is_too_low_asks_for_a_follow_up(bench: Bench) -> None:
+    assessment = {
+        "id": "ready",
+        "purpose": "Is it ready?",
+        "dimensions": [{"id": "confidence", "purpose": "How sure?", "levels": ["low", "high"]}],
+    }
+    step = {
+        "id": "assess",
+        "title": "Assess",
+        "prompt": "x",
+        "assessmentRefs": ["ready"],
+        "assessmentConsequences": [
+            {
+                "when": {"anyEqualsLevel": "low"},
+                "effect": {"kind": "require_followup", "guidance": "Look again."},
+            }
+        ],
+    }
+    agent = started(bench, step, assessments=[assessment])
+    low = {
+        "kind": "wr.assessment",
+        "assessmentId": "ready",
+        "dimensions": {"confidence": "low"},
+        "summary": "hm",
+    }
+    assert "Look again." in agent.ack(artifacts=[low])["blockers"][0]["message"]
+    assert agent.ack(artifacts=[{**low, "dimensions": {"confidence": "high"}}])["kind"] == "ok"

@@ -1,0 +1,136 @@
+"""Pulled plugs and several processes: nothing acknowledged is lost, nothing is done twice."""
+
+from __future__ import annotations
+
+import random
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.harness import Bench, steps, workflow
+from support.server import Server, ServerGone
+
+pytestmark = pytest.mark.slow
+
+LONG = workflow(
+    {
+        "id": "again",
+        "type": "loop",
+        "title": "Again",
+        "loop": {"type": "for", "count": 1000, "maxIterations": 1000},
+        "body": steps("once"),
+    },
+    id="test.long",
+)
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    bench = Bench(tmp_path)
+    bench.write(LONG)
+    bench.write(workflow(*steps("first", "second", "third")))
+    return tmp_path
+
+
+def serve(data: Path) -> Server:
+    return Server(data, "--workflows", str(data / "workflows-under-test"))
+
+
+def notes(server: Server, at: dict[str, Any]) -> list[str]:
+    answer = server.call("continue_workflow", stateToken=at["stateToken"])
+    recap = answer.get("recap", {"entries": []})
+    assert not recap.get("omitted")
+    return [entry["notes"] for entry in recap["entries"]]
+
+
+def test_kills_at_random_moments_lose_nothing_that_was_acknowledged(data: Path) -> None:
+    chance = random.Random(7)
+    server = serve(data)
+    here = server.call("start_workflow", workflowId="test.long")
+    acknowledged: list[str] = []
+    for round_ in range(25):
+        victim = threading.Timer(chance.uniform(0.0, 0.02), server.process.kill)
+        victim.start()
+        wanted = ""
+        try:
+            while True:
+                wanted = f"r{round_}-{len(acknowledged)}"
+                here = server.ack(here, wanted)
+                acknowledged.append(wanted)
+        except ServerGone:
+            victim.join()
+            server.kill()
+        server = serve(data)
+        here = server.ack(here, wanted)
+        acknowledged.append(wanted)
+    assert server.call("continue_workflow", stateToken=here["stateToken"])["isComplete"] is False
+    assert events(data, here, "step_completed") == len(acknowledged)
+    assert bodies(data) == acknowledged
+    server.kill()
+
+
+def events(data: Path, at: dict[str, Any], kind: str) -> int:
+    from interlock.store.sqlite.store import open_store
+
+    store = open_store(data)
+    with store.reading() as reader:
+        count = sum(1 for _ in reader.events(at["session"]["sessionId"], kinds=(kind,)))
+    store.close()
+    return count
+
+
+def bodies(data: Path) -> list[str]:
+    from interlock.store.sqlite.store import open_store
+
+    store = open_store(data)
+    found = [body for (body,) in store._connection.execute("SELECT body FROM outputs ORDER BY rowid")]
+    store.close()
+    return found
+
+
+def test_two_processes_share_tokens_at_once(data: Path) -> None:
+    with serve(data) as one, serve(data) as two:
+        started = one.call("start_workflow", workflowId="test.flow")
+        second = two.ack(started, "by the other")
+        assert second["pending"]["stepId"] == "second"
+        assert one.ack(second)["pending"]["stepId"] == "third"
+        assert one.ack(started, "by the other")["stateToken"] == second["stateToken"]
+
+
+def test_two_processes_racing_with_the_same_tokens_advance_once(data: Path) -> None:
+    with serve(data) as one, serve(data) as two:
+        here = one.call("start_workflow", workflowId="test.long")
+        for number in range(40):
+            answers = raced((one, two), here, f"step {number}")
+            assert answers[0] == answers[1]
+            here = answers[0]
+        assert notes(one, here) == [f"step {number}" for number in range(40)]
+
+
+def raced(servers: tuple[Server, ...], at: dict[str, Any], notes: str) -> list[dict[str, Any]]:
+    """Send the same call to several processes at once."""
+    with ThreadPoolExecutor(len(servers)) as pool:
+        return list(pool.map(lambda server: server.ack(at, notes), servers))
+
+
+def test_processes_on_different_runs_never_hear_of_a_lock(data: Path) -> None:
+    failures: list[str] = []
+
+    def work(server: Server) -> None:
+        here = server.call("start_workflow", workflowId="test.long")
+        for number in range(60):
+            here = server.ack(here, f"step {number}")
+            if "code" in here:
+                failures.append(here["code"])
+                return
+
+    with serve(data) as one, serve(data) as two, serve(data) as three:
+        workers = [threading.Thread(target=work, args=(server,)) for server in (one, two, three)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+    assert failures == []

@@ -1,0 +1,86 @@
+"""Damage (rule 44): detected when it is read, named, and never answered from."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.harness import Agent, Bench, steps, workflow
+
+
+@pytest.fixture
+def agent(bench: Bench) -> Agent:
+    bench.write(workflow(*steps("first", "second", "third")))
+    agent = bench.agent()
+    agent.start("test.flow")
+    return agent
+
+
+def alter(agent: Agent, sql: str) -> None:
+    connection = agent.ledger.store._connection  # type: ignore[attr-defined]
+    connection.execute("DROP TRIGGER IF EXISTS events_stay")
+    connection.execute(sql)
+    assert connection.changes() > 0
+
+
+def test_a_changed_node_state_refuses_progress(agent: Agent) -> None:
+    here = agent.ack("noted")
+    alter(agent, "UPDATE nodes SET state = replace(state, 'step:second', 'step:third_') WHERE node = 1")
+    refused = agent.ack(at=here)
+    assert refused["code"] == "SESSION_NOT_HEALTHY"
+    assert "doctor --repair" in refused["details"]["suggestion"]
+
+
+def test_a_changed_recorded_response_is_not_replayed(agent: Agent) -> None:
+    started = dict(agent.last)
+    agent.ack("noted", at=started)
+    alter(agent, "UPDATE attempts SET response = replace(response, 'second', 'third!')")
+    assert agent.ack("noted", at=started)["code"] == "SESSION_NOT_HEALTHY"
+
+
+def test_a_lost_tail_of_the_log_refuses_progress(agent: Agent) -> None:
+    here = agent.ack("noted")
+    alter(agent, 'DELETE FROM events WHERE "index" = (SELECT max("index") FROM events)')
+    assert agent.ack(at=here)["code"] == "SESSION_NOT_HEALTHY"
+    assert agent.look(here)["code"] == "SESSION_NOT_HEALTHY"
+
+
+def test_a_changed_event_is_found_by_the_chain(agent: Agent) -> None:
+    from interlock.ledger.log.health import examine
+
+    here = agent.ack("noted")
+    session_id = here["session"]["sessionId"]
+    alter(
+        agent, "UPDATE events SET payload = replace(payload, 'noted', 'NOTED') WHERE kind LIKE 'node_output%'"
+    )
+    with agent.ledger.store.reading() as reader:
+        session = reader.session(session_id)
+        assert session is not None
+        report = examine(reader, session)
+    assert report.health == "corrupt_tail"
+    assert 0 < report.valid < report.total
+    assert "digest_mismatch" in report.reason
+
+
+def test_other_sessions_go_on(agent: Agent) -> None:
+    broken = agent.ack("noted")
+    healthy = agent.start("test.flow")
+    alter(agent, f"UPDATE nodes SET state = 'x' WHERE session_id = '{broken['session']['sessionId']}'")
+    assert agent.ack(at=broken)["code"] == "SESSION_NOT_HEALTHY"
+    assert agent.ack(at=healthy)["pending"]["stepId"] == "second"
+
+
+def test_a_damaged_page_is_never_answered_from(agent: Agent, bench: Bench) -> None:
+    here = agent.ack("noted")
+    agent.ledger.store.close()
+    file = bench.folder / "interlock.db"
+    content = bytearray(file.read_bytes())
+    for place in range(4096, len(content), 97):
+        content[place] ^= 0xFF
+    file.write_bytes(content)
+    from interlock.store.protocol import StoreCorrupt
+
+    try:
+        answer = bench.agent().ack(at=here)
+    except StoreCorrupt:
+        return
+    assert answer["code"] in ("STORE_CORRUPT", "SESSION_NOT_HEALTHY", "TOKEN_WORKFLOW_HASH_MISMATCH")

@@ -1,0 +1,321 @@
+"""Faults of the store, at every point of every command: the same call again, and all is as if none had been.
+
+Each story is told once without a fault, then once for every crash point it passes.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from interlock.core.run.commands import Terms
+from interlock.core.run.preferences import PRESETS
+from interlock.ledger.decisions.inbox import decide_question, inbox
+from interlock.ledger.decisions.modes import set_global_mode, set_session_mode
+from interlock.ledger.ledger import Ledger
+from interlock.ledger.log.health import examine
+from interlock.ledger.log.rebuild import differences, plans_of, rebuild
+from interlock.store.protocol import Reader, SessionFilter, SessionRow, StoreUnavailable
+from interlock.store.sqlite.store import open_store
+from interlock.surfaces.execution import ExecutionSurface
+from interlock.surfaces.gated import GatedSurface
+from interlock.surfaces.navigation import NavigationSurface
+from interlock.surfaces.session import SessionSurface
+from interlock.surfaces.tool import Call, Client, Reply, Surface, call_tool
+from support.faults import At, Watched
+from support.harness import Bench, decision, gate, steps, workflow
+from support.paths import FIXTURES
+from support.server import INITIALIZE, Server, ServerGone
+from support.session_agents import FLOW as ACTIVITIES
+from support.session_agents import manifest, prepare
+
+CRASHING = FIXTURES / "crashing_server.py"
+DEAD = 57  # its exit code
+
+SIZE = {"kind": "test.size", "size": 1}
+STEPS = workflow(
+    *steps("first"),
+    {
+        "id": "sized",
+        "title": "Sized",
+        "prompt": "x",
+        "output": {"schema": {"type": "object", "required": ["size"]}, "example": SIZE},
+    },
+    gate("ok", "yes", "no"),
+    *steps("last"),
+)
+Answer = dict[str, Any]
+Log = list[tuple[str, str, str]]
+STANDS = ("CHECKPOINT_ALREADY_ACTIVE", "CHECKPOINT_NOT_YIELDED")  # it was done, and nothing is lost
+BEGINNINGS = ("start_workflow", "start_session", "nav_start")
+
+
+class Caller:
+    """An agent that sends a call again, unchanged, when it hears of a failure."""
+
+    def __init__(self, surface: Surface, ledger: Ledger, strike: At) -> None:
+        self.surface = surface
+        self.ledger = ledger
+        self.strike = strike
+        self.orphans = 0
+        self.ended = False
+
+    def __call__(self, tool: str, **arguments: Any) -> Answer:
+        answer = self._once(tool, arguments)
+        if self.strike.struck and not self.ended:
+            self.ended = True
+            assert answer["_error"], answer
+            begins = tool in BEGINNINGS and "session_token" not in arguments
+            self.orphans += begins and self.strike.struck == "committed"
+            answer = self._once(tool, arguments)
+            if self.strike.struck == "committed" and answer.get("code") in STANDS:
+                return answer
+        assert not answer["_error"], (tool, self.strike.struck, answer)
+        return answer
+
+    def _once(self, tool: str, arguments: Mapping[str, Any]) -> Answer:
+        reply = call_tool(self.surface, tool, arguments, Call(Client("test-client")))
+        assert isinstance(reply, Reply)
+        raw = reply.structured
+        fields = msgspec.json.decode(bytes(raw)) if isinstance(raw, msgspec.Raw) else dict(raw or {})
+        failed = reply.is_error or fields.get("success") is False
+        return {**fields, "_error": failed, "_text": reply.text, "_meta": dict(reply.meta)}
+
+    def again(self, act: Callable[[], object]) -> None:
+        """Do something that no tool does, twice if it fails."""
+        try:
+            act()
+        except StoreUnavailable:
+            self.ended = True
+            act()
+
+
+def pair(at: Answer, kind: str = "ackToken") -> Answer:
+    return {"stateToken": at["stateToken"], kind: at[kind]}
+
+
+def execution(call: Caller) -> None:
+    """Advance, be blocked, get through, checkpoint, rewind, fork, note, start a second run."""
+    start = call("start_workflow", workflowId="test.flow", context={"goal": "x"})
+    second = call("continue_workflow", **pair(start), output={"notesMarkdown": "one"})
+    blocked = call("continue_workflow", **pair(second), context={"colour": "red"})
+    assert blocked["kind"] == "blocked"
+    third = call("continue_workflow", **pair(blocked), output={"artifacts": [SIZE]})
+    call("checkpoint_workflow", **pair(third, "checkpointToken"), output={"notesMarkdown": "kept"})
+    fresh = call("continue_workflow", stateToken=start["stateToken"])
+    call("continue_workflow", **pair(fresh), output={"notesMarkdown": "another way"})
+    last = call("continue_workflow", **pair(third), output={"artifacts": [decision("ok", "yes")]})
+    assert call("continue_workflow", **pair(last))["isComplete"]
+
+
+def notes(call: Caller) -> None:
+    """Notes without a run."""
+    token = call("start_session", title="Work")["sessionToken"]
+    artifacts = [{"kind": "note"}, {"kind": "note"}]
+    call("checkpoint_workflow", sessionToken=token, output={"notesMarkdown": "a", "artifacts": artifacts})
+    call("checkpoint_workflow", sessionToken=token, output={"notesMarkdown": "b"})
+
+
+def people(call: Caller) -> None:
+    """The user's own doings: a mode for all, a mode for one session, a decision in the inbox."""
+    call.again(lambda: set_global_mode(call.ledger, PRESETS["stop"]))
+    start = call("start_workflow", workflowId="test.flow")
+    second = call("continue_workflow", **pair(start))
+    third = call("continue_workflow", **pair(second), output={"artifacts": [SIZE]})
+    session_id = start["session"]["sessionId"]
+    with call.ledger.store.reading() as reader:
+        (question,) = [one for one in inbox(call.ledger, reader) if one.session_id == session_id]
+    call.again(lambda: decide_question(call.ledger, question, "no"))
+    call.again(lambda: set_session_mode(call.ledger, session_id, PRESETS["guided"]))
+    last = call("continue_workflow", **pair(third))
+    assert last["pending"]["stepId"] == "last"
+
+
+def navigation(call: Caller) -> None:
+    here = call("nav_start", workflow_id="test.flow")
+    here = call("nav_action", state=here["state"], action="complete_step", step_id="first")
+    output = {"artifacts": [SIZE]}
+    here = call("nav_action", state=here["state"], action="complete_step", step_id="sized", output=output)
+    answer = {"action": "respond_to_checkpoint", "checkpoint_id": "ok", "option_id": "yes"}
+    here = call("nav_action", state=here["state"], **answer)
+    here = call("nav_action", state=here["state"], action="complete_step", step_id="last")
+    targets = here["availableActions"]["required"]
+    call("nav_action", state=here["state"], action="transition", activity_id=targets[0]["activity"])
+
+
+def token(answer: Answer) -> str:
+    found = answer["_meta"]["session_token"]
+    assert isinstance(found, str)
+    return found
+
+
+def session(call: Caller) -> None:
+    """Two agents, one head: enter, yield, respond, resume, go on."""
+    lead = token(call("start_session", agent_id="lead", workflow_id="flow"))
+    lead = token(call("next_activity", session_token=lead, activity_id="gather"))
+    worker = token(call("start_session", agent_id="worker", session_token=lead))
+    call("yield_checkpoint", session_token=worker, checkpoint_id="scope")
+    shown = call("present_checkpoint", session_token=worker)["_text"]
+    handle = shown.rpartition("checkpoint_handle: ")[2].split()[0]
+    call("respond_checkpoint", checkpoint_handle=handle, session_token=lead, option_id="yes")
+    call("resume_checkpoint", session_token=worker)
+    done = manifest("look", "weigh")
+    call("next_activity", session_token=lead, activity_id="build", step_manifest=done)
+
+
+def gated(call: Caller) -> None:
+    head = token(call("start_session", agent_id="lead", workflow_id="flow"))
+    head = token(call("next_activity", session_token=head, activity_id="gather"))
+    head = token(call("respond_checkpoint", session_token=head, checkpoint_id="scope", option_id="yes"))
+    head = token(
+        call("respond_checkpoint", session_token=head, checkpoint_id="danger", condition_not_met=True)
+    )
+    call("next_activity", session_token=head, activity_id="build", step_manifest=manifest("look", "weigh"))
+
+
+Story = Callable[[Caller], None]
+STORIES: list[tuple[Story, Callable[[Ledger], Surface]]] = [
+    (execution, ExecutionSurface),
+    (notes, ExecutionSurface),
+    (people, ExecutionSurface),
+    (navigation, NavigationSurface),
+    (session, SessionSurface),
+    (gated, GatedSurface),
+]
+
+
+class Stage:
+    """A store on which a story is told again and again, each time with its own fault."""
+
+    def __init__(self, folder: Path, story: Story, door: Callable[[Ledger], Surface]) -> None:
+        bench = Bench(folder)
+        bench.write(STEPS)
+        prepare(bench, ACTIVITIES)
+        self.story = story
+        self.ledger = bench.ledger(terms=Terms(min_response_ms=0))
+        self.door = door(self.ledger)
+        self.store = self.ledger.store
+        self.seen: set[str] = set()
+
+    def tell(self, number: int) -> tuple[Caller, list[Log]]:
+        """Tell the story with a fault at that point; give the logs that it left."""
+        strike = At(number)
+        self.ledger.store = Watched(self.store, strike)
+        caller = Caller(self.door, self.ledger, strike)
+        self.story(caller)
+        return caller, self.new_logs()
+
+    def new_logs(self) -> list[Log]:
+        with self.store.reading() as reader:
+            found = [one for one in reader.sessions(SessionFilter(limit=9999)) if self._is_new(one)]
+            return sorted(log(reader, one, self.ledger) for one in found)
+
+    def _is_new(self, session: SessionRow) -> bool:
+        new = session.session_id not in self.seen
+        self.seen.add(session.session_id)
+        return new
+
+
+def log(reader: Reader, session: SessionRow, ledger: Ledger) -> Log:
+    """What the log tells, without the calls that were only traced; it must be sound and rebuildable."""
+    assert examine(reader, session).health == "healthy"
+    made = rebuild(session.session_id, reader.events(session.session_id), plans_of(reader, ledger.pins))
+    assert list(differences(reader, made)) == []
+    rows = reader.events(session.session_id)
+    return [(row.kind, str(row.run), str(row.node)) for row in rows if row.kind != "call_traced"]
+
+
+@pytest.mark.parametrize(("story", "door"), STORIES, ids=[story.__name__ for story, _ in STORIES])
+def test_a_call_that_failed_succeeds_when_sent_again_and_counts_once(
+    tmp_path: Path, story: Story, door: Callable[[Ledger], Surface]
+) -> None:
+    """Rule 43: a command is one transaction, so a fault anywhere leaves all of it or nothing."""
+    stage = Stage(tmp_path, story, door)
+    _, expected = stage.tell(0)
+    points, _ = stage.tell(0)
+    for number in range(1, points.strike.passed + 1):
+        caller, found = stage.tell(number)
+        assert caller.strike.struck
+        for one in expected:
+            assert one in found, caller.strike.struck
+            found.remove(one)
+        assert len(found) == caller.orphans
+    stage.store.close()
+
+
+class Mortal(Server):
+    """The real server, which drops dead at the given crash point."""
+
+    def __init__(self, data: Path, point: int) -> None:
+        command = [sys.executable, str(CRASHING), str(point), "--data-dir", str(data)]
+        command += ["--workflows", str(data / "workflows-under-test")]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._id = 0
+        self.request("initialize", INITIALIZE)
+
+
+class Survivor:
+    """An agent whose server may die once: it starts another and sends the same call again."""
+
+    def __init__(self, data: Path, point: int) -> None:
+        self.data = data
+        self.server: Server = Mortal(data, point)
+        self.died_in = ""
+
+    def __call__(self, tool: str, **arguments: Any) -> Answer:
+        try:
+            answer = self.server.call(tool, **arguments)
+        except ServerGone:
+            self.server.kill()
+            assert self.server.process.returncode == DEAD
+            self.died_in = tool
+            self.server = Mortal(self.data, 0)
+            answer = self.server.call(tool, **arguments)
+        assert "code" not in answer, answer
+        return answer
+
+
+def crash_story(call: Survivor) -> Answer:
+    start = call("start_workflow", workflowId="test.flow", context={"goal": "x"})
+    second = call("continue_workflow", **pair(start), output={"notesMarkdown": "one"})
+    blocked = call("continue_workflow", **pair(second), output={"notesMarkdown": "two"})
+    call("checkpoint_workflow", **pair(blocked, "checkpointToken"), output={"notesMarkdown": "kept"})
+    return call("continue_workflow", **pair(blocked), output={"notesMarkdown": "three", "artifacts": [SIZE]})
+
+
+@pytest.mark.slow
+def test_a_process_that_dies_at_any_point_of_a_command_loses_and_doubles_nothing(tmp_path: Path) -> None:
+    """Everything acknowledged is there after a restart, the call in flight is there or cleanly retried."""
+    for point in count(1):
+        folder = tmp_path / str(point)
+        folder.mkdir()
+        Bench(folder).write(STEPS)
+        agent = Survivor(folder, point)
+        last = crash_story(agent)
+        recap = agent("continue_workflow", stateToken=last["stateToken"])["recap"]
+        assert [entry["notes"] for entry in recap["entries"]] == ["one", "two", "kept", "three"]
+        agent.server.kill()
+        assert advances(folder, last) == ["advanced", "blocked", "checkpointed", "advanced"]
+        if not agent.died_in:
+            break
+    assert point > 40
+
+
+def advances(folder: Path, at: Answer) -> list[str]:
+    """The outcome of every attempt that is recorded; the log must be sound."""
+    store = open_store(folder)
+    with store.reading() as reader:
+        session = reader.session(at["session"]["sessionId"])
+        assert session is not None
+        assert examine(reader, session).health == "healthy"
+        rows = reader.events(session.session_id, kinds=("advance_recorded",))
+        found = [msgspec.json.decode(row.payload)["outcome"] for row in rows]
+    store.close()
+    return found

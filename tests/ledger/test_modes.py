@@ -1,0 +1,216 @@
+"""Modes, policies and decisions: the whole table of rule 27, and what a mode change touches (rule 29)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from interlock.core.run.commands import DecisionPolicy, Terms
+from interlock.core.run.preferences import Mode
+from support.harness import Agent, Bench, decision, gate, steps, workflow
+
+ASKS_THE_USER = {
+    "id": "needs-user",
+    "title": "Needs the user",
+    "prompt": "x",
+    "userInput": [{"reason": "needs_user_artifact", "key": "designDoc", "question": "Where is the design?"}],
+}
+CONFIRMED = {"id": "confirmed", "title": "Confirmed", "prompt": "x", "requireConfirmation": True}
+
+
+def agent_at(bench: Bench, item: dict[str, Any], mode: Mode, policy: DecisionPolicy = "auto") -> Agent:
+    bench.write(workflow(item, *steps("last")))
+    agent = bench.agent(mode, Terms(decisions=policy))
+    agent.start("test.flow")
+    return agent
+
+
+def gaps(agent: Agent) -> list[tuple[str, str]]:
+    from interlock.ledger.log.chain import read_fact
+
+    with agent.ledger.store.reading() as reader:
+        session = agent.last["session"]["sessionId"]
+        facts = [read_fact(row) for row in reader.events(session, kinds=("gap_recorded",))]
+    return [(fact.severity, fact.detail) for fact in facts]
+
+
+@pytest.mark.parametrize("policy", ["auto", "agent"])
+def test_guided_takes_a_bare_ack_as_the_report_of_a_confirmation(
+    bench: Bench, policy: DecisionPolicy
+) -> None:
+    agent = agent_at(bench, CONFIRMED, "guided", policy)
+    assert agent.last["nextIntent"] == "await_user_confirmation"
+    assert agent.ack()["pending"]["stepId"] == "last"
+    assert gaps(agent) == []
+
+
+def test_guided_under_policy_user_waits_for_the_users_own_confirmation(bench: Bench) -> None:
+    agent = agent_at(bench, CONFIRMED, "guided", "user")
+    assert agent.ack()["pending"]["stepId"] == "confirm-confirmed"
+    blocked = agent.ack(artifacts=[decision("confirm-confirmed", "proceed")])
+    assert blocked["kind"] == "blocked"
+    assert "inbox" in blocked["blockers"][0]["suggestedFix"]
+    assert "example" not in blocked["blockers"][0]
+
+
+@pytest.mark.parametrize("mode", ["stop", "never-stop"])
+@pytest.mark.parametrize("policy", ["auto", "user", "agent"])
+def test_full_auto_assumes_a_confirmation_and_records_it(
+    bench: Bench, mode: Mode, policy: DecisionPolicy
+) -> None:
+    agent = agent_at(bench, CONFIRMED, mode, policy)
+    assert agent.last["nextIntent"] == "perform_pending_then_continue"
+    assert agent.ack()["pending"]["stepId"] == "last"
+    assert gaps(agent) == [("info", "needs_user_approval")]
+    assert agent.ack()["status"] == "complete"
+
+
+@pytest.mark.parametrize("mode", ["guided", "stop"])
+@pytest.mark.parametrize("policy", ["auto", "agent"])
+def test_a_checkpoint_takes_the_agents_report(bench: Bench, mode: Mode, policy: DecisionPolicy) -> None:
+    agent = agent_at(bench, gate("which", "left", "right"), mode, policy)
+    assert agent.ack()["blockers"][0]["code"] == "USER_ONLY_DEPENDENCY"
+    assert agent.decide("up")["blockers"][0]["code"] == "INVALID_REQUIRED_OUTPUT"
+    assert agent.decide("left")["pending"]["stepId"] == "last"
+
+
+@pytest.mark.parametrize("mode", ["guided", "stop"])
+def test_a_checkpoint_under_policy_user_refuses_the_agents_report(bench: Bench, mode: Mode) -> None:
+    agent = agent_at(bench, gate("which", "left", "right"), mode, "user")
+    assert agent.decide("left")["kind"] == "blocked"
+    assert agent.decide("left")["pending"]["stepId"] == "which"
+
+
+@pytest.mark.parametrize("policy", ["auto", "user", "agent"])
+@pytest.mark.parametrize(("report", "taken"), [(None, "right"), ("left", "left"), ("nonsense", "right")])
+def test_never_stop_passes_a_checkpoint_with_a_critical_gap(
+    bench: Bench, policy: DecisionPolicy, report: str | None, taken: str
+) -> None:
+    options = [
+        {"id": name, "label": name, "effect": {"setVariable": {"way": name}}} for name in ("left", "right")
+    ]
+    agent = agent_at(bench, gate("which", *options, defaultOption="right"), "never-stop", policy)
+    answer = agent.decide(report) if report else agent.ack()
+    assert answer["kind"] == "ok"
+    assert gaps(agent) == [("critical", "needs_user_choice")]
+    assert variables(agent)["way"] == taken
+    assert agent.ack()["status"] == "complete_with_gaps"
+
+
+def test_never_stop_without_a_default_takes_the_first_option(bench: Bench) -> None:
+    options = [
+        {"id": name, "label": name, "effect": {"setVariable": {"way": name}}} for name in ("left", "right")
+    ]
+    agent = agent_at(bench, gate("which", *options), "never-stop")
+    agent.ack()
+    assert variables(agent)["way"] == "left"
+
+
+@pytest.mark.parametrize("mode", ["guided", "stop"])
+def test_a_user_only_dependency_blocks_until_its_context_key_is_sent(bench: Bench, mode: Mode) -> None:
+    agent = agent_at(bench, ASKS_THE_USER, mode)
+    blocked = agent.ack()["blockers"][0]
+    assert blocked["code"] == "USER_ONLY_DEPENDENCY"
+    assert blocked["pointer"] == {"kind": "context_key", "key": "designDoc"}
+    assert agent.ack(designDoc="docs/design.md")["pending"]["stepId"] == "last"
+
+
+def test_a_user_only_dependency_under_policy_user_does_not_believe_the_agent(bench: Bench) -> None:
+    agent = agent_at(bench, ASKS_THE_USER, "guided", "user")
+    assert agent.ack(designDoc="docs/design.md")["kind"] == "blocked"
+
+
+def test_a_user_only_dependency_is_a_critical_gap_in_never_stop(bench: Bench) -> None:
+    agent = agent_at(bench, ASKS_THE_USER, "never-stop")
+    assert agent.ack()["pending"]["stepId"] == "last"
+    assert gaps(agent) == [("critical", "needs_user_artifact")]
+
+
+@pytest.mark.parametrize(("mark", "kind"), [(None, "ok"), ("irreversible_action", "blocked")])
+def test_only_a_non_assumable_choice_stops_full_auto(bench: Bench, mark: str | None, kind: str) -> None:
+    need = {"reason": "needs_user_choice", "key": "colour", "question": "Which colour?"}
+    item = {
+        "id": "choose",
+        "title": "Choose",
+        "prompt": "x",
+        "userInput": [need | ({"nonAssumable": mark} if mark else {})],
+    }
+    assert agent_at(bench, item, "stop").ack()["kind"] == kind
+
+
+def test_variables_of_a_blocked_attempt_are_kept(bench: Bench) -> None:
+    bench.write(workflow(gate("which", "left", "right"), *steps("last")))
+    agent = bench.agent()
+    agent.start("test.flow")
+    assert agent.ack(colour="red")["kind"] == "blocked"
+    agent.decide("left")
+    assert variables(agent)["colour"] == "red"
+
+
+def test_the_users_recorded_decision_lets_the_agent_on(bench: Bench) -> None:
+    from interlock.core.engine.gates import shown
+    from interlock.ledger.decisions.recorded import decision_key
+    from interlock.ledger.log.commit import Commit
+    from interlock.ledger.log.records import DecisionRecorded
+
+    agent = agent_at(bench, gate("which", "left", "right"), "guided", "user")
+    agent.ack()
+    session_id = agent.last["session"]["sessionId"]
+    with agent.ledger.store.writing() as tx:
+        session = tx.session(session_id)
+        assert session is not None
+        assert session.head_node is not None
+        at = agent.ledger.standing(tx, session_id, session.head_node)
+        commit = Commit(tx, session, bench.clock())
+        found = at.awaited.gate
+        fact = DecisionRecorded(session.head_node, "which", "right", "cli", shown(found), bench.clock())
+        commit.chain.add(fact, key=decision_key(session.head_node, "which"))
+        commit.finish()
+    assert agent.ack()["pending"]["stepId"] == "last"
+    assert channels(agent) == ["cli"]
+
+
+def channels(agent: Agent) -> list[str]:
+    from interlock.ledger.log.chain import read_fact
+
+    with agent.ledger.store.reading() as reader:
+        session = agent.last["session"]["sessionId"]
+        return [read_fact(row).channel for row in reader.events(session, kinds=("gate_resolved",))]
+
+
+def variables(agent: Agent) -> dict[str, Any]:
+    with agent.ledger.store.reading() as reader:
+        session = reader.session(agent.last["session"]["sessionId"])
+        assert session is not None
+        assert session.head_node is not None
+        at = agent.ledger.standing(reader, session.session_id, session.head_node)
+        return dict(at.state.variables)
+
+
+def test_a_mode_beyond_the_recommendation_is_a_warning_not_a_block(bench: Bench) -> None:
+    advice = {"recommendedAutonomy": "guided", "recommendedRiskPolicy": "conservative"}
+    bench.write(workflow(*steps("first"), recommendedPreferences=advice))
+    answer = bench.agent("never-stop").start("test.flow")
+    assert [one["code"] for one in answer["warnings"]] == ["MODE_EXCEEDS_RECOMMENDATION"]
+
+
+def test_no_tool_changes_the_mode(bench: Bench) -> None:
+    for tool in bench.agent().surface.tools.values():
+        assert not {"mode", "autonomy", "preferences"} & set(tool.accepts()["properties"]) - {"mode"} or (
+            tool.name == "inspect_workflow"
+        )
+
+
+def test_full_auto_says_so_in_the_prompt(bench: Bench) -> None:
+    bench.write(workflow(*steps("first")))
+    assert "Full-auto" in bench.agent("stop").start("test.flow")["pending"]["prompt"]
+    assert "Full-auto" not in bench.agent("guided").start("test.flow")["pending"]["prompt"]
+
+
+def test_a_blocked_gate_asks_in_the_words_that_the_user_reads(bench: Bench) -> None:
+    asked = {**gate("which", "left", "right"), "message": "Which way for {{thing}}?"}
+    bench.write(workflow(asked))
+    agent = bench.agent()
+    agent.start("test.flow", thing="the parser")
+    assert "Which way for the parser?" in agent.ack()["blockers"][0]["message"]

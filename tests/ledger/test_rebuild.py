@@ -1,0 +1,174 @@
+"""Rule 44: everything that is not an event can be rebuilt from events, row for row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from interlock.ledger.ledger import Ledger
+from interlock.ledger.log.rebuild import Rebuilt, differences, plans_of, rebuild
+from interlock.store.protocol import SessionFilter
+from interlock.surfaces.navigation import NavigationSurface
+from interlock.surfaces.tool import Call, Client, Reply, call_tool
+from support.harness import Agent, Answer, Bench, gate, steps, workflow
+from support.session_agents import QUICK, answered, gated, joined, manifest, prepare, started
+
+TWICE = {"type": "for", "count": 2, "maxIterations": 3}
+FLOW = workflow(
+    *steps("one"),
+    {
+        "type": "loop",
+        "id": "again",
+        "loop": TWICE,
+        "body": steps("inner"),
+    },
+    gate("fork", "left", "right"),
+    *steps("two", "three"),
+)
+
+
+def rebuilt(ledger: Ledger, session_id: str) -> tuple[Rebuilt, list[str]]:
+    with ledger.store.reading() as reader:
+        made = rebuild(session_id, reader.events(session_id), plans_of(reader, ledger.pins))
+        return made, list(differences(reader, made))
+
+
+def every_session(ledger: Ledger) -> list[str]:
+    with ledger.store.reading() as reader:
+        return [one.session_id for one in reader.sessions(SessionFilter())]
+
+
+def no_differences(ledger: Ledger) -> None:
+    for session_id in every_session(ledger):
+        assert rebuilt(ledger, session_id)[1] == []
+
+
+def branched(agent: Agent) -> str:
+    """A run with two branches, a checkpoint, a blocked attempt, an artifact and a second run."""
+    first = agent.start("test.flow", goal="mend the rebuild")
+    agent.ack("first notes", artifacts=[{"kind": "note", "text": "an artifact"}], colour="red")
+    agent.call(
+        "checkpoint_workflow",
+        stateToken=agent.last["stateToken"],
+        checkpointToken=agent.last["checkpointToken"],
+        output={"notesMarkdown": "kept on the way"},
+    )
+    agent.ack("second branch", at=agent.look(first))
+    agent.ack("inner")
+    agent.ack("inner again")
+    agent.ack("no decision yet")
+    agent.decide("left")
+    session: str = first["session"]["sessionId"]
+    return session
+
+
+def test_all_rows_of_a_run_follow_from_its_events(bench: Bench) -> None:
+    bench.write(FLOW)
+    agent = bench.agent()
+    session = branched(agent)
+    made, differing = rebuilt(agent.ledger, session)
+    assert differing == []
+    assert len(made.nodes) == 7
+    assert {one.outcome for one in made.attempts} == {"advanced", "blocked", "checkpointed"}
+    assert made.search is not None
+    assert "rebuild" in made.search.title
+
+
+def test_a_session_without_a_run_is_rebuilt_with_its_notes(bench: Bench) -> None:
+    agent = bench.agent()
+    token = agent.call("start_session", title="Only notes")["sessionToken"]
+    for notes in ("earlier", "later"):
+        agent.call("checkpoint_workflow", sessionToken=token, output={"notesMarkdown": notes})
+    no_differences(agent.ledger)
+
+
+def test_a_session_of_several_agents_is_rebuilt_with_its_child(bench: Bench) -> None:
+    lead = started(bench)
+    worker = joined(lead)
+    answered(worker, lead, "scope", "yes", variables={"goal": "bread"})
+    lead.go("build", step_manifest=manifest("look", "weigh", "unheard-of"), variables={"parts": ["crust"]})
+    lead.go("finish", variables={"kept": "although refused"})
+    worker.token = joined(lead).token
+    answered(worker, lead, "fit", "fits")
+    lead.go("finish", step_manifest=manifest("begin", "make", "check"))
+    child = joined(lead, "child")
+    child.call("start_session", agent_id="child", workflow_id="child", parent_session_token=lead.token)
+    child.go("only")
+    child.go("__terminal__", step_manifest=manifest("work"))
+    lead.go("__terminal__", step_manifest=manifest("close"))
+    assert len(every_session(lead.ledger)) == 2
+    no_differences(lead.ledger)
+
+
+def test_a_gated_session_is_rebuilt(bench: Bench) -> None:
+    prepare(bench)
+    talk = gated(bench)
+    talk.call("start_session", workflow_id="flow")
+    talk.go("gather")
+    talk.tell("respond_checkpoint", checkpoint_id="scope", option_id="redo")
+    talk.go("gather", step_manifest=manifest("look", "weigh"))
+    no_differences(talk.ledger)
+
+
+def test_a_navigated_run_is_rebuilt_with_what_refused_calls_told(bench: Bench) -> None:
+    prepare(bench)
+    door = NavigationSurface(bench.ledger(terms=QUICK))
+
+    def call(tool: str, **arguments: Any) -> Answer:
+        reply = call_tool(door, tool, arguments, Call(Client("test")))
+        assert isinstance(reply, Reply)
+        raw = reply.structured
+        body = msgspec.json.decode(bytes(raw)) if isinstance(raw, msgspec.Raw) else raw
+        assert isinstance(body, dict)
+        return body
+
+    first = call("nav_start", workflow_id="flow")["state"]
+    call("nav_action", state=first, action="transition", activity_id="build", variables={"goal": "told"})
+    second = call("nav_action", state=first, action="complete_step", step_id="look")["state"]
+    call("nav_action", state=first, action="complete_step", step_id="look", variables={"goal": "fork"})
+    call("nav_action", state=second, action="complete_step", step_id="close", variables={"goal": "late"})
+    no_differences(door.ledger)
+
+
+def test_a_changed_row_is_noticed(bench: Bench) -> None:
+    bench.write(FLOW)
+    agent = bench.agent()
+    session = branched(agent)
+    ledger = agent.ledger
+    with ledger.store.writing() as tx:
+        tx.set_observation(session, "git_branch", "never seen")
+    assert rebuilt(ledger, session)[1] == ["observations"]
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.sampled_from(["ack", "decide", "look back", "keep", "bare"]), max_size=12))
+def test_whatever_an_agent_does_is_rebuilt_as_it_was_written(bench: Bench, moves: list[str]) -> None:
+    bench.write(FLOW)
+    agent = bench.agent()
+    seen = [agent.start("test.flow", goal="law")]
+    for number, move in enumerate(moves):
+        seen.append(moved(agent, move, number, seen))
+    no_differences(agent.ledger)
+
+
+def moved(agent: Agent, move: str, number: int, seen: list[dict[str, Any]]) -> dict[str, Any]:
+    last = seen[-1]
+    if last.get("isComplete") or "ackToken" not in last:
+        return agent.look(seen[0])
+    match move:
+        case "decide":
+            return agent.decide("right", at=last)
+        case "look back":
+            return agent.look(seen[number // 2])
+        case "keep":
+            output = {"notesMarkdown": f"kept {number}"}
+            tokens = {name: last[name] for name in ("stateToken", "checkpointToken")}
+            agent.call("checkpoint_workflow", **tokens, output=output)
+            return last
+        case "bare":
+            return agent.ack(at=last, number=number)
+        case _:
+            return agent.ack(f"notes {number}", at=last)

@@ -1,0 +1,1 @@
+"""What the tests share: agents, servers, stories, generated workflows."""

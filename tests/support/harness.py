@@ -1,0 +1,156 @@
+"""A door without a process: a ledger on a temporary folder, and a clock that stands still."""
+
+from __future__ import annotations
+
+import atexit
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import msgspec
+
+from interlock.authoring.library import BUNDLED, Library
+from interlock.authoring.sources.sources import Source
+from interlock.core.run.commands import Terms
+from interlock.core.run.preferences import PRESETS, Mode
+from interlock.ledger.ledger import Ledger
+from interlock.ledger.settings import Settings
+from interlock.ledger.tokens.keyring import Keys
+from interlock.store.sqlite.store import open_store
+from interlock.surfaces.execution import ExecutionSurface
+from interlock.surfaces.tool import Call, Client, Reply, Surface, call_tool
+
+Answer = dict[str, Any]
+
+
+@cache
+def compile_cache() -> Path:
+    """One compile cache for all tests of a run: it is keyed by content, and compiling is slow."""
+    folder = TemporaryDirectory(prefix="interlock-tests-")
+    atexit.register(folder.cleanup)
+    return Path(folder.name)
+
+
+class Clock:
+    """Milliseconds that pass only when a test says so."""
+
+    def __init__(self, now: int = 1_800_000_000_000) -> None:
+        self.now = now
+
+    def __call__(self) -> int:
+        return self.now
+
+    def pass_seconds(self, seconds: float) -> None:
+        self.now += int(seconds * 1000)
+
+
+class Bench:
+    """A data folder with workflows, and doors onto it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.workflows = folder / "workflows-under-test"
+        self.workflows.mkdir(exist_ok=True)
+        self.clock = Clock()
+
+    def write(self, workflow: Mapping[str, Any], name: str | None = None) -> Path:
+        """Put a workflow file where the library finds it."""
+        path = self.workflows / f"{name or workflow['id']}.json"
+        path.write_bytes(msgspec.json.encode(workflow))
+        return path
+
+    def ledger(self, mode: Mode | None = None, terms: Terms | None = None, **more: Any) -> Ledger:
+        """Open the store again, as another process would."""
+        settings = Settings(
+            preferences=PRESETS[mode or "guided"],
+            preferences_fixed=mode is not None,
+            terms=terms or Terms(),
+            **more,
+        )
+        library = Library([BUNDLED, Source("configured", self.workflows)], compile_cache())
+        return Ledger(open_store(self.folder), Keys(self.folder), library, settings, self.clock)
+
+    def agent(self, mode: Mode | None = None, terms: Terms | None = None, **more: Any) -> Agent:
+        return Agent(ExecutionSurface(self.ledger(mode, terms, **more)))
+
+
+class Agent:
+    """Calls tools and remembers the last answer, as an agent's chat would."""
+
+    def __init__(self, surface: Surface, client: Client | None = None) -> None:
+        self.surface = surface
+        self.client = client or Client("test-client")
+        self.last: Answer = {}
+        self.text = ""
+
+    @property
+    def ledger(self) -> Ledger:
+        assert isinstance(self.surface, ExecutionSurface)
+        return self.surface.ledger
+
+    def call(self, tool: str, **arguments: Any) -> Answer:
+        reply = call_tool(self.surface, tool, arguments, Call(self.client))
+        assert isinstance(reply, Reply), reply
+        self.text = reply.text
+        raw = reply.structured
+        body = msgspec.json.decode(bytes(raw)) if isinstance(raw, msgspec.Raw) else raw
+        self.last = {**(body or {}), "_meta": dict(reply.meta), "_error": reply.is_error}
+        return self.last
+
+    def start(self, workflow_id: str, **context: Any) -> Answer:
+        return self.call("start_workflow", workflowId=workflow_id, context=context)
+
+    def ack(
+        self,
+        notes: str = "",
+        *,
+        at: Answer | None = None,
+        artifacts: Sequence[Mapping[str, Any]] = (),
+        **context: Any,
+    ) -> Answer:
+        """Advance from the last answer, or from an earlier one."""
+        before = at or self.last
+        arguments: dict[str, Any] = {"stateToken": before["stateToken"], "ackToken": before["ackToken"]}
+        output: dict[str, Any] = {"notesMarkdown": notes} if notes else {}
+        if artifacts:
+            output["artifacts"] = list(artifacts)
+        if output:
+            arguments["output"] = output
+        if context:
+            arguments["context"] = context
+        return self.call("continue_workflow", **arguments)
+
+    def decide(self, option: str, *, at: Answer | None = None, **context: Any) -> Answer:
+        """Report the user's choice at the pending gate."""
+        gate = (at or self.last)["pending"]["stepId"]
+        return self.ack(at=at, artifacts=[decision(gate, option)], **context)
+
+    def look(self, at: Answer | None = None) -> Answer:
+        return self.call("continue_workflow", stateToken=(at or self.last)["stateToken"])
+
+    @property
+    def pending(self) -> str | None:
+        pending = self.last.get("pending")
+        return pending["stepId"] if pending else None
+
+
+def decision(gate: str, option: str) -> dict[str, Any]:
+    return {"kind": "wr.decision", "checkpointId": gate, "optionId": option}
+
+
+def steps(*ids: str, **fields: Any) -> list[dict[str, Any]]:
+    """Plain steps that share some fields."""
+    return [{"id": one, "title": one.title(), "prompt": f"Do {one}.", **fields} for one in ids]
+
+
+def workflow(*items: Mapping[str, Any], id: str = "test.flow", **fields: Any) -> dict[str, Any]:
+    """A step workflow file."""
+    head = {"id": id, "name": "Flow", "description": "For a test.", "version": "1.0.0"}
+    return {**head, **fields, "steps": list(items)}
+
+
+def gate(id: str, *options: str | Mapping[str, Any], **fields: Any) -> dict[str, Any]:
+    listed = [{"id": one, "label": one.title()} if isinstance(one, str) else dict(one) for one in options]
+    return {"type": "gate", "id": id, "name": id.title(), "message": f"{id}?", "options": listed, **fields}

@@ -1,0 +1,205 @@
+"""A workflow of every kind of thing, and an agent's side of the navigation door."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from interlock.core.run.commands import Terms
+from interlock.core.run.preferences import Mode
+from interlock.store.protocol import SessionFilter
+from interlock.surfaces.navigation import NavigationSurface
+from interlock.surfaces.tool import Call, Outcome, Reply, call_tool
+from support.authored import write
+from support.harness import Bench
+
+Answer = dict[str, Any]
+
+WORKFLOW = """
+id: build
+version: 1.0.0
+title: Build
+description: For a test.
+initialActivity: plan
+variables:
+  - { name: tasks, type: array, description: What to do }
+  - { name: size, type: string, description: How large }
+  - { name: result, type: string, description: What came of it }
+"""
+PLAN = """
+id: plan
+version: 1.0.0
+name: Planning
+steps:
+  - { id: analyze, name: Analyze, description: Look at it., skill: looking }
+  - { id: decide, name: Decide, checkpoint: approve, description: Decide it. }
+checkpoints:
+  - id: approve
+    name: Approve
+    message: "Approve the plan of size {{size}}?"
+    options:
+      - { id: "yes", label: "Yes", effect: { setVariable: { approved: true } } }
+      - { id: redo, label: Redo, description: Begin again, effect: { transitionTo: plan } }
+      - { id: stop, label: Stop, effect: { transitionTo: __terminal__ } }
+transitions:
+  - { to: build, condition: { type: simple, variable: approved, operator: "==", value: true } }
+  - { to: review, condition: { type: simple, variable: external, operator: "==", value: true } }
+"""
+BUILD = """
+id: build
+version: 1.0.0
+name: Building
+steps:
+  - { id: prepare, name: Prepare, description: Make ready. }
+loops:
+  - id: task-loop
+    name: Tasks
+    type: forEach
+    variable: task
+    over: tasks
+    breakCondition: { type: simple, variable: enough, operator: "==", value: true }
+    steps:
+      - { id: code, name: Write Code, description: "Write {{task}}." }
+      - { id: test, name: Test, description: "Test {{task}}." }
+transitions:
+  - { to: review, isDefault: true }
+triggers:
+  - { workflow: helper, passContext: [tasks], description: Get help }
+"""
+REVIEW = """
+id: review
+version: 1.0.0
+name: Review
+steps:
+  - { id: read, name: Read, description: Read it. }
+"""
+HELPER = """
+id: helper
+version: 1.0.0
+title: Helper
+description: Helps.
+initialActivity: help
+"""
+HELP = """
+id: help
+version: 1.0.0
+name: Help
+steps:
+  - { id: aid, name: Aid, description: "Help with {{tasks}}." }
+"""
+LOOSE = """
+id: loose
+version: 1.0.0
+title: Loose
+description: Independent activities.
+"""
+
+
+def entry(name: str) -> str:
+    return f"""
+id: {name}
+version: 1.0.0
+name: {name.title()}
+problem: The user wants to {name}
+recognition: ["{name.title()} It", please {name}]
+skills: {{ primary: looking }}
+steps:
+  - {{ id: do-{name}, name: Do, description: Do it. }}
+"""
+
+
+FILES = {
+    "build/workflow.yaml": WORKFLOW,
+    "build/activities/00-plan.yaml": PLAN,
+    "build/activities/01-build.yaml": BUILD,
+    "build/activities/02-review.yaml": REVIEW,
+    "build/skills/00-looking.yaml": "id: looking\nversion: 1.0.0\ncapability: See what is there\n",
+    "build/resources/03-notes.md": "# Notes\nRead me.\n",
+    "build/templates/00-report.md": "# Report: <name>\n",
+    "helper/workflow.yaml": HELPER,
+    "helper/activities/00-help.yaml": HELP,
+    "loose/workflow.yaml": LOOSE,
+    "loose/activities/00-open.yaml": entry("open"),
+    "loose/activities/01-close.yaml": entry("close"),
+}
+
+
+PLAIN = Call()
+
+
+class Door:
+    """Calls the door's tools, and remembers the newest state as an agent's chat would."""
+
+    def __init__(self, surface: NavigationSurface) -> None:
+        self.surface = surface
+        self.state = ""
+
+    def raw(self, tool: str, call: Call = PLAIN, **arguments: Any) -> Outcome:
+        return call_tool(self.surface, tool, arguments, call)
+
+    def call(self, tool: str, **arguments: Any) -> Answer:
+        reply = self.raw(tool, **arguments)
+        assert isinstance(reply, Reply)
+        answer: Answer = json.loads(reply.text)
+        if answer.get("success"):
+            self.state = answer["state"]
+        return {**answer, "_error": reply.is_error}
+
+    def start(self, workflow_id: str = "build", **variables: Any) -> Answer:
+        return self.call("nav_start", workflow_id=workflow_id, initial_variables=variables)
+
+    def act(self, action: str, state: str | None = None, **arguments: Any) -> Answer:
+        return self.call("nav_action", state=state or self.state, action=action, **arguments)
+
+    def done(self, *step_ids: str, **more: Any) -> Answer:
+        answers = [self.act("complete_step", step_id=one, **more) for one in step_ids]
+        return answers[-1]
+
+    def respond(self, option: str, checkpoint: str = "approve", **more: Any) -> Answer:
+        return self.act("respond_to_checkpoint", checkpoint_id=checkpoint, option_id=option, **more)
+
+    def go(self, activity: str, **more: Any) -> Answer:
+        return self.act("transition", activity_id=activity, **more)
+
+    def loop(self, loop_id: str = "task-loop", **more: Any) -> Answer:
+        return self.act("advance_loop", loop_id=loop_id, **more)
+
+    def situation(self, state: str | None = None) -> Answer:
+        return self.call("nav_situation", state=state or self.state)
+
+    def into_build(self) -> Answer:
+        """Walk to the step before the loop."""
+        self.start(size="small")
+        self.done("analyze")
+        self.respond("yes")
+        self.done("decide")
+        return self.go("build")
+
+
+def opened(bench: Bench, mode: Mode | None = None, terms: Terms | None = None) -> Door:
+    write(bench.workflows, FILES)
+    return Door(NavigationSurface(bench.ledger(mode, terms)))
+
+
+def listed(answer: Answer, kind: str = "required") -> list[tuple[str, str]]:
+    names = ("step", "checkpoint", "activity", "loop")
+    found = answer["availableActions"][kind]
+    return [(one["action"], next(one[name] for name in names if name in one)) for one in found if _move(one)]
+
+
+def _move(offer: Answer) -> bool:
+    return not offer["action"].startswith(("get_", "nav_"))
+
+
+def facts(bench: Bench, kind: str) -> list[Answer]:
+    with bench.ledger().store.reading() as reader:
+        sessions = [one.session_id for one in reader.sessions(SessionFilter())]
+        rows = [row for one in sessions for row in reader.events(one, kinds=(kind,))]
+        return [json.loads(row.payload) for row in rows]
+
+
+def text(door: Door, tool: str, **arguments: Any) -> str:
+    reply = door.raw(tool, **arguments)
+    assert isinstance(reply, Reply)
+    assert not reply.is_error
+    return reply.text

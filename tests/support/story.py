@@ -1,0 +1,115 @@
+"""Stories about the core: `given(workflow).start().when(command)…`, with facts and refusals to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from interlock.core.definition.program import Plan
+from interlock.core.definition.workflow import Activity, Item, Workflow
+from interlock.core.engine.decide import decide
+from interlock.core.engine.evolve import evolved
+from interlock.core.run.commands import EXECUTION, AcknowledgeStep, Command, Door, StartRun, Terms
+from interlock.core.run.events import Event
+from interlock.core.run.outcomes import Awaited, Decided, NeedAnswer, NeedInput, NeedLoop, NeedStep, Refusal
+from interlock.core.run.output import Output
+from interlock.core.run.preferences import PRESETS, Mode
+from interlock.core.run.state import RunState
+
+
+class Story:
+    """A run in memory, and everything that happened in it."""
+
+    def __init__(self, workflow: Workflow, door: Door = EXECUTION, mode: Mode = "guided") -> None:
+        self.plan = Plan(workflow)
+        self.door = door
+        self.mode = mode
+        self.state = RunState()
+        self.facts: list[Event] = []
+        self.outcome: Decided | Refusal | None = None
+        self.now = 1_000_000
+
+    def start(self, **variables: Any) -> Story:
+        return self.when(StartRun(self.door, self.now, "sha256:0", "test", PRESETS[self.mode], variables))
+
+    def when(self, command: Command) -> Story:
+        outcome = decide(self.plan, self.state, command)
+        self.outcome = outcome
+        if isinstance(outcome, Decided):
+            assert evolved(self.state, [] if outcome.blockers else outcome.facts) == outcome.state
+            self.facts += outcome.facts
+            self.state = outcome.state
+        return self
+
+    def ack(
+        self, *artifacts: Mapping[str, Any], notes: str = "", step: str | None = None, **variables: Any
+    ) -> Story:
+        return self.when(
+            AcknowledgeStep(
+                door=self.door,
+                now=self.now,
+                terms=Terms(),
+                output=Output(notes, tuple(artifacts)),
+                variables=variables,
+                step=step,
+            )
+        )
+
+    @property
+    def awaited(self) -> Awaited:
+        assert isinstance(self.outcome, Decided)
+        return self.outcome.awaited
+
+    @property
+    def pending(self) -> str:
+        """The key of what is awaited."""
+        match self.awaited:
+            case NeedStep(key=key) | NeedAnswer(key=key):
+                return key
+            case NeedInput(subject=subject):
+                return subject
+            case NeedLoop(loop=loop):
+                return f"loop:{loop.id}"
+            case other:
+                return type(other).__name__
+
+    def kinds(self) -> list[str]:
+        return [str(fact.__struct_config__.tag) for fact in self.facts]
+
+    def path(self, most: int = 100, **variables: Any) -> list[str]:
+        """Acknowledge whatever comes until the end, and list what it was."""
+        seen = []
+        while isinstance(self.awaited, NeedStep) and len(seen) < most:
+            seen.append(self.pending)
+            self.ack(**variables)
+        return seen
+
+    def stored(self) -> RunState:
+        """The state as it comes back from disk."""
+        return msgspec.json.decode(msgspec.json.encode(self.state), type=RunState)
+
+
+def one_activity(*items: Item, **fields: Any) -> Workflow:
+    return activities(Activity("main", "Main", items), **fields)
+
+
+def activities(*listed: Activity, initial: str | None = None, **fields: Any) -> Workflow:
+    return Workflow(
+        id="test.flow",
+        name="Flow",
+        description="",
+        version="1.0.0",
+        activities=tuple(listed),
+        initial=initial or listed[0].id,
+        **fields,
+    )
+
+
+def given(workflow: Workflow, door: Door = EXECUTION, mode: Mode = "guided") -> Story:
+    return Story(workflow, door, mode)
+
+
+def only(facts: Sequence[Event], kind: type) -> list[Any]:
+    return [fact for fact in facts if isinstance(fact, kind)]

@@ -1,0 +1,145 @@
+"""Asking the user through the client (rules 10, 26, 27): answered, declined, and bound to what was shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from interlock.core.run.commands import Terms
+from interlock.surfaces.tool import Answer, Ask, Call, Client, Reply, call_tool
+from support.harness import Agent, Bench, decision, gate, steps, workflow
+
+CLIENT = Client("asking-client", can_elicit=True)
+CONFIRMED = {"id": "confirmed", "title": "Confirmed", "prompt": "x", "requireConfirmation": True}
+
+
+def acknowledge(agent: Agent, output: dict[str, Any] | None = None, **more: Any) -> Ask | dict[str, Any]:
+    arguments = {"stateToken": agent.last["stateToken"], "ackToken": agent.last["ackToken"]}
+    arguments |= {"output": output} if output else {}
+    outcome = call_tool(agent.surface, "continue_workflow", arguments, Call(CLIENT, **more))
+    if isinstance(outcome, Ask):
+        return outcome
+    assert isinstance(outcome, Reply)
+    assert isinstance(outcome.structured, msgspec.Raw)
+    answer: dict[str, Any] = msgspec.json.decode(bytes(outcome.structured))
+    return answer
+
+
+def asked(agent: Agent) -> Ask:
+    ask = acknowledge(agent)
+    assert isinstance(ask, Ask)
+    return ask
+
+
+def started(bench: Bench, item: dict[str, Any], **options: Any) -> Agent:
+    bench.write(workflow(item, *steps("last")))
+    agent = bench.agent(**options)
+    agent.start("test.flow")
+    return agent
+
+
+def channel(agent: Agent) -> list[str]:
+    from interlock.ledger.log.chain import read_fact
+
+    with agent.ledger.store.reading() as reader:
+        rows = reader.events(agent.last["session"]["sessionId"], kinds=("gate_resolved",))
+        return [read_fact(row).channel for row in rows]
+
+
+@pytest.mark.parametrize(
+    "item", [gate("which", "left", "right"), CONFIRMED], ids=["checkpoint", "confirmation"]
+)
+def test_the_user_is_asked_and_the_answer_is_recorded_with_its_channel(
+    bench: Bench, item: dict[str, Any]
+) -> None:
+    agent = started(bench, item)
+    ask = asked(agent)
+    ((name, question),) = ask.questions.items()
+    choices = [one["const"] for one in question.schema["properties"]["choice"]["oneOf"]]  # type: ignore[index]
+    answers = {name: Answer("accept", {"choice": choices[0]})}
+    answer = acknowledge(agent, answers=answers, asked=ask.state)
+    assert isinstance(answer, dict)
+    assert answer["pending"]["stepId"] == "last"
+    assert channel(agent) == ["elicitation"]
+
+
+def test_asking_is_no_attempt(bench: Bench) -> None:
+    agent = started(bench, gate("which", "left", "right"))
+    before = agent.ledger.store._connection.total_changes()  # type: ignore[attr-defined]
+    asked(agent)
+    asked(agent)
+    assert agent.ledger.store._connection.total_changes() == before  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("action", ["decline", "cancel"])
+def test_declining_is_no_answer(bench: Bench, action: Any) -> None:
+    agent = started(bench, gate("which", "left", "right"))
+    ask = asked(agent)
+    answer = acknowledge(agent, answers={"which": Answer(action)}, asked=ask.state)
+    assert isinstance(answer, dict)
+    assert answer["kind"] == "blocked"
+
+
+def test_the_agent_cannot_fill_in_for_a_user_who_declined(bench: Bench) -> None:
+    agent = started(bench, gate("which", "left", "right"))
+    ask = asked(agent)
+    forged = {"artifacts": [decision("which", "left")]}
+    answer = acknowledge(agent, forged, answers={"which": Answer("decline")}, asked=ask.state)
+    assert isinstance(answer, dict)
+    assert answer["kind"] == "blocked"
+    assert "inbox" in answer["blockers"][0]["suggestedFix"]
+
+
+def test_a_declined_confirmation_is_not_taken_from_the_bare_acknowledgement(bench: Bench) -> None:
+    agent = started(bench, CONFIRMED)
+    ask = asked(agent)
+    answer = acknowledge(agent, answers={"confirm-confirmed": Answer("decline")}, asked=ask.state)
+    assert isinstance(answer, dict)
+    assert answer["pending"]["stepId"] == "confirm-confirmed"
+
+
+def test_revise_makes_the_step_pending_again(bench: Bench) -> None:
+    agent = started(bench, CONFIRMED)
+    ask = asked(agent)
+    answers = {"confirm-confirmed": Answer("accept", {"choice": "revise"})}
+    answer = acknowledge(agent, answers=answers, asked=ask.state)
+    assert isinstance(answer, dict)
+    assert answer["pending"]["stepId"] == "confirmed"
+
+
+def test_an_answer_to_another_question_does_not_count(bench: Bench) -> None:
+    agent = started(bench, gate("which", "left", "right"))
+    answers = {"which": Answer("accept", {"choice": "left"})}
+    answer = acknowledge(agent, answers=answers, asked="sha256:something-else")
+    assert isinstance(answer, dict)
+    assert answer["kind"] == "blocked"
+
+
+def test_what_only_the_user_has_is_asked_for(bench: Bench) -> None:
+    need = {"reason": "needs_user_artifact", "key": "designDoc", "question": "Where is the design?"}
+    agent = started(bench, {"id": "read", "title": "Read", "prompt": "x", "userInput": [need]})
+    ask = asked(agent)
+    assert ask.questions["designDoc"].message == "Where is the design?"
+    answers = {"designDoc": Answer("accept", {"choice": "docs/design.md"})}
+    answer = acknowledge(agent, answers=answers, asked=ask.state)
+    assert isinstance(answer, dict)
+    assert answer["pending"]["stepId"] == "last"
+
+
+def test_policy_agent_never_asks(bench: Bench) -> None:
+    agent = started(bench, gate("which", "left", "right"), terms=Terms(decisions="agent"))
+    assert isinstance(acknowledge(agent), dict)
+
+
+def test_never_stop_never_asks(bench: Bench) -> None:
+    assert isinstance(acknowledge(started(bench, gate("which", "left", "right"), mode="never-stop")), dict)
+
+
+def test_policy_user_takes_the_answer(bench: Bench) -> None:
+    agent = started(bench, gate("which", "left", "right"), terms=Terms(decisions="user"))
+    ask = asked(agent)
+    answer = acknowledge(agent, answers={"which": Answer("accept", {"choice": "left"})}, asked=ask.state)
+    assert isinstance(answer, dict)
+    assert answer["pending"]["stepId"] == "last"

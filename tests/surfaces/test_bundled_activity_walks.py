@@ -1,0 +1,402 @@
+"""The bundled activity workflows, walked by the engine to every kind of end, door by door."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import Struct
+
+from interlock.authoring.library import BUNDLED, Library, Loaded
+from interlock.core.definition.program import Plan
+from interlock.core.definition.prompts import gate_prompt, step_prompt
+from interlock.core.definition.workflow import Workflow
+from interlock.core.engine.decide import decide
+from interlock.core.engine.evolve import evolved
+from interlock.core.run import events as e
+from interlock.core.run.commands import (
+    EXECUTION,
+    NAVIGATION,
+    AcknowledgeStep,
+    AdvanceLoop,
+    Command,
+    Door,
+    EnterActivity,
+    StartRun,
+    Terms,
+)
+from interlock.core.run.outcomes import (
+    Decided,
+    Done,
+    NeedAnswer,
+    NeedInput,
+    NeedLoop,
+    NeedStep,
+    NeedWay,
+    Refusal,
+)
+from interlock.core.run.output import Output
+from interlock.core.run.preferences import PRESETS, Preferences
+from interlock.core.run.state import RunState
+
+TERMS = Terms(min_response_ms=0)
+GUIDED = Preferences()
+LIBRARY = Library([BUNDLED])
+
+every = pytest.mark.parametrize("name", ["meta", "work-package", "work-packages"])
+
+
+@cache
+def loaded(name: str) -> Loaded:
+    found = LIBRARY.load(name)
+    assert isinstance(found, Loaded), found
+    return found
+
+
+def compiled(name: str) -> Workflow:
+    return loaded(name).workflow
+
+
+class Script(Struct, frozen=True):
+    """What an agent sends with steps and answers at gates; a list has one entry a visit, the last repeats."""
+
+    sends: Mapping[str, Any] = {}
+    answers: Mapping[str, Any] = {}
+
+    def answering(self, **answers: Any) -> Script:
+        named = {key.replace("_", "-"): option for key, option in answers.items()}
+        return Script(self.sends, {**self.answers, **named})
+
+    def sending(self, step: str, *values: Mapping[str, Any]) -> Script:
+        return Script({**self.sends, step: list(values)}, self.answers)
+
+
+class Walked(Struct):
+    activities: list[str]
+    visited: list[str]
+    shown: list[str]
+    state: RunState
+    facts: list[e.Event]
+
+
+TASKS = [{"title": "a", "done_when": "x"}, {"title": "b", "done_when": "y"}]
+PACKAGES = [{"name": "one"}, {"name": "two"}]
+FULL = Script(
+    sends={
+        "read-issue": {"issue_ref": "#7"},
+        "write-analysis": {"open_questions": [], "complexity": "normal", "scope": "s"},
+        "check-workspace": {"base_branch": "main"},
+        "run-baseline": {"baseline_green": True},
+        "create-branch": {"branch": "fix/7"},
+        "compare-designs": {"designs": "d"},
+        "write-plan": {"tasks": TASKS},
+        "review-diff": {"blocking_findings": []},
+        "run-checks": {"checks_passed": True},
+        "observe-criteria": {"criteria_met": True},
+        "write-text": {"pr_title": "t"},
+        "publish": {"pr_url": "https://example.org/pull/7"},
+        "collect-review": {"review_state": "approved"},
+        "answer-comments": {"rework_needed": False},
+    },
+    answers={
+        "confirm-scope": "full",
+        "choose-design": "recommended",
+        "approve-plan": "approve",
+        "approve-publishing": "ready",
+        "decide-merge": "merge-now",
+    },
+)
+HARD = Script(
+    sends={
+        **FULL.sends,
+        "write-analysis": {"open_questions": ["which?"], "complexity": "small", "scope": "s"},
+        "run-baseline": {"baseline_green": False},
+        "review-diff": [{"blocking_findings": ["f"]}, {"blocking_findings": []}],
+        "plan-fixes": {"tasks": TASKS[:1]},
+        "run-checks": [{"checks_passed": False}, {"checks_passed": True}],
+        "plan-repair": {"tasks": TASKS[:1]},
+        "collect-review": [{"review_state": one} for one in ("waiting", "changes_requested", "approved")],
+        "answer-comments": {"rework_needed": True, "tasks": TASKS[:1]},
+    },
+    answers={
+        **FULL.answers,
+        "answer-questions": "assume",
+        "red-baseline": "leave",
+        "approve-plan": ["revise", "stepwise"],
+        "review-task": ["rework", "commit", "commit", "commit", "commit"],
+        "judge-findings": "fix",
+        "judge-failure": "repair",
+        "no-review-yet": "remind",
+        "decide-merge": "close",
+    },
+)
+INITIATIVE = Script(
+    sends={
+        "write-frame": {"initiative": "i", "goal_measure": "m"},
+        "map-parts": {"base_branch": "main"},
+        "find-earlier-work": {"prior_work": False},
+        "propose-packages": {"packages": PACKAGES},
+        "draw-dependencies": {"orders": "o"},
+        "set-order": {"ordered_packages": PACKAGES},
+        "ready-package": {"issue_ref": "#1", "quick_mode": False, "package_ready": True},
+        "run-package": {"outcome": "merged", "pr_url": "https://example.org/pull/1"},
+        "record-result": {"results": []},
+        "measure-goal": {"goal_reached": True},
+    },
+    answers={
+        "confirm-frame": "confirm",
+        "approve-split": "approve",
+        "approve-order": "risk",
+        "accept-initiative": "accept",
+    },
+)
+
+MATCH = Script(
+    {"state-goal": {"goal": "g"}, "match-workflow": {"workflow_id": "work-package"}},
+    {"confirm-workflow": "start"},
+)
+scripted = pytest.mark.parametrize(
+    ("name", "script"),
+    [("work-package", FULL), ("work-package", HARD), ("work-packages", INITIATIVE), ("meta", MATCH)],
+    ids=["full", "hard", "initiative", "meta"],
+)
+
+
+def started(name: str, preferences: Preferences = GUIDED) -> Decided:
+    start = StartRun(EXECUTION, 0, loaded(name).hash, "bundled", preferences)
+    return decided(decide(Plan(compiled(name)), RunState(), start))
+
+
+def played(name: str, script: Script, preferences: Preferences = GUIDED, door: Door = EXECUTION) -> Walked:
+    """Do whatever is pending until the run is done."""
+    plan, now = Plan(compiled(name)), started(name, preferences)
+    walked = Walked([], [], [], now.state, list(now.facts))
+    while not isinstance(now.awaited, Done):
+        assert len(walked.visited) < 300, walked.visited[-20:]
+        walked.shown.append(shown(plan, now))
+        now = decided(decide(plan, now.state, move(now, script, walked.visited, door)))
+        walked.facts += now.facts
+    walked.state = now.state
+    walked.activities = [one.activity for one in walked.facts if isinstance(one, e.ActivityEntered)]
+    return walked
+
+
+def shown(plan: Plan, now: Decided) -> str:
+    """The words that an agent gets for the pending item."""
+    scope = plan.scope(now.state.variables)
+    match now.awaited:
+        case NeedStep(step=step):
+            return step_prompt(step, scope, now.state.preferences, {})
+        case NeedAnswer(gate=gate):
+            return gate_prompt(gate, scope)
+        case _:
+            return ""
+
+
+def move(now: Decided, script: Script, visited: list[str], door: Door = EXECUTION) -> Command:
+    """What the script does about the pending item, which joins the path."""
+    match now.awaited:
+        case NeedStep(step=step):
+            sent = visit(script.sends.get(step.id, {}), visited.count(step.id))
+            visited.append(step.id)
+            return AcknowledgeStep(door, 0, TERMS, Output("done"), sent)
+        case NeedAnswer(gate=gate):
+            option = visit(script.answers.get(gate.id), visited.count(gate.id))
+            visited.append(gate.id)
+            return AcknowledgeStep(door, 0, TERMS, decision(gate.id, option))
+        case NeedInput():
+            return AcknowledgeStep(door, 0, TERMS)
+        case NeedLoop(loop=loop):
+            return AdvanceLoop(door, 0, TERMS, loop.id)
+        case NeedWay(ways=ways):
+            return EnterActivity(door, 0, TERMS, next(way.to for way in ways if way.expected))
+        case other:
+            raise AssertionError(other)
+
+
+def decision(gate: str, option: str | None) -> Output:
+    if option is None:
+        return Output()
+    return Output(artifacts=({"kind": "wr.decision", "checkpointId": gate, "optionId": option},))
+
+
+def visit(given: Any, number: int) -> Any:
+    return given[min(number, len(given) - 1)] if isinstance(given, list) else given
+
+
+def decided(outcome: Decided | Refusal) -> Decided:
+    assert isinstance(outcome, Decided), outcome
+    assert outcome.blockers == ()
+    return outcome
+
+
+def test_the_full_route_visits_all_eleven_activities_and_merges() -> None:
+    walked = played("work-package", FULL)
+    assert walked.activities == [one.id for one in compiled("work-package").activities]
+    assert (walked.state.variables["outcome"], walked.state.status) == ("merged", "complete")
+    assert walked.visited.count("commit-task") == len(TASKS)
+
+
+@scripted
+def test_no_way_is_taken_and_no_word_shown_by_an_unset_variable(name: str, script: Script) -> None:
+    """Rules 20 and 32."""
+    walked = played(name, script)
+    assert [one for one in walked.facts if getattr(one, "unset", ())] == []
+    assert [text for text in walked.shown if "[unset" in text] == []
+
+
+def test_the_quick_mode_leaves_design_and_test_plan_out() -> None:
+    walked = played("work-package", FULL.answering(confirm_scope="quick"))
+    left_out = {one.id for one in compiled("work-package").activities} - set(walked.activities)
+    assert left_out == {"design", "test-plan"}
+    assert walked.state.variables["outcome"] == "merged"
+
+
+def test_the_hard_route_repairs_reworks_and_ends_unmerged() -> None:
+    walked = played("work-package", HARD)
+    entered = walked.activities
+    assert "design" not in entered, "a small issue is planned at once"
+    assert [entered.count(one) for one in ("plan", "implement", "self-review", "validate")] == [2, 4, 4, 3]
+    assert walked.visited.count("rework-task") == 1
+    assert walked.visited.count("remind-reviewers") == 1
+    assert follows(walked, "answer-comments") == "check-start", "new tasks end the rounds of review"
+    assert walked.visited[-2:] == ["close-unmerged", "wrap-up"]
+    assert walked.state.variables["outcome"] == "abandoned"
+
+
+def follows(walked: Walked, item: str) -> str:
+    return walked.visited[walked.visited.index(item) + 1]
+
+
+@pytest.mark.parametrize(
+    ("gate", "option", "outcome"),
+    [
+        ("answer-questions", "park", "deferred"),
+        ("confirm-scope", "drop", "abandoned"),
+        ("red-baseline", "stop", "deferred"),
+        ("approve-plan", "defer", "deferred"),
+        ("judge-failure", "stop", "deferred"),
+        ("approve-publishing", "hold", "deferred"),
+        ("no-review-yet", "park", "deferred"),
+    ],
+)
+def test_an_early_end_says_how_the_package_ended(gate: str, option: str, outcome: str) -> None:
+    walked = played("work-package", HARD.answering(**{gate: option}))
+    assert walked.visited[-1] == gate
+    assert (walked.state.variables["outcome"], walked.state.status) == (outcome, "complete")
+
+
+def test_the_initiative_runs_every_package_in_order() -> None:
+    walked = played("work-packages", INITIATIVE)
+    assert walked.activities == [one.id for one in compiled("work-packages").activities]
+    assert walked.visited.count("run-package") == len(PACKAGES)
+    assert walked.state.variables["verdict"] == "accepted"
+
+
+def test_a_package_that_fails_is_ordered_again_or_holds_the_initiative() -> None:
+    failing = INITIATIVE.sending("run-package", {"outcome": "deferred"})
+    script = failing.answering(package_not_merged=["reorder", "hold"], accept_initiative="stop")
+    walked = played("work-packages", script)
+    assert walked.activities[-4:] == ["run-packages", "order", "run-packages", "close-initiative"]
+    assert walked.visited.count("run-package") == 2
+    assert walked.state.variables["verdict"] == "stopped"
+
+
+def test_a_package_that_cannot_start_is_not_run() -> None:
+    missing = INITIATIVE.sending("ready-package", {"issue_ref": "#1", "package_ready": False})
+    walked = played("work-packages", missing.answering(package_not_merged="skip"))
+    assert "run-package" not in walked.visited
+    assert walked.visited.count("package-not-merged") == len(PACKAGES)
+
+
+def test_a_package_that_is_given_up_is_not_taken_for_the_one_before() -> None:
+    script = INITIATIVE.sending("run-package", {"outcome": "merged"}, {})
+    walked = played("work-packages", script.answering(package_not_merged="skip"))
+    assert walked.visited.count("package-not-merged") == 1
+
+
+def test_what_a_child_returns_decides_how_the_parent_goes_on() -> None:
+    """Rule 35: the parent asks nothing about a package that its child has merged."""
+    plan, now, visited = Plan(compiled("work-packages")), started("work-packages"), list[str]()
+    script = INITIATIVE.sending("run-package", {})
+    while "ready-package" not in visited:
+        now = decided(decide(plan, now.state, move(now, script, visited)))
+    returned = e.ChildReturned("work-package", "s", "completed", {"outcome": "merged", "pr_url": "u"})
+    state = evolved(now.state, [returned])
+    for _ in ("run-package", "record-result"):
+        now = decided(decide(plan, state, move(now, script, visited)))
+        state = now.state
+    assert isinstance(now.awaited, NeedStep)
+    assert now.awaited.step.id == "ready-package"
+
+
+@scripted
+def test_navigation_takes_the_same_path_as_execution(name: str, script: Script) -> None:
+    navigated, executed = played(name, script, door=NAVIGATION), played(name, script)
+    assert navigated.visited == executed.visited
+    assert navigated.activities == executed.activities
+    assert navigated.state.variables == executed.state.variables
+
+
+@pytest.mark.parametrize(
+    ("answer", "last"), [("start", "open-session"), ("none", "work-without")], ids=["start", "none"]
+)
+def test_meta_opens_a_session_or_says_that_none_is_used(answer: str, last: str) -> None:
+    walked = played("meta", MATCH.answering(confirm_workflow=answer))
+    assert walked.visited == ["state-goal", "match-workflow", "confirm-workflow", last]
+
+
+def test_meta_asks_again_until_a_workflow_fits() -> None:
+    walked = played("meta", MATCH.answering(confirm_workflow=["other", "start"]))
+    assert walked.activities == ["start-workflow", "start-workflow"]
+
+
+@every
+@pytest.mark.parametrize("sends", [{}, FULL.sends], ids=["silent", "approved"])
+def test_unattended_it_ends_and_does_nothing_that_cannot_be_undone(
+    name: str, sends: Mapping[str, Any]
+) -> None:
+    """Rule 27: never-stop takes default options, so these must be the harmless ones."""
+    walked = played(name, Script(sends), PRESETS["never-stop"])
+    assert walked.state.status == "complete_with_gaps"
+    assert "merge" not in walked.visited
+    assert walked.state.variables.get("pr_mode", "draft") == "draft"
+
+
+VALUES: dict[str, st.SearchStrategy[Any]] = {
+    "string": st.sampled_from(
+        ["small", "waiting", "changes_requested", "approved", "closed", "merged", "deferred", "none"]
+    ),
+    "number": st.integers(0, 2),
+    "boolean": st.booleans(),
+    "array": st.lists(st.just({"name": "x"}), max_size=2),
+    "object": st.just({"name": "x"}),
+}
+
+
+@every
+@given(data=st.data())
+def test_whatever_is_reported_and_answered_the_run_goes_on(name: str, data: st.DataObject) -> None:
+    """No honest report and no option leads to a refusal or a block."""
+    plan, now = Plan(compiled(name)), started(name)
+    types = {one.name: one.type for one in compiled(name).variables}
+    for _ in range(60):
+        match now.awaited:
+            case Done():
+                break
+            case NeedStep(step=step):
+                wanted = [one.target for one in step.actions if one.target and not one.has_value]
+                sent = {target: data.draw(VALUES[types[target]], target) for target in wanted}
+                command = AcknowledgeStep(EXECUTION, 0, TERMS, Output("done"), sent)
+            case NeedAnswer(gate=gate):
+                option = data.draw(st.sampled_from(gate.options), gate.id)
+                command = AcknowledgeStep(EXECUTION, 0, TERMS, decision(gate.id, option.id))
+            case NeedInput(variables=names):
+                command = AcknowledgeStep(EXECUTION, 0, TERMS, variables={one: [] for one in names})
+            case other:
+                raise AssertionError(other)
+        now = decided(decide(plan, now.state, command))

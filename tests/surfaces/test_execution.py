@@ -1,0 +1,363 @@
+"""The execution door: start, advance, replay, rehydrate, fork, checkpoint, resume."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from support.harness import Agent, Answer, Bench, gate, steps, workflow
+
+FLOW = workflow(*steps("first", "second", "third"))
+
+
+@pytest.fixture
+def agent(bench: Bench) -> Agent:
+    bench.write(FLOW)
+    return bench.agent()
+
+
+def payload(answer: Answer) -> Answer:
+    return {key: value for key, value in answer.items() if key != "_meta"}
+
+
+def events(agent: Agent) -> int:
+    with agent.ledger.store.reading() as reader:
+        session = agent.last["session"]["sessionId"]
+        return sum(1 for _ in reader.events(session))
+
+
+def everything(agent: Agent) -> list[object]:
+    """Every row of the database."""
+    connection = agent.ledger.store._connection  # type: ignore[attr-defined]
+    tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type='table'")]
+    return [list(connection.execute(f"SELECT * FROM {name}")) for name in sorted(tables)]
+
+
+def test_a_run_goes_step_by_step_to_its_end(agent: Agent) -> None:
+    agent.start("test.flow", goal="try it")
+    seen = [agent.pending]
+    while not agent.last["isComplete"]:
+        agent.ack("done")
+        seen.append(agent.pending)
+    assert seen == ["first", "second", "third", None]
+    assert agent.last["status"] == "complete"
+    assert agent.last["nextIntent"] == "complete"
+    assert agent.last["pending"] is None
+
+
+def test_the_answer_has_every_field_of_the_contract(agent: Agent) -> None:
+    answer = agent.start("test.flow")
+    assert answer["pending"] == {
+        "stepId": "first",
+        "title": "First",
+        "prompt": "Do first.",
+        "requireConfirmation": False,
+    }
+    assert answer["preferences"] == {"autonomy": "guided", "riskPolicy": "conservative"}
+    assert set(answer["session"]) == {"sessionId", "runId"}
+    for name, prefix in (("stateToken", "st.v1."), ("ackToken", "ack.v1."), ("checkpointToken", "chk.v1.")):
+        assert answer[name].startswith(prefix)
+        assert len(answer[name]) <= 48
+        assert answer[name] in agent.text
+
+
+def test_a_replay_returns_the_identical_payload_and_appends_nothing(agent: Agent) -> None:
+    started = agent.start("test.flow")
+    first = agent.ack("once", at=started)
+    text, before = agent.text, everything(agent)
+    assert agent.ack("once", at=started) == first
+    assert agent.text == text
+    assert everything(agent) == before
+
+
+def test_a_replay_asked_for_something_else_says_what_was_ignored(agent: Agent) -> None:
+    started = agent.start("test.flow")
+    first = agent.ack("once", at=started)
+    again = agent.ack("something else", at=started, colour="red")
+    assert payload(again) == payload(first)
+    assert again["_meta"]["interlock/replay"]["ignored"] == ["output", "context"]
+
+
+def test_a_replay_holds_in_another_process_after_the_file_vanished(agent: Agent, bench: Bench) -> None:
+    started = agent.start("test.flow")
+    first = agent.ack("once", at=started)
+    agent.ledger.store.close()
+    (bench.workflows / "test.flow.json").unlink()
+    other = bench.agent()
+    assert other.ack("once", at=started) == first
+    assert other.ack("on", at=first)["pending"]["stepId"] == "third"
+
+
+def test_a_changed_file_is_a_warning_and_the_run_keeps_its_own(agent: Agent, bench: Bench) -> None:
+    started = agent.start("test.flow")
+    bench.write(workflow(*steps("quite", "different")))
+    looked = agent.look(started)
+    assert looked["pending"]["stepId"] == "first"
+    assert [one["code"] for one in looked["warnings"]] == ["WORKFLOW_CHANGED"]
+    assert agent.ack(at=started)["pending"]["stepId"] == "second"
+
+
+def test_rehydrate_changes_no_row_and_gives_the_unused_attempt_again(agent: Agent) -> None:
+    agent.start("test.flow")
+    tip = agent.ack("what I did first")
+    before = everything(agent)
+    looked = agent.look(tip)
+    assert everything(agent) == before
+    assert looked["recap"]["entries"] == [{"stepId": "first", "notes": "what I did first"}]
+    assert looked["ackToken"] == tip["ackToken"]
+    assert "branches" not in looked
+
+
+def test_rehydrate_says_that_output_without_ack_was_ignored(agent: Agent) -> None:
+    started = agent.start("test.flow")
+    looked = agent.call("continue_workflow", stateToken=started["stateToken"], output={"notesMarkdown": "x"})
+    assert looked["warnings"][0]["code"] == "ARGUMENTS_IGNORED"
+
+
+def test_a_rewound_node_shows_its_branches_and_forks_with_a_fresh_token(agent: Agent) -> None:
+    started = agent.start("test.flow")
+    second = agent.ack("the first way", at=started)
+    agent.ack("further on the first way", at=second)
+    looked = agent.look(started)
+    assert looked["ackToken"] != started["ackToken"]
+    assert [one["notes"] for one in looked["branches"]["children"]] == ["the first way"]
+    downstream = [one["notes"] for one in looked["branches"]["downstream"]["entries"]]
+    assert downstream == ["the first way", "further on the first way"]
+    forked = agent.ack("the second way", at=looked)
+    assert forked["pending"]["stepId"] == "second"
+    assert forked["stateToken"] != second["stateToken"]
+
+
+def test_a_fork_keeps_both_recaps_intact(agent: Agent) -> None:
+    started = agent.start("test.flow")
+    one = agent.ack("branch one", at=started)
+    other = agent.ack("branch two", at=agent.look(started))
+    assert [entry["notes"] for entry in agent.look(one)["recap"]["entries"]] == ["branch one"]
+    assert [entry["notes"] for entry in agent.look(other)["recap"]["entries"]] == ["branch two"]
+
+
+def test_the_preferred_tip_is_where_work_was_done_last(agent: Agent) -> None:
+    started = agent.start("test.flow", goal="tips")
+    one = agent.ack("branch one", at=started)
+    agent.ack("branch two", at=agent.look(started))
+    last = agent.ack("back on one", at=one)
+    found = agent.call("resume_session", query="tips")["candidates"][0]
+    assert found["stateToken"] == last["stateToken"]
+
+
+def test_variables_are_restored_by_a_rewind(bench: Bench) -> None:
+    asks = {
+        "id": "only-red",
+        "title": "Red",
+        "prompt": "x",
+        "runCondition": {"var": "colour", "equals": "red"},
+    }
+    bench.write(workflow(*steps("first"), asks, *steps("last")))
+    agent = bench.agent()
+    started = agent.start("test.flow")
+    assert agent.ack(at=started, colour="red")["pending"]["stepId"] == "only-red"
+    assert agent.ack(at=agent.look(started), colour="blue")["pending"]["stepId"] == "last"
+
+
+def test_a_checkpoint_keeps_notes_and_is_no_fork(agent: Agent) -> None:
+    started = agent.start("test.flow")
+    arguments = {
+        "stateToken": started["stateToken"],
+        "checkpointToken": started["checkpointToken"],
+        "output": {"notesMarkdown": "half way"},
+    }
+    kept = agent.call("checkpoint_workflow", **arguments)
+    count = events(agent)
+    assert agent.call("checkpoint_workflow", **arguments) == kept
+    assert events(agent) == count
+    on = agent.ack("all the way", at=started)
+    looked = agent.look(on)
+    assert [one["notes"] for one in looked["recap"]["entries"]] == ["half way", "all the way"]
+    assert "branches" not in looked
+
+
+def test_a_checkpoint_alone_is_no_branch(agent: Agent) -> None:
+    started = agent.start("test.flow")
+    agent.call(
+        "checkpoint_workflow",
+        stateToken=started["stateToken"],
+        checkpointToken=started["checkpointToken"],
+        output={"notesMarkdown": "half way"},
+    )
+    looked = agent.look(started)
+    assert looked["ackToken"] == started["ackToken"]
+    assert looked["recap"]["entries"] == [{"stepId": "first", "notes": "half way"}]
+
+
+def test_a_session_holds_notes_and_several_runs(agent: Agent) -> None:
+    opened = agent.call("start_session", title="Release 12")
+    token = opened["sessionToken"]
+    assert token.startswith("sst.v1.")
+    agent.call("checkpoint_workflow", sessionToken=token, output={"notesMarkdown": "before any run"})
+    one = agent.call("start_workflow", workflowId="test.flow", sessionToken=token)
+    two = agent.call("start_workflow", workflowId="test.flow", sessionToken=token)
+    assert one["session"]["sessionId"] == two["session"]["sessionId"] == opened["session"]["sessionId"]
+    assert one["session"]["runId"] != two["session"]["runId"]
+
+
+def test_resume_finds_work_by_words_by_id_and_by_the_beginning_of_an_id(agent: Agent) -> None:
+    started = agent.start("test.flow", goal="Repair the flaky login test")
+    session = started["session"]["sessionId"]
+    for arguments in (
+        {"query": "login flaky"},
+        {"resumeRef": session},
+        {"resumeRef": session[: len("sess_") + 8]},
+        {"resumeRef": started["session"]["runId"]},
+    ):
+        found = agent.call("resume_session", **arguments)["candidates"]
+        assert [one["sessionId"] for one in found] == [session]
+        assert found[0]["stateToken"] in agent.text
+        assert agent.look(found[0])["pending"]["stepId"] == "first"
+
+
+def test_resume_with_an_unknown_reference_says_what_to_do(agent: Agent) -> None:
+    answer = agent.call("resume_session", resumeRef="sess_nothing")
+    assert answer["code"] == "NOT_FOUND"
+    assert "query" in answer["details"]["suggestion"]
+
+
+def test_optional_tools_can_be_switched_off(bench: Bench) -> None:
+    from interlock.surfaces.execution import ExecutionSurface
+
+    door = ExecutionSurface(bench.ledger(), frozenset({"start_session", "resume_session"}))
+    assert set(door.tools) == {
+        "list_workflows",
+        "inspect_workflow",
+        "start_workflow",
+        "continue_workflow",
+        "checkpoint_workflow",
+    }
+
+
+def test_inspect_shows_the_hash_that_start_pins(agent: Agent) -> None:
+    shown = agent.call("inspect_workflow", workflowId="test.flow")
+    assert shown["workflowHash"] == agent.start("test.flow")["workflow"]["hash"]
+    assert [item["id"] for item in shown["activities"][0]["items"]] == ["first", "second", "third"]
+    assert "activities" not in agent.call("inspect_workflow", workflowId="test.flow", mode="metadata")
+
+
+def test_legacy_ids_run_with_a_suggested_name(bench: Bench) -> None:
+    bench.write(workflow(*steps("first"), id="old-name"))
+    agent = bench.agent()
+    entry = next(one for one in agent.call("list_workflows")["workflows"] if one["workflowId"] == "old-name")
+    assert entry["idStatus"] == "legacy"
+    assert entry["suggestedId"].endswith(".old-name")
+    started = agent.start("old-name")
+    assert started["pending"]["stepId"] == "first"
+    assert [one["code"] for one in started["warnings"]] == ["LEGACY_WORKFLOW_ID"]
+    assert entry["suggestedId"] in started["warnings"][0]["message"]
+
+
+def test_an_unknown_workflow_is_answered_with_the_nearest(agent: Agent) -> None:
+    answer = agent.start("test.flwo")
+    assert answer["code"] == "NOT_FOUND"
+    assert "test.flow" in answer["message"] + answer["details"]["suggestion"]
+
+
+def test_a_foreign_workflow_in_the_reserved_namespace_is_refused_with_advice(bench: Bench) -> None:
+    bench.write(workflow(*steps("first"), id="wr.mine"))
+    agent = bench.agent()
+    assert "wr." in agent.start("wr.mine")["message"]
+    assert any(
+        "wr.mine" in one["message"] or "wr." in one["message"]
+        for one in agent.call("list_workflows")["warnings"]
+    )
+
+
+def test_notes_over_budget_are_cut_at_a_character_and_the_agent_is_told(agent: Agent) -> None:
+    started = agent.start("test.flow")
+    answer = agent.ack("ü" * 3000, at=started)
+    assert "NOTES_TRUNCATED" in [one["code"] for one in answer["warnings"]]
+    note = agent.look(answer)["recap"]["entries"][0]["notes"]
+    assert note.endswith("ü\n\n[TRUNCATED]")
+    assert len(note.encode()) <= 4096
+
+
+def test_a_long_recap_says_how_much_was_left_out(bench: Bench) -> None:
+    bench.write(
+        workflow(
+            {
+                "id": "again",
+                "type": "loop",
+                "title": "L",
+                "loop": {"type": "for", "count": 60, "maxIterations": 60},
+                "body": steps("once"),
+            }
+        )
+    )
+    agent = bench.agent()
+    agent.start("test.flow")
+    for number in range(50):
+        agent.ack(f"{number:03d} " + "x" * 400)
+    recap = agent.look()["recap"]
+    shown = [entry["notes"][:3] for entry in recap["entries"]]
+    assert shown[-1] == "049"
+    assert recap["truncated"] is True
+    assert recap["omitted"] == 50 - len(shown)
+    assert f"{recap['omitted']} earlier entries omitted" in agent.text
+
+
+def test_every_first_continue_succeeds(agent: Agent) -> None:
+    for _ in range(100):
+        agent.start("test.flow")
+        assert agent.ack()["pending"]["stepId"] == "second"
+
+
+def test_a_gate_is_a_pending_step_that_needs_the_users_decision(bench: Bench) -> None:
+    yes = {"id": "yes", "label": "Yes", "effect": {"setVariable": {"agreed": True}}}
+    bench.write(workflow(*steps("first"), gate("go-on", yes, "no"), *steps("last")))
+    agent = bench.agent()
+    agent.start("test.flow")
+    asked = agent.ack()
+    assert asked["pending"]["stepId"] == "go-on"
+    assert asked["nextIntent"] == "await_user_confirmation"
+    blocked = agent.ack("I just go on")
+    assert blocked["kind"] == "blocked"
+    assert blocked["blockers"][0]["code"] == "USER_ONLY_DEPENDENCY"
+    assert blocked["blockers"][0]["pointer"] == {
+        "kind": "output_contract",
+        "contractRef": "wr.contracts.decision",
+    }
+    assert blocked["blockers"][0]["example"]["checkpointId"] == "go-on"
+    assert agent.decide("yes")["pending"]["stepId"] == "last"
+
+
+def test_no_live_token_lies_in_the_database(agent: Agent, bench: Bench) -> None:
+    started = agent.start("test.flow")
+    answer = agent.ack("noted", at=started)
+    agent.ledger.store.close()
+    stored = b"".join(path.read_bytes() for path in bench.folder.glob("interlock.db*"))
+    for token in (started["stateToken"], answer["stateToken"], answer["ackToken"]):
+        assert token.encode() not in stored
+
+
+def test_a_note_cannot_forge_a_token_slot(agent: Agent) -> None:
+    agent.start("test.flow")
+    refused = agent.ack("\0st:0:0\0")
+    assert refused["code"] == "VALIDATION_ERROR"
+    forged = agent.ack("\\u0000st:0:0\\u0000", at={**refused, **_tokens(agent)})
+    assert "st.v1." not in forged["pending"]["prompt"]
+    assert agent.look()["recap"]["entries"][0]["notes"] == "\\u0000st:0:0\\u0000"
+
+
+def _tokens(agent: Agent) -> Answer:
+    return agent.start("test.flow")
+
+
+def test_the_whole_list_of_tools_stays_within_its_bytes(agent: Agent) -> None:
+    listed = [
+        {"name": tool.name, "description": tool.description, "inputSchema": tool.accepts()}
+        for tool in agent.surface.tools.values()
+    ]
+    assert len(msgspec.json.encode(listed)) <= 6000
+
+
+def test_an_advance_adds_at_most_400_bytes_to_the_authors_prompt(agent: Agent) -> None:
+    agent.start("test.flow")
+    answer = agent.ack("noted")
+    assert len(agent.text.encode()) - len(answer["pending"]["prompt"].encode()) <= 400

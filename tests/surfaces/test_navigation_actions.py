@@ -1,0 +1,224 @@
+"""`availableActions` is the truth: what is listed succeeds, and whatever is not listed is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from interlock.core.definition.program import Plan, confirmation
+from interlock.core.definition.workflow import TERMINAL, Activity, Gate, Loop, Option, Step, Workflow, walk
+from interlock.core.engine.decide import decide
+from interlock.core.engine.moves import Move, Moves, awaited_here, moves
+from interlock.core.run.commands import (
+    NAVIGATION,
+    AcknowledgeStep,
+    AdvanceLoop,
+    Command,
+    EnterActivity,
+    ResolveCheckpoint,
+    Ruling,
+    StartRun,
+    Terms,
+)
+from interlock.core.run.outcomes import Decided, Done, Refusal
+from interlock.core.run.output import Output
+from interlock.core.run.preferences import PRESETS
+from interlock.core.run.reasons import ContextKey
+from interlock.core.run.state import RunState
+from interlock.core.values import Variables
+from support.generated import DELTAS, workflows
+
+MOST_MOVES = 40
+MODES = st.sampled_from(list(PRESETS.values()))
+POLICIES = st.sampled_from(["auto", "agent", "user"]).map(lambda policy: Terms(decisions=policy))
+
+
+def ways_to_try(move: Move) -> Iterator[Command]:
+    """The commands that the move stands for, with exactly the parameters that it lists."""
+    terms = Terms()
+    match move.action:
+        case "complete_step":
+            yield acknowledged(move, terms)
+        case "respond_to_checkpoint":
+            for option in move.options:
+                yield ResolveCheckpoint(NAVIGATION, 1, terms, "agent", move.target, option)
+        case "transition":
+            yield EnterActivity(NAVIGATION, 1, terms, move.target)
+        case "advance_loop":
+            sent: Variables = dict.fromkeys(move.variables, 2)
+            items = ("one", "two") if move.items is not None else None
+            yield AdvanceLoop(NAVIGATION, 1, terms, move.target, items, sent)
+
+
+def acknowledged(move: Move, terms: Terms) -> AcknowledgeStep:
+    given: dict[str, object] = {}
+    artifacts = []
+    for need in move.needs:
+        assert need.message
+        if isinstance(need.pointer, ContextKey):
+            given.update(need.example)  # type: ignore[arg-type]
+        elif need.example is not None:
+            artifacts.append(need.example)
+    output = Output("the word", tuple(artifacts))  # type: ignore[arg-type]
+    return AcknowledgeStep(
+        NAVIGATION,
+        1,
+        terms,
+        output,
+        given,
+        move.target,
+        reports=False,  # type: ignore[arg-type]
+    )
+
+
+def under(command: Command, terms: Terms) -> Command:
+    from msgspec.structs import replace
+
+    return replace(command, terms=terms)
+
+
+def listed(found: Moves) -> Iterator[Move]:
+    yield from found.required
+    yield from found.optional
+
+
+def everything(workflow: Workflow, state: RunState) -> Iterator[Move]:
+    """Every action that anybody could think of here."""
+    for activity in workflow.activities:
+        yield Move("transition", activity.id)
+        for item in walk(activity.items):
+            match item:
+                case Step():
+                    yield Move("complete_step", item.id)
+                    if item.confirm is not False:
+                        yield asked(confirmation(item))
+                case Gate():
+                    yield asked(item)
+                case Loop():
+                    yield Move("advance_loop", item.id)
+    yield Move("transition", TERMINAL)
+    yield Move("transition", "nowhere")
+    yield Move("complete_step", "nothing")
+    yield Move("advance_loop", "nothing")
+    yield Move("respond_to_checkpoint", "nothing", ("proceed",))
+
+
+def asked(gate: Gate) -> Move:
+    return Move("respond_to_checkpoint", gate.id, (*(one.id for one in gate.options), "no-option"))
+
+
+def signature(command: Command) -> tuple[object, ...]:
+    match command:
+        case AcknowledgeStep():
+            return "complete_step", command.step
+        case ResolveCheckpoint():
+            return "respond_to_checkpoint", command.gate, command.option
+        case EnterActivity():
+            return "transition", command.target
+        case AdvanceLoop():
+            return "advance_loop", command.loop
+        case _:
+            raise AssertionError(command)
+
+
+def check(plan: Plan, state: RunState, terms: Terms) -> list[Decided]:
+    """Try everything; return what the listed moves lead to."""
+    found = moves(plan, state, terms, {})
+    outcomes, offered = [], set()
+    for move in listed(found):
+        assert not move.reason
+        for command in ways_to_try(move):
+            outcome = decide(plan, state, under(command, terms))
+            assert isinstance(outcome, Decided), (move, outcome)
+            assert not outcome.blockers
+            outcomes.append(outcome)
+            offered.add(signature(command))
+    for move in found.blocked:
+        assert move.reason
+        for command in ways_to_try(move):
+            assert isinstance(decide(plan, state, under(command, terms)), Refusal), move
+    for move in everything(plan.workflow, state):
+        for command in ways_to_try(move):
+            if signature(command) not in offered:
+                assert isinstance(decide(plan, state, under(command, terms)), Refusal), move
+    return outcomes
+
+
+@pytest.mark.slow
+@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_whatever_is_listed_succeeds_and_nothing_else_does(data: st.DataObject) -> None:
+    plan = Plan(data.draw(workflows()))
+    terms, mode = data.draw(POLICIES), data.draw(MODES)
+    start = StartRun(NAVIGATION, 0, "hash", "bundled", mode, data.draw(DELTAS))
+    here = decide(plan, RunState(), start)
+    assert isinstance(here, Decided)
+    for _ in range(MOST_MOVES):
+        outcomes = check(plan, here.state, terms)
+        if not outcomes:
+            found = moves(plan, here.state, terms, {})
+            assert isinstance(here.awaited, Done) or found.blocked
+            return
+        here = data.draw(st.sampled_from(outcomes))
+
+
+@pytest.mark.slow
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_what_a_move_asks_for_is_needed(data: st.DataObject) -> None:
+    plan, terms = Plan(data.draw(workflows())), Terms()
+    start = StartRun(NAVIGATION, 0, "hash", "bundled", PRESETS["guided"], data.draw(DELTAS))
+    here = decide(plan, RunState(), start)
+    assert isinstance(here, Decided)
+    for _ in range(MOST_MOVES):
+        found = moves(plan, here.state, terms, {})
+        for move in found.required:
+            bare = next(ways_to_try(Move(move.action, move.target, move.options)))
+            if move.items is not None or move.variables:
+                assert isinstance(decide(plan, here.state, bare), Refusal)
+            if move.needs and isinstance(bare, AcknowledgeStep):
+                empty = AcknowledgeStep(NAVIGATION, 1, terms, step=move.target, reports=False)
+                assert isinstance(decide(plan, here.state, empty), Refusal)
+        outcomes = check(plan, here.state, terms)
+        if not outcomes:
+            return
+        here = outcomes[0]
+
+
+def one_gate() -> Plan:
+    gate = Gate("ship", "Ship", "Ship it?", (Option("yes", "Yes"), Option("no", "No")))
+    activity = Activity("only", "Only", (gate,))
+    return Plan(Workflow("test.gate", "Gate", "", "1.0.0", (activity,), initial="only"))
+
+
+@pytest.mark.parametrize("policy", ["auto", "user"])
+def test_where_the_user_has_decided_only_that_option_counts(policy: str) -> None:
+    plan, terms = one_gate(), Terms(decisions=policy)  # type: ignore[arg-type]
+    started = decide(plan, RunState(), StartRun(NAVIGATION, 0, "h", "bundled", PRESETS["guided"]))
+    assert isinstance(started, Decided)
+    rulings = {"ship": Ruling("no", "cli")}
+    found = moves(plan, started.state, terms, rulings)
+    assert [move.options for move in found.required] == [("no",)]
+    told = ResolveCheckpoint(NAVIGATION, 1, terms, "agent", "ship", "no", rulings=rulings)
+    assert isinstance(decide(plan, started.state, told), Decided)
+    contrary = ResolveCheckpoint(NAVIGATION, 1, terms, "agent", "ship", "yes", rulings=rulings)
+    assert isinstance(decide(plan, started.state, contrary), Refusal)
+
+
+def test_only_the_users_own_answer_opens_a_gate_under_policy_user() -> None:
+    plan, terms = one_gate(), Terms(decisions="user")
+    started = decide(plan, RunState(), StartRun(NAVIGATION, 0, "h", "bundled", PRESETS["guided"]))
+    assert isinstance(started, Decided)
+    found = moves(plan, started.state, terms, {})
+    assert not found.required
+    assert found.blocked[0].target == "ship"
+
+
+def test_a_settled_run_of_another_door_is_settled_here() -> None:
+    plan = one_gate()
+    state, pending = awaited_here(plan, RunState())
+    assert state.open is not None
+    assert pending == awaited_here(plan, state)[1]

@@ -1,0 +1,139 @@
+"""What can be read at the navigation door: workflows, activities, skills, resources, templates."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.harness import Bench
+from support.navigation_door import Door, opened, text
+
+
+@pytest.fixture
+def door(bench: Bench) -> Door:
+    return opened(bench)
+
+
+@pytest.mark.parametrize("bad", ["../build", "/etc/passwd", "build/../meta", "a b", ""])
+@pytest.mark.parametrize("tool", ["get_workflow", "nav_start", "list_workflow_resources", "list_templates"])
+def test_an_id_that_is_no_id_reaches_nothing(door: Door, tool: str, bad: str) -> None:
+    """Rule 39."""
+    assert door.call(tool, workflow_id=bad)["error"]["code"] == "INVALID_PARAMETERS"
+
+
+def test_an_unknown_workflow_is_named_with_what_is_near(door: Door) -> None:
+    answer = door.call("nav_start", workflow_id="biuld")
+    assert answer["error"]["code"] == "WORKFLOW_NOT_FOUND"
+    assert "build" in answer["error"]["next"]
+
+
+def test_workflows_are_listed_with_meta(door: Door) -> None:
+    names = [one["id"] for one in door.call("list_workflows")["workflows"]]
+    assert {"meta", "build", "loose"} <= set(names)
+
+
+def test_a_workflow_its_activity_and_its_checkpoint_can_be_read(door: Door) -> None:
+    whole = door.call("get_workflow", workflow_id="build")
+    assert [one["id"] for one in whole["activities"]] == ["plan", "build", "review"]
+    activity = door.call("get_workflow_activity", workflow_id="build", activity_id="plan")
+    assert [one["id"] for one in activity["steps"]] == ["analyze", "decide"]
+    ids = {"workflow_id": "build", "activity_id": "plan"}
+    question = door.call("get_checkpoint", **ids, checkpoint_id="approve")
+    assert question["options"][0]["effect"] == {"setVariable": {"approved": True}}
+    missing = door.call("get_checkpoint", **ids, checkpoint_id="other")
+    assert missing["error"]["code"] == "CHECKPOINT_NOT_FOUND"
+    gone = door.call("get_workflow_activity", workflow_id="build", activity_id="other")
+    assert gone["error"]["code"] == "ACTIVITY_NOT_FOUND"
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "reason"),
+    [
+        ("plan", "build", None),
+        ("plan", "plan", None),
+        ("plan", "workflow-end", None),
+        ("review", "__terminal__", None),
+        ("build", "plan", "No valid transition. Valid: review"),
+        ("nowhere", "plan", "Source activity not found: nowhere"),
+        ("plan", "nowhere", "Target activity not found: nowhere"),
+    ],
+)
+def test_a_transition_is_validated_by_the_definition(
+    door: Door, source: str, target: str, reason: str | None
+) -> None:
+    answer = door.call("validate_transition", workflow_id="build", from_activity=source, to_activity=target)
+    assert answer["valid"] is (reason is None)
+    assert answer.get("reason") == reason
+
+
+def test_health_names_the_server_and_counts_the_workflows(door: Door) -> None:
+    answer = door.call("health_check")
+    assert (answer["status"], answer["server"]) == ("healthy", "interlock")
+    assert answer["workflows_available"] == len(door.call("list_workflows")["workflows"])
+
+
+def test_the_index_of_activities_matches_recognition_patterns(door: Door) -> None:
+    index = door.call("get_activities")
+    ids = [one["id"] for one in index["activities"]]
+    assert ids[:3] == ["start-workflow", "resume-workflow", "end-workflow"]
+    assert index["quick_match"]["close it"] == "close"
+    entry = next(one for one in index["activities"] if one["id"] == "close")
+    assert entry["workflowId"] == "loose"
+    follow = entry["next_action"]
+    found = door.call(follow["tool"], **follow["parameters"])
+    assert found["problem"] == "The user wants to close"
+    assert door.call("get_activity", activity_id="none")["error"]["code"] == "ACTIVITY_NOT_FOUND"
+
+
+def test_skills_are_the_workflows_own_then_universal(door: Door) -> None:
+    """Rule 36."""
+    listing = door.call("list_skills", workflow_id="build")
+    assert listing["workflow_specific"] == ["looking"]
+    assert {"activity-resolution", "workflow-execution"} <= set(listing["universal"])
+    assert "capability: See what is there" in text(door, "get_skill", skill_id="looking", workflow_id="build")
+    assert "id: workflow-execution" in text(
+        door, "get_skill", skill_id="workflow-execution", workflow_id="build"
+    )
+    assert door.call("get_skill", skill_id="looking")["error"]["code"] == "SKILL_NOT_FOUND"
+    index = door.call("get_skills")
+    assert index["workflow_specific"]["build"][0]["capability"] == "See what is there"
+
+
+@pytest.mark.parametrize("index", ["03", "3", "003", 3])
+def test_resources_are_found_by_number_whatever_its_zeros(door: Door, index: str | int) -> None:
+    listing = door.call("list_workflow_resources", workflow_id="build")["resources"]
+    assert listing == [{"index": "03", "name": "notes", "title": "Notes", "format": "markdown"}]
+    assert text(door, "get_resource", workflow_id="build", index=index) == "# Notes\nRead me."
+
+
+def test_templates_are_found_by_number(door: Door) -> None:
+    listing = door.call("list_templates", workflow_id="build")["templates"]
+    assert [one["index"] for one in listing] == ["00"]
+    assert text(door, "get_template", workflow_id="build", index="0") == "# Report: <name>"
+    missing = door.call("get_template", workflow_id="build", index="07")
+    assert missing["error"]["code"] == "TEMPLATE_NOT_FOUND"
+
+
+def test_discovery_names_everything(door: Door) -> None:
+    found = door.call("discover_resources")
+    assert "build" in found["workflows"]
+    assert found["activities"]["build"] == ["plan", "build", "review"]
+    assert (found["resources"]["build"], found["templates"]["build"]) == (["03"], ["00"])
+    assert found["skills"]["build"] == ["looking"]
+
+
+def test_a_skill_that_is_offered_can_be_read(door: Door) -> None:
+    first = door.start()
+    offers = first["availableActions"]["optional"]
+    skill = next(one for one in offers if one["action"] == "get_skill")
+    assert text(door, "get_skill", skill_id=skill["skill_id"], workflow_id=skill["workflow_id"])
+    resource = next(one for one in offers if one["action"] == "get_resource")
+    assert text(door, "get_resource", workflow_id=resource["workflow_id"], index=resource["index"])
+
+
+def test_the_door_has_the_documents_twenty_tools(door: Door) -> None:
+    assert list(door.surface.tools) == [
+        "nav_start", "nav_situation", "nav_action", "nav_checkpoint",
+        "list_workflows", "get_workflow", "get_workflow_activity", "get_checkpoint", "validate_transition",
+        "health_check", "get_activities", "get_activity", "get_skills", "list_skills", "get_skill",
+        "list_workflow_resources", "get_resource", "list_templates", "get_template", "discover_resources",
+    ]  # fmt: skip

@@ -1,0 +1,319 @@
+"""The stdio server as a process: what it does with bytes, and how it ends."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import textwrap
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fixtures.echo_server import Echo
+from interlock.transport.stdio.connection import Connection
+from interlock.transport.stdio.feeder import fed_chunks
+from interlock.transport.stdio.pipe import LINE_LIMIT, Lines
+from interlock.transport.stdio.results import Server
+from support.stdio_pipe import ECHO, INITIALIZE, PATIENCE, Pipe, call, encoded, opened, request
+
+GARBAGE = {
+    "no JSON": (b"hello\n", -32700),
+    "half of a message": (b'{"jsonrpc":"2.0","id":1,\n', -32700),
+    "bytes that are not UTF-8": (b'{"jsonrpc":"2.0","id":1,"method":"\xff"}\n', -32700),
+    "a lone surrogate": (b'{"jsonrpc":"2.0","id":1,"method":"\\ud800"}\n', -32700),
+    "endless nesting": (b"[" * 200_000 + b"\n", -32700),
+    "a nested message": (b'{"a":' * 200_000 + b"1" + b"}" * 200_000 + b"\n", -32700),
+    "null": (b"null\n", -32600),
+    "a number": (b"42\n", -32600),
+    "an empty batch": (b"[]\n", -32600),
+    "an empty object": (b"{}\n", -32600),
+    "another JSON-RPC": (b'{"jsonrpc":"1.0","method":"ping"}\n', -32600),
+    "no version at all": (b'{"method":"ping"}\n', -32600),
+    "a method that is no string": (b'{"jsonrpc":"2.0","method":7}\n', -32600),
+    "a null id": (b'{"jsonrpc":"2.0","id":null,"method":"ping"}\n', -32600),
+    "an id that is an object": (b'{"jsonrpc":"2.0","id":{},"method":"ping"}\n', -32600),
+    "an id that is true": (b'{"jsonrpc":"2.0","id":true,"method":"ping"}\n', -32600),
+}
+
+
+@pytest.fixture(scope="module")
+def shared() -> Pipe:
+    with opened() as pipe:
+        yield pipe
+
+
+@pytest.mark.parametrize("kind", GARBAGE)
+def test_what_is_no_message_is_refused_and_the_connection_lives_on(shared: Pipe, kind: str) -> None:
+    line, code = GARBAGE[kind]
+    refusal = shared.ask(line)
+    assert (refusal["id"], refusal["error"]["code"]) == (None, code)
+    assert shared.ask(request(1, "ping")) == {"jsonrpc": "2.0", "id": 1, "result": {}}
+
+
+@pytest.mark.parametrize("id", [0, -3, 2**53, 1.5, "", "seven", "ÿ😀"])
+def test_an_id_comes_back_as_it_was_sent(shared: Pipe, id: object) -> None:
+    assert shared.ask(request(id, "ping"))["id"] == id
+
+
+def test_a_refused_request_is_named_by_its_id(shared: Pipe) -> None:
+    refusal = shared.ask(b'{"jsonrpc":"2.0","id":"seven","method":"ping","params":[1]}\n')
+    assert (refusal["id"], refusal["error"]["code"]) == ("seven", -32600)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads the memory of the server from /proc")
+def test_a_line_over_the_limit_is_refused_without_being_kept(shared: Pipe) -> None:
+    before = _resident(shared.process.pid)
+    shared.send(b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"')
+    shared.send(*[b"x" * 65536] * (6 * LINE_LIMIT // 65536))
+    assert _resident(shared.process.pid) - before < 2 * LINE_LIMIT
+    assert shared.ask(b'"}}\n')["error"]["code"] == -32700
+    assert shared.ask(request(1, "ping"))["result"] == {}
+
+
+def _resident(pid: int) -> int:
+    with open(f"/proc/{pid}/statm", encoding="ascii") as statm:
+        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_a_long_line_under_the_limit_goes_both_ways(shared: Pipe) -> None:
+    text = "ü" * 1_000_000
+    assert shared.ask(call(1, "echo", text=text))["result"]["structuredContent"]["text"] == text
+
+
+def test_half_lines_windows_ends_and_blank_lines_are_fine(shared: Pipe) -> None:
+    line = request(1, "ping").rstrip()
+    shared.send(b"\r\n\n  \n" + line[:10])
+    shared.send(line[10:] + b"\r")
+    assert shared.ask(b"\n" + request(2, "ping"))["id"] == 1
+    assert shared.read()["id"] == 2
+
+
+def test_answers_keep_the_order_of_the_requests(shared: Pipe) -> None:
+    shared.send(b"".join(call(number, "echo", text=str(number)) for number in range(300)))
+    assert [shared.read()["id"] for _ in range(300)] == list(range(300))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"text": "a\0b"}, {"text": "a", "extra": {"deep": [{"k": "\0"}]}}, {"text": "a", "extra": {"k\0": 1}}],
+)
+def test_a_nul_in_the_arguments_is_refused(shared: Pipe, arguments: dict[str, object]) -> None:
+    result = shared.ask(call(1, "echo", **arguments))["result"]
+    assert result["isError"]
+    assert "NUL" in result["content"][0]["text"]
+
+
+def test_a_backslash_before_u0000_is_just_text(shared: Pipe) -> None:
+    assert shared.ask(call(1, "echo", text="\\u0000"))["result"]["content"][0]["text"] == "\\u0000"
+
+
+def test_text_is_utf8_whatever_the_locale() -> None:
+    with Pipe(env={"LC_ALL": "C", "LANG": "C", "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}) as pipe:
+        pipe.initialize()
+        assert pipe.ask(call(1, "echo", text="grüße 🚉"))["result"]["content"][0]["text"] == "grüße 🚉"
+
+
+def test_stray_prints_of_us_and_our_children_go_to_stderr() -> None:
+    with opened() as pipe:
+        assert pipe.ask(call(1, "noisy"))["result"]["content"][0]["text"] == "quiet"
+        assert pipe.end() == 0
+        assert pipe.rest() == b""
+        printed = pipe.stderr.read().decode()
+    assert {"stray print", "stray write", "stray child"} <= set(printed.splitlines())
+
+
+def test_a_closed_stderr_does_not_let_prints_into_the_protocol() -> None:
+    lines = request(1, "initialize", INITIALIZE) + call(2, "noisy") + request(3, "ping")
+    command = ["sh", "-c", 'exec "$@" 2>&-', "sh", sys.executable, str(ECHO)]
+    done = subprocess.run(command, input=lines, capture_output=True, check=True, timeout=PATIENCE)
+    _, noisy, ping = [msgspec.json.decode(line) for line in done.stdout.splitlines()]
+    assert (noisy["result"]["content"][0]["text"], ping["result"]) == ("quiet", {})
+
+
+def test_a_fault_is_an_answer_and_the_connection_lives_on() -> None:
+    with opened() as pipe:
+        assert (
+            pipe.ask(call(1, "broken"))["result"]["content"][0]["text"] == "broken failed: ZeroDivisionError"
+        )
+        assert pipe.ask(call(2, "unsendable"))["error"]["code"] == -32603
+        assert pipe.ask(request(3, "ping"))["result"] == {}
+
+
+def test_the_end_of_the_input_is_the_end_after_the_last_answer() -> None:
+    with opened() as pipe:
+        pipe.send(call(1, "bulk", size=3_000_000), request(2, "ping").rstrip())
+        pipe.stdin.close()
+        first, second = pipe.rest().splitlines()
+        assert pipe.process.wait(PATIENCE) == 0
+    assert len(msgspec.json.decode(first)["result"]["content"][0]["text"]) == 3_000_000
+    assert msgspec.json.decode(second)["id"] == 2
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_an_idle_server(sent: signal.Signals) -> None:
+    with opened() as pipe:
+        assert pipe.end(sent) == 0
+        assert pipe.rest() == b""
+        assert pipe.stderr.read() == b""
+
+
+def test_a_signal_in_the_middle_of_an_answer_lets_it_end() -> None:
+    with opened() as pipe:
+        pipe.send(call(1, "bulk", size=3_000_000), call(2, "echo", text="never"))
+        head = os.read(pipe.stdout.fileno(), 1)
+        pipe.process.send_signal(signal.SIGTERM)
+        answer, rest = (head + pipe.rest()).split(b"\n")
+        assert pipe.process.wait(PATIENCE) == 0
+    assert rest == b""
+    assert len(msgspec.json.decode(answer)["result"]["content"][0]["text"]) == 3_000_000
+
+
+def test_a_signal_ends_a_server_whose_client_reads_no_more() -> None:
+    with opened() as pipe:
+        pipe.send(call(1, "bulk", size=3_000_000))
+        os.read(pipe.stdout.fileno(), 1)
+        assert pipe.end(signal.SIGTERM) == 0
+
+
+def test_a_client_that_closes_its_end_ends_the_server_quietly() -> None:
+    with opened() as pipe:
+        pipe.stdout.close()
+        pipe.send(request(1, "ping"))
+        assert pipe.process.wait(PATIENCE) == 0
+        assert pipe.stderr.read() == b""
+
+
+def test_an_ignored_hangup_stays_ignored() -> None:
+    command = ["sh", "-c", 'trap "" HUP; exec "$@"', "sh", sys.executable, str(ECHO)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(request(1, "ping"))
+        assert process.stdout.readline()
+        process.send_signal(signal.SIGHUP)
+        process.stdin.write(request(2, "ping"))
+        assert process.stdout.readline()
+        process.stdin.close()
+
+
+def test_a_server_whose_parent_is_gone_ends_though_its_input_stays_open() -> None:
+    source, ours = os.pipe()
+    theirs, sink = os.pipe()
+    start = textwrap.dedent(f"""
+        import os, subprocess, sys
+        subprocess.Popen([sys.executable, {str(ECHO)!r}], stdin={source}, stdout={sink})
+        os.read(0, 1)
+    """)
+    command = [sys.executable, "-c", start]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=(source, sink)) as parent:
+        os.close(sink)
+        os.write(ours, request(1, "ping"))
+        assert msgspec.json.decode(os.read(theirs, 4096))["id"] == 1
+        parent.kill()
+    ready, _, _ = select.select([theirs], [], [], PATIENCE)
+    assert ready, "the server outlives its parent"
+    assert os.read(theirs, 4096) == b""
+    for fd in (source, ours, theirs):
+        os.close(fd)
+
+
+ALLOWED = {"interlock", "interlock.core", "interlock.core.values", "interlock.surfaces"}
+ALLOWED |= {"interlock.surfaces.input_schema", "interlock.surfaces.tool"}
+ALLOWED |= {"interlock.transport", "interlock.transport.stdio"}
+ALLOWED |= {
+    f"interlock.transport.stdio.{name}"
+    for name in ("connection", "handshake", "modern", "pipe", "results", "rpc")
+}
+HEAVY = {
+    "asyncio",
+    "click",
+    "dataclasses",
+    "email",
+    "jsonschema_rs",
+    "json",
+    "logging",
+    "mcp",
+    "re2",
+    "regex",
+}
+HEAVY |= {"rfc8785", "rich", "socket", "ssl", "threading", "toon_format", "yaml"}
+
+
+def test_the_modules_loaded_when_tools_are_listed_are_few() -> None:
+    probe = textwrap.dedent("""
+        import sys
+        from collections.abc import Mapping
+        from interlock.surfaces.tool import Surface, Tool
+        from interlock.transport.stdio.pipe import serve
+        from msgspec import Struct
+        class Nothing(Struct): pass
+        class Door(Surface):
+            name, instructions, tools = "door", "", {"t": Tool("t", "T", Nothing, lambda p, c: None)}
+        serve(Door(), version="0")
+        print(*sys.modules, sep="\\n", file=sys.stderr)
+    """)
+    lines = request(1, "initialize", {"protocolVersion": "2025-11-25"}) + request(2, "tools/list")
+    done = subprocess.run([sys.executable, "-c", probe], input=lines, capture_output=True, check=True)
+    assert len(done.stdout.splitlines()) == 2
+    loaded = set(done.stderr.decode().split())
+    assert {name for name in loaded if name.startswith("interlock")} == ALLOWED
+    assert not loaded & HEAVY
+
+
+def test_a_thread_feeds_the_loop_where_a_pipe_cannot_be_selected_on() -> None:
+    source, ours = os.pipe()
+    chunks = fed_chunks(source, lambda: False)
+    os.write(ours, b"one")
+    assert next(chunks) == b"one"
+    os.close(ours)
+    assert list(chunks) == [b"\n"]
+    os.close(source)
+
+
+@given(st.lists(st.binary(max_size=12)), st.integers(0, 8))
+def test_how_bytes_arrive_does_not_change_the_lines(chunks: list[bytes], limit: int) -> None:
+    whole, pieces = Lines(limit), Lines(limit)
+    together = list(whole.feed(b"".join(chunks)))
+    assert [line for chunk in chunks for line in pieces.feed(chunk)] == together
+    assert all(line is None or len(line) <= limit for line in together)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+methods = st.sampled_from(
+    ["initialize", "ping", "tools/list", "tools/call", "server/discover", "subscriptions/listen", "x"]
+)
+messages = st.fixed_dictionaries(
+    {"jsonrpc": st.sampled_from(["2.0", "1.0"])},
+    optional={
+        "id": json_values,
+        "method": methods | json_values,
+        "params": json_values
+        | st.fixed_dictionaries(
+            {}, optional={"name": json_values, "arguments": json_values, "_meta": json_values}
+        ),
+        "result": json_values,
+        "error": json_values,
+    },
+)
+
+
+@settings(max_examples=50)
+@given(st.lists(st.binary(max_size=40) | (messages | json_values).map(encoded), max_size=6))
+def test_no_line_breaks_a_conversation(lines: list[bytes]) -> None:
+    connection = Connection(Echo("mcp"), Server("echo", "1"))
+    for line in lines:
+        for answer in connection.receive(line):
+            assert answer.endswith(b"\n")
+            assert answer.count(b"\n") == 1
+            msgspec.json.decode(answer)
+    answered = connection.receive(request("still", "ping"))
+    assert [msgspec.json.decode(answer)["id"] for answer in answered] == ["still"]

@@ -1,0 +1,54 @@
+"""The pages that follow from the command line and the doors; a stale one fails the tests."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from interlock.cli.compose import surface_of
+from interlock.cli.config import SURFACES, Config, SurfaceName
+from interlock.cli.main import COMMANDS, cli
+from tools.pages.reference import with_reference
+
+WIDTH = 80
+
+
+def pages(docs: Path) -> dict[str, str]:
+    """Every page as it should be now, by its path within the documentation."""
+    doors = {f"surfaces/{name}.md": _door(docs, name) for name in SURFACES}
+    return {"cli.md": "\n".join(_commands()), **doors}
+
+
+def _door(docs: Path, name: SurfaceName) -> str:
+    page = (docs / "surfaces" / f"{name}.md").read_text("utf-8")
+    with tempfile.TemporaryDirectory() as folder:
+        return with_reference(page, surface_of(Config(surface=name, data_dir=folder)))
+
+
+def _commands() -> Iterator[str]:
+    yield from ("# The command line", "")
+    yield "What `--help` says, command by command. Every reading command has `--json`. stdout is the answer,"
+    yield "stderr the talk. Exit codes: 0 ok, 1 a check failed, 2 usage, 3 not found, 4 waits for a decision,"
+    yield "5 conflict or stale. `NO_COLOR` is honoured."
+    root = click.Context(cli, info_name="interlock", terminal_width=WIDTH, max_content_width=WIDTH)
+    for heading, names in COMMANDS.items():
+        yield from ("", f"## {heading}")
+        for name in names:
+            command = cli.get_command(root, name)
+            if command is not None:
+                yield from _command(root, name, command)
+    yield ""
+
+
+def _command(parent: click.Context, name: str, command: click.Command) -> Iterator[str]:
+    context = click.Context(command, parent, name, terminal_width=WIDTH, max_content_width=WIDTH)
+    context.help_option_names = ["-h", "--help"]
+    yield from ("", f"### {context.command_path}", "", "```text", command.get_help(context), "```")
+    if isinstance(command, click.Group):
+        for part in command.list_commands(context):
+            inner = command.get_command(context, part)
+            assert inner is not None
+            yield from _command(context, part, inner)

@@ -171,11 +171,11 @@ class BareCommit:
         self.connection = apsw.Connection(str(data / "bare.db"))
         self.connection.execute("PRAGMA journal_mode=WAL")
         self.connection.execute("PRAGMA synchronous=FULL")
-        self.connection.execute("CREATE TABLE facts (body BLOB)")
+        self.connection.execute("CREATE TABLE events (body BLOB)")
 
     def once(self) -> float:
         body = os.urandom(1024)
-        return timed(lambda: self.connection.execute("INSERT INTO facts VALUES (?)", (body,)))
+        return timed(lambda: self.connection.execute("INSERT INTO events VALUES (?)", (body,)))
 
 
 def show(name: str, value: float, unit: str) -> None:

@@ -31,8 +31,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=500)
     given = parser.parse_args()
-    with TemporaryDirectory() as place:
-        folder = Path(place)
+    with TemporaryDirectory() as target:
+        folder = Path(target)
         for form in ("small.json", "small.yaml", "large.json", "large.yaml"):
             write_workflows(folder / form, given.count, form)
             report_listing(folder, form, given.count)

@@ -41,7 +41,7 @@ TASK = {
     "name": "Task",
     "description": "For a measurement.",
     "version": "1.0.0",
-    "steps": [{"id": f"s{place}", "title": "Step", "prompt": "Do it."} for place in range(4)],
+    "steps": [{"id": f"s{target}", "title": "Step", "prompt": "Do it."} for target in range(4)],
 }
 WORDS = [f"word{number}" for number in range(3000)]
 

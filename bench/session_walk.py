@@ -127,8 +127,8 @@ def visit(
         if step.skill and step.skill not in held:
             held[step.skill] = ""
             server.call("get_skill", step_id=step.id)
-    ways = text.partition("ways: ")[2].partition("\n")[0].split("; ")
-    return ways[(visits[activity_id] - 1) % len(ways)].split(" ")[0]
+    exits = text.partition("ways: ")[2].partition("\n")[0].split("; ")
+    return exits[(visits[activity_id] - 1) % len(exits)].split(" ")[0]
 
 
 def enter(server: Server, target: str, workflow: Workflow, visits: Counter[str]) -> str:

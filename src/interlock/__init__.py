@@ -1,3 +1,3 @@
-"""Interlock hands AI agents one workflow step at a time and records every step as a durable fact."""
+"""Interlock hands AI agents one workflow step at a time and records every step as a durable event."""
 
 __version__ = "0.1.0"

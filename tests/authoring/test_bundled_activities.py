@@ -91,8 +91,8 @@ def shown_variables(name: str) -> set[str]:
 
 
 def conditions_of(activity: Activity) -> Iterator[str]:
-    for way in activity.transitions:
-        yield from variables_of(way.condition)
+    for exit_ in activity.transitions:
+        yield from variables_of(exit_.condition)
     for decision in activity.decisions:
         for branch in decision.branches:
             yield from variables_of(branch.condition)
@@ -137,7 +137,7 @@ def nothings(value: object) -> Iterator[object]:
 
 @every
 def test_it_loads_without_a_single_diagnostic(name: str) -> None:
-    assert loaded(name).problems == ()
+    assert loaded(name).diagnostics == ()
 
 
 @every
@@ -267,7 +267,7 @@ def test_a_step_says_what_the_variable_that_it_produces_should_hold(name: str) -
 def test_every_activity_but_the_last_has_a_default_way(name: str) -> None:
     """Rule 21: no choice of variables leaves a run stuck."""
     *others, last = compiled(name).activities
-    assert all([way.default for way in one.transitions].count(True) == 1 for one in others)
+    assert all([exit_.default for exit_ in one.transitions].count(True) == 1 for one in others)
     assert last.transitions == ()
 
 

@@ -123,7 +123,7 @@ def test_it_is_named_after_its_file(name: str) -> None:
 
 @every
 def test_it_loads_without_a_single_warning(name: str) -> None:
-    assert loaded(name).problems == ()
+    assert loaded(name).diagnostics == ()
 
 
 @every
@@ -222,7 +222,7 @@ def faults(step: Step, artifact: Mapping[str, Any]) -> list[str]:
 @every
 def test_the_engine_takes_the_paths_that_its_scenarios_expect(name: str) -> None:
     tested = run_file(BUNDLED.path / f"{name}.scenario.yaml", LIBRARY)
-    assert tested.problems == ()
+    assert tested.diagnostics == ()
     assert {one.name: one.differences for one in tested.outcomes if not one.passed} == {}
 
 

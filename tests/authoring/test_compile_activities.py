@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from interlock.authoring.library import Library, Loaded, Source
 from interlock.core.definition.conditions import Compare
 from interlock.core.definition.workflow import Activity, Gate, Loop, Step
-from support.authored import library, problems, step, words, write
+from support.authored import diagnostics, library, step, words, write
 
 HEAD = """\
 id: review
@@ -197,7 +197,7 @@ def test_skills_come_from_meta_when_the_workflow_has_none(tmp_path: Path) -> Non
     assert texts["skill", "reader"] == TREE["meta/skills/01-reader.toon"]
     assert texts["skill", "meta/worker"] == TREE["meta/skills/00-worker.toon"]
     assert texts["resource", "meta/07"] == "Be brief."
-    assert found.problems == tuple(one for one in found.problems if one.code == "IL508")
+    assert found.diagnostics == tuple(one for one in found.diagnostics if one.code == "IL508")
 
 
 def test_meta_is_hidden_and_loadable(tmp_path: Path) -> None:
@@ -254,9 +254,9 @@ def test_a_borrowed_way_that_only_the_lender_has_is_a_warning(tmp_path: Path) ->
         ),
     }
     found = loaded(tmp_path, files, "alpha")
-    assert [(one.code, one.file, one.line) for one in found.problems if one.code in ("IL202", "IL220")] == [
-        ("IL220", "beta/activities/01-a.toon", 8)
-    ]
+    assert [
+        (one.code, one.file, one.line) for one in found.diagnostics if one.code in ("IL202", "IL220")
+    ] == [("IL220", "beta/activities/01-a.toon", 8)]
 
 
 def test_a_borrowed_activity_brings_the_skills_of_its_home(tmp_path: Path) -> None:
@@ -304,12 +304,12 @@ def test_loops_over_activities_are_inlined(tmp_path: Path) -> None:
     (loop,) = activity(found, "start").items
     assert isinstance(loop, Loop)
     assert [one.id for one in loop.body] == ["draft"]
-    assert "IL502" not in [one.code for one in found.problems]
+    assert "IL502" not in [one.code for one in found.diagnostics]
 
 
 def test_an_empty_head_file_is_reported(tmp_path: Path) -> None:
     write(tmp_path, {"w/workflow.toon": "", "v/workflow.yaml": ""})
-    assert {one.file for one in problems(tmp_path)} == {"v/workflow.yaml", "w/workflow.toon"}
+    assert {one.file for one in diagnostics(tmp_path)} == {"v/workflow.yaml", "w/workflow.toon"}
 
 
 def test_loose_toon_is_read_with_a_warning(tmp_path: Path) -> None:
@@ -317,7 +317,7 @@ def test_loose_toon_is_read_with_a_warning(tmp_path: Path) -> None:
     files = {"w/workflow.toon": "id: w\nversion: 1.0.0\ntitle: W\n", "w/activities/01-write.toon": loose}
     found = loaded(tmp_path, files, "w")
     assert [one.id for one in activity(found, "write").steps()] == ["draft"]
-    assert [(one.code, one.file, one.line) for one in found.problems] == [
+    assert [(one.code, one.file, one.line) for one in found.diagnostics] == [
         ("IL008", "w/activities/01-write.toon", 4)
     ]
 
@@ -327,7 +327,7 @@ def test_a_broken_skill_is_served_as_it_stands(tmp_path: Path) -> None:
     found = loaded(tmp_path, {**TREE, "review/skills/00-lead.toon": broken})
     texts = {(one.kind, one.ref): found.text(one.digest) for one in found.workflow.documents}
     assert texts["skill", "lead"] == broken
-    assert ("IL011", "review/skills/00-lead.toon") in [(one.code, one.file) for one in found.problems]
+    assert ("IL011", "review/skills/00-lead.toon") in [(one.code, one.file) for one in found.diagnostics]
 
 
 @pytest.mark.parametrize("link", ["review/activities/03-extra.toon", "review/resources/09-secret.md"])
@@ -336,21 +336,21 @@ def test_links_do_not_lead_out_of_the_folder(tmp_path: Path, link: str) -> None:
     outside.write_text(WRITE)
     folder = write(tmp_path / "in", TREE)
     (folder / link).symlink_to(outside)
-    assert ("IL009", link) in [(one.code, one.file) for one in problems(folder)]
-    assert str(tmp_path) not in str(problems(folder))
+    assert ("IL009", link) in [(one.code, one.file) for one in diagnostics(folder)]
+    assert str(tmp_path) not in str(diagnostics(folder))
 
 
 @pytest.mark.parametrize("reference", ["../../x/01-a.toon", "/etc/passwd", "..%2f/x.toon", "a\\\\b.toon"])
 def test_references_do_not_lead_out_of_the_folder(tmp_path: Path, reference: str) -> None:
     head = f'id: w\nversion: 1.0.0\ntitle: W\nactivities[1]:\n  - "{reference}"\n'
     write(tmp_path, {"w/workflow.toon": head})
-    assert [one.code for one in problems(tmp_path)] == ["IL216"]
+    assert [one.code for one in diagnostics(tmp_path)] == ["IL216"]
 
 
 def test_an_activities_folder_outside_is_no_folder(tmp_path: Path) -> None:
     head = 'id: w\nversion: 1.0.0\ntitle: W\nactivitiesDir: "../../other"\n'
     write(tmp_path, {"in/w/workflow.toon": head, "other/01-write.toon": WRITE})
-    found = Library([Source("configured", tmp_path / "in")]).listing().problems
+    found = Library([Source("configured", tmp_path / "in")]).listing().diagnostics
     assert [one.code for one in found] == ["IL106"]
 
 
@@ -366,6 +366,6 @@ def test_no_damage_to_a_folder_is_more_than_a_problem(tmp_path: Path, name: str,
     damaged = text[:cut] + middle + text[cut + data.draw(st.integers(0, 20)) :]
     files = {**TREE, name: damaged.encode(errors="replace").decode()}
     listing = library(write(tmp_path, files)).listing()
-    named = {problem.workflow_id for problem in listing.problems if problem.severity == "error"}
-    assert all(problem.line >= 1 and problem.file in files for problem in listing.problems)
+    named = {diagnostic.workflow_id for diagnostic in listing.diagnostics if diagnostic.severity == "error"}
+    assert all(diagnostic.line >= 1 and diagnostic.file in files for diagnostic in listing.diagnostics)
     assert len(listing.entries) + len(named) >= 2

@@ -17,7 +17,7 @@ from interlock.core.definition.conditions import AllOf, AnyOf, Compare, Not
 from interlock.core.definition.workflow import AllRules, AnyRule, Gate, Loop, NotRule, Rule, Step
 from interlock.core.run.preferences import Preferences
 from interlock.core.values import Json
-from support.authored import ASK, compiled, head, library, main, problems, step, words, write
+from support.authored import ASK, compiled, diagnostics, head, library, main, step, words, write
 
 
 def test_a_step_workflow_is_one_activity_that_ends(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_of_an_unknown_contract_only_the_kind_is_known(tmp_path: Path) -> None:
     loaded = compiled(tmp_path, head(raw))
     (contract,) = step(loaded, "ask").contracts
     assert (contract.artifact, contract.known, contract.schema) == ("wr.tea", False, {})
-    assert [one.code for one in loaded.problems] == ["IL205"]
+    assert [one.code for one in loaded.diagnostics] == ["IL205"]
 
 
 def test_assessments_become_contracts_with_followups(tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ def test_a_confirmation_of_a_loop_is_not_dropped_silently(tmp_path: Path) -> Non
         "id": "l", "type": "loop", "title": "L", "body": [ASK], "requireConfirmation": True,
         "loop": {"type": "for", "count": 2, "maxIterations": 2},
     }  # fmt: skip
-    assert [one.code for one in compiled(tmp_path, head(loop)).problems] == ["IL105"]
+    assert [one.code for one in compiled(tmp_path, head(loop)).diagnostics] == ["IL105"]
 
 
 def test_a_step_named_as_a_body_runs_only_there(tmp_path: Path) -> None:
@@ -243,7 +243,7 @@ def test_a_loop_cannot_run_itself(tmp_path: Path, bodies: dict[str, str]) -> Non
         for name, body in bodies.items()
     ]
     write(tmp_path, {"w.json": json.dumps(head(*loops))})
-    assert [one.code for one in problems(tmp_path)] == ["IL306"]
+    assert [one.code for one in diagnostics(tmp_path)] == ["IL306"]
 
 
 def test_a_loop_may_be_steered_by_an_artifact(tmp_path: Path) -> None:
@@ -347,15 +347,15 @@ def test_duplicate_step_ids_are_told_apart(tmp_path: Path) -> None:
     """Rule 37."""
     loaded = compiled(tmp_path, head(ASK, ASK))
     assert [one.id for one in main(loaded).items] == ["ask", "ask#2"]
-    assert [one.code for one in loaded.problems] == ["IL215"]
+    assert [one.code for one in loaded.diagnostics] == ["IL215"]
 
 
 def test_unknown_fields_are_kept_and_named(tmp_path: Path) -> None:
     raw: Json = {"id": "ask", "title": "Ask", "prompt": "Ask.", "runConditon": {"var": "x"}}
     loaded = compiled(tmp_path, head(raw))
     assert step(loaded, "ask").extra == {"runConditon": {"var": "x"}}
-    (problem,) = loaded.problems
-    assert (problem.code, problem.fix) == ("IL105", "did you mean 'runCondition'?")
+    (diagnostic,) = loaded.diagnostics
+    assert (diagnostic.code, diagnostic.fix) == ("IL105", "did you mean 'runCondition'?")
 
 
 def test_the_words_may_lie_in_markdown_files(tmp_path: Path) -> None:
@@ -378,7 +378,7 @@ def test_faults_in_a_markdown_file_are_reported_there(tmp_path: Path) -> None:
         "w/steps/aks.md": "Never shown.\n",
     }
     write(tmp_path, files)
-    (found,) = problems(tmp_path)
+    (found,) = diagnostics(tmp_path)
     assert (found.code, found.file, found.line, found.column) == ("IL102", "w/steps/ask.md", 2, 8)
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock.authoring.convert import Converted, Refused, convert, write_files
+from interlock.authoring.convert import ConversionRefused, Converted, convert, write_files
 from interlock.authoring.diagnostics.codes import Report
 from interlock.authoring.library import BUNDLED, Library, Loaded, Source
 from interlock.authoring.simulate.explore import explore
@@ -48,7 +48,7 @@ values = st.recursive(
 def test_what_is_written_is_read_back(value: dict[str, Json]) -> None:
     report = Report()
     read = parse("x.yaml", as_yaml(value), "yaml", report)
-    assert read is not None, report.problems()
+    assert read is not None, report.diagnostics()
     assert json.dumps(read.value) == json.dumps(value)
 
 
@@ -70,7 +70,7 @@ def converted(path: Path, folder: Path) -> Workflow:
     made = convert(path, None if path.is_dir() else f"t.{path.stem.lower().replace('.', '-')}")
     assert isinstance(made, Converted), made
     target = folder / path.stem if made.folder else folder
-    assert not isinstance(write_files(made.files, target), Refused)
+    assert not isinstance(write_files(made.files, target), ConversionRefused)
     return the_only(Source("configured", target))
 
 

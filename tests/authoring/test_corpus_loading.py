@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from interlock.authoring.library import Library, Loaded, Problem, Source
+from interlock.authoring.library import Diagnostic, Library, Loaded, Source
 from support.paths import CORPUS, GOLDEN
 
 FOLDERS = ("activities", "steps", "steps-v1")
@@ -19,14 +19,14 @@ def corpus(folder: str) -> Library:
     return Library([Source("configured", CORPUS / folder, "corpus")])
 
 
-def line(problem: Problem) -> str:
-    where = f"{problem.file}:{problem.line}:{problem.column}"
-    return f"{where} {problem.code} {problem.message} [{problem.fix}]"
+def line(diagnostic: Diagnostic) -> str:
+    where = f"{diagnostic.file}:{diagnostic.line}:{diagnostic.column}"
+    return f"{where} {diagnostic.code} {diagnostic.message} [{diagnostic.fix}]"
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_the_faults_are_those_that_were_checked_by_hand(folder: str) -> None:
-    found = [line(one) for one in corpus(folder).listing().problems]
+    found = [line(one) for one in corpus(folder).listing().diagnostics]
     assert found == (GOLDEN / f"diagnostics-{folder}.txt").read_text(encoding="utf-8").splitlines()
 
 
@@ -44,7 +44,7 @@ def test_every_valid_file_loads(folder: str, count: int) -> None:
 
 def test_the_invalid_file_is_refused_with_place_and_reason() -> None:
     found = corpus("steps-v1").load("INVALID_ID_WITH_CAPS")
-    assert isinstance(found, Problem)
+    assert isinstance(found, Diagnostic)
     assert (found.file, found.line, found.code) == ("invalid-workflow.json", 2, "IL401")
 
 
@@ -59,5 +59,5 @@ def test_ids_are_mounted_under_the_name() -> None:
 def test_without_a_mount_the_reserved_names_are_refused() -> None:
     """Rule 38."""
     found = Library([Source("configured", CORPUS / "steps")]).listing()
-    assert [one.code for one in found.problems if one.severity == "error"].count("IL403") > 0
+    assert [one.code for one in found.diagnostics if one.severity == "error"].count("IL403") > 0
     assert all(not one.id.startswith("wr.") for one in found.entries)

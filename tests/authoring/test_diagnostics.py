@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from interlock.authoring.diagnostics.codes import CODES
-from interlock.authoring.library import Library, Problem, Source
+from interlock.authoring.library import Diagnostic, Library, Source
 from support.authored import write
 from support.diagnostic_cases import CASES, MARK
 
@@ -33,8 +33,8 @@ def place_of(code: str) -> tuple[str, int, int]:
     return "", 1, 1
 
 
-def found_in(folder: Path, files: dict[str, str]) -> list[Problem]:
-    return list(Library([Source("configured", write(folder, files))]).listing().problems)
+def found_in(folder: Path, files: dict[str, str]) -> list[Diagnostic]:
+    return list(Library([Source("configured", write(folder, files))]).listing().diagnostics)
 
 
 def test_every_code_has_a_case() -> None:

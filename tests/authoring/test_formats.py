@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from interlock.authoring.diagnostics.codes import Report
 from interlock.authoring.text.formats import DEEPEST, LARGEST_FILE, Format, decode, parse
-from interlock.authoring.text.locations import Place, Spot
+from interlock.authoring.text.locations import Location, SourceLocation
 from interlock.authoring.text.markdown import as_step, read_page
 
 FORMATS: tuple[Format, ...] = ("json", "yaml", "toon")
@@ -30,32 +30,32 @@ def test_the_three_formats_mean_the_same(form: Format, text: str) -> None:
 @pytest.mark.parametrize(
     ("form", "text", "value", "key"),
     [
-        ("json", JSON, Place(4, 26), Place(4, 17)),
-        ("yaml", YAML, Place(4, 12), Place(4, 5)),
-        ("toon", TOON, Place(4, 12), Place(4, 5)),
+        ("json", JSON, Location(4, 26), Location(4, 17)),
+        ("yaml", YAML, Location(4, 12), Location(4, 5)),
+        ("toon", TOON, Location(4, 12), Location(4, 5)),
     ],
 )
-def test_values_and_keys_know_their_places(form: Format, text: str, value: Place, key: Place) -> None:
+def test_values_and_keys_know_their_places(form: Format, text: str, value: Location, key: Location) -> None:
     parsed = parse("w", text, form, Report())
     assert parsed is not None
-    step = Spot(parsed) / "steps" / 0
-    assert (step / "title").place() == value
-    assert step.key("title").place() == key
+    step = SourceLocation(parsed) / "steps" / 0
+    assert (step / "title").located() == value
+    assert step.key("title").located() == key
 
 
 @pytest.mark.parametrize(("form", "text"), [("json", JSON), ("yaml", YAML), ("toon", TOON)])
 def test_what_is_absent_lies_where_its_parent_lies(form: Format, text: str) -> None:
     parsed = parse("w", text, form, Report())
     assert parsed is not None
-    step = Spot(parsed) / "steps" / 1
-    assert (step / "title").place() == step.place()
-    assert step.place().line == 5
+    step = SourceLocation(parsed) / "steps" / 1
+    assert (step / "title").located() == step.located()
+    assert step.located().line == 5
 
 
 def codes(text: str, form: Format) -> list[tuple[str, int, int]]:
     report = Report()
     parse("w", text, form, report)
-    return [(one.code, one.line, one.column) for one in report.problems()]
+    return [(one.code, one.line, one.column) for one in report.diagnostics()]
 
 
 @pytest.mark.parametrize(
@@ -115,27 +115,27 @@ def test_nesting_within_the_limit_is_read() -> None:
 def test_files_over_the_limit_are_refused() -> None:
     report = Report()
     assert decode("w", b" " * (LARGEST_FILE + 1), report) is None
-    assert [one.code for one in report.problems()] == ["IL002"]
+    assert [one.code for one in report.diagnostics()] == ["IL002"]
 
 
 def test_bytes_that_are_not_text_are_refused() -> None:
     report = Report()
     assert decode("w", b"\xff\xfe\x00", report) is None
-    assert [one.code for one in report.problems()] == ["IL001"]
+    assert [one.code for one in report.diagnostics()] == ["IL001"]
 
 
 def test_front_matter_keeps_its_places() -> None:
     page = read_page("s.md", "---\ntitle: A\nagentRole: B\n---\n\nDo it.\n", Report())
     step = as_step(page)
     assert step.value == {"title": "A", "agentRole": "B", "prompt": "Do it."}
-    assert (Spot(step) / "agentRole").place() == Place(3, 12)
+    assert (SourceLocation(step) / "agentRole").located() == Location(3, 12)
 
 
 def test_broken_front_matter_still_gives_its_single_lines() -> None:
     report = Report()
     page = read_page("r.md", "---\nid: abc\nwhat: a: b\n---\nBody\n", report)
     assert (page.text("id"), page.body) == ("abc", "Body")
-    assert [one.code for one in report.problems()] == ["IL004"]
+    assert [one.code for one in report.diagnostics()] == ["IL004"]
 
 
 values = st.recursive(
@@ -154,7 +154,7 @@ def test_every_json_value_is_read_as_it_was_written(value: object) -> None:
         assert "\\u0000" in text or "\\ud" in text
     else:
         assert parsed.value == value
-        assert parsed.places.values[()].line == 1
+        assert parsed.locations.values[()].line == 1
 
 
 @settings(max_examples=300)
@@ -166,9 +166,9 @@ def test_damaged_texts_give_a_value_or_a_place(form: Format, text: str, data: st
     damaged = text[:cut] + middle + text[cut + data.draw(st.integers(0, 9)) :]
     parsed = parse("w", damaged, form, report)
     assert parsed is not None or report.failed
-    assert all(one.line >= 1 and one.column >= 1 for one in report.problems())
+    assert all(one.line >= 1 and one.column >= 1 for one in report.diagnostics())
     if parsed is not None:
-        assert (Spot(parsed) / "steps" / 0).place().line >= 1
+        assert (SourceLocation(parsed) / "steps" / 0).located().line >= 1
 
 
 @given(st.text(max_size=200))

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from interlock.authoring.library import BUNDLED, Library, Loaded, Problem, Source
+from interlock.authoring.library import BUNDLED, Diagnostic, Library, Loaded, Source
 from interlock.authoring.sources.discovery import clones, plugins
 from support.authored import ASK, head, library, write
 
@@ -39,21 +39,21 @@ def test_a_broken_file_does_not_hide_a_good_one(tmp_path: Path) -> None:
     put(tmp_path / "project", "w.json", steps=[])
     one = Library([Source("user", tmp_path / "user"), Source("project", tmp_path / "project")])
     assert [entry.name for entry in one.listing().entries] == ["User"]
-    assert [problem.code for problem in one.listing().problems] == ["IL106"]
+    assert [diagnostic.code for diagnostic in one.listing().diagnostics] == ["IL106"]
     assert isinstance(one.load("t.w"), Loaded)
 
 
 def test_a_known_but_broken_workflow_says_why(tmp_path: Path) -> None:
     put(tmp_path, "w.json", steps=[])
     found = library(tmp_path).load("t.w")
-    assert isinstance(found, Problem)
+    assert isinstance(found, Diagnostic)
     assert (found.code, found.file, found.workflow_id) == ("IL106", "w.json", "t.w")
 
 
 def test_an_unknown_workflow_suggests_its_neighbours(tmp_path: Path) -> None:
     put(tmp_path, "w.json", id="team.review")
     found = library(tmp_path).load("team.reveiw")
-    assert isinstance(found, Problem)
+    assert isinstance(found, Diagnostic)
     assert (found.code, found.suggestions) == ("IL512", ("team.review",))
 
 
@@ -70,7 +70,7 @@ def test_wr_is_reserved_for_the_bundled(tmp_path: Path) -> None:
     put(tmp_path, "w.json", id="wr.feature")
     listing = Library([BUNDLED, Source("project", tmp_path)]).listing()
     assert [one.source for one in listing.entries if one.id == "wr.feature"] == ["bundled"]
-    (found,) = [one for one in listing.problems if one.code == "IL403"]
+    (found,) = [one for one in listing.diagnostics if one.code == "IL403"]
     assert "NAME=PATH" in found.fix
 
 
@@ -83,7 +83,7 @@ def test_a_mount_renames_what_has_no_name_of_its_own(tmp_path: Path, declared: s
 
 def test_nobody_mounts_as_wr(tmp_path: Path) -> None:
     put(tmp_path, "w.json", id="x")
-    assert [one.code for one in library(tmp_path, "wr").listing().problems] == ["IL403"]
+    assert [one.code for one in library(tmp_path, "wr").listing().diagnostics] == ["IL403"]
 
 
 def test_an_id_without_a_namespace_runs_with_a_suggestion(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_an_id_without_a_namespace_runs_with_a_suggestion(tmp_path: Path) -> Non
     listing = library(tmp_path).listing()
     (entry,) = listing.entries
     assert (entry.id_status, entry.suggested_id) == ("legacy", "user.my-flow")
-    assert [one.code for one in listing.problems] == ["IL402"]
+    assert [one.code for one in listing.diagnostics] == ["IL402"]
 
 
 def test_lookup_spellings_are_understood_and_collisions_named(tmp_path: Path) -> None:
@@ -100,8 +100,8 @@ def test_lookup_spellings_are_understood_and_collisions_named(tmp_path: Path) ->
     one = library(tmp_path)
     assert isinstance(one.load("t-some-flow"), Loaded)
     put(tmp_path, "b.json", id="t.some-flow")
-    assert [problem.code for problem in one.listing().problems] == ["IL405"]
-    assert isinstance(one.load("t-some-flow"), Problem)
+    assert [diagnostic.code for diagnostic in one.listing().diagnostics] == ["IL405"]
+    assert isinstance(one.load("t-some-flow"), Diagnostic)
 
 
 def test_two_files_of_one_name_are_a_warning(tmp_path: Path) -> None:
@@ -109,13 +109,13 @@ def test_two_files_of_one_name_are_a_warning(tmp_path: Path) -> None:
     put(tmp_path, "b.json", name="Second")
     listing = library(tmp_path).listing()
     assert [entry.name for entry in listing.entries] == ["First"]
-    assert [(one.code, one.file) for one in listing.problems] == [("IL404", "b.json")]
+    assert [(one.code, one.file) for one in listing.diagnostics] == [("IL404", "b.json")]
 
 
 def test_a_workflow_may_need_a_newer_server(tmp_path: Path) -> None:
     put(tmp_path, "w.json", minServerVersion="99.0.0")
     found = library(tmp_path).load("t.w")
-    assert isinstance(found, Problem)
+    assert isinstance(found, Diagnostic)
     assert found.code == "IL406"
 
 
@@ -124,7 +124,7 @@ def test_other_data_in_the_folder_is_no_workflow(tmp_path: Path) -> None:
     write(tmp_path, {"package.json": '{"name": "x"}', "w.scenario.yaml": "steps: []\n", ".x/y.json": "{"})
     listing = library(tmp_path).listing()
     assert len(listing.entries) == 1
-    assert listing.problems == ()
+    assert listing.diagnostics == ()
 
 
 def test_a_single_file_is_a_source(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_a_change_of_a_borrowed_skill_is_noticed(tmp_path: Path) -> None:
         "w/activities/a.yaml": "id: a\nname: A\nsteps: [{id: s, name: S, description: D}]\n",
     }
     one = library(write(tmp_path, files))
-    assert [problem.code for problem in one.listing().problems] == ["IL206"]
+    assert [diagnostic.code for diagnostic in one.listing().diagnostics] == ["IL206"]
     write(
         tmp_path,
         {
@@ -167,7 +167,7 @@ def test_a_change_of_a_borrowed_skill_is_noticed(tmp_path: Path) -> None:
         },
     )
     write(tmp_path, {"meta/activities/a.yaml": files["w/activities/a.yaml"]})
-    assert one.listing().problems == ()
+    assert one.listing().diagnostics == ()
 
 
 def test_the_cache_answers_without_the_compiler(tmp_path: Path) -> None:
@@ -236,8 +236,8 @@ def test_a_cache_that_makes_the_data_directory_makes_it_private(tmp_path: Path) 
 def test_no_problem_shows_an_absolute_path(tmp_path: Path) -> None:
     write(tmp_path, {"a.json": "{", "b.yaml": "a: [", "c/workflow.toon": "id: c\n"})
     listing = library(tmp_path).listing()
-    assert listing.problems
-    assert str(tmp_path) not in repr(listing.problems)
+    assert listing.diagnostics
+    assert str(tmp_path) not in repr(listing.diagnostics)
 
 
 def test_clones_are_mounted_under_their_names(tmp_path: Path) -> None:
@@ -253,7 +253,7 @@ def test_clones_are_mounted_under_their_names(tmp_path: Path) -> None:
 def test_a_mount_needs_a_proper_name(tmp_path: Path, name: str) -> None:
     put(tmp_path, "w.json", id="x")
     listing = library(tmp_path, name).listing()
-    assert [one.code for one in listing.problems] == ["IL401"]
+    assert [one.code for one in listing.diagnostics] == ["IL401"]
     assert listing.entries == ()
 
 
@@ -279,7 +279,7 @@ def test_links_that_lead_in_circles_or_away_are_harmless(tmp_path: Path) -> None
     (tmp_path / "in" / "x.json").symlink_to(tmp_path / "away" / "workflow.yaml")
     listing = library(tmp_path / "in").listing()
     assert [entry.id for entry in listing.entries] == ["t.w"]
-    assert [(one.code, one.file) for one in listing.problems] == [
+    assert [(one.code, one.file) for one in listing.diagnostics] == [
         ("IL009", "away/workflow.yaml"),
         ("IL009", "x.json"),
     ]
@@ -327,11 +327,11 @@ def test_no_damage_to_a_file_is_more_than_a_problem(tmp_path: Path, data: st.Dat
         lines[row] = f"{key}: {value}," if colon else data.draw(st.text(max_size=5))
     (tmp_path / "w.json").write_text("\n".join(lines), encoding="utf-8", errors="replace")
     listing = library(tmp_path).listing()
-    for problem in listing.problems:
-        assert problem.file == "w.json" or problem.code == "IL405"
-        assert problem.line >= 1
+    for diagnostic in listing.diagnostics:
+        assert diagnostic.file == "w.json" or diagnostic.code == "IL405"
+        assert diagnostic.line >= 1
     assert (
         listing.entries
-        or any(one.severity == "error" for one in listing.problems)
+        or any(one.severity == "error" for one in listing.diagnostics)
         or "steps" not in "".join(lines)
     )

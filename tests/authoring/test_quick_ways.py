@@ -76,5 +76,5 @@ def test_what_is_not_plain_is_left_to_the_careful_reader(source: str) -> None:
 def test_places_are_found_when_they_are_needed() -> None:
     read = parse("x.yaml", "a:\n  - b\n  - {c: d}\n", "yaml", Report())
     assert read is not None
-    place = read.places.values["a", 1, "c"]
-    assert (place.line, place.column) == (3, 9)
+    location = read.locations.values["a", 1, "c"]
+    assert (location.line, location.column) == (3, 9)

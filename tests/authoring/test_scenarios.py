@@ -53,7 +53,7 @@ def played(folder: Path, *scenarios: dict[str, Any], workflow: str = "t.flow") -
 
 def one(folder: Path, **fields: Any) -> Outcome:
     found = played(folder, {"name": "it", **fields})
-    assert found.problems == ()
+    assert found.diagnostics == ()
     return found.outcomes[0]
 
 
@@ -160,19 +160,19 @@ def test_names_that_do_not_exist_are_reported_at_their_place(
     tmp_path: Path, fields: dict[str, Any], line: int, fix: str
 ) -> None:
     found = played(tmp_path, {"name": "it", **fields})
-    assert [(one.code, one.line, one.fix) for one in found.problems] == [("IL601", line, fix)]
+    assert [(one.code, one.line, one.fix) for one in found.diagnostics] == [("IL601", line, fix)]
     assert not found.passed
 
 
 def test_an_unknown_workflow_is_reported(tmp_path: Path) -> None:
     found = played(tmp_path, {"name": "it"}, workflow="t.flwo")
-    assert [(one.code, one.line, one.column) for one in found.problems] == [("IL512", 1, 11)]
+    assert [(one.code, one.line, one.column) for one in found.diagnostics] == [("IL512", 1, 11)]
 
 
 def test_a_damaged_file_is_reported(tmp_path: Path) -> None:
     write(tmp_path, {"x.scenario.yaml": "workflow: t.flow\nscenarios: 7\n"})
     found = run_file(tmp_path / "x.scenario.yaml", Library([]))
-    assert [(one.code, one.line) for one in found.problems] == [("IL102", 2)]
+    assert [(one.code, one.line) for one in found.diagnostics] == [("IL102", 2)]
 
 
 @pytest.fixture
@@ -222,7 +222,7 @@ def test_a_path_without_scenarios_is_not_found(tmp_path: Path) -> None:
 def test_a_workflow_that_cannot_be_used_is_named_with_its_reason(tmp_path: Path) -> None:
     played(tmp_path, {"name": "it"})
     write(tmp_path, {"flow.yaml": FLOW.replace("equals: true } }", "eqals: true } }")})
-    (found,) = run_file(tmp_path / "flow.scenario.yaml", Library([])).problems
+    (found,) = run_file(tmp_path / "flow.scenario.yaml", Library([])).diagnostics
     assert found.message == "'t.flow' cannot be used: unknown operator 'eqals'"
 
 

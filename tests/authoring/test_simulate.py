@@ -134,7 +134,7 @@ def test_all_options_are_taken() -> None:
 def test_a_way_that_no_variable_opens_is_a_dead_end() -> None:
     stuck = Activity("a", "A", (step("work"),), transitions=(Transition("b", _never()),))
     found = simulate(activities(stuck, Activity("b", "B", (step("rest"),))))
-    assert [one.place for one in found.dead_ends] == ["activity a"]
+    assert [one.location for one in found.dead_ends] == ["activity a"]
     assert found.broken
 
 
@@ -157,7 +157,7 @@ def test_activities_that_go_round_without_any_work_are_told() -> None:
     first = Activity("a", "A", transitions=(Transition("b", default=True),))
     second = Activity("b", "B", transitions=(Transition("a", default=True),))
     found = simulate(activities(work, first, second))
-    assert [one.place for one in found.dead_ends] == ["activity a"]
+    assert [one.location for one in found.dead_ends] == ["activity a"]
     assert "goes in a circle through “a”, “b”" in found.dead_ends[0].reason
     played = play(Plan(activities(first, second)), "sha256:0", Scenario())
     assert (played.end, played.visits) == ("blocked", ())

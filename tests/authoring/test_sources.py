@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from interlock.authoring.sources.discovery import plugins
-from interlock.authoring.sources.git import Repository, Trouble, add, repositories
+from interlock.authoring.sources.git import GitError, Repository, add, repositories
 from support.authored import head, write
 from support.cli_process import Ran, agent, environment, interlock
 
@@ -122,24 +122,24 @@ def test_a_branch_may_be_chosen(flows: Path, data: Path) -> None:
     ],
 )
 def test_a_url_that_git_must_not_see_is_refused(data: Path, bad: str) -> None:
-    assert isinstance(add(data, bad, "team"), Trouble)
+    assert isinstance(add(data, bad, "team"), GitError)
     assert not (data / "sources").exists()
 
 
 @pytest.mark.parametrize("ref", ["--help", "a..b", "a@{1}", "-x", "a b", "a//b", "x.lock", "a/.b", "", "a\n"])
 def test_a_ref_that_is_no_name_is_refused(flows: Path, data: Path, ref: str) -> None:
-    assert isinstance(add(data, url(flows), "team", ref), Trouble)
+    assert isinstance(add(data, url(flows), "team", ref), GitError)
 
 
 @pytest.mark.parametrize("name", ["wr", "Team", "a.b", "../x", "1x", ".x", "a/b"])
 def test_a_name_that_is_no_namespace_is_refused(flows: Path, data: Path, name: str) -> None:
     """Rule 38."""
-    assert isinstance(add(data, url(flows), name), Trouble)
+    assert isinstance(add(data, url(flows), name), GitError)
 
 
 def refused(data: Path, folder: Path) -> str:
     found = add(data, url(folder), "team")
-    assert isinstance(found, Trouble)
+    assert isinstance(found, GitError)
     assert [one for one in (data / "sources").iterdir() if one.is_dir()] == []
     return found.reason
 

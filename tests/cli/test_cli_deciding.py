@@ -19,7 +19,7 @@ USER = ("--decisions", "user")
 
 def decisions(data: Path, session: str) -> list[dict[str, Any]]:
     ran = interlock(data, "log", session, "--kind", "decision_recorded", "--json")
-    return [one["fact"] for one in ran.json["events"]]
+    return [one["event"] for one in ran.json["events"]]
 
 
 def decide(data: Path, *arguments: str, answer: str = "\n") -> tuple[int, str]:
@@ -37,8 +37,8 @@ def test_the_users_decision_opens_the_gate_that_the_agent_cannot(tmp_path: Path)
         assert decide(tmp_path, session, "accept", "--note", "seen on staging")[0] == 0
         assert one.go_on()["pending"]["stepId"] == "close-task"
     resolved = interlock(tmp_path, "log", session, "--kind", "gate_resolved", "--json").json["events"]
-    facts = [one["fact"] for one in resolved]
-    assert [(one["option"], one["channel"], one["note"]) for one in facts] == [
+    events = [one["event"] for one in resolved]
+    assert [(one["option"], one["channel"], one["note"]) for one in events] == [
         ("accept", "cli", "seen on staging")
     ]
 

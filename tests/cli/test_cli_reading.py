@@ -88,7 +88,7 @@ KEYS = {
         "awaiting createdAt keep ref runs sessionId status title updatedAt workflowId",
     ),
     "tree DONE": ("runs", "forks nodes runId status tip workflowId"),
-    "log DONE": ("events", "at fact index kind node run"),
+    "log DONE": ("events", "at event index kind node run"),
     "status DONE": (
         "runs",
         "autonomy branches decided gaps mode pending riskPolicy runId startedAt status tip updatedAt "
@@ -181,7 +181,7 @@ def test_the_notes_of_another_branch_can_be_read(work: Work) -> None:
 
 def test_the_log_is_filtered_by_kind(work: Work) -> None:
     ran = interlock(work.data, "log", work.done, "--json", "--kind", "gate_resolved").json
-    assert [one["fact"]["option"] for one in ran["events"]] == ["rework", "accept"]
+    assert [one["event"]["option"] for one in ran["events"]] == ["rework", "accept"]
     assert len(interlock(work.data, "log", work.done, "--limit", "3").out.splitlines()) == 3
 
 
@@ -269,7 +269,7 @@ def test_an_empty_store_says_so(tmp_path: Path) -> None:
 @given(st.lists(st.integers(0, 30), max_size=25), st.integers(0, 25))
 def test_a_drawing_has_every_node_once_and_marks_one_tip(parents: list[int], chosen: int) -> None:
     """Whatever was forked from whatever, the tree shows all of it."""
-    above = [None, *(parent % (place + 1) for place, parent in enumerate(parents))]
+    above = [None, *(parent % (target + 1) for target, parent in enumerate(parents))]
     tips = [node for node in range(len(above)) if node not in above]
     tip = tips[chosen % len(tips)]
     nodes = tuple(

@@ -51,7 +51,7 @@ def test_missing_or_mistyped_items_ask_for_input(bad: object) -> None:
 def test_never_stop_passes_a_loop_without_items_and_says_so() -> None:
     story = given(one_activity(loop("forEach", items="files"), LAST), mode="never-stop").start()
     assert story.ack().pending == "last"
-    assert [fact.detail for fact in only(story.facts, e.GapRecorded)] == ["missing_input"]
+    assert [event.detail for event in only(story.events, e.GapRecorded)] == ["missing_input"]
 
 
 def test_no_items_pass_the_loop_by() -> None:
@@ -86,21 +86,21 @@ def test_a_break_condition_leaves_early() -> None:
     each = loop("for", count=5, break_condition=Compare("enough", "==", True))
     story = given(one_activity(each, LAST)).start()
     assert story.ack(enough=True).pending == "last"
-    assert only(story.facts, e.LoopLeft)[0].because == "break"
+    assert only(story.events, e.LoopLeft)[0].because == "break"
 
 
 def test_the_limit_leaves_the_loop_and_records_a_warning_gap() -> None:
     forever = loop("while", condition=Compare("go", "==", True), max_iterations=3)
     story = given(one_activity(forever, LAST)).start(go=True)
     assert story.path() == ["again@0::work", "again@1::work", "again@2::work", "last"]
-    assert [fact.severity for fact in only(story.facts, e.GapRecorded)] == ["warning"]
+    assert [event.severity for event in only(story.events, e.GapRecorded)] == ["warning"]
     assert story.state.status == "complete_with_gaps"
 
 
 def test_a_list_longer_than_the_limit_is_a_gap() -> None:
     story = given(one_activity(loop("forEach", items="files", max_iterations=2))).start(files=[1, 2, 3])
     assert len(story.path()) == 2
-    assert [fact.detail for fact in only(story.facts, e.GapRecorded)] == ["loop_limit"]
+    assert [event.detail for event in only(story.events, e.GapRecorded)] == ["loop_limit"]
 
 
 CONTROL = Contract(
@@ -136,7 +136,7 @@ def test_a_step_before_a_steered_loop_may_say_stop() -> None:
 def test_never_stop_leaves_an_undecided_loop_with_a_critical_gap() -> None:
     story = given(one_activity(loop("while", steered=True), LAST), mode="never-stop").start()
     assert story.ack().pending == "last"
-    assert {fact.severity for fact in only(story.facts, e.GapRecorded)} == {"critical"}
+    assert {event.severity for event in only(story.events, e.GapRecorded)} == {"critical"}
 
 
 def test_loops_nest_and_name_their_place() -> None:
@@ -161,7 +161,7 @@ def test_a_gate_in_a_loop_has_one_answer_per_iteration_and_answers_do_not_pile_u
 
 def test_a_skipped_loop_names_the_variable_that_nobody_set() -> None:
     story = given(one_activity(loop("while", condition=Compare("go", "==", True)), LAST)).start()
-    assert only(story.facts, e.LoopLeft)[0].unset == ("go",)
+    assert only(story.events, e.LoopLeft)[0].unset == ("go",)
 
 
 def test_a_walk_through_endless_lists_is_refused_instead_of_stalling() -> None:

@@ -7,7 +7,7 @@ from interlock.core.definition.workflow import (
     Activity,
     ActivityMode,
     Branch,
-    Decision,
+    DecisionPoint,
     Effect,
     Gate,
     Option,
@@ -34,8 +34,8 @@ CHOICE = Gate(
 
 
 def forked(**fields: object) -> Workflow:
-    ways = (Transition("left", GO_LEFT), Transition("right", default=True))
-    return activities(activity("first", transitions=ways, **fields), LEFT, RIGHT)
+    exits = (Transition("left", GO_LEFT), Transition("right", default=True))
+    return activities(activity("first", transitions=exits, **fields), LEFT, RIGHT)
 
 
 def decided(option: str) -> dict[str, str]:
@@ -52,7 +52,7 @@ def test_a_decision_branch_outranks_a_transition() -> None:
         Branch("a", "A", Compare("go", "==", "left"), "right"),
         Branch("b", "B", to=None, default=True),
     )
-    flow = forked(decisions=(Decision("d", "D", branches),))
+    flow = forked(decisions=(DecisionPoint("d", "D", branches),))
     assert given(flow).start().ack(go="left").pending == "do-right"
     assert given(flow).start().ack().pending == "do-right"
 
@@ -79,7 +79,7 @@ def test_never_stop_takes_the_first_way_and_discloses_it() -> None:
     flow = activities(activity("first", transitions=(Transition("left", GO_LEFT),)), LEFT)
     story = given(flow, mode="never-stop").start().ack().ack()
     assert story.pending == "do-left"
-    assert only(story.facts, e.GapRecorded)[0].detail == "missing_input"
+    assert only(story.events, e.GapRecorded)[0].detail == "missing_input"
 
 
 def test_no_transitions_and_the_words_for_the_end_complete_the_run() -> None:
@@ -159,13 +159,13 @@ def test_a_step_passed_over_names_the_variable_that_nobody_set() -> None:
         activity("first", Step("maybe", "M", condition=Compare("go", "==", 1)), Step("last", "L"))
     )
     story = given(flow).start()
-    assert only(story.facts, e.StepSkipped)[0].unset == ("go",)
+    assert only(story.events, e.StepSkipped)[0].unset == ("go",)
     assert story.pending == "last"
 
 
 def test_a_way_that_only_the_lender_has_is_passed_over() -> None:
-    ways = (Transition("elsewhere", GO_LEFT), Transition("right", default=True))
-    flow = activities(activity("first", transitions=ways), RIGHT)
+    exits = (Transition("elsewhere", GO_LEFT), Transition("right", default=True))
+    flow = activities(activity("first", transitions=exits), RIGHT)
     assert given(flow).start().ack(go="left").pending == "do-right"
     alone = activities(activity("first", transitions=(Transition("elsewhere", default=True),)))
     assert given(alone).start().ack().state.status == "complete"

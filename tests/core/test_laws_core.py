@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from interlock.core.definition.conditions import holds
-from interlock.core.definition.program import Ask, Confirm, Do, Head, Plan, Tail
+from interlock.core.definition.program import AskGate, ConfirmStep, DoStep, EnterLoop, Plan, RepeatLoop
 from interlock.core.definition.workflow import TERMINAL, Workflow, walk
 from interlock.core.engine.decide import decide
 from interlock.core.engine.evolve import evolve, evolved
@@ -28,13 +28,13 @@ from interlock.core.run.commands import (
     AdvanceLoop,
     Claim,
     Command,
+    Decision,
     Door,
     EnterActivity,
     OpenCheckpoint,
     ResolveCheckpoint,
     ResumeCheckpoint,
     ReturnChild,
-    Ruling,
     StartChild,
     StartRun,
     Terms,
@@ -62,7 +62,7 @@ class Run:
     def __init__(self, workflow: Workflow, mode: Mode = "guided") -> None:
         self.plan = Plan(workflow)
         self.state = RunState()
-        self.facts: list[e.Event] = []
+        self.events: list[e.Event] = []
         self.now = 1_000_000
         self.outcome: Decided | Refusal | None = None
         self.mode = mode
@@ -80,22 +80,22 @@ class Run:
             self._keep(outcome.kept, evolved(self.state, outcome.kept))
             return self
         if outcome.blockers:
-            assert {type(fact) for fact in outcome.facts} == {e.ValidationPerformed}
+            assert {type(event) for event in outcome.events} == {e.ValidationPerformed}
             return self
-        assert evolved(self.state, outcome.facts) == outcome.state
-        self._keep(outcome.facts, outcome.state)
+        assert evolved(self.state, outcome.events) == outcome.state
+        self._keep(outcome.events, outcome.state)
         return self
 
-    def _keep(self, facts: Sequence[e.Event], state: RunState) -> None:
+    def _keep(self, events: Sequence[e.Event], state: RunState) -> None:
         assert stored(state, RunState) == state
-        assert [stored(fact, e.Event) for fact in facts] == list(facts)
-        self.facts += facts
+        assert [stored(event, e.Event) for event in events] == list(events)
+        self.events += events
         self.state = state
 
     def change_mode(self, mode: Mode) -> None:
         """What a person does to a tip, at any moment (rule 29)."""
-        fact = e.PreferencesChanged(PRESETS[mode])
-        self._keep([fact], evolve(self.state, fact))
+        event = e.PreferencesChanged(PRESETS[mode])
+        self._keep([event], evolve(self.state, event))
 
     def ack(self, output: Output, variables: dict[str, Any]) -> Run:
         return self.do(AcknowledgeStep(EXECUTION, self.now, Terms(), output, variables))
@@ -147,7 +147,9 @@ def commands(draw: Any, plan: Plan, state: RunState, now: int) -> Command:
         )
     )
     output = draw(outputs(plan, state))
-    rulings = draw(st.dictionaries(ids, st.builds(Ruling, st.just("option0"), st.just("cli")), max_size=1))
+    decisions = draw(
+        st.dictionaries(ids, st.builds(Decision, st.just("option0"), st.just("cli")), max_size=1)
+    )
     claims = tuple(draw(st.lists(st.builds(Claim, ids, st.just(output)), max_size=2)))
     kinds: list[st.SearchStrategy[Command]] = [
         st.builds(
@@ -158,7 +160,7 @@ def commands(draw: Any, plan: Plan, state: RunState, now: int) -> Command:
             st.just(output),
             st.just(delta),
             st.none() | ids,
-            st.just(rulings),
+            st.just(decisions),
         ),
         st.builds(
             EnterActivity,
@@ -191,7 +193,7 @@ def commands(draw: Any, plan: Plan, state: RunState, now: int) -> Command:
             st.none() | st.sampled_from(["option0", "option1", "proceed", "revise", "act0", "bogus"]),
             st.booleans(),
             st.booleans(),
-            rulings=st.just(rulings),
+            decisions=st.just(decisions),
             variables=st.just(delta),
         ),
         st.builds(
@@ -217,13 +219,13 @@ def commands(draw: Any, plan: Plan, state: RunState, now: int) -> Command:
 def test_no_command_raises_and_every_fact_can_be_replayed(
     data: Draw, workflow: Workflow, mode: Mode, door: Door, context: dict[str, Any]
 ) -> None:
-    """Any command at any door gives a value; its facts lead to the decided state; both survive disk."""
+    """Any command at any door gives a value; its events lead to the decided state; both survive disk."""
     run = Run(workflow, mode).start(context, door)
     for _ in range(data.draw(st.integers(1, 12))):
         if data.draw(st.integers(0, 5)) == 0:
             run.change_mode(data.draw(st.sampled_from(MODES)))
         run.do(data.draw(commands(run.plan, run.state, run.now)))
-    assert evolved(RunState(), run.facts) == run.state
+    assert evolved(RunState(), run.events) == run.state
 
 
 @LAWS
@@ -241,9 +243,9 @@ def test_no_required_gate_is_passed_without_an_answer(
         else:
             run.ack(data.draw(outputs(run.plan, run.state)), data.draw(DELTAS))
     state = RunState()
-    for fact in run.facts:
-        after = evolve(state, fact)
-        check_move(run.plan, state, fact, after)
+    for event in run.events:
+        after = evolve(state, event)
+        check_move(run.plan, state, event, after)
         state = after
 
 
@@ -255,55 +257,55 @@ def serves(run: Run) -> bool:
     return not isinstance(awaited, NeedInput) or awaited.loop is not None
 
 
-def check_move(plan: Plan, before: RunState, fact: e.Event, after: RunState) -> None:
-    """Say whether the fact moves the run only where its program leads."""
-    if isinstance(fact, e.GateResolved):
-        assert (fact.how, fact.channel) in {("chosen", "agent"), ("auto_advanced", "server")}
-        assert fact.option in fact.options
-    if isinstance(fact, e.StepCompleted):
+def check_move(plan: Plan, before: RunState, event: e.Event, after: RunState) -> None:
+    """Say whether the event moves the run only where its program leads."""
+    if isinstance(event, e.GateResolved):
+        assert (event.how, event.channel) in {("chosen", "agent"), ("auto_advanced", "server")}
+        assert event.option in event.options
+    if isinstance(event, e.StepCompleted):
         assert before.open is None
-        assert before.at == f"step:{fact.step}"
+        assert before.at == f"step:{event.step}"
     if before.activity is None or (before.at, before.activity) == (after.at, after.activity):
         return
-    if isinstance(fact, e.ActivityLeft):
-        assert before.at == "end" or fact.via == "option"
+    if isinstance(event, e.ActivityLeft):
+        assert before.at == "end" or event.via == "option"
         assert before.open is None
         return
     if before.left_to is not None:
-        assert isinstance(fact, (e.ActivityEntered, e.RunCompleted))
+        assert isinstance(event, (e.ActivityEntered, e.RunCompleted))
         return
-    check_step(plan, before, fact, after)
+    check_step(plan, before, event, after)
 
 
-def check_step(plan: Plan, before: RunState, fact: e.Event, after: RunState) -> None:
+def check_step(plan: Plan, before: RunState, event: e.Event, after: RunState) -> None:
     assert before.activity is not None
     program = plan.program(before.activity)
     op = program.ops[before.at]
     following = program.after(op.key)
     match op:
-        case Do():
-            skipped = isinstance(fact, e.StepSkipped) and not holds(
+        case DoStep():
+            skipped = isinstance(event, e.StepSkipped) and not holds(
                 op.step.condition, plan.scope(before.variables)
             )
-            assert skipped or isinstance(fact, e.StepCompleted)
+            assert skipped or isinstance(event, e.StepCompleted)
             assert after.at in (following, program.following.get(f"confirm:{op.step.id}"))
-        case Ask():
-            assert isinstance(fact, e.GatePassed)
+        case AskGate():
+            assert isinstance(event, e.GatePassed)
             assert after.at == following
-            assert may_pass(plan, before, op, fact)
-        case Confirm():
-            revised = isinstance(fact, e.GateResolved) and fact.option == "revise"
-            assert revised or (isinstance(fact, e.GatePassed) and after.at == following)
-        case Head():
+            assert may_pass(plan, before, op, event)
+        case ConfirmStep():
+            revised = isinstance(event, e.GateResolved) and event.option == "revise"
+            assert revised or (isinstance(event, e.GatePassed) and after.at == following)
+        case EnterLoop():
             assert after.at in (following, op.after)
-        case Tail():
+        case RepeatLoop():
             assert after.at in (op.first, op.after)
 
 
-def may_pass(plan: Plan, state: RunState, op: Ask, fact: e.GatePassed) -> bool:
+def may_pass(plan: Plan, state: RunState, op: AskGate, event: e.GatePassed) -> bool:
     answered = instance(state, op.gate.id) in state.answers
     applies = holds(op.gate.condition, plan.scope(state.variables))
-    return answered or not applies or (not op.gate.required and fact.because == "optional")
+    return answered or not applies or (not op.gate.required and event.because == "optional")
 
 
 @LAWS
@@ -365,8 +367,8 @@ def test_variables_are_kept_and_null_deletes(data: Draw, workflow: Workflow, con
         if not run.state.finished:
             run.ack(data.draw(outputs(run.plan, run.state)), data.draw(DELTAS))
     told: dict[str, Any] = {}
-    for fact in run.facts:
-        told = merged(told, getattr(fact, "delta", None) or getattr(fact, "sets", {}))
+    for event in run.events:
+        told = merged(told, getattr(event, "delta", None) or getattr(event, "sets", {}))
     assert told == run.state.variables
     assert None not in run.state.variables.values()
 

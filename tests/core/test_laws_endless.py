@@ -15,9 +15,9 @@ WORK = Step("work", "Work", condition=WANTED)
 OUT = Transition("done", Compare("enough", "==", True))
 
 
-def circle(*ways: Transition) -> Workflow:
+def circle(*exits: Transition) -> Workflow:
     """Two activities that lead to each other and have nothing to do unless it is wanted."""
-    one = Activity("one", "One", (WORK,), transitions=(*ways, Transition("two", default=True)))
+    one = Activity("one", "One", (WORK,), transitions=(*exits, Transition("two", default=True)))
     two = Activity("two", "Two", (), transitions=(Transition("one", default=True),))
     return activities(one, two, Activity("done", "Done", (Step("last", "Last"),)))
 

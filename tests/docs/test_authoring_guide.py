@@ -32,7 +32,7 @@ def test_the_guide_shows_workflows_and_a_scenario() -> None:
 
 @pytest.mark.parametrize("text", WORKFLOWS)
 def test_an_example_loads_without_a_warning(text: str, tmp_path: Path) -> None:
-    assert load(text, tmp_path).problems == ()
+    assert load(text, tmp_path).diagnostics == ()
 
 
 @pytest.mark.parametrize("text", WORKFLOWS)
@@ -46,4 +46,4 @@ def test_the_example_scenarios_pass(text: str, tmp_path: Path) -> None:
     load(next(one for one in WORKFLOWS if one.startswith(f"id: {named}\n")), tmp_path)
     (tmp_path / "example.scenario.yaml").write_text(text, "utf-8")
     tested = run_file(tmp_path / "example.scenario.yaml", Library([]))
-    assert (tested.problems, [one.differences for one in tested.outcomes]) == ((), [(), ()])
+    assert (tested.diagnostics, [one.differences for one in tested.outcomes]) == ((), [(), ()])

@@ -220,7 +220,7 @@ def other_notes(session: dict[str, Any]) -> None:
     session["graph"]["outputs"][0]["body"] = "never said"
 
 
-def other_fact(session: dict[str, Any]) -> None:
+def other_event(session: dict[str, Any]) -> None:
     event = next(one for one in session["events"] if "travel light" in one["payload"])
     event["payload"] = event["payload"].replace("travel light", "travel heavy")
 
@@ -250,7 +250,7 @@ def other_response(session: dict[str, Any]) -> None:
         (without_an_event, "BUNDLE_EVENT_ORDER_INVALID"),
         (swapped, "BUNDLE_EVENT_ORDER_INVALID"),
         (other_notes, "BUNDLE_INTEGRITY_FAILED"),
-        (other_fact, "BUNDLE_INTEGRITY_FAILED"),
+        (other_event, "BUNDLE_INTEGRITY_FAILED"),
         (other_state, "BUNDLE_INTEGRITY_FAILED"),
         (other_workflow, "BUNDLE_INTEGRITY_FAILED"),
         (other_response, "BUNDLE_INTEGRITY_FAILED"),

@@ -74,8 +74,8 @@ def test_a_damaged_page_is_never_answered_from(agent: Agent, bench: Bench) -> No
     agent.ledger.store.close()
     file = bench.folder / "interlock.db"
     content = bytearray(file.read_bytes())
-    for place in range(4096, len(content), 97):
-        content[place] ^= 0xFF
+    for target in range(4096, len(content), 97):
+        content[target] ^= 0xFF
     file.write_bytes(content)
     from interlock.store.protocol import StoreCorrupt
 

@@ -51,7 +51,7 @@ STEPS = workflow(
     gate("ok", "yes", "no"),
     *steps("last"),
 )
-Answer = dict[str, Any]
+FormAnswer = dict[str, Any]
 Log = list[tuple[str, str, str]]
 STANDS = ("CHECKPOINT_ALREADY_ACTIVE", "CHECKPOINT_NOT_YIELDED")  # it was done, and nothing is lost
 BEGINNINGS = ("start_workflow", "start_session", "nav_start")
@@ -67,7 +67,7 @@ class Caller:
         self.orphans = 0
         self.ended = False
 
-    def __call__(self, tool: str, **arguments: Any) -> Answer:
+    def __call__(self, tool: str, **arguments: Any) -> FormAnswer:
         answer = self._once(tool, arguments)
         if self.strike.struck and not self.ended:
             self.ended = True
@@ -80,7 +80,7 @@ class Caller:
         assert not answer["_error"], (tool, self.strike.struck, answer)
         return answer
 
-    def _once(self, tool: str, arguments: Mapping[str, Any]) -> Answer:
+    def _once(self, tool: str, arguments: Mapping[str, Any]) -> FormAnswer:
         reply = call_tool(self.surface, tool, arguments, Call(Client("test-client")))
         assert isinstance(reply, Reply)
         raw = reply.structured
@@ -97,7 +97,7 @@ class Caller:
             act()
 
 
-def pair(at: Answer, kind: str = "ackToken") -> Answer:
+def pair(at: FormAnswer, kind: str = "ackToken") -> FormAnswer:
     return {"stateToken": at["stateToken"], kind: at[kind]}
 
 
@@ -150,7 +150,7 @@ def navigation(call: Caller) -> None:
     call("nav_action", state=here["state"], action="transition", activity_id=targets[0]["activity"])
 
 
-def token(answer: Answer) -> str:
+def token(answer: FormAnswer) -> str:
     found = answer["_meta"]["session_token"]
     assert isinstance(found, str)
     return found
@@ -269,7 +269,7 @@ class Survivor:
         self.server: Server = Mortal(data, point)
         self.died_in = ""
 
-    def __call__(self, tool: str, **arguments: Any) -> Answer:
+    def __call__(self, tool: str, **arguments: Any) -> FormAnswer:
         try:
             answer = self.server.call(tool, **arguments)
         except ServerGone:
@@ -282,7 +282,7 @@ class Survivor:
         return answer
 
 
-def crash_story(call: Survivor) -> Answer:
+def crash_story(call: Survivor) -> FormAnswer:
     start = call("start_workflow", workflowId="test.flow", context={"goal": "x"})
     second = call("continue_workflow", **pair(start), output={"notesMarkdown": "one"})
     blocked = call("continue_workflow", **pair(second), output={"notesMarkdown": "two"})
@@ -308,7 +308,7 @@ def test_a_process_that_dies_at_any_point_of_a_command_loses_and_doubles_nothing
     assert point > 40
 
 
-def advances(folder: Path, at: Answer) -> list[str]:
+def advances(folder: Path, at: FormAnswer) -> list[str]:
     """The outcome of every attempt that is recorded; the log must be sound."""
     store = open_store(folder)
     with store.reading() as reader:

@@ -17,10 +17,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from interlock.core.run.preferences import PRESETS, Mode
 from interlock.ledger.decisions.modes import set_session_mode
-from interlock.ledger.errors import Trouble
+from interlock.ledger.errors import LedgerError
 from interlock.ledger.log.health import examine
 from interlock.store.protocol import SessionFilter
-from support.harness import Agent, Answer, Bench, decision, gate, steps, workflow
+from support.harness import Agent, Bench, FormAnswer, decision, gate, steps, workflow
 
 ROUND = {"kind": "test.size", "size": 1}
 SIZED = {"schema": {"type": "object", "required": ["size"]}, "example": ROUND}
@@ -43,7 +43,7 @@ AUTONOMY = {mode: preset.autonomy for mode, preset in PRESETS.items()}
 class Node:
     """What the model knows of a node; `noted` is what was written down there, with where it led."""
 
-    def __init__(self, answer: Answer, parent: Node | None, mode: Mode) -> None:
+    def __init__(self, answer: FormAnswer, parent: Node | None, mode: Mode) -> None:
         self.token = answer["stateToken"]
         self.session = answer["session"]["sessionId"]
         self.pending = answer["pending"]["stepId"] if answer["pending"] else None
@@ -97,7 +97,7 @@ class Chats(RuleBasedStateMachine):
         self.bench.write(FLOW)
         self.agent = self.bench.agent()
         self.nodes: dict[str, Node] = {}
-        self.answers: list[Answer] = []
+        self.answers: list[FormAnswer] = []
         self.calls: list[Call] = []
         self.used: dict[tuple[str, str], Call] = {}
         self.chains: dict[tuple[str, str], list[Noted]] = {}
@@ -230,7 +230,7 @@ class Chats(RuleBasedStateMachine):
 
     # what must hold
 
-    def compare(self, node: Node, answer: Answer) -> None:
+    def compare(self, node: Node, answer: FormAnswer) -> None:
         assert answer["stateToken"] == node.token
         assert (answer["pending"]["stepId"] if answer["pending"] else None) == node.pending
         assert answer["preferences"]["autonomy"] == AUTONOMY[node.mode]
@@ -258,9 +258,9 @@ class Chats(RuleBasedStateMachine):
             assert {one.session_id for one in sessions} == set(self.tips)
             for session in sessions:
                 assert examine(reader, session).health == "healthy"
-                place = ledger.open(self.tips[session.session_id].token, "st")
+                target = ledger.open(self.tips[session.session_id].token, "st")
                 (run,) = reader.runs(session.session_id)
-                assert run.tip == session.head_node == getattr(place, "node", None)
+                assert run.tip == session.head_node == getattr(target, "node", None)
                 counted = sum(one.session == session.session_id for one in self.nodes.values())
                 rows = [row for row in reader.nodes(session.session_id) if row.kind == "step"]
                 assert len(rows) == counted
@@ -297,12 +297,12 @@ def test_a_null_deletes_whatever_a_blocked_attempt_before_it_sent(bench: Bench) 
     assert agent.ack(shape="square", size=3)["kind"] == "blocked"
     assert agent.ack(colour=None, size=None)["kind"] == "blocked"
     agent.ack(artifacts=[ROUND])
-    place = agent.ledger.open(agent.last["stateToken"], "st")
-    assert not isinstance(place, Trouble)
+    target = agent.ledger.open(agent.last["stateToken"], "st")
+    assert not isinstance(target, LedgerError)
     with agent.ledger.store.reading() as reader:
-        standing = agent.ledger.standing(reader, place.session_id, place.node)
-    assert not isinstance(standing, Trouble)
-    kept = standing.state.variables
+        position = agent.ledger.position(reader, target.session_id, target.node)
+    assert not isinstance(position, LedgerError)
+    kept = position.state.variables
     assert {name: kept.get(name) for name in ("colour", "shape", "size")} == {
         "colour": None,
         "shape": "square",

@@ -27,12 +27,12 @@ def agent_at(bench: Bench, item: dict[str, Any], mode: Mode, policy: DecisionPol
 
 
 def gaps(agent: Agent) -> list[tuple[str, str]]:
-    from interlock.ledger.log.chain import read_fact
+    from interlock.ledger.log.chain import read_event
 
     with agent.ledger.store.reading() as reader:
         session = agent.last["session"]["sessionId"]
-        facts = [read_fact(row) for row in reader.events(session, kinds=("gap_recorded",))]
-    return [(fact.severity, fact.detail) for fact in facts]
+        events = [read_event(row) for row in reader.events(session, kinds=("gap_recorded",))]
+    return [(event.severity, event.detail) for event in events]
 
 
 @pytest.mark.parametrize("policy", ["auto", "agent"])
@@ -161,22 +161,22 @@ def test_the_users_recorded_decision_lets_the_agent_on(bench: Bench) -> None:
         session = tx.session(session_id)
         assert session is not None
         assert session.head_node is not None
-        at = agent.ledger.standing(tx, session_id, session.head_node)
+        at = agent.ledger.position(tx, session_id, session.head_node)
         commit = Commit(tx, session, bench.clock())
         found = at.awaited.gate
-        fact = DecisionRecorded(session.head_node, "which", "right", "cli", shown(found), bench.clock())
-        commit.chain.add(fact, key=decision_key(session.head_node, "which"))
+        event = DecisionRecorded(session.head_node, "which", "right", "cli", shown(found), bench.clock())
+        commit.chain.add(event, key=decision_key(session.head_node, "which"))
         commit.finish()
     assert agent.ack()["pending"]["stepId"] == "last"
     assert channels(agent) == ["cli"]
 
 
 def channels(agent: Agent) -> list[str]:
-    from interlock.ledger.log.chain import read_fact
+    from interlock.ledger.log.chain import read_event
 
     with agent.ledger.store.reading() as reader:
         session = agent.last["session"]["sessionId"]
-        return [read_fact(row).channel for row in reader.events(session, kinds=("gate_resolved",))]
+        return [read_event(row).channel for row in reader.events(session, kinds=("gate_resolved",))]
 
 
 def variables(agent: Agent) -> dict[str, Any]:
@@ -184,7 +184,7 @@ def variables(agent: Agent) -> dict[str, Any]:
         session = reader.session(agent.last["session"]["sessionId"])
         assert session is not None
         assert session.head_node is not None
-        at = agent.ledger.standing(reader, session.session_id, session.head_node)
+        at = agent.ledger.position(reader, session.session_id, session.head_node)
         return dict(at.state.variables)
 
 

@@ -18,7 +18,7 @@ import pytest
 from interlock.ledger.log.health import examine
 from interlock.ledger.tokens.keyring import Keys
 from interlock.store.sqlite.store import SqliteStore, open_store
-from support.harness import Agent, Answer, Bench, gate, steps, workflow
+from support.harness import Agent, Bench, FormAnswer, gate, steps, workflow
 
 SECTOR = 512
 TURNS = 24
@@ -142,7 +142,7 @@ def disk(tmp_path: Path) -> Iterator[Disk]:
     vfs.unregister()
 
 
-def acknowledged(agent: Agent) -> Iterator[Answer]:
+def acknowledged(agent: Agent) -> Iterator[FormAnswer]:
     """A stream of answers: advances, blocked attempts, gates and checkpoints."""
     yield agent.start("test.flow")
     for number in range(TURNS):
@@ -159,7 +159,7 @@ def acknowledged(agent: Agent) -> Iterator[Answer]:
                 yield agent.call("checkpoint_workflow", **tokens, output=output)
 
 
-def kept(folder: Path, answers: list[Answer]) -> int:
+def kept(folder: Path, answers: list[FormAnswer]) -> int:
     """How many attempts of the acknowledged answers the store in the folder holds; it must be sound."""
     store = open_store(folder)
     assert store.integrity() == []
@@ -180,7 +180,7 @@ def shortfalls(bench: Bench, disk: Disk, level: str, chance: random.Random | Non
     store = agent.ledger.store
     assert isinstance(store, SqliteStore)
     store._connection.pragma("synchronous", level)
-    missing, answers = [], list[Answer]()
+    missing, answers = [], list[FormAnswer]()
     for number, answer in enumerate(acknowledged(agent)):
         assert not answer["_error"], answer
         store._connection.pragma("wal_autocheckpoint", 20)
@@ -200,7 +200,7 @@ def test_nothing_that_was_acknowledged_is_lost_with_the_power(bench: Bench, disk
 
 def test_power_that_fails_within_a_command_takes_all_of_it_or_nothing(bench: Bench, disk: Disk) -> None:
     """Rule 43: just before each sync, with any loose sectors on disk, only the call in flight is in doubt."""
-    chance, answers, moments = random.Random(5), list[Answer](), list[tuple[Path, int]]()
+    chance, answers, moments = random.Random(5), list[FormAnswer](), list[tuple[Path, int]]()
     bench.write(FLOW)
     agent = bench.agent()
 

@@ -13,7 +13,7 @@ from interlock.ledger.log.rebuild import Rebuilt, differences, plans_of, rebuild
 from interlock.store.protocol import SessionFilter
 from interlock.surfaces.navigation import NavigationSurface
 from interlock.surfaces.tool import Call, Client, Reply, call_tool
-from support.harness import Agent, Answer, Bench, gate, steps, workflow
+from support.harness import Agent, Bench, FormAnswer, gate, steps, workflow
 from support.session_agents import QUICK, answered, gated, joined, manifest, prepare, started
 
 TWICE = {"type": "for", "count": 2, "maxIterations": 3}
@@ -117,7 +117,7 @@ def test_a_navigated_run_is_rebuilt_with_what_refused_calls_told(bench: Bench) -
     prepare(bench)
     door = NavigationSurface(bench.ledger(terms=QUICK))
 
-    def call(tool: str, **arguments: Any) -> Answer:
+    def call(tool: str, **arguments: Any) -> FormAnswer:
         reply = call_tool(door, tool, arguments, Call(Client("test")))
         assert isinstance(reply, Reply)
         raw = reply.structured

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from support.harness import Agent, Answer, Bench, steps, workflow
+from support.harness import Agent, Bench, FormAnswer, steps, workflow
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
@@ -17,13 +17,13 @@ def agent(bench: Bench) -> Agent:
     return bench.agent()
 
 
-def other_letter(token: str, place: int) -> str:
-    place %= len(token)
-    letter = next(one for one in LETTERS if one != token[place])
-    return token[:place] + letter + token[place + 1 :]
+def other_letter(token: str, target: int) -> str:
+    target %= len(token)
+    letter = next(one for one in LETTERS if one != token[target])
+    return token[:target] + letter + token[target + 1 :]
 
 
-Damage = Callable[[Answer, Answer, Answer], tuple[str, str]]
+Damage = Callable[[FormAnswer, FormAnswer, FormAnswer], tuple[str, str]]
 
 CASES: dict[str, tuple[Damage, str]] = {
     "ack of another run": (lambda a, b, c: (a["stateToken"], b["ackToken"]), "TOKEN_SCOPE_MISMATCH"),

@@ -124,12 +124,12 @@ def test_what_is_no_token_is_refused_by_its_cause(token: str, expected: str) -> 
 
 
 def test_a_token_of_another_kind_is_told_what_it_is_and_what_belongs_there() -> None:
-    problem = read(RING, mint(KEY, Pointer("ack", b"0123456789")), ("st", "chk"))
-    assert isinstance(problem, TokenProblem)
-    assert problem.code == "TOKEN_SCOPE_MISMATCH"
-    assert "ack token" in problem.message
-    assert "state token" in problem.message
-    assert "checkpoint token" in problem.suggestion
+    diagnostic = read(RING, mint(KEY, Pointer("ack", b"0123456789")), ("st", "chk"))
+    assert isinstance(diagnostic, TokenProblem)
+    assert diagnostic.code == "TOKEN_SCOPE_MISMATCH"
+    assert "ack token" in diagnostic.message
+    assert "state token" in diagnostic.message
+    assert "checkpoint token" in diagnostic.suggestion
 
 
 def test_the_kind_is_signed() -> None:
@@ -175,10 +175,10 @@ def test_a_state_is_a_gzip_file_that_any_reader_opens() -> None:
     ],
 )
 def test_a_bad_state_is_refused_by_its_cause(state: str, expected: str, message: str | None) -> None:
-    problem = read_state(RING, state)
-    assert isinstance(problem, StateProblem)
-    assert problem.code == expected
-    assert problem.message == message or problem.message.startswith("State validation failed: ")
+    diagnostic = read_state(RING, state)
+    assert isinstance(diagnostic, StateProblem)
+    assert diagnostic.code == expected
+    assert diagnostic.message == message or diagnostic.message.startswith("State validation failed: ")
 
 
 def test_the_same_pointer_packed_another_way_is_refused() -> None:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from interlock.authoring.library import Library, Loaded, Problem, Source
+from interlock.authoring.library import Diagnostic, Library, Loaded, Source
 from interlock.core.definition.workflow import Activity, Step
 from interlock.core.values import Json
 
@@ -39,8 +39,8 @@ def compiled(folder: Path, value: Json) -> Loaded:
     return loaded
 
 
-def problems(folder: Path) -> list[Problem]:
-    return list(library(folder).listing().problems)
+def diagnostics(folder: Path) -> list[Diagnostic]:
+    return list(library(folder).listing().diagnostics)
 
 
 def main(loaded: Loaded) -> Activity:

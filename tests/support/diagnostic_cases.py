@@ -36,7 +36,7 @@ def activity(rest: str, head: str = FLOW) -> dict[str, str]:
     return {"w/workflow.yaml": head, "w/activities/a.yaml": ACT + rest}
 
 
-def ways(*transitions: str) -> str:
+def exits(*transitions: str) -> str:
     return "transitions:\n" + "".join(f"  - {one}\n" for one in transitions)
 
 
@@ -70,7 +70,7 @@ CASES: dict[str, dict[str, str]] = {
     "IL109": {"w.yaml": ONE + "metaGuidance: [a, §a]\n"},
     "IL110": {"w.yaml": HEAD + "steps:\n  - §{id: ask, title: A}\n"},
     "IL201": gate("options: [{id: x}, {id: §x, effect: {transitionTo: a}}]"),
-    "IL202": activity(ways("{to: §bb, isDefault: true}")),
+    "IL202": activity(exits("{to: §bb, isDefault: true}")),
     "IL203": loop("{type: for, count: 1, maxIterations: 2}", "§asc"),
     "IL204": {"w/workflow.yaml": FLOW, "w/activities/a.yaml": ACT.replace("Do it.", "D, checkpoint: §no")},
     "IL205": step("prompt: P, output: {contractRef: §x.y}"),
@@ -104,10 +104,10 @@ CASES: dict[str, dict[str, str]] = {
     "IL501": {"w/workflow.yaml": FLOW, "w/activities/a.yaml": "id: a\nname: A\nsteps:\n  - {id: g, type: gate, message: M, options: [{id: x, effect: {transitionTo: a}}]}\n  - §{id: s, name: S, description: D}\n"},
     "IL502": {**activity(""), "w/activities/b.yaml": ACT.replace("id: a", "id: §b")},
     "IL503": gate("options: §[{id: x}, {id: y}]"),
-    "IL504": activity(ways("{to: a}", "§{to: __terminal__, isDefault: true}")),
-    "IL505": activity("§" + ways("{to: a, condition: {variable: known, value: true}}")),
-    "IL506": activity(ways("{to: a, condition: §{variable: idle, value: true}}", "{to: a, isDefault: true}"), VARS),
-    "IL507": activity(ways("{to: a, condition: §{variable: knwon, value: true}}", "{to: a, isDefault: true}"), VARS),
+    "IL504": activity(exits("{to: a}", "§{to: __terminal__, isDefault: true}")),
+    "IL505": activity("§" + exits("{to: a, condition: {variable: known, value: true}}")),
+    "IL506": activity(exits("{to: a, condition: §{variable: idle, value: true}}", "{to: a, isDefault: true}"), VARS),
+    "IL507": activity(exits("{to: a, condition: §{variable: knwon, value: true}}", "{to: a, isDefault: true}"), VARS),
     "IL508": activity("checkpoints:\n  - {id: §g, name: G, message: M, options: [{id: x, effect: {transitionTo: a}}]}\n"),
     "IL509": step("prompt: §" + "x" * 8193),
     "IL510": step("prompt: §'Do {{a + 1}}.'"),

@@ -20,7 +20,7 @@ from interlock.core.definition.workflow import (
     ActivityMode,
     Branch,
     Contract,
-    Decision,
+    DecisionPoint,
     Effect,
     Gate,
     Item,
@@ -101,7 +101,7 @@ class Author:
 
     def workflow(self) -> Workflow:
         ids = [f"act{number}" for number in range(self.draw(st.integers(1, 4)))]
-        ahead = [ids if self.circles else ids[place + 1 :] for place in range(len(ids))]
+        ahead = [ids if self.circles else ids[target + 1 :] for target in range(len(ids))]
         activities = tuple(
             self.activity(one, [*later, TERMINAL]) for one, later in zip(ids, ahead, strict=True)
         )
@@ -146,14 +146,14 @@ class Author:
             listed += [Transition(one, default=True) for one in default]
         return tuple(listed)
 
-    def decisions(self, ahead: list[str]) -> tuple[Decision, ...]:
+    def decisions(self, ahead: list[str]) -> tuple[DecisionPoint, ...]:
         if self.draw(st.integers(0, 3)):
             return ()
         target = st.none() | st.sampled_from(ahead)
         branch = st.builds(
             Branch, st.just("branch"), st.just("Branch"), MAYBE, to=target, default=st.booleans()
         )
-        return (Decision("which", "Which", tuple(self.draw(st.lists(branch, min_size=1, max_size=2)))),)
+        return (DecisionPoint("which", "Which", tuple(self.draw(st.lists(branch, min_size=1, max_size=2)))),)
 
     def items(self, ahead: list[str], *, depth: int, most: int) -> tuple[Item, ...]:
         size = self.draw(st.integers(int(depth > 0), most))

@@ -22,7 +22,7 @@ from interlock.store.sqlite.store import open_store
 from interlock.surfaces.execution import ExecutionSurface
 from interlock.surfaces.tool import Call, Client, Reply, Surface, call_tool
 
-Answer = dict[str, Any]
+FormAnswer = dict[str, Any]
 
 
 @cache
@@ -82,7 +82,7 @@ class Agent:
     def __init__(self, surface: Surface, client: Client | None = None) -> None:
         self.surface = surface
         self.client = client or Client("test-client")
-        self.last: Answer = {}
+        self.last: FormAnswer = {}
         self.text = ""
 
     @property
@@ -90,7 +90,7 @@ class Agent:
         assert isinstance(self.surface, ExecutionSurface)
         return self.surface.ledger
 
-    def call(self, tool: str, **arguments: Any) -> Answer:
+    def call(self, tool: str, **arguments: Any) -> FormAnswer:
         reply = call_tool(self.surface, tool, arguments, Call(self.client))
         assert isinstance(reply, Reply), reply
         self.text = reply.text
@@ -99,17 +99,17 @@ class Agent:
         self.last = {**(body or {}), "_meta": dict(reply.meta), "_error": reply.is_error}
         return self.last
 
-    def start(self, workflow_id: str, **context: Any) -> Answer:
+    def start(self, workflow_id: str, **context: Any) -> FormAnswer:
         return self.call("start_workflow", workflowId=workflow_id, context=context)
 
     def ack(
         self,
         notes: str = "",
         *,
-        at: Answer | None = None,
+        at: FormAnswer | None = None,
         artifacts: Sequence[Mapping[str, Any]] = (),
         **context: Any,
-    ) -> Answer:
+    ) -> FormAnswer:
         """Advance from the last answer, or from an earlier one."""
         before = at or self.last
         arguments: dict[str, Any] = {"stateToken": before["stateToken"], "ackToken": before["ackToken"]}
@@ -122,12 +122,12 @@ class Agent:
             arguments["context"] = context
         return self.call("continue_workflow", **arguments)
 
-    def decide(self, option: str, *, at: Answer | None = None, **context: Any) -> Answer:
+    def decide(self, option: str, *, at: FormAnswer | None = None, **context: Any) -> FormAnswer:
         """Report the user's choice at the pending gate."""
         gate = (at or self.last)["pending"]["stepId"]
         return self.ack(at=at, artifacts=[decision(gate, option)], **context)
 
-    def look(self, at: Answer | None = None) -> Answer:
+    def look(self, at: FormAnswer | None = None) -> FormAnswer:
         return self.call("continue_workflow", stateToken=(at or self.last)["stateToken"])
 
     @property

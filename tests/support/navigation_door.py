@@ -13,7 +13,7 @@ from interlock.surfaces.tool import Call, Outcome, Reply, call_tool
 from support.authored import write
 from support.harness import Bench
 
-Answer = dict[str, Any]
+Payload = dict[str, Any]
 
 WORKFLOW = """
 id: build
@@ -137,37 +137,37 @@ class Door:
     def raw(self, tool: str, call: Call = PLAIN, **arguments: Any) -> Outcome:
         return call_tool(self.surface, tool, arguments, call)
 
-    def call(self, tool: str, **arguments: Any) -> Answer:
+    def call(self, tool: str, **arguments: Any) -> Payload:
         reply = self.raw(tool, **arguments)
         assert isinstance(reply, Reply)
-        answer: Answer = json.loads(reply.text)
+        answer: Payload = json.loads(reply.text)
         if answer.get("success"):
             self.state = answer["state"]
         return {**answer, "_error": reply.is_error}
 
-    def start(self, workflow_id: str = "build", **variables: Any) -> Answer:
+    def start(self, workflow_id: str = "build", **variables: Any) -> Payload:
         return self.call("nav_start", workflow_id=workflow_id, initial_variables=variables)
 
-    def act(self, action: str, state: str | None = None, **arguments: Any) -> Answer:
+    def act(self, action: str, state: str | None = None, **arguments: Any) -> Payload:
         return self.call("nav_action", state=state or self.state, action=action, **arguments)
 
-    def done(self, *step_ids: str, **more: Any) -> Answer:
+    def done(self, *step_ids: str, **more: Any) -> Payload:
         answers = [self.act("complete_step", step_id=one, **more) for one in step_ids]
         return answers[-1]
 
-    def respond(self, option: str, checkpoint: str = "approve", **more: Any) -> Answer:
+    def respond(self, option: str, checkpoint: str = "approve", **more: Any) -> Payload:
         return self.act("respond_to_checkpoint", checkpoint_id=checkpoint, option_id=option, **more)
 
-    def go(self, activity: str, **more: Any) -> Answer:
+    def go(self, activity: str, **more: Any) -> Payload:
         return self.act("transition", activity_id=activity, **more)
 
-    def loop(self, loop_id: str = "task-loop", **more: Any) -> Answer:
+    def loop(self, loop_id: str = "task-loop", **more: Any) -> Payload:
         return self.act("advance_loop", loop_id=loop_id, **more)
 
-    def situation(self, state: str | None = None) -> Answer:
+    def situation(self, state: str | None = None) -> Payload:
         return self.call("nav_situation", state=state or self.state)
 
-    def into_build(self) -> Answer:
+    def into_build(self) -> Payload:
         """Walk to the step before the loop."""
         self.start(size="small")
         self.done("analyze")
@@ -181,17 +181,17 @@ def opened(bench: Bench, mode: Mode | None = None, terms: Terms | None = None) -
     return Door(NavigationSurface(bench.ledger(mode, terms)))
 
 
-def listed(answer: Answer, kind: str = "required") -> list[tuple[str, str]]:
+def listed(answer: Payload, kind: str = "required") -> list[tuple[str, str]]:
     names = ("step", "checkpoint", "activity", "loop")
     found = answer["availableActions"][kind]
     return [(one["action"], next(one[name] for name in names if name in one)) for one in found if _move(one)]
 
 
-def _move(offer: Answer) -> bool:
+def _move(offer: Payload) -> bool:
     return not offer["action"].startswith(("get_", "nav_"))
 
 
-def facts(bench: Bench, kind: str) -> list[Answer]:
+def events(bench: Bench, kind: str) -> list[Payload]:
     with bench.ledger().store.reading() as reader:
         sessions = [one.session_id for one in reader.sessions(SessionFilter())]
         rows = [row for one in sessions for row in reader.events(one, kinds=(kind,))]

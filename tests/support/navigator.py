@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-Answer = dict[str, Any]
-Call = Callable[..., Answer]
+Payload = dict[str, Any]
+Call = Callable[..., Payload]
 
 PARAMETER = {
     "complete_step": ("step_id", "step"),
@@ -30,7 +30,7 @@ class Navigator:
         self.seen: Counter[str] = Counter()
         self.taken: list[str] = []
 
-    def walk(self, workflow_id: str, most: int = 3000) -> Answer:
+    def walk(self, workflow_id: str, most: int = 3000) -> Payload:
         """Walk to the end, and return the last answer."""
         here = self.call("nav_start", workflow_id=workflow_id)
         assert here["success"], here
@@ -39,7 +39,7 @@ class Navigator:
             here = self.step(here)
         return here
 
-    def step(self, here: Answer) -> Answer:
+    def step(self, here: Payload) -> Payload:
         """Take one action that is listed, with the parameters that it lists."""
         arguments = self.choose(here)
         self.taken.append(arguments["action"])
@@ -47,7 +47,7 @@ class Navigator:
         assert after["success"], (arguments, after["error"])
         return after
 
-    def choose(self, here: Answer) -> Answer:
+    def choose(self, here: Payload) -> Payload:
         required = here["availableActions"]["required"]
         if not required:
             return self._persuaded(here)
@@ -56,14 +56,14 @@ class Navigator:
         moves = offers if required[0]["action"] == "transition" and turn else required
         return self._arguments(moves[turn % len(moves)])
 
-    def _turn(self, here: Answer, required: list[Answer]) -> int:
-        place = json.dumps([here["position"]["activity"], [one["action"] for one in required]])
-        self.seen[place] += 1
-        return self.seen[place] - 1 if required[0]["action"] == "transition" else 0
+    def _turn(self, here: Payload, required: list[Payload]) -> int:
+        target = json.dumps([here["position"]["activity"], [one["action"] for one in required]])
+        self.seen[target] += 1
+        return self.seen[target] - 1 if required[0]["action"] == "transition" else 0
 
-    def _arguments(self, offer: Answer) -> Answer:
+    def _arguments(self, offer: Payload) -> Payload:
         name, field = PARAMETER[offer["action"]]
-        arguments: Answer = {"action": offer["action"], name: offer[field]}
+        arguments: Payload = {"action": offer["action"], name: offer[field]}
         if "options" in offer:
             key = f"option:{offer[field]}"
             arguments["option_id"] = offer["options"][self.seen[key] % len(offer["options"])]
@@ -71,7 +71,7 @@ class Navigator:
         if "loop_items" in offer:
             arguments["loop_items"] = ["one", "two"]
         variables = dict.fromkeys(offer.get("variables", []), 2)
-        output: Answer = {}
+        output: Payload = {}
         for need in offer.get("needs", []):
             match need["parameter"]:
                 case "variables":
@@ -86,7 +86,7 @@ class Navigator:
             **({"output": output} if output else {}),
         }
 
-    def _persuaded(self, here: Answer) -> Answer:
+    def _persuaded(self, here: Payload) -> Payload:
         """No way is open: make one of the blocked ways true, with the variables that its reason names."""
         blocked = [one for one in here["availableActions"]["blocked"] if "variables" in one]
         assert blocked, here
@@ -96,5 +96,5 @@ class Navigator:
         return {"action": "transition", "activity_id": blocked[0]["activity"], "variables": variables}
 
 
-def _is_move(offer: Answer) -> bool:
+def _is_move(offer: Payload) -> bool:
     return offer["action"] == "transition"

@@ -1,4 +1,4 @@
-"""Stories about the core: `given(workflow).start().when(command)…`, with facts and refusals to look at."""
+"""Stories about the core: `given(workflow).start().when(command)…`, with events and refusals to look at."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Story:
         self.door = door
         self.mode = mode
         self.state = RunState()
-        self.facts: list[Event] = []
+        self.events: list[Event] = []
         self.outcome: Decided | Refusal | None = None
         self.now = 1_000_000
 
@@ -38,8 +38,8 @@ class Story:
         outcome = decide(self.plan, self.state, command)
         self.outcome = outcome
         if isinstance(outcome, Decided):
-            assert evolved(self.state, [] if outcome.blockers else outcome.facts) == outcome.state
-            self.facts += outcome.facts
+            assert evolved(self.state, [] if outcome.blockers else outcome.events) == outcome.state
+            self.events += outcome.events
             self.state = outcome.state
         return self
 
@@ -76,7 +76,7 @@ class Story:
                 return type(other).__name__
 
     def kinds(self) -> list[str]:
-        return [str(fact.__struct_config__.tag) for fact in self.facts]
+        return [str(event.__struct_config__.tag) for event in self.events]
 
     def path(self, most: int = 100, **variables: Any) -> list[str]:
         """Acknowledge whatever comes until the end, and list what it was."""
@@ -111,5 +111,5 @@ def given(workflow: Workflow, door: Door = EXECUTION, mode: Mode = "guided") -> 
     return Story(workflow, door, mode)
 
 
-def only(facts: Sequence[Event], kind: type) -> list[Any]:
-    return [fact for fact in facts if isinstance(fact, kind)]
+def only(events: Sequence[Event], kind: type) -> list[Any]:
+    return [event for event in events if isinstance(event, kind)]

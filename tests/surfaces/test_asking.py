@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from interlock.core.run.commands import Terms
-from interlock.surfaces.tool import Answer, Ask, Call, Client, Reply, call_tool
+from interlock.surfaces.tool import Ask, Call, Client, FormAnswer, Reply, call_tool
 from support.harness import Agent, Bench, decision, gate, steps, workflow
 
 CLIENT = Client("asking-client", can_elicit=True)
@@ -41,11 +41,11 @@ def started(bench: Bench, item: dict[str, Any], **options: Any) -> Agent:
 
 
 def channel(agent: Agent) -> list[str]:
-    from interlock.ledger.log.chain import read_fact
+    from interlock.ledger.log.chain import read_event
 
     with agent.ledger.store.reading() as reader:
         rows = reader.events(agent.last["session"]["sessionId"], kinds=("gate_resolved",))
-        return [read_fact(row).channel for row in rows]
+        return [read_event(row).channel for row in rows]
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_the_user_is_asked_and_the_answer_is_recorded_with_its_channel(
     ask = asked(agent)
     ((name, question),) = ask.questions.items()
     choices = [one["const"] for one in question.schema["properties"]["choice"]["oneOf"]]  # type: ignore[index]
-    answers = {name: Answer("accept", {"choice": choices[0]})}
+    answers = {name: FormAnswer("accept", {"choice": choices[0]})}
     answer = acknowledge(agent, answers=answers, asked=ask.state)
     assert isinstance(answer, dict)
     assert answer["pending"]["stepId"] == "last"
@@ -77,7 +77,7 @@ def test_asking_is_no_attempt(bench: Bench) -> None:
 def test_declining_is_no_answer(bench: Bench, action: Any) -> None:
     agent = started(bench, gate("which", "left", "right"))
     ask = asked(agent)
-    answer = acknowledge(agent, answers={"which": Answer(action)}, asked=ask.state)
+    answer = acknowledge(agent, answers={"which": FormAnswer(action)}, asked=ask.state)
     assert isinstance(answer, dict)
     assert answer["kind"] == "blocked"
 
@@ -86,7 +86,7 @@ def test_the_agent_cannot_fill_in_for_a_user_who_declined(bench: Bench) -> None:
     agent = started(bench, gate("which", "left", "right"))
     ask = asked(agent)
     forged = {"artifacts": [decision("which", "left")]}
-    answer = acknowledge(agent, forged, answers={"which": Answer("decline")}, asked=ask.state)
+    answer = acknowledge(agent, forged, answers={"which": FormAnswer("decline")}, asked=ask.state)
     assert isinstance(answer, dict)
     assert answer["kind"] == "blocked"
     assert "inbox" in answer["blockers"][0]["suggestedFix"]
@@ -95,7 +95,7 @@ def test_the_agent_cannot_fill_in_for_a_user_who_declined(bench: Bench) -> None:
 def test_a_declined_confirmation_is_not_taken_from_the_bare_acknowledgement(bench: Bench) -> None:
     agent = started(bench, CONFIRMED)
     ask = asked(agent)
-    answer = acknowledge(agent, answers={"confirm-confirmed": Answer("decline")}, asked=ask.state)
+    answer = acknowledge(agent, answers={"confirm-confirmed": FormAnswer("decline")}, asked=ask.state)
     assert isinstance(answer, dict)
     assert answer["pending"]["stepId"] == "confirm-confirmed"
 
@@ -103,7 +103,7 @@ def test_a_declined_confirmation_is_not_taken_from_the_bare_acknowledgement(benc
 def test_revise_makes_the_step_pending_again(bench: Bench) -> None:
     agent = started(bench, CONFIRMED)
     ask = asked(agent)
-    answers = {"confirm-confirmed": Answer("accept", {"choice": "revise"})}
+    answers = {"confirm-confirmed": FormAnswer("accept", {"choice": "revise"})}
     answer = acknowledge(agent, answers=answers, asked=ask.state)
     assert isinstance(answer, dict)
     assert answer["pending"]["stepId"] == "confirmed"
@@ -111,7 +111,7 @@ def test_revise_makes_the_step_pending_again(bench: Bench) -> None:
 
 def test_an_answer_to_another_question_does_not_count(bench: Bench) -> None:
     agent = started(bench, gate("which", "left", "right"))
-    answers = {"which": Answer("accept", {"choice": "left"})}
+    answers = {"which": FormAnswer("accept", {"choice": "left"})}
     answer = acknowledge(agent, answers=answers, asked="sha256:something-else")
     assert isinstance(answer, dict)
     assert answer["kind"] == "blocked"
@@ -122,7 +122,7 @@ def test_what_only_the_user_has_is_asked_for(bench: Bench) -> None:
     agent = started(bench, {"id": "read", "title": "Read", "prompt": "x", "userInput": [need]})
     ask = asked(agent)
     assert ask.questions["designDoc"].message == "Where is the design?"
-    answers = {"designDoc": Answer("accept", {"choice": "docs/design.md"})}
+    answers = {"designDoc": FormAnswer("accept", {"choice": "docs/design.md"})}
     answer = acknowledge(agent, answers=answers, asked=ask.state)
     assert isinstance(answer, dict)
     assert answer["pending"]["stepId"] == "last"
@@ -140,6 +140,6 @@ def test_never_stop_never_asks(bench: Bench) -> None:
 def test_policy_user_takes_the_answer(bench: Bench) -> None:
     agent = started(bench, gate("which", "left", "right"), terms=Terms(decisions="user"))
     ask = asked(agent)
-    answer = acknowledge(agent, answers={"which": Answer("accept", {"choice": "left"})}, asked=ask.state)
+    answer = acknowledge(agent, answers={"which": FormAnswer("accept", {"choice": "left"})}, asked=ask.state)
     assert isinstance(answer, dict)
     assert answer["pending"]["stepId"] == "last"

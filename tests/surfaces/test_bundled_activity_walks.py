@@ -33,10 +33,10 @@ from interlock.core.run.outcomes import (
     Decided,
     Done,
     NeedAnswer,
+    NeedExit,
     NeedInput,
     NeedLoop,
     NeedStep,
-    NeedWay,
     Refusal,
 )
 from interlock.core.run.output import Output
@@ -80,7 +80,7 @@ class Walked(Struct):
     visited: list[str]
     shown: list[str]
     state: RunState
-    facts: list[e.Event]
+    events: list[e.Event]
 
 
 TASKS = [{"title": "a", "done_when": "x"}, {"title": "b", "done_when": "y"}]
@@ -174,14 +174,14 @@ def started(name: str, preferences: Preferences = GUIDED) -> Decided:
 def played(name: str, script: Script, preferences: Preferences = GUIDED, door: Door = EXECUTION) -> Walked:
     """Do whatever is pending until the run is done."""
     plan, now = Plan(compiled(name)), started(name, preferences)
-    walked = Walked([], [], [], now.state, list(now.facts))
+    walked = Walked([], [], [], now.state, list(now.events))
     while not isinstance(now.awaited, Done):
         assert len(walked.visited) < 300, walked.visited[-20:]
         walked.shown.append(shown(plan, now))
         now = decided(decide(plan, now.state, move(now, script, walked.visited, door)))
-        walked.facts += now.facts
+        walked.events += now.events
     walked.state = now.state
-    walked.activities = [one.activity for one in walked.facts if isinstance(one, e.ActivityEntered)]
+    walked.activities = [one.activity for one in walked.events if isinstance(one, e.ActivityEntered)]
     return walked
 
 
@@ -212,8 +212,8 @@ def move(now: Decided, script: Script, visited: list[str], door: Door = EXECUTIO
             return AcknowledgeStep(door, 0, TERMS)
         case NeedLoop(loop=loop):
             return AdvanceLoop(door, 0, TERMS, loop.id)
-        case NeedWay(ways=ways):
-            return EnterActivity(door, 0, TERMS, next(way.to for way in ways if way.expected))
+        case NeedExit(exits=exits):
+            return EnterActivity(door, 0, TERMS, next(exit_.to for exit_ in exits if exit_.expected))
         case other:
             raise AssertionError(other)
 
@@ -245,7 +245,7 @@ def test_the_full_route_visits_all_eleven_activities_and_merges() -> None:
 def test_no_way_is_taken_and_no_word_shown_by_an_unset_variable(name: str, script: Script) -> None:
     """Rules 20 and 32."""
     walked = played(name, script)
-    assert [one for one in walked.facts if getattr(one, "unset", ())] == []
+    assert [one for one in walked.events if getattr(one, "unset", ())] == []
     assert [text for text in walked.shown if "[unset" in text] == []
 
 

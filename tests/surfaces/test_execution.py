@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from support.harness import Agent, Answer, Bench, gate, steps, workflow
+from support.harness import Agent, Bench, FormAnswer, gate, steps, workflow
 
 FLOW = workflow(*steps("first", "second", "third"))
 
@@ -16,7 +16,7 @@ def agent(bench: Bench) -> Agent:
     return bench.agent()
 
 
-def payload(answer: Answer) -> Answer:
+def payload(answer: FormAnswer) -> FormAnswer:
     return {key: value for key, value in answer.items() if key != "_meta"}
 
 
@@ -345,7 +345,7 @@ def test_a_note_cannot_forge_a_token_slot(agent: Agent) -> None:
     assert agent.look()["recap"]["entries"][0]["notes"] == "\\u0000st:0:0\\u0000"
 
 
-def _tokens(agent: Agent) -> Answer:
+def _tokens(agent: Agent) -> FormAnswer:
     return agent.start("test.flow")
 
 

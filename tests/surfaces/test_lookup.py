@@ -14,7 +14,7 @@ from interlock.authoring.library import BUNDLED, Library, Source
 from interlock.core.definition.workflow import Activity, Step, Workflow
 from interlock.surfaces.lookup import LookupSurface
 from interlock.surfaces.lookup.names import names_of
-from interlock.surfaces.lookup.progress import Offered, standing
+from interlock.surfaces.lookup.progress import Offered, position
 from interlock.surfaces.tool import Call, Reply, RpcFailure, call_tool
 from support.paths import CORPUS
 
@@ -379,7 +379,7 @@ def test_independent_activities_begin_with_the_one_that_the_context_names() -> N
     rooms = tuple(Activity(name, name, (Step(f"do-{name}", name),)) for name in ("one", "two"))
     workflow = Workflow("rooms", "Rooms", "", "1.0.0", rooms, form="activities")
     for context, expected in (({}, "do-one"), ({"choose-activity": "two"}, "do-two")):
-        offered = standing(workflow, names_of(workflow), frozenset(), context)
+        offered = position(workflow, names_of(workflow), frozenset(), context)
         assert isinstance(offered, Offered)
         assert offered.name == expected
 
@@ -470,7 +470,7 @@ def test_criteria_that_cannot_be_run_are_the_authors_fault(ask_about: Callable[.
 
 
 @pytest.mark.parametrize(
-    ("text", "valid", "place"),
+    ("text", "valid", "target"),
     [
         ('{\n "id": }', False, "line 2"),
         ("[]", False, "line 1"),
@@ -486,11 +486,11 @@ def test_criteria_that_cannot_be_run_are_the_authors_fault(ask_about: Callable[.
         ('"' + "x" * 1_000_001 + '"', False, "1000000"),
     ],
 )  # fmt: skip
-def test_bad_json_is_an_answer(ask_about: Callable[..., Ask], text: str, valid: bool, place: str) -> None:
+def test_bad_json_is_an_answer(ask_about: Callable[..., Ask], text: str, valid: bool, target: str) -> None:
     verdict = ask_about(step("one"))("workflow_validate_json", workflowJson=text)
     assert verdict["valid"] is valid
     assert bool(verdict["issues"]) is not valid
-    assert place in " ".join(verdict["issues"])
+    assert target in " ".join(verdict["issues"])
 
 
 @pytest.mark.parametrize(

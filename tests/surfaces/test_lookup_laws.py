@@ -22,7 +22,7 @@ from interlock.core.run.outcomes import Decided, NeedStep
 from interlock.core.run.preferences import PRESETS
 from interlock.core.run.state import RunState
 from interlock.surfaces.lookup.names import names_of
-from interlock.surfaces.lookup.progress import Offered, standing
+from interlock.surfaces.lookup.progress import Offered, position
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=9)
 ANYTHING = st.recursive(
@@ -156,10 +156,10 @@ def activity_workflows(draw: st.DrawFn) -> Workflow:
             for letter in "xyz"[: draw(st.integers(1, 3))]
         ]  # fmt: skip
         items = (Loop(f"{activity}-l", "L", "for", (steps[0],), count=draw(st.integers(0, 2))), *steps[1:])
-        ways = [Transition(to, draw(TESTS)) for to in draw(st.lists(st.sampled_from(ids), max_size=2))]
+        exits = [Transition(to, draw(TESTS)) for to in draw(st.lists(st.sampled_from(ids), max_size=2))]
         default = Transition(draw(st.sampled_from([*ids, "__terminal__"])), default=True)
         final = Step(f"{activity}-end", "end")
-        activities.append(Activity(activity, activity, (*items, final), transitions=(*ways, default)))
+        activities.append(Activity(activity, activity, (*items, final), transitions=(*exits, default)))
     return Workflow("w", "W", "", "1.0.0", tuple(activities), form="activities", initial="one")
 
 
@@ -170,7 +170,7 @@ def test_activities_are_visited_as_an_execution_run_visits_them(
 ) -> None:
     names, done = names_of(workflow), list[str]()
     while len(done) < CAP:
-        offered = standing(workflow, names, frozenset(done), context)
+        offered = position(workflow, names, frozenset(done), context)
         assert isinstance(offered, Offered)
         if offered.step is None:
             break

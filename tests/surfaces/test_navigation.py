@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from interlock.core.run.commands import Terms
-from interlock.surfaces.tool import Answer as UserAnswer
-from interlock.surfaces.tool import Ask, Call, Client, Reply
+from interlock.surfaces.tool import Ask, Call, Client, FormAnswer, Reply
 from support.harness import Bench, gate, steps, workflow
-from support.navigation_door import Answer, Door, facts, listed, opened
+from support.navigation_door import Door, Payload, events, listed, opened
 
 
 @pytest.fixture
@@ -112,7 +111,7 @@ def test_a_way_over_unset_variables_is_offered_with_its_condition_and_recorded_a
     offer = next(one for one in ready["availableActions"]["optional"] if one.get("activity") == "review")
     assert offer["condition"] == "external == true"
     assert door.go("review")["position"]["activity"]["id"] == "review"
-    assert [fact["via"] for fact in facts(bench, "activity_left")] == ["claim"]
+    assert [event["via"] for event in events(bench, "activity_left")] == ["claim"]
 
 
 def test_a_false_way_is_refused(door: Door) -> None:
@@ -203,7 +202,7 @@ def test_the_other_words_for_the_end_mean_the_end(door: Door) -> None:
     assert door.go("end-workflow")["status"] == "completed"
 
 
-REFUSALS: list[tuple[str, Answer, str]] = [
+REFUSALS: list[tuple[str, Payload, str]] = [
     ("complete_step", {"step_id": "nothing"}, "STEP_NOT_FOUND"),
     ("complete_step", {"step_id": "analyze"}, "STEP_ALREADY_COMPLETE"),
     ("respond_to_checkpoint", {"checkpoint_id": "nothing", "option_id": "yes"}, "CHECKPOINT_NOT_FOUND"),
@@ -220,7 +219,7 @@ REFUSALS: list[tuple[str, Answer, str]] = [
 
 @pytest.mark.parametrize(("action", "arguments", "code"), REFUSALS, ids=lambda one: str(one)[:30])
 def test_a_refusal_has_its_code_and_changes_nothing(
-    door: Door, action: str, arguments: Answer, code: str
+    door: Door, action: str, arguments: Payload, code: str
 ) -> None:
     """Rule 40."""
     door.start()
@@ -312,7 +311,7 @@ def test_never_stop_takes_the_agents_option_and_records_a_critical_gap(bench: Be
     door.start()
     door.done("analyze")
     assert door.respond("yes")["success"]
-    assert [one["severity"] for one in facts(bench, "gap_recorded")] == ["critical"]
+    assert [one["severity"] for one in events(bench, "gap_recorded")] == ["critical"]
 
 
 ELICITING = Client("asking-client", can_elicit=True)
@@ -330,7 +329,7 @@ def test_a_client_that_can_ask_asks_the_user_and_the_users_choice_counts(door: D
     }
     ask = door.raw("nav_action", Call(ELICITING), **asked)
     assert isinstance(ask, Ask)
-    answers = {"approve": UserAnswer("accept", {"choice": "stop"})}
+    answers = {"approve": FormAnswer("accept", {"choice": "stop"})}
     reply = door.raw("nav_action", Call(ELICITING, answers, ask.state), **asked)
     assert isinstance(reply, Reply)
     body = json.loads(reply.text)
@@ -353,7 +352,7 @@ def test_a_user_who_was_asked_and_did_not_answer_still_must(door: Door, action: 
     }
     ask = door.raw("nav_action", Call(ELICITING), **asked)
     assert isinstance(ask, Ask)
-    answers = {"approve": UserAnswer(action)}
+    answers = {"approve": FormAnswer(action)}
     reply = door.raw("nav_action", Call(ELICITING, answers, ask.state), **asked)
     assert isinstance(reply, Reply)
     assert json.loads(reply.text)["error"]["code"] == "USER_MUST_DECIDE"

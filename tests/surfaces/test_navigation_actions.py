@@ -17,9 +17,9 @@ from interlock.core.run.commands import (
     AcknowledgeStep,
     AdvanceLoop,
     Command,
+    Decision,
     EnterActivity,
     ResolveCheckpoint,
-    Ruling,
     StartRun,
     Terms,
 )
@@ -199,12 +199,12 @@ def test_where_the_user_has_decided_only_that_option_counts(policy: str) -> None
     plan, terms = one_gate(), Terms(decisions=policy)  # type: ignore[arg-type]
     started = decide(plan, RunState(), StartRun(NAVIGATION, 0, "h", "bundled", PRESETS["guided"]))
     assert isinstance(started, Decided)
-    rulings = {"ship": Ruling("no", "cli")}
-    found = moves(plan, started.state, terms, rulings)
+    decisions = {"ship": Decision("no", "cli")}
+    found = moves(plan, started.state, terms, decisions)
     assert [move.options for move in found.required] == [("no",)]
-    told = ResolveCheckpoint(NAVIGATION, 1, terms, "agent", "ship", "no", rulings=rulings)
+    told = ResolveCheckpoint(NAVIGATION, 1, terms, "agent", "ship", "no", decisions=decisions)
     assert isinstance(decide(plan, started.state, told), Decided)
-    contrary = ResolveCheckpoint(NAVIGATION, 1, terms, "agent", "ship", "yes", rulings=rulings)
+    contrary = ResolveCheckpoint(NAVIGATION, 1, terms, "agent", "ship", "yes", decisions=decisions)
     assert isinstance(decide(plan, started.state, contrary), Refusal)
 
 

@@ -16,7 +16,7 @@ from interlock.ledger.tokens.tokens import STATE_PREFIX
 from interlock.store.protocol import SessionFilter
 from interlock.surfaces.tool import Reply
 from support.harness import Bench, steps, workflow
-from support.navigation_door import Door, facts, listed, opened
+from support.navigation_door import Door, events, listed, opened
 
 
 @pytest.fixture
@@ -125,7 +125,7 @@ def test_a_parent_that_goes_on_leaves_its_child_behind(door: Door, bench: Bench)
     parent = door.done("decide")
     door.call("nav_start", workflow_id="helper", parent_state=parent["state"])
     door.act("transition", state=parent["state"], activity_id="build")
-    assert [one["outcome"] for one in facts(bench, "child_returned")] == ["abandoned"]
+    assert [one["outcome"] for one in events(bench, "child_returned")] == ["abandoned"]
 
 
 def packed(content: bytes) -> str:
@@ -157,10 +157,10 @@ def test_a_state_that_is_not_ours_is_refused_with_its_code(
 def test_one_changed_character_is_never_believed(door: Door) -> None:
     """Rule 2."""
     state = door.start()["state"]
-    for place in range(len(STATE_PREFIX), len(state)):
-        other = "A" if state[place] != "A" else "B"
-        damaged = state[:place] + other + state[place + 1 :]
-        assert door.call("nav_situation", state=damaged)["_error"], place
+    for target in range(len(STATE_PREFIX), len(state)):
+        other = "A" if state[target] != "A" else "B"
+        damaged = state[:target] + other + state[target + 1 :]
+        assert door.call("nav_situation", state=damaged)["_error"], target
 
 
 def test_a_state_of_another_data_directory_is_refused(door: Door, tmp_path: Path) -> None:

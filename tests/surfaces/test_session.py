@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from interlock.core.run.commands import Terms
 from interlock.ledger.decisions.inbox import decide_question, inbox
-from interlock.ledger.log.chain import read_fact
+from interlock.ledger.log.chain import read_event
 from interlock.ledger.log.health import examine
 from interlock.ledger.log.records import CallTraced
 from interlock.surfaces.navigation import NavigationSurface
 from interlock.surfaces.session import SessionSurface
-from interlock.surfaces.tool import Answer, Ask, Call, Client, Reply, call_tool
+from interlock.surfaces.tool import Ask, Call, Client, FormAnswer, Reply, call_tool
 from support.harness import Bench, workflow
 from support.harness import steps as plain_steps
 from support.session_agents import (
@@ -694,7 +694,7 @@ def test_a_client_that_can_ask_is_asked_and_the_user_s_answer_counts(bench: Benc
     ask = call_tool(talk.surface, "respond_checkpoint", arguments, Call(client))
     assert isinstance(ask, Ask)
     assert ask.questions["scope"].message == "Is bread the goal?"
-    answers = {"scope": Answer("accept", {"choice": "skip"})}
+    answers = {"scope": FormAnswer("accept", {"choice": "skip"})}
     reply = call_tool(talk.surface, "respond_checkpoint", arguments, Call(client, answers, ask.state))
     assert isinstance(reply, Reply)
     assert json.loads(reply.text)["resolved_option"] == "skip"
@@ -741,7 +741,7 @@ def test_a_user_who_declines_is_not_answered_for_by_the_agent(
         arguments = {"session_token": door.token, "option_id": "yes", **more}
         ask = call_tool(door.surface, "respond_checkpoint", arguments, Call(client))
         assert isinstance(ask, Ask)
-        answered = Call(client, {"scope": Answer(action)}, ask.state)
+        answered = Call(client, {"scope": FormAnswer(action)}, ask.state)
         reply = call_tool(door.surface, "respond_checkpoint", arguments, answered)
         assert isinstance(reply, Reply)
         assert isinstance(reply.structured, dict)
@@ -911,8 +911,8 @@ def test_the_log_of_a_session_is_whole_and_its_calls_are_facts(bench: Bench) -> 
         row = reader.session(_session_of(talk))
         assert row is not None
         assert examine(reader, row).health == "healthy"
-        facts = [read_fact(one) for one in reader.events(row.session_id, kinds=("call_traced",))]
-    tools = [fact.tool for fact in facts if isinstance(fact, CallTraced)]
+        events = [read_event(one) for one in reader.events(row.session_id, kinds=("call_traced",))]
+    tools = [event.tool for event in events if isinstance(event, CallTraced)]
     assert tools.count("next_activity") == 3
     assert {"yield_checkpoint", "respond_checkpoint", "resume_checkpoint", "start_session"} <= set(tools)
 

@@ -93,7 +93,7 @@ class SessionWalk(Walk):
         assert not told.error, told.text
         self.consult(activity_id)
         self.manifest = []
-        target = self.way(told.text, activity_id)
+        target = self.exit_(told.text, activity_id)
         for _ in range(100):
             told = self.talk.go(target, step_manifest=self.manifest or None)
             if not told.error:
@@ -113,7 +113,7 @@ class SessionWalk(Walk):
                     assert told.code == "NOT_FOUND"
                     self.reported.append(step.skill)
 
-    def way(self, text: str, activity_id: str) -> str:
+    def exit_(self, text: str, activity_id: str) -> str:
         line = re.search(r"^ways: (.*)$", text, re.MULTILINE)
         listed = [one.split(" ")[0] for one in line[1].split("; ")] if line and line[1] else ["__terminal__"]
         expected = [one.split(" ")[0] for one in line[1].split("; ") if "(expected)" in one] if line else []
@@ -268,9 +268,9 @@ class ExecutionWalk(Walk):
 
     def other_values(self, turn: int) -> dict[str, Any]:
         """What an agent would learn in the end: a value that one of the ways asks for."""
-        ways = [way.condition for one in self.workflow.activities for way in one.transitions]
+        exits = [exit_.condition for one in self.workflow.activities for exit_ in one.transitions]
         loops = [item.break_condition for one in self.workflow.activities for item in _loops(one)]
-        asked = [one for one in (*ways, *loops) if isinstance(one, Compare) and one.operator == "=="]
+        asked = [one for one in (*exits, *loops) if isinstance(one, Compare) and one.operator == "=="]
         chosen = asked[turn % len(asked)] if asked else None
         return {chosen.variable: chosen.value} if chosen and "." not in chosen.variable else {}
 
@@ -341,7 +341,7 @@ def test_every_skill_and_resource_that_a_folder_names_is_loaded_or_reported(benc
     talk = session(bench, QUICK)
     talk.ledger.library = found
     talk.call("start_session", agent_id="a", workflow_id=name)
-    said = " ".join(one.message for one in loaded.problems)
+    said = " ".join(one.message for one in loaded.diagnostics)
     refs = {step.skill for one in loaded.workflow.activities for step in one.steps() if step.skill}
     kept = {one.ref for one in loaded.workflow.documents}
     assert all(ref in kept or f"'{ref}'" in said for ref in refs)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from fixtures.echo_server import Echo
 from interlock.transport.stdio.connection import Connection
 from interlock.transport.stdio.feeder import fed_chunks
-from interlock.transport.stdio.pipe import LINE_LIMIT, Lines
+from interlock.transport.stdio.pipe import LINE_LIMIT, LineBuffer
 from interlock.transport.stdio.results import Server
 from support.stdio_pipe import ECHO, INITIALIZE, PATIENCE, Pipe, call, encoded, opened, request
 
@@ -277,7 +277,7 @@ def test_a_thread_feeds_the_loop_where_a_pipe_cannot_be_selected_on() -> None:
 
 @given(st.lists(st.binary(max_size=12)), st.integers(0, 8))
 def test_how_bytes_arrive_does_not_change_the_lines(chunks: list[bytes], limit: int) -> None:
-    whole, pieces = Lines(limit), Lines(limit)
+    whole, pieces = LineBuffer(limit), LineBuffer(limit)
     together = list(whole.feed(b"".join(chunks)))
     assert [line for chunk in chunks for line in pieces.feed(chunk)] == together
     assert all(line is None or len(line) <= limit for line in together)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from interlock.authoring.compile import builtins as packs
 from interlock.authoring.compile.templates import known_templates
-from interlock.authoring.diagnostics.codes import CODES, Diagnostic
+from interlock.authoring.diagnostics.codes import CODES, DiagnosticKind
 from interlock.core.values import Json
 
 FAMILIES = {
@@ -41,7 +41,7 @@ def _diagnostics() -> Iterator[str]:
                 yield from _diagnostic(one)
 
 
-def _diagnostic(one: Diagnostic) -> Iterator[str]:
+def _diagnostic(one: DiagnosticKind) -> Iterator[str]:
     yield from (
         "",
         f"### {one.code}: {one.title}",

@@ -12,7 +12,7 @@ from interlock.authoring.compile.ids import NAMESPACED, RESERVED
 from interlock.authoring.compile.steps import kind_of
 from interlock.authoring.diagnostics.codes import Report
 from interlock.authoring.sources.paths import source_at
-from interlock.authoring.sources.reader import Reader
+from interlock.authoring.sources.reader import SourceReader
 from interlock.authoring.sources.sources import HEADS, Source, Unit, units
 from interlock.authoring.text.formats import FORMATS
 from interlock.authoring.text.yaml_writer import as_yaml
@@ -30,18 +30,18 @@ class Converted(Struct, frozen=True):
     folder: bool = False
 
 
-class Refused(Struct, frozen=True):
+class ConversionRefused(Struct, frozen=True):
     """Why a path is not converted."""
 
     reason: str
 
 
-def convert(path: Path, new_id: str | None = None) -> Converted | Refused:
+def convert(path: Path, new_id: str | None = None) -> Converted | ConversionRefused:
     """Convert one workflow; a step workflow gets a namespaced id, its own or a new one (rule 38)."""
     source = source_at(path)
     found = list(units(source))
     if len(found) != 1:
-        return Refused(f"{path} is not one workflow; name its file or its folder")
+        return ConversionRefused(f"{path} is not one workflow; name its file or its folder")
     unit = found[0]
     match unit.form:
         case "file":
@@ -50,14 +50,16 @@ def convert(path: Path, new_id: str | None = None) -> Converted | Refused:
             return _Folder(unit, source).converted()
 
 
-def _file(unit: Unit, source: Source, new_id: str | None) -> Converted | Refused:
+def _file(unit: Unit, source: Source, new_id: str | None) -> Converted | ConversionRefused:
     report = Report()
-    parsed = Reader(source.root, report, {}).parsed(unit.path)
+    parsed = SourceReader(source.root, report, {}).parsed(unit.path)
     if parsed is None or not isinstance(parsed.value, Mapping):
-        return Refused(_why(report, unit.path))
+        return ConversionRefused(_why(report, unit.path))
     declared = new_id or str(parsed.value.get("id"))
     if NAMESPACED.fullmatch(declared) is None or declared.startswith(RESERVED):
-        return Refused(f"'{declared}' is no namespaced id of your own; choose one with --id team.name")
+        return ConversionRefused(
+            f"'{declared}' is no namespaced id of your own; choose one with --id team.name"
+        )
     value = {**_plain(parsed.value), **_kind(parsed.value, unit.path), "id": declared}
     return Converted({f"{unit.path.stem}.yaml": as_yaml(value)})
 
@@ -74,7 +76,7 @@ def _plain(value: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _why(report: Report, path: Path) -> str:
-    fault = next(iter(report.problems()), None)
+    fault = next(iter(report.diagnostics()), None)
     return f"{path.name}:{fault.line}: {fault.message}" if fault else f"{path.name} holds no workflow"
 
 
@@ -90,15 +92,15 @@ class _Folder:
             if self._legacy
             else next(self._home / name for name in HEADS if (self._home / name).is_file())
         )
-        self._reader = Reader(source.root, self._report, {})
+        self._reader = SourceReader(source.root, self._report, {})
         self._notes: list[str] = []
 
-    def converted(self) -> Converted | Refused:
+    def converted(self) -> Converted | ConversionRefused:
         head = self._reader.parsed(self._head)
         if head is None or not isinstance(head.value, Mapping):
-            return Refused(_why(self._report, self._head))
+            return ConversionRefused(_why(self._report, self._head))
         if self._head.suffix != ".toon":
-            return Refused(f"{self._head.name} is in YAML already")
+            return ConversionRefused(f"{self._head.name} is in YAML already")
         files = {"workflow.yaml": as_yaml(self._renamed(head.value))}
         inner = head.value.get("activitiesDir")
         for folder in dict.fromkeys((str(inner or "activities"), *TEXTS)):
@@ -134,22 +136,22 @@ class _Folder:
     def _structured(self, path: Path) -> str | None:
         """The file as YAML; one that is not valid in its format stays as it is."""
         scratch = Report()
-        parsed = Reader(self._reader.root, scratch, {}).parsed(path)
+        parsed = SourceReader(self._reader.root, scratch, {}).parsed(path)
         if parsed is None or not isinstance(parsed.value, Mapping) or self._is_doubtful(path, scratch):
             self._notes.append(f"{path.parent.name}/{path.name} is left as it is")
             return None
         return as_yaml(_plain(parsed.value))
 
     def _is_doubtful(self, path: Path, scratch: Report) -> bool:
-        return path.parent.name == "skills" and bool(scratch.problems())
+        return path.parent.name == "skills" and bool(scratch.diagnostics())
 
 
-def write_files(files: Mapping[str, str], target: Path) -> list[Path] | Refused:
+def write_files(files: Mapping[str, str], target: Path) -> list[Path] | ConversionRefused:
     """Write all files below a folder, or none if one of them is there already."""
     paths = {name: target / name for name in files}
     taken = [path for path in paths.values() if path.exists()]
     if taken:
-        return Refused(f"{taken[0]} exists already")
+        return ConversionRefused(f"{taken[0]} exists already")
     for name, path in paths.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(files[name], encoding="utf-8")

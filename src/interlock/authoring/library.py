@@ -13,14 +13,14 @@ from pathlib import Path
 from msgspec import Struct
 
 from interlock.authoring.compile.ids import lookup_id
-from interlock.authoring.diagnostics.diagnostic import Problem, in_reading_order
-from interlock.authoring.sources.cache import Cache, Content, Record
+from interlock.authoring.diagnostics.diagnostic import Diagnostic, in_reading_order
+from interlock.authoring.sources.cache import Cache, CacheRecord, Content
 from interlock.authoring.sources.listing import Listed, Listing, in_list_order
 from interlock.authoring.sources.sources import PRECEDENCE, Source, Unit, units
 from interlock.authoring.sources.stamps import Stamp, stamp_of, unchanged
 from interlock.core.definition.workflow import Workflow
 
-__all__ = ["BUNDLED", "Library", "Listed", "Listing", "Loaded", "Problem", "Source"]
+__all__ = ["BUNDLED", "Diagnostic", "Library", "Listed", "Listing", "Loaded", "Source"]
 
 MOST_REMEMBERED = 64
 
@@ -33,7 +33,7 @@ class Loaded(Struct, frozen=True):
     workflow: Workflow
     hash: str
     source: Source
-    problems: tuple[Problem, ...]
+    diagnostics: tuple[Diagnostic, ...]
     texts: Mapping[str, str] = {}
 
     def text(self, digest: str) -> str:
@@ -71,13 +71,13 @@ class Library:
         found = self._scanned().found
         entries = [one.record.entry for one in _winners(found).values() if one.record.entry]
         known = [entry.id for entry in entries]
-        problems = [problem for one in found for problem in one.record.problems]
-        problems += [*_repeats(found), *_collisions(entries), *_unknown(found, {*known, *elsewhere})]
+        diagnostics = [diagnostic for one in found for diagnostic in one.record.diagnostics]
+        diagnostics += [*_repeats(found), *_collisions(entries), *_unknown(found, {*known, *elsewhere})]
         return Listing(
-            tuple(sorted(entries, key=in_list_order)), tuple(sorted(problems, key=in_reading_order))
+            tuple(sorted(entries, key=in_list_order)), tuple(sorted(diagnostics, key=in_reading_order))
         )
 
-    def load(self, workflow_id: str) -> Loaded | Problem:
+    def load(self, workflow_id: str) -> Loaded | Diagnostic:
         """Load one workflow, or say why that is impossible."""
         scan = self._scan
         if scan is None or not scan.holds_for(workflow_id):
@@ -87,10 +87,10 @@ class Library:
         if chosen is None:
             return _not_found(workflow_id, winners)
         if chosen.record.entry is None:
-            return next(one for one in chosen.record.problems if one.severity == "error")
+            return next(one for one in chosen.record.diagnostics if one.severity == "error")
         return _loaded(chosen, chosen.record.entry) or self._again(workflow_id)
 
-    def _again(self, workflow_id: str) -> Loaded | Problem:
+    def _again(self, workflow_id: str) -> Loaded | Diagnostic:
         """The files changed between the look at them and the reading."""
         self._scan = None
         return self.load(workflow_id)
@@ -110,7 +110,7 @@ def _loaded(chosen: _Found, entry: Listed) -> Loaded | None:
     if content is None:
         return None
     record = chosen.record
-    return Loaded(content.workflow, entry.hash, chosen.shelf.source, record.problems, content.texts)
+    return Loaded(content.workflow, entry.hash, chosen.shelf.source, record.diagnostics, content.texts)
 
 
 class _Scan(Struct, frozen=True):
@@ -134,7 +134,7 @@ class _Found(Struct, frozen=True):
 
     shelf: _Shelf
     unit: Unit
-    record: Record
+    record: CacheRecord
 
 
 class _Shelf:
@@ -143,7 +143,7 @@ class _Shelf:
     def __init__(self, source: Source, cache: Cache) -> None:
         self.source = source
         self._cache = cache
-        self._known: dict[str, Record] | None = None
+        self._known: dict[str, CacheRecord] | None = None
         self._contents: dict[str, Content] = {}
 
     def records(self) -> list[_Found]:
@@ -176,18 +176,20 @@ class _Shelf:
             self._contents.pop(next(iter(self._contents)))
         self._contents[path] = content
 
-    def _compile(self, unit: Unit) -> Record:
+    def _compile(self, unit: Unit) -> CacheRecord:
         from interlock.authoring.compile.unit import compile_unit
 
         read_at = time.time_ns()
         made = compile_unit(unit, self.source)
         self._contents.pop(str(unit.path), None)
         if made.workflow is None:
-            return Record(made.workflow_id, None, made.problems, made.stamps, read_at)
+            return CacheRecord(made.workflow_id, None, made.diagnostics, made.stamps, read_at)
         content = Content(made.workflow, made.texts)
         self._remember(str(unit.path), content)
         blob = self._cache.keep(content)
-        return Record(made.workflow_id, made.entry, made.problems, made.stamps, read_at, blob, made.mentions)
+        return CacheRecord(
+            made.workflow_id, made.entry, made.diagnostics, made.stamps, read_at, blob, made.mentions
+        )
 
 
 def _winners(found: Sequence[_Found]) -> dict[str, _Found]:
@@ -202,7 +204,7 @@ def _winners(found: Sequence[_Found]) -> dict[str, _Found]:
     return chosen
 
 
-def _repeats(found: Sequence[_Found]) -> Iterator[Problem]:
+def _repeats(found: Sequence[_Found]) -> Iterator[Diagnostic]:
     """Workflows that stand twice in one source."""
     first: dict[tuple[_Shelf, str], _Found] = {}
     for one in found:
@@ -217,7 +219,7 @@ def _file(one: _Found) -> str:
     return path.relative_to(root).as_posix() if path != root else path.name
 
 
-def _collisions(entries: Sequence[Listed]) -> Iterator[Problem]:
+def _collisions(entries: Sequence[Listed]) -> Iterator[Diagnostic]:
     """Workflows whose ids look the same at the lookup surface."""
     shown: dict[str, str] = {}
     for entry in sorted(entries, key=lambda one: one.id):
@@ -227,7 +229,7 @@ def _collisions(entries: Sequence[Listed]) -> Iterator[Problem]:
             yield _warning("IL405", message, "", entry.id)
 
 
-def _unknown(found: Sequence[_Found], known: Collection[str]) -> Iterator[Problem]:
+def _unknown(found: Sequence[_Found], known: Collection[str]) -> Iterator[Diagnostic]:
     """Children that no workflow can be found for."""
     for one in found:
         missing = [mention for mention in one.record.mentions if mention.workflow not in known]
@@ -237,10 +239,10 @@ def _unknown(found: Sequence[_Found], known: Collection[str]) -> Iterator[Proble
             yield from unknown(missing, known, one.record.workflow_id)
 
 
-def _warning(code: str, message: str, file: str, workflow_id: str) -> Problem:
+def _warning(code: str, message: str, file: str, workflow_id: str) -> Diagnostic:
     from interlock.authoring.diagnostics.codes import CODES
 
-    return Problem(code, message, CODES[code].fix, file, 1, 1, "warning", workflow_id)
+    return Diagnostic(code, message, CODES[code].fix, file, 1, 1, "warning", workflow_id)
 
 
 def _by_lookup_id(workflow_id: str, winners: Mapping[str, _Found]) -> _Found | None:
@@ -248,11 +250,11 @@ def _by_lookup_id(workflow_id: str, winners: Mapping[str, _Found]) -> _Found | N
     return same[0] if len(same) == 1 else None
 
 
-def _not_found(workflow_id: str, winners: Mapping[str, _Found]) -> Problem:
+def _not_found(workflow_id: str, winners: Mapping[str, _Found]) -> Diagnostic:
     from difflib import get_close_matches
 
     names = [known for known, one in winners.items() if one.record.entry]
     near = tuple(get_close_matches(workflow_id, names, n=3, cutoff=0.5))
     fix = f"did you mean '{near[0]}'?" if near else "list the workflows to see their ids"
     message = f"no workflow is called '{workflow_id}'"
-    return Problem("IL512", message, fix, "", 1, 1, "error", workflow_id, near)
+    return Diagnostic("IL512", message, fix, "", 1, 1, "error", workflow_id, near)

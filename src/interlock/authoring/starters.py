@@ -9,7 +9,7 @@ from typing import Literal
 
 from interlock.authoring.compile.builtins import LIBRARY
 from interlock.authoring.compile.ids import FOLDER_ID, LONGEST_ID, NAMESPACED, RESERVED
-from interlock.authoring.convert import Refused
+from interlock.authoring.convert import ConversionRefused
 from interlock.authoring.text.markdown import titled
 
 Starter = Literal["steps", "activities"]
@@ -18,10 +18,10 @@ SCHEMAS = ".schemas"
 LINE = "# yaml-language-server: $schema={path}\n"
 
 
-def started(starter: Starter, workflow_id: str) -> dict[str, str] | Refused:
+def started(starter: Starter, workflow_id: str) -> dict[str, str] | ConversionRefused:
     """The files of a new workflow, by their names; step workflows need a namespaced id (rule 38)."""
     if reason := _refusal(starter, workflow_id):
-        return Refused(reason)
+        return ConversionRefused(reason)
     name = workflow_id.rpartition(".")[2]
     files = {path.replace("NAME", name): _filled(text, workflow_id) for path, text in _texts(starter)}
     return {path: _with_schema(path, text, starter) for path, text in files.items()} | _schemas(starter)

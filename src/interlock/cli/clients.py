@@ -20,11 +20,11 @@ ClientName = Literal["claude-code", "claude-desktop", "cursor", "vscode", "codex
 Change = Literal["added", "changed", "unchanged"]
 
 
-class Unreadable(Exception):
+class UnreadableConfig(Exception):
     """A configuration file that is not what its client would accept; it is left alone."""
 
 
-class Entry(Struct, frozen=True):
+class ServerEntry(Struct, frozen=True):
     """How a client starts the server."""
 
     name: str
@@ -32,7 +32,7 @@ class Entry(Struct, frozen=True):
     args: tuple[str, ...]
 
 
-class Client(Struct, frozen=True):
+class ClientConfig(Struct, frozen=True):
     """A client: its file for the user, its file within a project, and what an entry looks like there."""
 
     user: Callable[[], Path]
@@ -50,34 +50,34 @@ def _application(*parts: str) -> Path:
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config").joinpath(*parts)
 
 
-CLIENTS: Mapping[ClientName, Client] = {
-    "claude-code": Client(lambda: Path.home() / ".claude.json", ".mcp.json", typed=True),
-    "claude-desktop": Client(lambda: _application("Claude", "claude_desktop_config.json"), None),
-    "cursor": Client(lambda: Path.home() / ".cursor" / "mcp.json", ".cursor/mcp.json"),
-    "vscode": Client(
+CLIENTS: Mapping[ClientName, ClientConfig] = {
+    "claude-code": ClientConfig(lambda: Path.home() / ".claude.json", ".mcp.json", typed=True),
+    "claude-desktop": ClientConfig(lambda: _application("Claude", "claude_desktop_config.json"), None),
+    "cursor": ClientConfig(lambda: Path.home() / ".cursor" / "mcp.json", ".cursor/mcp.json"),
+    "vscode": ClientConfig(
         lambda: _application("Code", "User", "mcp.json"), ".vscode/mcp.json", key="servers", typed=True
     ),
-    "codex": Client(lambda: Path.home() / ".codex" / "config.toml", None, key="mcp_servers"),
-    "gemini": Client(lambda: Path.home() / ".gemini" / "settings.json", ".gemini/settings.json"),
+    "codex": ClientConfig(lambda: Path.home() / ".codex" / "config.toml", None, key="mcp_servers"),
+    "gemini": ClientConfig(lambda: Path.home() / ".gemini" / "settings.json", ".gemini/settings.json"),
 }
 
 
-def entry_of(name: str, arguments: Sequence[str]) -> Entry:
+def entry_of(name: str, arguments: Sequence[str]) -> ServerEntry:
     """How to start this very installation, wherever the client runs it from."""
     script = Path(sys.executable).parent / ("interlock.exe" if sys.platform == "win32" else "interlock")
     if script.is_file():
-        return Entry(name, str(script), ("mcp", *arguments))
-    return Entry(name, sys.executable, ("-m", "interlock", "mcp", *arguments))
+        return ServerEntry(name, str(script), ("mcp", *arguments))
+    return ServerEntry(name, sys.executable, ("-m", "interlock", "mcp", *arguments))
 
 
-def snippet(client: Client, entry: Entry) -> str:
+def snippet(client: ClientConfig, entry: ServerEntry) -> str:
     """The entry alone, as it stands in the client's file."""
     if client.key == "mcp_servers":
         return _toml(entry)
     return _formatted({client.key: {entry.name: _fields(client, entry)}})
 
 
-def installed(client: Client, path: Path, entry: Entry) -> tuple[str, Change]:
+def installed(client: ClientConfig, path: Path, entry: ServerEntry) -> tuple[str, Change]:
     """The file's text with the entry in it, and whether that is a change."""
     before = path.read_text(encoding="utf-8") if path.is_file() else ""
     if client.key == "mcp_servers":
@@ -85,13 +85,13 @@ def installed(client: Client, path: Path, entry: Entry) -> tuple[str, Change]:
     return _with_member(before, client, entry, path.name)
 
 
-def _with_member(before: str, client: Client, entry: Entry, name: str) -> tuple[str, Change]:
+def _with_member(before: str, client: ClientConfig, entry: ServerEntry, name: str) -> tuple[str, Change]:
     try:
         whole = msgspec.json.decode(before) if before.strip() else {}
     except msgspec.DecodeError as error:
-        raise Unreadable(f"{name} is not plain JSON") from error
+        raise UnreadableConfig(f"{name} is not plain JSON") from error
     if not isinstance(whole, dict) or not isinstance(whole.get(client.key, {}), dict):
-        raise Unreadable(f"{name} has no object {client.key}")
+        raise UnreadableConfig(f"{name} has no object {client.key}")
     servers = whole.setdefault(client.key, {})
     wanted, known = _fields(client, entry), servers.get(entry.name)
     if known == wanted:
@@ -100,7 +100,7 @@ def _with_member(before: str, client: Client, entry: Entry, name: str) -> tuple[
     return _formatted(whole), "added" if known is None else "changed"
 
 
-def _fields(client: Client, entry: Entry) -> dict[str, Json]:
+def _fields(client: ClientConfig, entry: ServerEntry) -> dict[str, Json]:
     fields: dict[str, Json] = {"command": entry.command, "args": list(entry.args)}
     return {"type": "stdio", **fields} if client.typed else fields
 
@@ -109,14 +109,14 @@ def _formatted(value: Mapping[str, Json]) -> str:
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
 
 
-def _with_table(before: str, entry: Entry) -> tuple[str, Change]:
+def _with_table(before: str, entry: ServerEntry) -> tuple[str, Change]:
     """Replace or append one TOML table; everything else stays as written."""
     import tomllib
 
     try:
         tomllib.loads(before)
     except tomllib.TOMLDecodeError as error:
-        raise Unreadable(f"config.toml is not valid TOML: {error}") from error
+        raise UnreadableConfig(f"config.toml is not valid TOML: {error}") from error
     table = _toml(entry)
     found = re.search(rf"^\[mcp_servers\.{re.escape(entry.name)}\]\n(?:(?!\[).*\n?)*", before, re.MULTILINE)
     if found is None:
@@ -127,7 +127,7 @@ def _with_table(before: str, entry: Entry) -> tuple[str, Change]:
     return before[: found.start()] + table + (f"\n{rest}" if rest else ""), "changed"
 
 
-def _toml(entry: Entry) -> str:
+def _toml(entry: ServerEntry) -> str:
     quoted = msgspec.json.encode(list(entry.args)).decode()
     command = msgspec.json.encode(entry.command).decode()
     return f"[mcp_servers.{entry.name}]\ncommand = {command}\nargs = {quoted}\n"

@@ -68,7 +68,9 @@ def _user_data_dir() -> Path:
 
 def resolve(flags: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> Config:
     """Merge the four places, and say which one is wrong if one is."""
-    merged = {name: value for place in _places(flags, environment).values() for name, value in place.items()}
+    merged = {
+        name: value for target in _places(flags, environment).values() for name, value in target.items()
+    }
     try:
         return msgspec.convert(merged, Config, strict=False)
     except msgspec.ValidationError as error:
@@ -77,7 +79,7 @@ def resolve(flags: Mapping[str, Any], environment: Mapping[str, str] = os.enviro
 
 def origins(flags: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Where each setting that somebody has made comes from."""
-    return {name: place for place, settings in _places(flags, environment).items() for name in settings}
+    return {name: target for target, settings in _places(flags, environment).items() for name in settings}
 
 
 def _places(flags: Mapping[str, Any], environment: Mapping[str, str]) -> dict[str, Mapping[str, Any]]:

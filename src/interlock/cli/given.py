@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from interlock.authoring.library import Library, Loaded, Problem
+from interlock.authoring.library import Diagnostic, Library, Loaded
 from interlock.authoring.sources.paths import source_at
 from interlock.authoring.sources.sources import Source
 from interlock.cli.compose import library_of
@@ -46,12 +46,12 @@ def loaded_of(config: Config, given: str) -> Loaded:
     if found.entries:
         names = ", ".join(entry.id for entry in found.entries)
         stop(NOT_FOUND, f"{given} holds several workflows; name the file of one: {names}.")
-    fault = next((one for one in found.problems if one.severity == "error"), None)
+    fault = next((one for one in found.diagnostics if one.severity == "error"), None)
     reason = f": {fault.message} (line {fault.line})" if fault else ""
     return stop(CHECK_FAILED, f"{given} holds no usable workflow{reason}. See `interlock validate {given}`.")
 
 
-def _usable(found: Loaded | Problem) -> Loaded:
+def _usable(found: Loaded | Diagnostic) -> Loaded:
     if isinstance(found, Loaded):
         return found
     return stop(NOT_FOUND, f"{found.message}; {found.fix or 'see `interlock list`'}.")

@@ -78,7 +78,7 @@ class LazyGroup(click.Group):
 
 def _told(error: Exception) -> int:
     """Say what a store or a keyring cannot do; anything else is a fault of ours and stays loud."""
-    from interlock.ledger.errors import trouble_of
+    from interlock.ledger.errors import error_of
 
     if isinstance(error, OSError):
         where = f"{error.filename or 'a file'}: {error.strerror}"
@@ -87,13 +87,13 @@ def _told(error: Exception) -> int:
     if isinstance(error, msgspec.DecodeError):
         click.echo("interlock: What is stored cannot be read. Run `interlock doctor`.", err=True)
         return CHECK_FAILED
-    trouble = trouble_of(error)
-    if trouble.code == "INTERNAL_ERROR":
+    known = error_of(error)
+    if known.code == "INTERNAL_ERROR":
         raise error
     click.echo(
-        f"interlock: {trouble.message} {trouble.suggestion.replace('Ask the user to run', 'Run')}", err=True
+        f"interlock: {known.message} {known.suggestion.replace('Ask the user to run', 'Run')}", err=True
     )
-    return CONFLICT if trouble.after_ms else CHECK_FAILED
+    return CONFLICT if known.after_ms else CHECK_FAILED
 
 
 COMPLETION = """\b

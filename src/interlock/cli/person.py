@@ -30,6 +30,6 @@ def need_pin(ledger: Ledger) -> None:
 
 def choose(options: list[str]) -> str:
     """Ask for one of the options, by its id or its number."""
-    numbers = {str(place): one for place, one in enumerate(options, 1)}
+    numbers = {str(target): one for target, one in enumerate(options, 1)}
     given = click.prompt("Your choice", type=click.Choice([*options, *numbers]), show_choices=False, err=True)
     return numbers.get(str(given), str(given))

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from interlock.authoring.library import Loaded
-from interlock.core.run.commands import EXECUTION, AcknowledgeStep, Ruling
+from interlock.core.run.commands import EXECUTION, AcknowledgeStep, Decision
 from interlock.core.run.outcomes import Refusal
 from interlock.core.run.output import Output
 from interlock.core.values import Json, Variables
-from interlock.ledger.errors import Trouble
+from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.runs.position import Place, Standing, remembered
+from interlock.ledger.runs.position import Position, Target, remembered
 from interlock.ledger.runs.view import View
 from interlock.store.protocol import SessionRow
 from interlock.surfaces.execution.render import answer
@@ -26,10 +26,10 @@ class Turn(Struct, frozen=True):
 
     output: Output = Output()
     variables: Variables = {}
-    rulings: Mapping[str, Ruling] = {}
+    decisions: Mapping[str, Decision] = {}
 
 
-class Walk:
+class PlayedRun:
     """A run and where the person stands in it."""
 
     def __init__(self, ledger: Ledger, view: View) -> None:
@@ -37,21 +37,23 @@ class Walk:
         self.view = view
 
     @classmethod
-    def started(cls, ledger: Ledger, loaded: Loaded, context: Variables) -> Walk | Trouble:
+    def started(cls, ledger: Ledger, loaded: Loaded, context: Variables) -> PlayedRun | LedgerError:
         """Begin a real run."""
         seen: list[View] = []
         begun = ledger.start_run(loaded, context, lambda view: _kept(seen, view))
-        return begun if isinstance(begun, Trouble) else cls(ledger, seen[-1])
+        return begun if isinstance(begun, LedgerError) else cls(ledger, seen[-1])
 
     @classmethod
-    def taken_up(cls, ledger: Ledger, session: SessionRow) -> Walk | Trouble:
+    def taken_up(cls, ledger: Ledger, session: SessionRow) -> PlayedRun | LedgerError:
         """Go on with a session where it stands."""
         if session.head_node is None:
-            return Trouble("CONFLICT", "This session has no run yet.", "Play a workflow by its id instead.")
+            return LedgerError(
+                "CONFLICT", "This session has no run yet.", "Play a workflow by its id instead."
+            )
         view = ledger.rehydrate(_place(ledger, session.session_id, session.head_node))
-        return view if isinstance(view, Trouble) else cls(ledger, view)
+        return view if isinstance(view, LedgerError) else cls(ledger, view)
 
-    def hand_in(self, turn: Turn) -> Refusal | Trouble | None:
+    def hand_in(self, turn: Turn) -> Refusal | LedgerError | None:
         """Close the pending item; the view shows what came of it."""
         seen: list[View] = []
         view = self.view
@@ -64,19 +66,19 @@ class Walk:
             lambda view: _kept(seen, view),
             turn.output,
         )
-        if isinstance(outcome, (Refusal, Trouble)):
+        if isinstance(outcome, (Refusal, LedgerError)):
             return outcome
         self.view = seen[-1]
         return None
 
-    def _acknowledging(self, at: Standing, turn: Turn) -> AcknowledgeStep:
+    def _acknowledging(self, at: Position, turn: Turn) -> AcknowledgeStep:
         return AcknowledgeStep(
             door=EXECUTION,
             now=self.ledger.clock(),
             terms=self.ledger.settings.terms,
             output=turn.output,
             variables=remembered(at, turn.variables),
-            rulings={**at.rulings, **turn.rulings},
+            decisions={**at.decisions, **turn.decisions},
             client=CLIENT,
         )
 
@@ -88,7 +90,7 @@ class Walk:
         if node is None or node.parent is None:
             return False
         view = self.ledger.rehydrate(_place(self.ledger, session_id, node.parent))
-        if isinstance(view, Trouble):
+        if isinstance(view, LedgerError):
             return False
         self.view = view
         return True
@@ -99,7 +101,7 @@ def _kept(seen: list[View], view: View) -> bytes:
     return answer(view)
 
 
-def _place(ledger: Ledger, session_id: str, node: int) -> Place:
+def _place(ledger: Ledger, session_id: str, node: int) -> Target:
     with ledger.store.reading() as reader:
         handle = reader.handles(session_id)[0].handle
-    return Place("st", handle, session_id, node, 0)
+    return Target("st", handle, session_id, node, 0)

@@ -13,7 +13,7 @@ from interlock.cli.compose import ledger_of, library_of
 from interlock.cli.exits import CONFLICT, NOT_FOUND
 from interlock.cli.options import config_of, data_options
 from interlock.cli.screen import line_of, stop
-from interlock.ledger.errors import Trouble
+from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.status import find_session, session_lines
 from interlock.store.protocol import Reader, SessionFilter, SessionRow
@@ -51,13 +51,13 @@ def workflow_argument(command: Command) -> Command:
 def session_of(ledger: Ledger, reader: Reader, ref: str) -> SessionRow:
     """The session that a person means, or the end of the command."""
     found = find_session(reader, ref, ledger.settings.owner)
-    return give_up(found) if isinstance(found, Trouble) else found
+    return give_up(found) if isinstance(found, LedgerError) else found
 
 
-def give_up(trouble: Trouble) -> NoReturn:
+def give_up(error: LedgerError) -> NoReturn:
     """End the command with what the ledger says."""
-    code = CONFLICT if trouble.code in ("AMBIGUOUS", "CONFLICT") or trouble.after_ms else 1
-    stop(NOT_FOUND if trouble.code == "NOT_FOUND" else code, f"{trouble.message} {trouble.suggestion}")
+    code = CONFLICT if error.code in ("AMBIGUOUS", "CONFLICT") or error.after_ms else 1
+    stop(NOT_FOUND if error.code == "NOT_FOUND" else code, f"{error.message} {error.suggestion}")
 
 
 def _sessions(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -114,7 +114,7 @@ def table(rows: Sequence[Sequence[str]], tones: Sequence[Sequence[Tone]]) -> Non
     """Print aligned columns, each row in its tones; the last column takes the room that is left."""
     if not rows:
         return
-    widths = [max(cells(row[place]) for row in rows) for place in range(len(rows[0]) - 1)]
+    widths = [max(cells(row[target]) for row in rows) for target in range(len(rows[0]) - 1)]
     limit = width()
     room = None if limit is None else max(limit - sum(widths) - 2 * len(widths), 12)
     for row, shades in zip(rows, tones, strict=True):

@@ -24,8 +24,8 @@ def violations(schema: Mapping[str, Json], value: Json) -> list[str]:
     validator = _validator(msgspec.json.encode(schema, order="sorted"))
     found = []
     for error in validator.iter_errors(value):  # type: ignore[attr-defined]
-        place = "/".join(str(part) for part in error.instance_path)
-        found.append(f"{place or 'the value'}: {error.message}")
+        target = "/".join(str(part) for part in error.instance_path)
+        found.append(f"{target or 'the value'}: {error.message}")
         if len(found) == MOST:
             break
     return found

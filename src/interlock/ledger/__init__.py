@@ -1,1 +1,1 @@
-"""Tokens, append-once, replay, the run graph, health, search: the one place where facts are recorded."""
+"""Tokens, append-once, replay, the run graph, health, search: the one place where events are recorded."""

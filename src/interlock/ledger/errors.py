@@ -10,7 +10,7 @@ from interlock.ledger.tokens.keyring import KeyringDamaged
 from interlock.store.protocol import StoreBusy, StoreCorrupt, StoreTooNew, StoreUnavailable
 
 
-class Trouble(Struct, frozen=True):
+class LedgerError(Struct, frozen=True):
     """Nothing was written. `after_ms` says that the same call may succeed later."""
 
     code: str
@@ -20,40 +20,40 @@ class Trouble(Struct, frozen=True):
     details: dict[str, Json] = {}
 
 
-def unknown_session() -> Trouble:
-    return Trouble(
+def unknown_session() -> LedgerError:
+    return LedgerError(
         "TOKEN_UNKNOWN_NODE",
         "This token is genuine, but the session it leads to is not in this store.",
         "Use resume_session to find the run, or start a new one.",
     )
 
 
-def unknown_node() -> Trouble:
-    return Trouble(
+def unknown_node() -> LedgerError:
+    return LedgerError(
         "TOKEN_UNKNOWN_NODE",
         "This token is genuine, but the place it leads to is not in its session.",
         "Use resume_session to find the run and continue from the token it returns.",
     )
 
 
-def not_healthy(session_id: str, reason: str) -> Trouble:
-    return Trouble(
+def not_healthy(session_id: str, reason: str) -> LedgerError:
+    return LedgerError(
         "SESSION_NOT_HEALTHY",
         f"Session {session_id} is damaged: {reason}. What was recorded before the damage can be read.",
         "Ask the user to run `interlock doctor --repair`, then use resume_session.",
     )
 
 
-def response_lost() -> Trouble:
-    return Trouble(
+def response_lost() -> LedgerError:
+    return LedgerError(
         "TOKEN_SCOPE_MISMATCH",
         "This attempt was recorded, but its response was lost to damage that a repair could not undo.",
         "Use resume_session to find the run and continue from the token it returns.",
     )
 
 
-def locked() -> Trouble:
-    return Trouble(
+def locked() -> LedgerError:
+    return LedgerError(
         "TOKEN_SESSION_LOCKED",
         "Another process is writing and did not finish in time. Nothing was changed.",
         "Send the same call again.",
@@ -61,15 +61,15 @@ def locked() -> Trouble:
     )
 
 
-def store_corrupt() -> Trouble:
-    return Trouble(
+def store_corrupt() -> LedgerError:
+    return LedgerError(
         "STORE_CORRUPT",
         "The database file is damaged. No answer is given from damaged data.",
         "Ask the user to run `interlock doctor --repair`, which recovers what is readable into a new file.",
     )
 
 
-def trouble_of(error: Exception) -> Trouble:
+def error_of(error: Exception) -> LedgerError:
     """Translate what the store, the keyring or a pin may raise; anything else is a fault of ours."""
     match error:
         case StoreBusy():
@@ -77,15 +77,15 @@ def trouble_of(error: Exception) -> Trouble:
         case StoreCorrupt():
             return store_corrupt()
         case StoreUnavailable() | StoreTooNew() | KeyringDamaged():
-            return Trouble("STORE_UNAVAILABLE", str(error), "Ask the user to run `interlock doctor`.")
+            return LedgerError("STORE_UNAVAILABLE", str(error), "Ask the user to run `interlock doctor`.")
         case PinDamaged():
-            return Trouble(
+            return LedgerError(
                 "TOKEN_WORKFLOW_HASH_MISMATCH",
                 f"The workflow that this run is pinned to cannot be read: {error}.",
                 "Ask the user to run `interlock doctor`; start a new run to go on.",
             )
         case _:
-            return Trouble(
+            return LedgerError(
                 "INTERNAL_ERROR",
                 f"Interlock failed ({type(error).__name__}). Nothing was recorded.",
                 "Send the same call once more; if it fails again, tell the user.",

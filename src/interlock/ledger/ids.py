@@ -20,4 +20,4 @@ def run_id(session_id: str, run: int) -> str:
 
 def _spelled(drawn: bytes) -> str:
     number = int.from_bytes(drawn, "big") >> 6
-    return "".join(_ALPHABET[(number >> (5 * place)) & 31] for place in range(26))
+    return "".join(_ALPHABET[(number >> (5 * target)) & 31] for target in range(26))

@@ -1,4 +1,4 @@
-"""The ledger: open a token, decide, append once, answer. Every door records its facts through here."""
+"""The ledger: open a token, decide, append once, answer. Every door records its events through here."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TypeAlias
 import msgspec
 
 from interlock.authoring.compile.ids import LEGACY_ID
-from interlock.authoring.diagnostics.diagnostic import Problem
+from interlock.authoring.diagnostics.diagnostic import Diagnostic
 from interlock.authoring.library import Library, Loaded
 from interlock.core.engine.decide import decide
 from interlock.core.engine.evolve import evolved
@@ -22,8 +22,8 @@ from interlock.core.run.output import NOTES_BYTES, Output
 from interlock.core.run.preferences import Preferences
 from interlock.core.run.state import RunState
 from interlock.core.values import Json, Variables
-from interlock.ledger.decisions.recorded import recorded_rulings
-from interlock.ledger.errors import Trouble, not_healthy, response_lost, unknown_node, unknown_session
+from interlock.ledger.decisions.recorded import recorded_decisions
+from interlock.ledger.errors import LedgerError, not_healthy, response_lost, unknown_node, unknown_session
 from interlock.ledger.git_context import observe
 from interlock.ledger.ids import new_id, run_id
 from interlock.ledger.log.commit import Commit, decode_state, run_after
@@ -36,8 +36,8 @@ from interlock.ledger.runs.pinned_workflows import PinDamaged, Pins
 from interlock.ledger.runs.position import (
     Answered,
     Attempted,
-    Place,
-    Standing,
+    Position,
+    Target,
     head_node,
     healthy,
     kept_before,
@@ -64,7 +64,7 @@ def milliseconds() -> int:
     return time.time_ns() // 1_000_000
 
 
-Build: TypeAlias = Callable[[Standing], Command]
+Build: TypeAlias = Callable[[Position], Command]
 Render: TypeAlias = Callable[[View], bytes]
 
 
@@ -86,24 +86,24 @@ class Ledger:
         self.clock = clock
         self.pins = Pins()
 
-    def open(self, token: str, *kinds: Kind) -> Place | Trouble:
+    def open(self, token: str, *kinds: Kind) -> Target | LedgerError:
         """Check a token, then look its handle up in the store, never in memory (rule 2)."""
         pointer = self.point(token, *kinds)
-        return pointer if isinstance(pointer, Trouble) else self.place(pointer)
+        return pointer if isinstance(pointer, LedgerError) else self.target(pointer)
 
-    def point(self, token: str, *kinds: Kind) -> Pointer | Trouble:
+    def point(self, token: str, *kinds: Kind) -> Pointer | LedgerError:
         """Check a token's form and signature; nothing is looked up."""
         pointer = read(self.keys.keyring(), token, kinds)
         if isinstance(pointer, TokenProblem):
-            return Trouble(pointer.code, pointer.message, pointer.suggestion)
+            return LedgerError(pointer.code, pointer.message, pointer.suggestion)
         return pointer
 
-    def place(self, pointer: Pointer) -> Place | Trouble:
+    def target(self, pointer: Pointer) -> Target | LedgerError:
         with self.store.reading() as reader:
             found = reader.handle(pointer.handle)
         if found is None:
             return unknown_session()
-        return Place(
+        return Target(
             pointer.kind, pointer.handle, found.session_id, pointer.node, pointer.attempt, found.agent
         )
 
@@ -116,12 +116,12 @@ class Ledger:
         key = self.keys.keyring().current
         return fill(response, lambda kind, node, attempt: mint(key, Pointer(kind, handle, node, attempt)))
 
-    def start_session(self, title: str, door: Door = EXECUTION, context: Variables | None = None) -> Place:
+    def start_session(self, title: str, door: Door = EXECUTION, context: Variables | None = None) -> Target:
         """Begin a session without a run."""
         with self.store.writing() as tx:
             commit, handle = self._new_session(tx, title_of(context or {}, title), door)
             commit.finish()
-        return Place("sst", handle, commit.session.session_id, 0, 0)
+        return Target("sst", handle, commit.session.session_id, 0, 0)
 
     def start_run(
         self,
@@ -130,12 +130,12 @@ class Ledger:
         render: Render,
         *,
         door: Door = EXECUTION,
-        within: Place | None = None,
+        within: Target | None = None,
         parent: str | None = None,
         parent_node: int | None = None,
         agent: str = "",
         trace: Callable[[Writer, View], None] | None = None,
-    ) -> Answered | Trouble:
+    ) -> Answered | LedgerError:
         """Start a run pinned to the compiled workflow's hash, in a new session or in the given one.
 
         `parent` is the session that triggers it, at its head or at `parent_node`; `trace` records the call
@@ -147,7 +147,7 @@ class Ledger:
                 commit, handle = self._new_session(tx, title, door, parent, agent)
             else:
                 session = healthy(tx, within.session_id)
-                if isinstance(session, Trouble):
+                if isinstance(session, LedgerError):
                     return session
                 commit, handle = Commit(tx, session, self.clock()), within.handle
             view = self._first_node(tx, commit, loaded, context, door)
@@ -190,7 +190,7 @@ class Ledger:
         decided = decide(plan, RunState(), start)
         assert isinstance(decided, Decided), "a run can always be started"
         number = len(tx.runs(commit.session.session_id))
-        node = commit.add_node(number, None, decided.state, decided.facts, "started")
+        node = commit.add_node(number, None, decided.state, decided.events, "started")
         run = RunRow(
             session_id=commit.session.session_id,
             run=number,
@@ -225,34 +225,34 @@ class Ledger:
 
     def advance(
         self,
-        place: Place,
+        target: Target,
         attempt: int,
         request: Mapping[str, Json],
         build: Build,
         render: Render,
         output: Output,
-    ) -> Answered | Refusal | Trouble:
+    ) -> Answered | Refusal | LedgerError:
         """Decide the command on the place's node and record what came of it, exactly once per attempt."""
         digest = request_digest(request)
         with self.store.writing() as tx:
-            node = onward(tx, place.session_id, place.node) if place.kind == "nav" else place.node
-            seen = tx.attempt(place.session_id, place.node, attempt)
-            seen = seen or tx.attempt(place.session_id, node, attempt)
+            node = onward(tx, target.session_id, target.node) if target.kind == "nav" else target.node
+            seen = tx.attempt(target.session_id, target.node, attempt)
+            seen = seen or tx.attempt(target.session_id, node, attempt)
             if seen is not None:
-                return self._replay(seen, digest, place.handle)
-            standing = self.standing(tx, place.session_id, node, attempt)
-            if isinstance(standing, Trouble):
-                return standing
-            command = build(standing)
-            decided = decide(standing.plan, standing.state, command)
+                return self._replay(seen, digest, target.handle)
+            position = self.position(tx, target.session_id, node, attempt)
+            if isinstance(position, LedgerError):
+                return position
+            command = build(position)
+            decided = decide(position.plan, position.state, command)
             if isinstance(decided, Refusal):
-                self._keep(tx, standing, decided.kept if place.kind == "nav" else ())
+                self._keep(tx, position, decided.kept if target.kind == "nav" else ())
                 return decided
             attempted = Attempted(attempt, digest, output, command.variables, _door(command))
-            response = self._record(tx, standing, attempted, decided, render)
-        return Answered(self.filled(response, place.handle))
+            response = self._record(tx, position, attempted, decided, render)
+        return Answered(self.filled(response, target.handle))
 
-    def _keep(self, tx: Writer, at: Standing, kept: tuple[Event, ...]) -> None:
+    def _keep(self, tx: Writer, at: Position, kept: tuple[Event, ...]) -> None:
         """Keep the variables of a refused call (rule 19); the token it came with leads to them now."""
         state = evolved(at.state, kept)
         if at.state.finished or state == at.state:
@@ -264,8 +264,8 @@ class Ledger:
             tx.set_run(run_after(at.run, node.node, state, pending, commit.now, blocked=False))
         commit.finish(at.run.run if leads else None, node.node if leads else None)
 
-    def _replay(self, seen: AttemptRow, digest: bytes, handle: bytes) -> Answered | Trouble:
-        """Return the recorded fact; nothing is computed again (rule 7)."""
+    def _replay(self, seen: AttemptRow, digest: bytes, handle: bytes) -> Answered | LedgerError:
+        """Return the recorded event; nothing is computed again (rule 7)."""
         if not intact(seen.response, seen.response_digest):
             return not_healthy(seen.session_id, "a recorded response does not match its digest")
         if not seen.response:
@@ -276,10 +276,12 @@ class Ledger:
             differs=seen.request_digest != digest,
         )
 
-    def standing(self, reader: Reader, session_id: str, node: int, attempt: int = 0) -> Standing | Trouble:
+    def position(
+        self, reader: Reader, session_id: str, node: int, attempt: int = 0
+    ) -> Position | LedgerError:
         """Read one node's state, never the log, and check what is read (rule 44)."""
         session = healthy(reader, session_id)
-        if isinstance(session, Trouble):
+        if isinstance(session, LedgerError):
             return session
         row = reader.node(session_id, node)
         if row is None:
@@ -290,17 +292,17 @@ class Ledger:
         assert run is not None, "a node belongs to a run"
         plan, state = self.pins.plan(reader, run.workflow_hash), decode_state(row)
         pending = awaited(plan, state, EXECUTION)
-        rulings = recorded_rulings(reader, session_id, node, pending)
-        return Standing(session, run, row, plan, state, pending, kept_before(reader, row, attempt), rulings)
+        decisions = recorded_decisions(reader, session_id, node, pending)
+        return Position(session, run, row, plan, state, pending, kept_before(reader, row, attempt), decisions)
 
-    def _record(self, tx: Writer, at: Standing, tried: Attempted, decided: Decided, render: Render) -> bytes:
+    def _record(self, tx: Writer, at: Position, tried: Attempted, decided: Decided, render: Render) -> bytes:
         if decided.blockers:
             return self._record_blocked(tx, at, tried, decided, render)
         commit = Commit(tx, at.session, self.clock())
         forks = any(child.kind == "step" for child in tx.children(at.node.session_id, at.node.node))
         cause: Cause = "non_tip_advance" if forks else "advanced"
         commit.add_outputs(at.node, tried.attempt, at.step, tried.output, commit.session.next_node)
-        child = commit.add_node(at.run.run, at.node, decided.state, decided.facts, cause)
+        child = commit.add_node(at.run.run, at.node, decided.state, decided.events, cause)
         run = run_after(at.run, child.node, decided.state, decided.awaited, commit.now, blocked=False)
         response = render(self._view(at, commit.session, run, decided, child.node, tried.output))
         commit.add_attempt(
@@ -322,11 +324,11 @@ class Ledger:
         return response
 
     def _record_blocked(
-        self, tx: Writer, at: Standing, tried: Attempted, decided: Decided, render: Render
+        self, tx: Writer, at: Position, tried: Attempted, decided: Decided, render: Render
     ) -> bytes:
         """Record a blocked attempt; its answer carries one fresh attempt, and that one works (rule 10)."""
         commit, successor = Commit(tx, at.session, self.clock()), new_attempt()
-        commit.chain.add_all(decided.facts, run=at.run.run, node=None)
+        commit.chain.add_all(decided.events, run=at.run.run, node=None)
         commit.add_outputs(at.node, tried.attempt, at.step, tried.output, None)
         on_tip = at.run.tip == at.node.node
         run = run_after(at.run, at.run.tip, decided.state, decided.awaited, commit.now, blocked=on_tip)
@@ -350,7 +352,7 @@ class Ledger:
 
     def _view(
         self,
-        at: Standing,
+        at: Position,
         session: SessionRow,
         run: RunRow,
         decided: Decided,
@@ -371,15 +373,15 @@ class Ledger:
             notes_cut=len(output.notes.encode()) > NOTES_BYTES,
         )
 
-    def rehydrate(self, place: Place) -> View | Trouble:
+    def rehydrate(self, target: Target) -> View | LedgerError:
         """Show a node again: recap on a tip, branches on a rewound node. Nothing is written."""
         with self.store.reading() as reader:
-            node = head_node(reader, place)
-            at = self.standing(reader, place.session_id, node)
-            if isinstance(at, Trouble):
+            node = head_node(reader, target)
+            at = self.position(reader, target.session_id, node)
+            if isinstance(at, LedgerError):
                 return at
-            used = reader.attempt(place.session_id, node, 0) is not None
-            tip = reader.node(place.session_id, at.run.tip)
+            used = reader.attempt(target.session_id, node, 0) is not None
+            tip = reader.node(target.session_id, at.run.tip)
             return View(
                 session=at.session,
                 run=at.run,
@@ -393,16 +395,16 @@ class Ledger:
             )
 
     def checkpoint(
-        self, place: Place, attempt: int, request: Mapping[str, Json], render: Render, output: Output
-    ) -> Answered | Trouble:
+        self, target: Target, attempt: int, request: Mapping[str, Json], render: Render, output: Output
+    ) -> Answered | LedgerError:
         """Keep notes at a node without advancing; the same token again changes nothing."""
         digest, key = request_digest(request), checkpoint_key(attempt)
         with self.store.writing() as tx:
-            seen = tx.attempt(place.session_id, place.node, key)
+            seen = tx.attempt(target.session_id, target.node, key)
             if seen is not None:
-                return self._replay(seen, digest, place.handle)
-            at = self.standing(tx, place.session_id, place.node)
-            if isinstance(at, Trouble):
+                return self._replay(seen, digest, target.handle)
+            at = self.position(tx, target.session_id, target.node)
+            if isinstance(at, LedgerError):
                 return at
             commit = Commit(tx, at.session, self.clock())
             commit.add_outputs(at.node, key, at.step, output, None)
@@ -412,23 +414,23 @@ class Ledger:
             commit.add_attempt(at.node, key, "checkpointed", digest, response, child=node.node)
             commit.finish()
             self.index(tx, commit.session, at.state, output)
-        return Answered(self.filled(response, place.handle))
+        return Answered(self.filled(response, target.handle))
 
-    def note(self, place: Place, output: Output) -> str | Trouble:
+    def note(self, target: Target, output: Output) -> str | LedgerError:
         """Keep notes in a session without a run, once however often they are sent; returns its id."""
         key = f"noted:{sha256(msgspec.json.encode(output)).hexdigest()}"
         with self.store.writing() as tx:
-            session = healthy(tx, place.session_id)
-            if isinstance(session, Trouble):
+            session = healthy(tx, target.session_id)
+            if isinstance(session, LedgerError):
                 return session
-            if tx.event_by_key(place.session_id, key) is not None:
-                return place.session_id
+            if tx.event_by_key(target.session_id, key) is not None:
+                return target.session_id
             commit = Commit(tx, session, self.clock())
             commit.add_session_outputs(output, key)
             commit.finish()
-            head = tx.node(place.session_id, session.head_node) if session.head_node is not None else None
+            head = tx.node(target.session_id, session.head_node) if session.head_node is not None else None
             self.index(tx, commit.session, decode_state(head) if head else None, output)
-        return place.session_id
+        return target.session_id
 
     def index(self, tx: Writer, session: SessionRow, state: RunState | None, output: Output) -> None:
         """Keep what the session is found by up to date."""
@@ -446,7 +448,7 @@ class Ledger:
     def drift(self, run: RunRow) -> tuple[Notice, ...]:
         """Say when the workflow on disk is no longer the one that the run is pinned to."""
         now = self.library.load(run.workflow_id)
-        if isinstance(now, Problem):
+        if isinstance(now, Diagnostic):
             text = (
                 f"Workflow “{run.workflow_id}” can no longer be loaded; the run goes on with its pinned copy."
             )
@@ -479,5 +481,5 @@ def title_of(context: Variables, name: str) -> str:
 
 def _legacy(loaded: Loaded) -> tuple[Notice, ...]:
     """Using a workflow with a legacy id always says what it should be called (rule 38)."""
-    found = [problem for problem in loaded.problems if problem.code == LEGACY_ID]
+    found = [diagnostic for diagnostic in loaded.diagnostics if diagnostic.code == LEGACY_ID]
     return tuple(Notice("LEGACY_WORKFLOW_ID", f"{one.message}; {one.fix}.") for one in found)

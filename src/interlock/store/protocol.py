@@ -96,7 +96,7 @@ class NodeRow(Struct, frozen=True):
 
 
 class AttemptRow(Struct, frozen=True):
-    """The recorded fact behind a replay. A blocked attempt has a `successor` and keeps its variables."""
+    """The recorded event behind a replay. A blocked attempt has a `successor` and keeps its variables."""
 
     session_id: str
     node: int
@@ -145,7 +145,7 @@ class PathRow(Struct, frozen=True):
 
 
 class EventRow(Struct, frozen=True):
-    """One fact. `digest` is SHA-256 over the previous digest and the stored bytes of this row's fields."""
+    """One event. `digest` is SHA-256 over the previous digest and the stored bytes of this row's fields."""
 
     session_id: str
     index: int
@@ -253,7 +253,7 @@ class Writer(Reader, Protocol):
 
 
 class Store(Protocol):
-    """A place to keep facts. `writing` waits a bounded time for its turn, then raises StoreBusy."""
+    """A place to keep events. `writing` waits a bounded time for its turn, then raises StoreBusy."""
 
     def reading(self) -> AbstractContextManager[Reader]: ...
     def writing(self) -> AbstractContextManager[Writer]: ...

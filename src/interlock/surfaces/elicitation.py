@@ -6,13 +6,13 @@ from interlock.core.definition.prompts import interpolate
 from interlock.core.definition.workflow import Gate
 from interlock.core.engine.gates import shown
 from interlock.core.values import Json
-from interlock.ledger.runs.position import Standing
-from interlock.surfaces.tool import Ask, Question
+from interlock.ledger.runs.position import Position
+from interlock.surfaces.tool import Ask, Form
 
 CHOICE = "choice"
 
 
-def gate_question(at: Standing, gate: Gate) -> Ask:
+def gate_question(at: Position, gate: Gate) -> Ask:
     """Put a gate to the user as a form with one choice."""
     options: list[Json] = [{"const": one.id, "title": one.label} for one in gate.options]
     schema: dict[str, Json] = {
@@ -21,4 +21,4 @@ def gate_question(at: Standing, gate: Gate) -> Ask:
         "required": [CHOICE],
     }
     message = interpolate(gate.message, at.plan.scope(at.state.variables))
-    return Ask({gate.id: Question(message, schema)}, shown(gate))
+    return Ask({gate.id: Form(message, schema)}, shown(gate))

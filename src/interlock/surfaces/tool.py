@@ -23,14 +23,14 @@ class Client(Struct, frozen=True):
     can_elicit: bool = False
 
 
-class Question(Struct, frozen=True):
+class Form(Struct, frozen=True):
     """A form for the user: a message and a flat JSON Schema of the answer."""
 
     message: str
     schema: Mapping[str, Json]
 
 
-class Answer(Struct, frozen=True):
+class FormAnswer(Struct, frozen=True):
     """What came back: only `accept` is an answer; decline and cancel are none (content is then empty)."""
 
     action: Literal["accept", "decline", "cancel"]
@@ -41,7 +41,7 @@ class Call(Struct, frozen=True):
     """The circumstances of one tool call. `answers` and `asked` are set when an Ask comes back answered."""
 
     client: Client = Client()
-    answers: Mapping[str, Answer] = {}
+    answers: Mapping[str, FormAnswer] = {}
     asked: str | None = None
 
 
@@ -75,7 +75,7 @@ def recorded_reply(body: bytes) -> Reply:
 class Ask(Struct, frozen=True):
     """The user must be asked first; the same call comes again with the answers and this state."""
 
-    questions: Mapping[str, Question]
+    questions: Mapping[str, Form]
     state: str
 
 
@@ -124,7 +124,7 @@ class Surface(Protocol):
     tools: Mapping[str, Tool]
     profile: Profile = "mcp"
 
-    def invalid(self, tool: Tool, problem: str) -> Outcome:
+    def invalid(self, tool: Tool, diagnostic: str) -> Outcome:
         """Refuse arguments that do not fit the tool's parameters; `problem` says what and where."""
 
     def unknown(self, name: str) -> Outcome:

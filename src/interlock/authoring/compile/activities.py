@@ -11,7 +11,7 @@ import msgspec
 
 from interlock.authoring.compile.conditions import read_condition
 from interlock.authoring.compile.items import (
-    Draft,
+    CompileDraft,
     compile_gate,
     compile_items,
     read_actions,
@@ -28,12 +28,12 @@ from interlock.authoring.filetypes.activity_file import (
 )
 from interlock.authoring.filetypes.step_file import TriggerSource
 from interlock.authoring.filetypes.type_check import read_as, unknown_fields
-from interlock.authoring.text.locations import Spot
+from interlock.authoring.text.locations import SourceLocation
 from interlock.core.definition.workflow import (
     Activity,
     Artifact,
     Branch,
-    Decision,
+    DecisionPoint,
     Gate,
     Item,
     Loop,
@@ -44,13 +44,13 @@ from interlock.core.definition.workflow import (
 from interlock.core.values import Json
 
 
-def compile_activity(raw: Json, at: Spot, draft: Draft) -> Activity | None:
+def compile_activity(raw: Json, at: SourceLocation, draft: CompileDraft) -> Activity | None:
     """Compile the value of one activity; its places go into the draft."""
     source = read_as(ActivitySource, raw, at, draft.report)
     if source is None or not isinstance(raw, Mapping):
         return None
     draft.activity = source.id
-    draft.spots[source.id, "activity", source.id] = at
+    draft.locations[source.id, "activity", source.id] = at
     report = draft.report
     return Activity(
         id=source.id,
@@ -88,7 +88,7 @@ def _artifact(source: ArtifactSource) -> Artifact:
     return Artifact(source.id, source.name, source.location, source.description, source.action)
 
 
-def _items(source: ActivitySource, at: Spot, draft: Draft) -> tuple[Item, ...]:
+def _items(source: ActivitySource, at: SourceLocation, draft: CompileDraft) -> tuple[Item, ...]:
     steps = compile_items(list(source.steps), at / "steps", draft)
     loops = tuple(_loops(source.loops, at / "loops", draft))
     gates = {gate.id: gate for gate in _gates(source.checkpoints, at / "checkpoints", draft)}
@@ -99,7 +99,7 @@ def _items(source: ActivitySource, at: Spot, draft: Draft) -> tuple[Item, ...]:
     return (*_placed(body, {step: gates[gate] for gate, step in bound.items()}), *free)
 
 
-def _gates(raws: Sequence[Json], at: Spot, draft: Draft) -> Iterator[Gate]:
+def _gates(raws: Sequence[Json], at: SourceLocation, draft: CompileDraft) -> Iterator[Gate]:
     for index, raw in enumerate(raws):
         if not isinstance(raw, Mapping):
             draft.report.add("IL102", "a checkpoint is an object", at / index)
@@ -107,7 +107,7 @@ def _gates(raws: Sequence[Json], at: Spot, draft: Draft) -> Iterator[Gate]:
             yield gate
 
 
-def _bound(body: tuple[Item, ...], gates: Mapping[str, Gate], draft: Draft) -> dict[str, str]:
+def _bound(body: tuple[Item, ...], gates: Mapping[str, Gate], draft: CompileDraft) -> dict[str, str]:
     """Which step each gate stands before: the first that names it."""
     inline = {item.id for item in walk(body) if isinstance(item, Gate)}
     bound: dict[str, str] = {}
@@ -115,8 +115,10 @@ def _bound(body: tuple[Item, ...], gates: Mapping[str, Gate], draft: Draft) -> d
         if gate_id in gates:
             bound[gate_id] = steps[0]
         elif gate_id not in inline:
-            spot = draft.spots[draft.activity, "step", steps[0]] / "checkpoint"
-            draft.report.add("IL204", f"unknown checkpoint '{gate_id}'", spot, did_you_mean(gate_id, gates))
+            location = draft.locations[draft.activity, "step", steps[0]] / "checkpoint"
+            draft.report.add(
+                "IL204", f"unknown checkpoint '{gate_id}'", location, did_you_mean(gate_id, gates)
+            )
     return bound
 
 
@@ -130,12 +132,12 @@ def _placed(items: tuple[Item, ...], before: Mapping[str, Gate]) -> Iterator[Ite
             yield item
 
 
-def _report_unbound(gates: Sequence[Gate], body: tuple[Item, ...], draft: Draft) -> None:
+def _report_unbound(gates: Sequence[Gate], body: tuple[Item, ...], draft: CompileDraft) -> None:
     for gate in gates:
         step = next((one for one in walk(body) if isinstance(one, Step) and _names(one, gate)), None)
         fix = f"add 'checkpoint: {gate.id}' to the step '{step.id}', which names it" if step else ""
-        spot = draft.spots[draft.activity, "gate", gate.id] / "id"
-        draft.report.add("IL508", f"no step names the checkpoint '{gate.id}'", spot, fix)
+        location = draft.locations[draft.activity, "gate", gate.id] / "id"
+        draft.report.add("IL508", f"no step names the checkpoint '{gate.id}'", location, fix)
 
 
 def _names(step: Step, gate: Gate) -> bool:
@@ -143,7 +145,7 @@ def _names(step: Step, gate: Gate) -> bool:
     return gate.id in text or gate.name.lower() in text.lower()
 
 
-def _loops(raws: Sequence[Json], at: Spot, draft: Draft) -> Iterator[Loop]:
+def _loops(raws: Sequence[Json], at: SourceLocation, draft: CompileDraft) -> Iterator[Loop]:
     for index, raw in enumerate(raws):
         here = at / index
         source = read_as(ActivityLoopSource, raw, here, draft.report)
@@ -166,7 +168,7 @@ def _loops(raws: Sequence[Json], at: Spot, draft: Draft) -> Iterator[Loop]:
         )
 
 
-def _check_loop(source: ActivityLoopSource, at: Spot, report: Report) -> None:
+def _check_loop(source: ActivityLoopSource, at: SourceLocation, report: Report) -> None:
     if source.type == "forEach" and source.over is None:
         report.add("IL306", "a forEach loop needs 'over'", at)
     if source.type != "forEach" and source.condition is None and source.break_condition is None:
@@ -175,10 +177,12 @@ def _check_loop(source: ActivityLoopSource, at: Spot, report: Report) -> None:
         report.add("IL106", "the loop has neither steps nor activities", at)
 
 
-def _decisions(sources: Sequence[DecisionSource], at: Spot, report: Report) -> Iterator[Decision]:
+def _decisions(
+    sources: Sequence[DecisionSource], at: SourceLocation, report: Report
+) -> Iterator[DecisionPoint]:
     for index, source in enumerate(sources):
         branches = at / index / "branches"
-        yield Decision(
+        yield DecisionPoint(
             source.id,
             source.name or source.id,
             tuple(
@@ -195,20 +199,22 @@ def _decisions(sources: Sequence[DecisionSource], at: Spot, report: Report) -> I
         )
 
 
-def _transitions(sources: Sequence[TransitionSource], at: Spot, report: Report) -> Iterator[Transition]:
+def _transitions(
+    sources: Sequence[TransitionSource], at: SourceLocation, report: Report
+) -> Iterator[Transition]:
     for index, one in enumerate(sources):
         condition = read_condition(one.condition, at / index / "condition", report)
         yield Transition(one.to, condition, one.is_default)
 
 
-def inlined(activity: Activity, known: Mapping[str, Activity], draft: Draft) -> Activity:
+def inlined(activity: Activity, known: Mapping[str, Activity], draft: CompileDraft) -> Activity:
     """Put the items of the activities that a loop runs into its body."""
     items = tuple(_inlined(activity.items, known, (activity.id,), draft))
     return msgspec.structs.replace(activity, items=items)
 
 
 def _inlined(
-    items: tuple[Item, ...], known: Mapping[str, Activity], path: tuple[str, ...], draft: Draft
+    items: tuple[Item, ...], known: Mapping[str, Activity], path: tuple[str, ...], draft: CompileDraft
 ) -> Iterator[Item]:
     for item in items:
         if not isinstance(item, Loop):
@@ -221,13 +227,13 @@ def _inlined(
 
 
 def _borrowed(
-    name: str, loop: Loop, known: Mapping[str, Activity], path: tuple[str, ...], draft: Draft
+    name: str, loop: Loop, known: Mapping[str, Activity], path: tuple[str, ...], draft: CompileDraft
 ) -> list[Item]:
-    spot = draft.spots[path[0], "loop", loop.id] / "activities"
+    location = draft.locations[path[0], "loop", loop.id] / "activities"
     if name not in known:
-        draft.report.add("IL202", f"unknown activity '{name}'", spot, did_you_mean(name, known))
+        draft.report.add("IL202", f"unknown activity '{name}'", location, did_you_mean(name, known))
         return []
     if name in path:
-        draft.report.add("IL306", f"the loop runs '{name}', which it is part of", spot)
+        draft.report.add("IL306", f"the loop runs '{name}', which it is part of", location)
         return []
     return list(_inlined(known[name].items, known, (*path, name), draft))

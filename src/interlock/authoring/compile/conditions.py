@@ -7,7 +7,7 @@ from typing import get_args
 
 from interlock.authoring.diagnostics.codes import Report, did_you_mean
 from interlock.authoring.filetypes.type_check import name_of
-from interlock.authoring.text.locations import Spot
+from interlock.authoring.text.locations import SourceLocation
 from interlock.core.definition.conditions import AllOf, AnyOf, Compare, Condition, Not, Operator
 from interlock.core.values import Json
 
@@ -29,7 +29,7 @@ STEP_WORDS: dict[str, Operator] = {
 ACTIVITY_OPERATORS: tuple[Operator, ...] = get_args(Operator)
 
 
-def read_condition(raw: Json, at: Spot, report: Report) -> Condition | None:
+def read_condition(raw: Json, at: SourceLocation, report: Report) -> Condition | None:
     """Read a condition; nothing is no condition, and a bad one is reported."""
     if raw is None:
         return None
@@ -50,7 +50,7 @@ def read_condition(raw: Json, at: Spot, report: Report) -> Condition | None:
     return _bad("a condition needs var, variable, and, or, or not", at, report)
 
 
-def _typed(raw: Mapping[str, Json], at: Spot, report: Report) -> Condition | None:
+def _typed(raw: Mapping[str, Json], at: SourceLocation, report: Report) -> Condition | None:
     match raw["type"]:
         case "simple":
             return _activity_test(raw, at, report)
@@ -66,7 +66,7 @@ def _typed(raw: Mapping[str, Json], at: Spot, report: Report) -> Condition | Non
             return None
 
 
-def _joined(word: str, raw: Json, at: Spot, report: Report) -> Condition | None:
+def _joined(word: str, raw: Json, at: SourceLocation, report: Report) -> Condition | None:
     if not isinstance(raw, list) or not raw:
         return _bad(f"'{word}' needs a list of conditions", at, report)
     parts = tuple(
@@ -75,11 +75,11 @@ def _joined(word: str, raw: Json, at: Spot, report: Report) -> Condition | None:
     return AllOf(parts) if word == "and" else AnyOf(parts)
 
 
-def _inner(raw: Json, at: Spot, report: Report) -> Condition | None:
+def _inner(raw: Json, at: SourceLocation, report: Report) -> Condition | None:
     return _bad("a condition is missing here", at, report) if raw is None else read_condition(raw, at, report)
 
 
-def _step_test(raw: Mapping[str, Json], at: Spot, report: Report) -> Condition | None:
+def _step_test(raw: Mapping[str, Json], at: SourceLocation, report: Report) -> Condition | None:
     variable = raw["var"]
     if not isinstance(variable, str) or not variable:
         return _bad("'var' names a variable", at / "var", report)
@@ -97,7 +97,7 @@ def _step_test(raw: Mapping[str, Json], at: Spot, report: Report) -> Condition |
     return tests[0] if len(tests) == 1 else AllOf(tuple(tests))
 
 
-def _activity_test(raw: Mapping[str, Json], at: Spot, report: Report) -> Condition | None:
+def _activity_test(raw: Mapping[str, Json], at: SourceLocation, report: Report) -> Condition | None:
     variable, operator = raw.get("variable"), raw.get("operator", "==")
     if not isinstance(variable, str) or not variable:
         return _bad("'variable' names a variable", at, report)
@@ -111,7 +111,7 @@ def _activity_test(raw: Mapping[str, Json], at: Spot, report: Report) -> Conditi
     return _test(variable, chosen, raw.get("value"), at / "value", report)
 
 
-def _test(variable: str, operator: Operator, value: Json, at: Spot, report: Report) -> Condition:
+def _test(variable: str, operator: Operator, value: Json, at: SourceLocation, report: Report) -> Condition:
     if operator == "matches":
         check_pattern(value, "i", at, report)
     if operator in ("exists", "notExists"):
@@ -122,7 +122,7 @@ def _test(variable: str, operator: Operator, value: Json, at: Spot, report: Repo
     return Compare(variable, operator, value)
 
 
-def check_pattern(pattern: Json, flags: str, at: Spot, report: Report) -> None:
+def check_pattern(pattern: Json, flags: str, at: SourceLocation, report: Report) -> None:
     """Report a pattern that neither engine compiles, and one that only the slow engine runs."""
     from interlock.core.patterns import BadPattern, prepare
 
@@ -138,6 +138,6 @@ def check_pattern(pattern: Json, flags: str, at: Spot, report: Report) -> None:
         report.add("IL303", "RE2 cannot run this pattern; it runs under a time limit", at)
 
 
-def _bad(message: str, at: Spot, report: Report) -> Condition | None:
+def _bad(message: str, at: SourceLocation, report: Report) -> Condition | None:
     report.add("IL301", message, at)
     return None

@@ -8,7 +8,7 @@ from interlock.authoring.compile import builtins as packs
 from interlock.authoring.compile.criteria import check_schema
 from interlock.authoring.diagnostics.codes import Report, did_you_mean
 from interlock.authoring.filetypes.step_file import AssessmentSource, OutputSource, StepSource
-from interlock.authoring.text.locations import Spot
+from interlock.authoring.text.locations import SourceLocation
 from interlock.core.definition.workflow import Contract, Followup
 from interlock.core.values import Json
 
@@ -18,7 +18,7 @@ CAPABILITY = "wr.contracts.capability_observation"
 
 
 def read_contracts(
-    step: StepSource, assessments: Mapping[str, AssessmentSource], at: Spot, report: Report
+    step: StepSource, assessments: Mapping[str, AssessmentSource], at: SourceLocation, report: Report
 ) -> tuple[Contract, ...]:
     """Gather what the step's output must hold, whichever field says so."""
     found: dict[tuple[str, str], Contract] = {}
@@ -28,7 +28,7 @@ def read_contracts(
 
 
 def _each(
-    step: StepSource, assessments: Mapping[str, AssessmentSource], at: Spot, report: Report
+    step: StepSource, assessments: Mapping[str, AssessmentSource], at: SourceLocation, report: Report
 ) -> Iterator[Contract]:
     if (older := step.output_contract) is not None:
         yield known(
@@ -39,7 +39,7 @@ def _each(
     yield from _from_assessments(step, assessments, at, report)
 
 
-def known(ref: str, at: Spot, report: Report, *, required: bool = True) -> Contract:
+def known(ref: str, at: SourceLocation, report: Report, *, required: bool = True) -> Contract:
     """Resolve a contract by name; of an unknown one only the kind is checked."""
     pack = packs.contracts().get(ref)
     if pack is None:
@@ -48,7 +48,9 @@ def known(ref: str, at: Spot, report: Report, *, required: bool = True) -> Contr
     return Contract(pack.ref, pack.kind, pack.schema, pack.example, required)
 
 
-def _from_output(output: OutputSource, step_id: str, at: Spot, report: Report) -> Iterator[Contract]:
+def _from_output(
+    output: OutputSource, step_id: str, at: SourceLocation, report: Report
+) -> Iterator[Contract]:
     if output.contract_ref is not None:
         yield known(output.contract_ref, at / "contractRef", report, required=output.required)
     if output.schema is None and output.kind is None:
@@ -77,7 +79,7 @@ def _with_kind(example: Json, kind: str) -> Json:
     return {"kind": kind, **example} if isinstance(example, Mapping) else example
 
 
-def _check_example(example: Json, schema: Mapping[str, Json], at: Spot, report: Report) -> None:
+def _check_example(example: Json, schema: Mapping[str, Json], at: SourceLocation, report: Report) -> None:
     import jsonschema_rs
 
     error = next(iter(jsonschema_rs.validator_for(dict(schema)).iter_errors(example)), None)
@@ -86,7 +88,7 @@ def _check_example(example: Json, schema: Mapping[str, Json], at: Spot, report: 
 
 
 def _from_assessments(
-    step: StepSource, assessments: Mapping[str, AssessmentSource], at: Spot, report: Report
+    step: StepSource, assessments: Mapping[str, AssessmentSource], at: SourceLocation, report: Report
 ) -> Iterator[Contract]:
     several = len(step.assessment_refs) > 1
     for index, ref in enumerate(step.assessment_refs):
@@ -106,7 +108,7 @@ def _from_assessments(
 
 
 def _check_levels(
-    step: StepSource, assessments: Mapping[str, AssessmentSource], at: Spot, report: Report
+    step: StepSource, assessments: Mapping[str, AssessmentSource], at: SourceLocation, report: Report
 ) -> None:
     for index, one in enumerate(step.assessment_consequences):
         named = step.assessment_refs if one.when.for_assessment is None else (one.when.for_assessment,)
@@ -114,9 +116,9 @@ def _check_levels(
         levels = [level for source in sources for each in source.dimensions for level in each.levels]
         level = one.when.any_equals_level
         if levels and level not in levels:
-            spot = at / index / "when" / "anyEqualsLevel"
+            location = at / index / "when" / "anyEqualsLevel"
             report.add(
-                "IL219", f"'{level}' is not one of {', '.join(levels)}", spot, did_you_mean(level, levels)
+                "IL219", f"'{level}' is not one of {', '.join(levels)}", location, did_you_mean(level, levels)
             )
 
 

@@ -9,7 +9,7 @@ from interlock.authoring.compile.conditions import check_pattern, read_condition
 from interlock.authoring.diagnostics.codes import Report
 from interlock.authoring.filetypes.step_file import Camel
 from interlock.authoring.filetypes.type_check import read_as
-from interlock.authoring.text.locations import Spot
+from interlock.authoring.text.locations import SourceLocation
 from interlock.core.definition.workflow import AllRules, AnyRule, Criteria, NotRule, Rule, RuleKind
 from interlock.core.values import Json
 
@@ -26,7 +26,7 @@ class RuleSource(Camel, frozen=True):
     condition: Json = None
 
 
-def read_criteria(raw: Json, at: Spot, report: Report) -> Criteria | None:
+def read_criteria(raw: Json, at: SourceLocation, report: Report) -> Criteria | None:
     """Read criteria of any of their forms; nothing is no criteria."""
     if raw is None or raw == []:
         return None
@@ -41,12 +41,12 @@ def read_criteria(raw: Json, at: Spot, report: Report) -> Criteria | None:
     return None
 
 
-def _each(raw: list[Json], at: Spot, report: Report) -> tuple[Criteria, ...]:
+def _each(raw: list[Json], at: SourceLocation, report: Report) -> tuple[Criteria, ...]:
     read = (read_criteria(one, at / index, report) for index, one in enumerate(raw))
     return tuple(one for one in read if one is not None)
 
 
-def _tree(raw: Mapping[str, Json], at: Spot, report: Report) -> Criteria | None:
+def _tree(raw: Mapping[str, Json], at: SourceLocation, report: Report) -> Criteria | None:
     for word in ("and", "or"):
         if word in raw:
             branches = raw[word]
@@ -61,7 +61,7 @@ def _tree(raw: Mapping[str, Json], at: Spot, report: Report) -> Criteria | None:
     return _rule(raw, at, report)
 
 
-def _rule(raw: Mapping[str, Json], at: Spot, report: Report) -> Rule | None:
+def _rule(raw: Mapping[str, Json], at: SourceLocation, report: Report) -> Rule | None:
     source = read_as(RuleSource, raw, at, report)
     if source is None:
         return None
@@ -82,7 +82,7 @@ def _rule(raw: Mapping[str, Json], at: Spot, report: Report) -> Rule | None:
     )
 
 
-def check_schema(schema: Mapping[str, Json], at: Spot, report: Report) -> bool:
+def check_schema(schema: Mapping[str, Json], at: SourceLocation, report: Report) -> bool:
     """Report a schema that is not a JSON Schema."""
     import jsonschema_rs
 

@@ -13,9 +13,9 @@ from typing import Literal
 from msgspec import Struct
 
 from interlock.authoring.diagnostics.codes import Report
-from interlock.authoring.sources.reader import Reader
+from interlock.authoring.sources.reader import SourceReader
 from interlock.authoring.text.formats import parse
-from interlock.authoring.text.locations import Spot
+from interlock.authoring.text.locations import SourceLocation
 from interlock.authoring.text.markdown import read_page, titled
 from interlock.core.definition.workflow import Document, DocumentKind
 from interlock.core.hashing import digest_of
@@ -42,10 +42,10 @@ class Text(Struct, frozen=True):
     document: Document
     content: str
     resources: tuple[str, ...] = ()
-    spot: Spot | None = None
+    location: SourceLocation | None = None
 
 
-def named_files(reader: Reader, folder: Path, endings: Sequence[str]) -> list[Named]:
+def named_files(reader: SourceReader, folder: Path, endings: Sequence[str]) -> list[Named]:
     """The files of a folder in the order of their names; a TOON file wins over others of its number."""
     found: dict[tuple[str, str], Named] = {}
     for name in reader.names(folder):
@@ -62,7 +62,7 @@ def named_files(reader: Reader, folder: Path, endings: Sequence[str]) -> list[Na
 class Shelf:
     """The skills, resources and templates of one workflow folder."""
 
-    def __init__(self, reader: Reader, folder: Path) -> None:
+    def __init__(self, reader: SourceReader, folder: Path) -> None:
         self._reader = reader
         self.folder = folder
         self._files: dict[DocumentKind, list[Named]] = {}
@@ -107,7 +107,7 @@ class Shelf:
         fields = parsed.value if parsed is not None and isinstance(parsed.value, Mapping) else {}
         content = text if form == "toon" else as_toon(fields)
         document = _described(one, kind, ref, content, fields)
-        return Text(document, content, _resources(fields), Spot(parsed) if parsed else None)
+        return Text(document, content, _resources(fields), SourceLocation(parsed) if parsed else None)
 
     def _page(self, one: Named, kind: DocumentKind, ref: str, text: str) -> Text:
         scratch = Report()

@@ -12,15 +12,15 @@ from interlock.authoring.compile.activities import compile_activity, inlined
 from interlock.authoring.compile.builtins import LIBRARY
 from interlock.authoring.compile.documents import KINDS, Named, Shelf, Text, named_files
 from interlock.authoring.compile.ids import FOLDER_ID
-from interlock.authoring.compile.items import Draft
+from interlock.authoring.compile.items import CompileDraft
 from interlock.authoring.compile.steps import check_header, compile_steps, kind_of, read_variable
 from interlock.authoring.diagnostics.codes import Report, did_you_mean
 from interlock.authoring.diagnostics.diagnostic import Mention
 from interlock.authoring.filetypes.activity_file import ActivityWorkflowSource, ModeSource, SkillsSource
 from interlock.authoring.filetypes.type_check import read_as, unknown_fields
-from interlock.authoring.sources.reader import Reader
+from interlock.authoring.sources.reader import SourceReader
 from interlock.authoring.text.formats import FORMATS, parse
-from interlock.authoring.text.locations import Parsed, Spot
+from interlock.authoring.text.locations import Parsed, SourceLocation
 from interlock.authoring.text.markdown import as_step, read_page
 from interlock.core.definition.workflow import Activity, ActivityMode, Document, Workflow
 from interlock.core.hashing import digest_of
@@ -33,7 +33,7 @@ META = "meta"
 class Folder(Struct):
     """A workflow folder being compiled: what is read, and the texts that are kept."""
 
-    reader: Reader
+    reader: SourceReader
     path: Path
     head: Parsed
     texts: dict[str, str] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class Folder(Struct):
         return self.reader.report
 
     @property
-    def own(self) -> Reader:
+    def own(self) -> SourceReader:
         return self.reader.within(self.path)
 
     def keep(self, text: Text) -> None:
@@ -55,7 +55,7 @@ class Folder(Struct):
         self.texts[document.digest] = text.content
 
 
-def compile_folder(folder: Folder) -> tuple[Workflow, Draft] | None:
+def compile_folder(folder: Folder) -> tuple[Workflow, CompileDraft] | None:
     """Compile a folder in either form: steps, or activities."""
     raw = folder.head.value
     if isinstance(raw, Mapping) and "steps" in raw:
@@ -63,15 +63,15 @@ def compile_folder(folder: Folder) -> tuple[Workflow, Draft] | None:
     return _activities(folder, raw)
 
 
-def _steps(folder: Folder, raw: Mapping[str, Json]) -> tuple[Workflow, Draft] | None:
+def _steps(folder: Folder, raw: Mapping[str, Json]) -> tuple[Workflow, CompileDraft] | None:
     words = _words(folder.own, folder.path / "steps")
-    made = compile_steps(raw, Spot(folder.head), folder.report, words)
+    made = compile_steps(raw, SourceLocation(folder.head), folder.report, words)
     if made is not None:
         _report_unused(words, made[1], folder.report)
     return made
 
 
-def _words(reader: Reader, folder: Path) -> dict[str, Parsed]:
+def _words(reader: SourceReader, folder: Path) -> dict[str, Parsed]:
     """The Markdown files of a folder, by the step they are named after."""
     found: dict[str, Parsed] = {}
     for one in named_files(reader, folder, ("md",)):
@@ -81,15 +81,15 @@ def _words(reader: Reader, folder: Path) -> dict[str, Parsed]:
     return found
 
 
-def _report_unused(words: Mapping[str, Parsed], draft: Draft, report: Report) -> None:
-    used = {step for _, kind, step in draft.spots if kind == "step"}
+def _report_unused(words: Mapping[str, Parsed], draft: CompileDraft, report: Report) -> None:
+    used = {step for _, kind, step in draft.locations if kind == "step"}
     for name, page in words.items():
         if name not in used:
-            report.add("IL217", f"no step is called '{name}'", Spot(page), did_you_mean(name, used))
+            report.add("IL217", f"no step is called '{name}'", SourceLocation(page), did_you_mean(name, used))
 
 
-def _activities(folder: Folder, raw: Json) -> tuple[Workflow, Draft] | None:
-    at, report = Spot(folder.head), folder.report
+def _activities(folder: Folder, raw: Json) -> tuple[Workflow, CompileDraft] | None:
+    at, report = SourceLocation(folder.head), folder.report
     source = read_as(ActivityWorkflowSource, raw, at, report)
     if source is None or not isinstance(raw, Mapping):
         return None
@@ -106,8 +106,8 @@ def _activities(folder: Folder, raw: Json) -> tuple[Workflow, Draft] | None:
     return msgspec.structs.replace(workflow, documents=tuple(folder.documents.values())), draft
 
 
-def _draft(source: ActivityWorkflowSource, report: Report) -> Draft:
-    return Draft(
+def _draft(source: ActivityWorkflowSource, report: Report) -> CompileDraft:
+    return CompileDraft(
         report=report,
         functions=source.function_definitions,
         assessments={one.id: one for one in source.assessments},
@@ -115,7 +115,7 @@ def _draft(source: ActivityWorkflowSource, report: Report) -> Draft:
     )
 
 
-def _each(folder: Folder, source: ActivityWorkflowSource, draft: Draft) -> Iterator[Activity]:
+def _each(folder: Folder, source: ActivityWorkflowSource, draft: CompileDraft) -> Iterator[Activity]:
     """Local files in the order of their names, then what the head file borrows or holds itself."""
     home = folder.path / (source.activities_dir or "activities")
     seen: set[str] = set()
@@ -125,22 +125,24 @@ def _each(folder: Folder, source: ActivityWorkflowSource, draft: Draft) -> Itera
             yield activity
 
 
-def _local(folder: Folder, home: Path, draft: Draft, source: ActivityWorkflowSource) -> Iterator[Activity]:
+def _local(
+    folder: Folder, home: Path, draft: CompileDraft, source: ActivityWorkflowSource
+) -> Iterator[Activity]:
     files = named_files(folder.own, home, ("toon", "yaml", "yml"))
-    order = {name: place for place, name in enumerate(source.activities) if isinstance(name, str)}
+    order = {name: location for location, name in enumerate(source.activities) if isinstance(name, str)}
     known: dict[str, str] = {}
     for one in sorted(files, key=lambda one: order.get(one.name, len(order)) if not one.number else -1):
         activity = _file(folder.own, folder, one, draft)
         if activity is None:
             continue
         if activity.id in known:
-            spot = draft.spots[activity.id, "activity", activity.id] / "id"
-            draft.report.add("IL201", f"two activities are called '{activity.id}'", spot)
+            location = draft.locations[activity.id, "activity", activity.id] / "id"
+            draft.report.add("IL201", f"two activities are called '{activity.id}'", location)
         known[activity.id] = one.name
         yield activity
 
 
-def _file(reader: Reader, folder: Folder, one: Named, draft: Draft) -> Activity | None:
+def _file(reader: SourceReader, folder: Folder, one: Named, draft: CompileDraft) -> Activity | None:
     text = reader.text(one.path)
     if text is None:
         return None
@@ -148,7 +150,7 @@ def _file(reader: Reader, folder: Folder, one: Named, draft: Draft) -> Activity 
     if parsed is None:
         return None
     words = _words(reader, one.path.parent / one.name)
-    activity = compile_activity(parsed.value, Spot(parsed), draft.fresh(words))
+    activity = compile_activity(parsed.value, SourceLocation(parsed), draft.fresh(words))
     if activity is None:
         return None
     _report_unused(words, draft, reader.report)
@@ -167,10 +169,10 @@ def _raw_activity(folder: Folder, activity: Activity, text: str) -> str:
 
 
 def _referenced(
-    folder: Folder, source: ActivityWorkflowSource, home: Path, draft: Draft
+    folder: Folder, source: ActivityWorkflowSource, home: Path, draft: CompileDraft
 ) -> Iterator[Activity]:
     for index, entry in enumerate(source.activities):
-        at = Spot(folder.head) / "activities" / index
+        at = SourceLocation(folder.head) / "activities" / index
         if isinstance(entry, Mapping):
             activity = compile_activity(entry, at, draft.fresh({}))
         elif isinstance(entry, str):
@@ -182,7 +184,9 @@ def _referenced(
             yield activity
 
 
-def _borrow(folder: Folder, entry: str, home: Path, at: Spot, draft: Draft) -> Activity | None:
+def _borrow(
+    folder: Folder, entry: str, home: Path, at: SourceLocation, draft: CompileDraft
+) -> Activity | None:
     found = _lender(folder, entry, home)
     if found is None:
         draft.report.add("IL216", f"there is no activity file '{entry}'", at)
@@ -202,9 +206,9 @@ def _lender(folder: Folder, entry: str, home: Path) -> Named | None:
     lender = lender.removesuffix("/activities")
     if lender and not FOLDER_ID.fullmatch(lender):
         return None
-    place = folder.path.parent / lender / "activities" if lender else home
+    location = folder.path.parent / lender / "activities" if lender else home
     reader = folder.reader if lender else folder.own
-    files = named_files(reader, place, ("toon", "yaml", "yml"))
+    files = named_files(reader, location, ("toon", "yaml", "yml"))
     return next((one for one in files if name in (one.path.name, one.path.stem, one.name)), None)
 
 
@@ -256,35 +260,37 @@ def _mode(source: ModeSource) -> ActivityMode:
     )
 
 
-def keep_documents(folder: Folder, workflow: Workflow, draft: Draft) -> None:
+def keep_documents(folder: Folder, workflow: Workflow, draft: CompileDraft) -> None:
     """Keep the folder's own texts, and those it borrows by name."""
     shelves = Shelves(folder)
     for kind in KINDS:
         for text in shelves.own.all(kind):
             folder.keep(text)
             shelves.keep_resources(text, shelves.own)
-    for ref, spot, activity in _skills(folder, workflow, draft):
-        shelves.keep_skill(ref, spot, folder.lenders.get(activity))
+    for ref, location, activity in _skills(folder, workflow, draft):
+        shelves.keep_skill(ref, location, folder.lenders.get(activity))
     for index, mode in enumerate(workflow.modes):
         if mode.resource is not None:
-            at = Spot(folder.head) / "modes" / index / "resource"
+            at = SourceLocation(folder.head) / "modes" / index / "resource"
             shelves.keep_resource(mode.resource, shelves.own, at)
 
 
-def _skills(folder: Folder, workflow: Workflow, draft: Draft) -> Iterator[tuple[str, Spot, str]]:
+def _skills(
+    folder: Folder, workflow: Workflow, draft: CompileDraft
+) -> Iterator[tuple[str, SourceLocation, str]]:
     """Every skill that something names, with its place and the activity it stands in."""
     if workflow.primary_skill:
-        yield workflow.primary_skill, Spot(folder.head) / "skills" / "primary", ""
+        yield workflow.primary_skill, SourceLocation(folder.head) / "skills" / "primary", ""
     for activity in workflow.activities:
-        at = draft.spots[activity.id, "activity", activity.id]
+        at = draft.locations[activity.id, "activity", activity.id]
         if activity.primary_skill:
             yield activity.primary_skill, at / "skills" / "primary", activity.id
         for index, ref in enumerate(activity.supporting_skills):
             yield ref, at / "skills" / "supporting" / index, activity.id
         for step in activity.steps():
             if step.skill:
-                spot = draft.spots.get((activity.id, "step", step.id), at)
-                yield step.skill, spot / "skill", activity.id
+                location = draft.locations.get((activity.id, "step", step.id), at)
+                yield step.skill, location / "skill", activity.id
 
 
 class Shelves:
@@ -310,7 +316,7 @@ class Shelves:
     def _shelf(self, path: Path) -> Shelf:
         return self._borrowed.setdefault(path, Shelf(self._folder.reader, path))
 
-    def keep_skill(self, ref: str, at: Spot, lender: Path | None) -> None:
+    def keep_skill(self, ref: str, at: SourceLocation, lender: Path | None) -> None:
         if ("skill", ref) in self._folder.documents or ref in self._missing:
             return
         owner, _, name = ref.rpartition("/")
@@ -333,12 +339,12 @@ class Shelves:
         return did_you_mean(ref, [name for shelf in self._fallbacks() for name in shelf.names("skill")])
 
     def keep_resources(self, text: Text, shelf: Shelf) -> None:
-        if text.spot is None:
+        if text.location is None:
             return
         for index, ref in enumerate(text.resources):
-            self.keep_resource(ref, shelf, text.spot / "resources" / index)
+            self.keep_resource(ref, shelf, text.location / "resources" / index)
 
-    def keep_resource(self, ref: str, shelf: Shelf, at: Spot) -> None:
+    def keep_resource(self, ref: str, shelf: Shelf, at: SourceLocation) -> None:
         """Keep what a skill or mode refers to; a number alone means the shelf it stands on."""
         owner, _, name = ref.rpartition("/")
         shelves = self._named(owner) if owner else [shelf]

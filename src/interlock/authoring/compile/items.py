@@ -28,7 +28,7 @@ from interlock.authoring.filetypes.step_file import (
     UserInputSource,
 )
 from interlock.authoring.filetypes.type_check import name_of, read_as, unknown_fields
-from interlock.authoring.text.locations import Parsed, Spot
+from interlock.authoring.text.locations import Parsed, SourceLocation
 from interlock.authoring.text.markdown import titled
 from interlock.core.definition.conditions import Condition
 from interlock.core.definition.workflow import (
@@ -51,7 +51,7 @@ ITEM_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 _INERT = ("audit", "verification", "modelTier", "notesOptional")
 
 
-class Draft(Struct):
+class CompileDraft(Struct):
     """What compiling an item needs to know of the workflow around it, and where each item was found."""
 
     report: Report
@@ -61,20 +61,20 @@ class Draft(Struct):
     assessments: Mapping[str, AssessmentSource] = field(default_factory=dict)
     features: tuple[packs.FeaturePack, ...] = ()
     title_word: str = "title"
-    spots: dict[tuple[str, ...], Spot] = field(default_factory=dict)
+    locations: dict[tuple[str, ...], SourceLocation] = field(default_factory=dict)
     activity: str = "main"
     seen: dict[tuple[str, str], int] = field(default_factory=dict)
-    bodies: dict[str, tuple[Mapping[str, Json], Spot]] = field(default_factory=dict)
+    bodies: dict[str, tuple[Mapping[str, Json], SourceLocation]] = field(default_factory=dict)
     bindings: dict[str, list[str]] = field(default_factory=dict)
     inside: tuple[str, ...] = ()
     words: Mapping[str, Parsed] = field(default_factory=dict)
     borrowed: set[str] = field(default_factory=set)
 
-    def fresh(self, words: Mapping[str, Parsed]) -> Draft:
+    def fresh(self, words: Mapping[str, Parsed]) -> CompileDraft:
         """A draft for another activity of the same workflow: ids and bindings start anew."""
         return msgspec.structs.replace(self, seen={}, bindings={}, bodies={}, words=words)
 
-    def worded(self, raw: Json, at: Spot) -> tuple[Json, Spot]:
+    def worded(self, raw: Json, at: SourceLocation) -> tuple[Json, SourceLocation]:
         """Add the words that lie in a Markdown file named after the step."""
         named: Json = {"id": raw} if isinstance(raw, str) else raw
         step_id = named.get("id") if isinstance(named, Mapping) else None
@@ -83,13 +83,13 @@ class Draft(Struct):
             return raw, at
         title = {} if "name" in named else {"title": titled(str(step_id))}
         merged: dict[str, Json] = {**title, **page.value, **named}
-        return merged, at if len(named) > 1 else Spot(page)
+        return merged, at if len(named) > 1 else SourceLocation(page)
 
-    def place(self, kind: str, item_id: str, at: Spot) -> None:
-        self.spots.setdefault((self.activity, kind, item_id), at)
+    def location(self, kind: str, item_id: str, at: SourceLocation) -> None:
+        self.locations.setdefault((self.activity, kind, item_id), at)
 
 
-def compile_items(raws: Sequence[Json], at: Spot, draft: Draft) -> tuple[Item, ...]:
+def compile_items(raws: Sequence[Json], at: SourceLocation, draft: CompileDraft) -> tuple[Item, ...]:
     """Compile a list of items in its order, loops with their bodies."""
     consumed = _named_bodies(raws, at, draft)
     return tuple(
@@ -100,7 +100,7 @@ def compile_items(raws: Sequence[Json], at: Spot, draft: Draft) -> tuple[Item, .
     )
 
 
-def _named_bodies(raws: Sequence[Json], at: Spot, draft: Draft) -> set[str]:
+def _named_bodies(raws: Sequence[Json], at: SourceLocation, draft: CompileDraft) -> set[str]:
     """Steps that a loop names as its body belong to the loop alone."""
     named = {str(raw["body"]) for raw in _loops(raws) if isinstance(raw.get("body"), str)}
     for index, raw in enumerate(raws):
@@ -123,7 +123,7 @@ def _loops(raws: Sequence[Json]) -> Iterator[Mapping[str, Json]]:
                 yield from _loops(body)
 
 
-def compile_item(raw: Json, at: Spot, draft: Draft) -> Iterator[Item]:
+def compile_item(raw: Json, at: SourceLocation, draft: CompileDraft) -> Iterator[Item]:
     raw, at = draft.worded(raw, at)
     if not isinstance(raw, Mapping):
         draft.report.add("IL102", f"expected a step, got {name_of(raw)}", at)
@@ -141,13 +141,13 @@ def compile_item(raw: Json, at: Spot, draft: Draft) -> Iterator[Item]:
                 yield step
 
 
-def _expanded(raw: Mapping[str, Json], at: Spot, draft: Draft) -> Iterator[Item]:
+def _expanded(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraft) -> Iterator[Item]:
     for expanded, provenance in expand(raw, at, draft.report):
         if (step := compile_step(expanded, at, draft)) is not None:
             yield msgspec.structs.replace(step, provenance=provenance)
 
 
-def compile_step(raw: Mapping[str, Json], at: Spot, draft: Draft) -> Step | None:
+def compile_step(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraft) -> Step | None:
     """Compile one step with all its words."""
     source = read_as(StepSource, raw, at, draft.report)
     if source is None:
@@ -157,7 +157,7 @@ def compile_step(raw: Mapping[str, Json], at: Spot, draft: Draft) -> Step | None
     return _built(source, raw, at, draft)
 
 
-def _built(source: StepSource, raw: Mapping[str, Json], at: Spot, draft: Draft) -> Step:
+def _built(source: StepSource, raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraft) -> Step:
     report, step_id = draft.report, unique_id("step", source.id, at, draft)
     if source.checkpoint is not None:
         draft.bindings.setdefault(source.checkpoint, []).append(step_id)
@@ -192,7 +192,11 @@ def _hints(source: StepSource) -> tuple[str, ...]:
 
 
 def _closing(
-    source: StepSource, contracts: Sequence[Contract], criteria: Criteria | None, at: Spot, draft: Draft
+    source: StepSource,
+    contracts: Sequence[Contract],
+    criteria: Criteria | None,
+    at: SourceLocation,
+    draft: CompileDraft,
 ) -> str:
     return prompts.join(
         (
@@ -203,7 +207,7 @@ def _closing(
     )
 
 
-def _opening(source: StepSource, at: Spot, draft: Draft) -> str:
+def _opening(source: StepSource, at: SourceLocation, draft: CompileDraft) -> str:
     words = prompts.words_of(source, draft.features, at, draft.report)
     body = words or source.description or ""
     if not (body or source.prompt_fragments or source.type == "parallel" or source.skill or source.actions):
@@ -245,12 +249,12 @@ def _because(why: str | None) -> str:
     return f": {why}" if why else "."
 
 
-def _first_condition(source: StepSource, at: Spot, report: Report) -> Condition | None:
+def _first_condition(source: StepSource, at: SourceLocation, report: Report) -> Condition | None:
     key = "runCondition" if source.run_condition is not None else "condition"
     return read_condition(source.run_condition or source.condition, at / key, report)
 
 
-def read_confirmation(raw: Json, at: Spot, report: Report) -> bool | Condition:
+def read_confirmation(raw: Json, at: SourceLocation, report: Report) -> bool | Condition:
     """A confirmation is a flag, a condition, or an object that may hold one."""
     if raw is None or isinstance(raw, bool):
         return bool(raw)
@@ -264,7 +268,7 @@ def _user_input(source: UserInputSource) -> UserInput:
     return UserInput(source.reason, source.question, source.key, source.non_assumable)
 
 
-def read_actions(sources: Sequence[ActionSource], at: Spot, report: Report) -> tuple[Action, ...]:
+def read_actions(sources: Sequence[ActionSource], at: SourceLocation, report: Report) -> tuple[Action, ...]:
     return tuple(
         Action(
             action=one.action,
@@ -283,7 +287,7 @@ def read_trigger(source: TriggerSource) -> Trigger:
     return Trigger(source.workflow, source.description, source.pass_context)
 
 
-def _functions_of(source: StepSource, at: Spot, draft: Draft) -> list[FunctionSource]:
+def _functions_of(source: StepSource, at: SourceLocation, draft: CompileDraft) -> list[FunctionSource]:
     """The functions that the step names, wherever they are defined."""
     known = {one.name: one for one in (*draft.functions, *source.function_definitions)}
     references, calls = at / "functionReferences", at / "functionCalls"
@@ -292,14 +296,14 @@ def _functions_of(source: StepSource, at: Spot, draft: Draft) -> list[FunctionSo
         for index, one in enumerate(source.function_references)
     ]
     named += [(one.name, calls / index / "name") for index, one in enumerate(source.function_calls)]
-    for name, spot in named:
+    for name, location in named:
         if name not in known and name not in draft.prose:
-            draft.report.add("IL208", f"unknown function '{name}'", spot, did_you_mean(name, known))
+            draft.report.add("IL208", f"unknown function '{name}'", location, did_you_mean(name, known))
     wanted = dict.fromkeys([name for name, _ in named] + [one.name for one in source.function_definitions])
     return [known[name] for name in wanted if name in known]
 
 
-def compile_gate(raw: Mapping[str, Json], at: Spot, draft: Draft) -> Gate | None:
+def compile_gate(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraft) -> Gate | None:
     source = read_as(GateSource, raw, at, draft.report)
     if source is None:
         return None
@@ -322,7 +326,7 @@ def compile_gate(raw: Mapping[str, Json], at: Spot, draft: Draft) -> Gate | None
     )
 
 
-def _check_options(source: GateSource, at: Spot, draft: Draft) -> None:
+def _check_options(source: GateSource, at: SourceLocation, draft: CompileDraft) -> None:
     ids = [option.id for option in source.options]
     for index, option_id in enumerate(ids):
         if option_id in ids[:index]:
@@ -338,7 +342,7 @@ def _option(source: OptionSource) -> Option:
     return Option(source.id, source.label or source.id, source.description, made)
 
 
-def _loop(raw: Mapping[str, Json], at: Spot, draft: Draft) -> Iterator[Loop]:
+def _loop(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraft) -> Iterator[Loop]:
     source = read_as(LoopSource, raw, at, draft.report)
     if source is None:
         return
@@ -374,14 +378,14 @@ def _loop(raw: Mapping[str, Json], at: Spot, draft: Draft) -> Iterator[Loop]:
     )
 
 
-def _loop_condition(config: LoopConfig, at: Spot, report: Report) -> Condition | None:
+def _loop_condition(config: LoopConfig, at: SourceLocation, report: Report) -> Condition | None:
     source = config.condition_source
     if source is not None and source.condition is not None:
         return read_condition(source.condition, at / "conditionSource" / "condition", report)
     return read_condition(config.condition, at / "condition", report)
 
 
-def _check_steering(config: LoopConfig, at: Spot, report: Report) -> None:
+def _check_steering(config: LoopConfig, at: SourceLocation, report: Report) -> None:
     if config.max_iterations is None:
         report.add("IL305", "the loop has no maxIterations", at)
     match config.type:
@@ -396,7 +400,7 @@ def _check_steering(config: LoopConfig, at: Spot, report: Report) -> None:
                 report.add("IL306", "a forEach loop needs items", at)
 
 
-def _body(raw: Json, at: Spot, draft: Draft) -> tuple[Item, ...]:
+def _body(raw: Json, at: SourceLocation, draft: CompileDraft) -> tuple[Item, ...]:
     if isinstance(raw, list):
         if not raw:
             draft.report.add("IL106", "the loop has no steps", at)
@@ -414,7 +418,7 @@ def _body(raw: Json, at: Spot, draft: Draft) -> tuple[Item, ...]:
     return tuple(compile_item(*found, draft))
 
 
-def unique_id(kind: str, item_id: str, at: Spot, draft: Draft) -> str:
+def unique_id(kind: str, item_id: str, at: SourceLocation, draft: CompileDraft) -> str:
     """Take an id once; a second step of the same id is `id#2` (rule 37), a second gate or loop an error."""
     if not ITEM_ID.fullmatch(item_id):
         draft.report.add("IL401", f"the id '{item_id}' has characters that ids cannot have", at / "id")
@@ -425,5 +429,5 @@ def unique_id(kind: str, item_id: str, at: Spot, draft: Draft) -> str:
         if kind == "step":
             draft.report.add("IL215", f"two steps are called '{item_id}'", at / "id")
         item_id = f"{item_id}#{count}"
-    draft.place(kind, item_id, at)
+    draft.location(kind, item_id, at)
     return item_id

@@ -15,12 +15,12 @@ from interlock.authoring.compile.ids import (
 )
 from interlock.authoring.diagnostics.codes import Report
 from interlock.authoring.sources.sources import Source
-from interlock.authoring.text.locations import Spot
+from interlock.authoring.text.locations import SourceLocation
 from interlock.core.definition.workflow import Form, Workflow
 from interlock.core.values import Json
 
 
-def check_id(declared: Json, form: Form, at: Spot, report: Report) -> None:
+def check_id(declared: Json, form: Form, at: SourceLocation, report: Report) -> None:
     """Report an id that no workflow of its form can have."""
     if not isinstance(declared, str) or not declared:
         return
@@ -31,7 +31,7 @@ def check_id(declared: Json, form: Form, at: Spot, report: Report) -> None:
         report.add("IL401", f"'{declared[:80]}' is not an id such as {shape}", at / "id")
 
 
-def mounted(workflow: Workflow, source: Source, at: Spot, report: Report) -> Workflow:
+def mounted(workflow: Workflow, source: Source, at: SourceLocation, report: Report) -> Workflow:
     """Give the workflow the id it has in its source, and report a namespace that is missing or taken."""
     if workflow.form == "activities":
         return workflow

@@ -14,7 +14,7 @@ from interlock.authoring.compile.criteria import lines_of
 from interlock.authoring.diagnostics.codes import Report, did_you_mean
 from interlock.authoring.filetypes.step_file import FunctionSource, PromptBlocks, StepSource
 from interlock.authoring.filetypes.type_check import name_of
-from interlock.authoring.text.locations import Spot
+from interlock.authoring.text.locations import SourceLocation
 from interlock.core.definition.workflow import Contract, Criteria, Fragment
 from interlock.core.values import Json
 
@@ -35,7 +35,9 @@ def role_of(role: str | None) -> str:
     return f"Role: {role}" if role else ""
 
 
-def words_of(step: StepSource, features: Sequence[packs.FeaturePack], at: Spot, report: Report) -> str:
+def words_of(
+    step: StepSource, features: Sequence[packs.FeaturePack], at: SourceLocation, report: Report
+) -> str:
     """The step's own text, from its prompt or from its blocks."""
     plain = _flat(step.prompt, at / "prompt", report)
     if step.prompt_blocks is None:
@@ -44,7 +46,7 @@ def words_of(step: StepSource, features: Sequence[packs.FeaturePack], at: Spot, 
 
 
 def _blocks(
-    blocks: PromptBlocks, features: Sequence[packs.FeaturePack], at: Spot, report: Report
+    blocks: PromptBlocks, features: Sequence[packs.FeaturePack], at: SourceLocation, report: Report
 ) -> Iterable[str]:
     for name, heading in BLOCKS:
         key = "outputRequired" if name == "output_required" else name
@@ -66,7 +68,7 @@ def _is_marked(line: str) -> bool:
     return head in ("-", "*", "•") or head.rstrip(".)").isdigit()
 
 
-def _lines(raw: Json, at: Spot, report: Report) -> list[str]:
+def _lines(raw: Json, at: SourceLocation, report: Report) -> list[str]:
     """A block is text, a list of texts or parts, or an object of named outputs."""
     match raw:
         case None:
@@ -86,7 +88,7 @@ def _lines(raw: Json, at: Spot, report: Report) -> list[str]:
             return []
 
 
-def _flat(raw: Json, at: Spot, report: Report) -> str:
+def _flat(raw: Json, at: SourceLocation, report: Report) -> str:
     match raw:
         case None:
             return ""
@@ -101,7 +103,7 @@ def _flat(raw: Json, at: Spot, report: Report) -> str:
             return ""
 
 
-def _part(raw: Mapping[str, Json], at: Spot, report: Report) -> str:
+def _part(raw: Mapping[str, Json], at: SourceLocation, report: Report) -> str:
     if raw.get("kind") != "ref":
         return str(raw.get("text", ""))
     ref = str(raw.get("refId", ""))
@@ -163,7 +165,7 @@ def delegations(step: StepSource) -> str:
     return join((bullets("Do these in parallel, each on its own where you can delegate", lines), tail))
 
 
-def conditional(step: StepSource, at: Spot, report: Report) -> list[Fragment]:
+def conditional(step: StepSource, at: SourceLocation, report: Report) -> list[Fragment]:
     here = at / "promptFragments"
     return [
         Fragment(one.text, read_condition(one.when, here / index / "when", report))

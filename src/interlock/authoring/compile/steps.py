@@ -10,12 +10,12 @@ import msgspec
 
 from interlock import __version__
 from interlock.authoring.compile import builtins as packs
-from interlock.authoring.compile.items import Draft, compile_items, compile_step
+from interlock.authoring.compile.items import CompileDraft, compile_items, compile_step
 from interlock.authoring.compile.templates import expand
 from interlock.authoring.diagnostics.codes import Report, did_you_mean
 from interlock.authoring.filetypes.step_file import ReferenceSource, StepWorkflowSource, VariableSource
 from interlock.authoring.filetypes.type_check import read_as, unknown_fields
-from interlock.authoring.text.locations import Parsed, Spot
+from interlock.authoring.text.locations import Parsed, SourceLocation
 from interlock.core.definition.workflow import Activity, Kind, Step, Variable, Workflow
 from interlock.core.run.preferences import Preferences
 from interlock.core.values import Json
@@ -27,8 +27,8 @@ _INERT = ("examples", "extensionPoints", "modelTier", "metricsProfile", "validat
 
 
 def compile_steps(
-    raw: Json, at: Spot, report: Report, words: Mapping[str, Parsed] = MappingProxyType({})
-) -> tuple[Workflow, Draft] | None:
+    raw: Json, at: SourceLocation, report: Report, words: Mapping[str, Parsed] = MappingProxyType({})
+) -> tuple[Workflow, CompileDraft] | None:
     """Compile the value of a step workflow file; None if something in it cannot be run."""
     source = read_as(StepWorkflowSource, raw, at, report)
     _check_repeats(raw, at, report)
@@ -46,7 +46,7 @@ def compile_steps(
     return _workflow(source, raw, Activity(MAIN, source.name, items), at, report), draft
 
 
-def check_header(version: str, needed: str | None, at: Spot, report: Report) -> None:
+def check_header(version: str, needed: str | None, at: SourceLocation, report: Report) -> None:
     if not SEMVER.fullmatch(version):
         report.add("IL107", f"'{version}' is not a version such as 1.2.0", at / "version")
     if needed is not None and _numbers(needed) > _numbers(__version__):
@@ -58,7 +58,7 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d{1,9}", version)[:3])
 
 
-def _check_repeats(raw: Json, at: Spot, report: Report) -> None:
+def _check_repeats(raw: Json, at: SourceLocation, report: Report) -> None:
     for name in ("preconditions", "clarificationPrompts", "metaGuidance"):
         lines = raw.get(name) if isinstance(raw, Mapping) else None
         for index, line in enumerate(lines if isinstance(lines, list) else ()):
@@ -68,8 +68,8 @@ def _check_repeats(raw: Json, at: Spot, report: Report) -> None:
                 report.add("IL109", "this entry stands twice", at / name / index)
 
 
-def _draft(source: StepWorkflowSource, at: Spot, report: Report) -> Draft:
-    return Draft(
+def _draft(source: StepWorkflowSource, at: SourceLocation, report: Report) -> CompileDraft:
+    return CompileDraft(
         report=report,
         role=source.agent_role,
         functions=source.function_definitions,
@@ -79,7 +79,7 @@ def _draft(source: StepWorkflowSource, at: Spot, report: Report) -> Draft:
     )
 
 
-def _features(source: StepWorkflowSource, at: Spot, report: Report) -> Iterator[packs.FeaturePack]:
+def _features(source: StepWorkflowSource, at: SourceLocation, report: Report) -> Iterator[packs.FeaturePack]:
     for index, ref in enumerate(source.features):
         pack = packs.features().get(ref)
         if pack is None:
@@ -89,7 +89,7 @@ def _features(source: StepWorkflowSource, at: Spot, report: Report) -> Iterator[
             yield pack
 
 
-def _probes(source: StepWorkflowSource, at: Spot, draft: Draft) -> Iterator[Step]:
+def _probes(source: StepWorkflowSource, at: SourceLocation, draft: CompileDraft) -> Iterator[Step]:
     """A required capability is probed before anything else."""
     for capability, need in sorted(source.capabilities.items()):
         if need != "required":
@@ -103,7 +103,7 @@ def _probes(source: StepWorkflowSource, at: Spot, draft: Draft) -> Iterator[Step
 
 
 def _workflow(
-    source: StepWorkflowSource, raw: Mapping[str, Json], main: Activity, at: Spot, report: Report
+    source: StepWorkflowSource, raw: Mapping[str, Json], main: Activity, at: SourceLocation, report: Report
 ) -> Workflow:
     return Workflow(
         id=source.id,
@@ -140,7 +140,9 @@ def _recommended(source: StepWorkflowSource) -> Preferences | None:
     return Preferences(given.recommended_autonomy, given.recommended_risk_policy)
 
 
-def _references(source: StepWorkflowSource, at: Spot, report: Report) -> Iterator[Mapping[str, Json]]:
+def _references(
+    source: StepWorkflowSource, at: SourceLocation, report: Report
+) -> Iterator[Mapping[str, Json]]:
     """Pointers as written; a built-in reference carries its text, so that the hash covers it."""
     for index, one in enumerate(source.references):
         yield {**_shown(one), **_embedded(one, at / "references" / index, report)}
@@ -151,7 +153,7 @@ def _shown(one: ReferenceSource) -> dict[str, Json]:
     return {key: value for key, value in made.items() if value not in ("", None)}
 
 
-def _embedded(one: ReferenceSource, at: Spot, report: Report) -> dict[str, Json]:
+def _embedded(one: ReferenceSource, at: SourceLocation, report: Report) -> dict[str, Json]:
     ref = next((name for name in (one.source, one.id) if name.startswith("wr.refs.")), None)
     if ref is None:
         return {}

@@ -12,7 +12,7 @@ from interlock.authoring.diagnostics.codes import Report, did_you_mean
 from interlock.authoring.filetypes.step_file import TemplateCall
 from interlock.authoring.filetypes.type_check import read_as
 from interlock.authoring.text.formats import FORMATS, parse
-from interlock.authoring.text.locations import Spot
+from interlock.authoring.text.locations import SourceLocation
 from interlock.core.values import Json
 
 ROUTINE = "wr.templates.routine."
@@ -55,7 +55,9 @@ def arguments(value: Json) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def expand(raw: Mapping[str, Json], at: Spot, report: Report) -> Iterator[tuple[Mapping[str, Json], str]]:
+def expand(
+    raw: Mapping[str, Json], at: SourceLocation, report: Report
+) -> Iterator[tuple[Mapping[str, Json], str]]:
     """Yield the steps of the call, each with the template it comes from."""
     call = read_as(TemplateCall, raw["templateCall"], at / "templateCall", report)
     if call is None:

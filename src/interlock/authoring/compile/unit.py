@@ -12,14 +12,14 @@ from interlock.authoring.compile.folders import Folder, compile_folder
 from interlock.authoring.compile.mounts import check_id, mounted
 from interlock.authoring.compile.steps import compile_steps
 from interlock.authoring.diagnostics.codes import Report
-from interlock.authoring.diagnostics.diagnostic import Mention, Problem
+from interlock.authoring.diagnostics.diagnostic import Diagnostic, Mention
 from interlock.authoring.lint.structure import lint
 from interlock.authoring.lint.triggers import mentions_of
 from interlock.authoring.sources.listing import Listed, listed
-from interlock.authoring.sources.reader import Reader
+from interlock.authoring.sources.reader import SourceReader
 from interlock.authoring.sources.sources import HEADS, Source, Unit
 from interlock.authoring.sources.stamps import Stamp
-from interlock.authoring.text.locations import Parsed, Spot
+from interlock.authoring.text.locations import Parsed, SourceLocation
 from interlock.core.definition.workflow import Form, Workflow
 from interlock.core.hashing import workflow_hash
 from interlock.core.values import Json
@@ -33,7 +33,7 @@ class Compiled(Struct, frozen=True):
     workflow_id: str
     workflow: Workflow | None
     entry: Listed | None
-    problems: tuple[Problem, ...]
+    diagnostics: tuple[Diagnostic, ...]
     texts: Mapping[str, str]
     stamps: tuple[Stamp, ...]
     mentions: tuple[Mention, ...] = ()
@@ -42,7 +42,7 @@ class Compiled(Struct, frozen=True):
 def compile_unit(unit: Unit, source: Source) -> Compiled:
     """Compile a candidate."""
     report, stamps = Report(), dict[str, Stamp]()
-    reader = Reader(source.root, report, stamps)
+    reader = SourceReader(source.root, report, stamps)
     parsed = reader.parsed(_head(unit))
     if parsed is not None and not _looks_like_workflow(parsed, unit, source):
         return Compiled("", None, None, (), {}, tuple(stamps.values()))
@@ -53,7 +53,9 @@ def compile_unit(unit: Unit, source: Source) -> Compiled:
         workflow_id=workflow_id,
         workflow=workflow,
         entry=listed(workflow, workflow_hash(workflow), source.kind) if workflow else None,
-        problems=tuple(msgspec.structs.replace(one, workflow_id=workflow_id) for one in report.problems()),
+        diagnostics=tuple(
+            msgspec.structs.replace(one, workflow_id=workflow_id) for one in report.diagnostics()
+        ),
         texts=folder.texts if folder and workflow else {},
         stamps=tuple(stamps.values()),
         mentions=tuple(folder.mentions) if folder and workflow else (),
@@ -82,7 +84,7 @@ def _looks_like_workflow(parsed: Parsed, unit: Unit, source: Source) -> bool:
 
 
 def _workflow(unit: Unit, source: Source, folder: Folder) -> Workflow | None:
-    head, report = Spot(folder.head), folder.report
+    head, report = SourceLocation(folder.head), folder.report
     value = folder.head.value
     form: Form = "steps" if unit.form == "file" or _has_steps(value) else "activities"
     check_id(value.get("id") if isinstance(value, Mapping) else None, form, head, report)

@@ -10,13 +10,13 @@ from difflib import get_close_matches
 
 from msgspec import Struct
 
-from interlock.authoring.diagnostics.diagnostic import Problem, Severity, in_reading_order
-from interlock.authoring.text.locations import Fault, Place, Spot
+from interlock.authoring.diagnostics.diagnostic import Diagnostic, Severity, in_reading_order
+from interlock.authoring.text.locations import Fault, Location, SourceLocation
 
-__all__ = ["CODES", "Diagnostic", "Problem", "Report", "did_you_mean"]
+__all__ = ["CODES", "Diagnostic", "DiagnosticKind", "Report", "did_you_mean"]
 
 
-class Diagnostic(Struct, frozen=True):
+class DiagnosticKind(Struct, frozen=True):
     """One kind of fault: what it is called, why it matters, and what usually mends it."""
 
     code: str
@@ -30,34 +30,36 @@ class Report:
     """Collects the problems of one workflow, each place and message once."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[str, str, int, int, str], Problem] = {}
+        self._found: dict[tuple[str, str, int, int, str], Diagnostic] = {}
         self.errors = 0
 
-    def add(self, code: str, message: str, at: Spot, fix: str = "") -> None:
-        self.fault(at.parsed.file, Fault(code, message, at.place(), fix))
+    def add(self, code: str, message: str, at: SourceLocation, fix: str = "") -> None:
+        self.fault(at.parsed.file, Fault(code, message, at.located(), fix))
 
     def fault(self, file: str, fault: Fault) -> None:
         """Record a fault that knows its place itself."""
-        known, place = CODES[fault.code], fault.place
+        known, location = CODES[fault.code], fault.location
         fix = fault.fix or known.fix
-        problem = Problem(fault.code, fault.message, fix, file, place.line, place.column, known.severity)
-        self._found.setdefault((fault.code, file, place.line, place.column, fault.message), problem)
+        diagnostic = Diagnostic(
+            fault.code, fault.message, fix, file, location.line, location.column, known.severity
+        )
+        self._found.setdefault((fault.code, file, location.line, location.column, fault.message), diagnostic)
 
         self.errors += known.severity == "error"
 
     def tolerate(self, other: Report) -> None:
         """Take over the problems of a text that is served as it stands, whatever they are."""
-        for one in other.problems():
-            place = Place(one.line, one.column)
+        for one in other.diagnostics():
+            location = Location(one.line, one.column)
             code = one.code if one.severity == "warning" or one.code == "IL009" else "IL011"
             fix = one.fix if code == one.code else ""
-            self.fault(one.file, Fault(code, one.message, place, fix))
+            self.fault(one.file, Fault(code, one.message, location, fix))
 
     @property
     def failed(self) -> bool:
         return self.errors > 0
 
-    def problems(self) -> tuple[Problem, ...]:
+    def diagnostics(self) -> tuple[Diagnostic, ...]:
         return tuple(sorted(self._found.values(), key=in_reading_order))
 
 
@@ -468,4 +470,4 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
     ),
 )
 
-CODES: dict[str, Diagnostic] = {row[0]: Diagnostic(*row) for row in _TABLE}
+CODES: dict[str, DiagnosticKind] = {row[0]: DiagnosticKind(*row) for row in _TABLE}

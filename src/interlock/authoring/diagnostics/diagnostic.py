@@ -9,7 +9,7 @@ from msgspec import Struct
 Severity = Literal["error", "warning"]
 
 
-class Problem(Struct, frozen=True):
+class Diagnostic(Struct, frozen=True):
     """A fault. The file is named relative to its source, never by an absolute path."""
 
     code: str
@@ -32,5 +32,5 @@ class Mention(Struct, frozen=True, array_like=True):
     column: int
 
 
-def in_reading_order(problem: Problem) -> tuple[str, int, int, str, str]:
-    return problem.file, problem.line, problem.column, problem.code, problem.message
+def in_reading_order(diagnostic: Diagnostic) -> tuple[str, int, int, str, str]:
+    return diagnostic.file, diagnostic.line, diagnostic.column, diagnostic.code, diagnostic.message

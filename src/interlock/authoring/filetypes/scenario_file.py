@@ -9,11 +9,11 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from interlock.authoring.diagnostics.codes import Report, did_you_mean
-from interlock.authoring.diagnostics.diagnostic import Problem
+from interlock.authoring.diagnostics.diagnostic import Diagnostic
 from interlock.authoring.filetypes.step_file import Camel, Word
 from interlock.authoring.filetypes.type_check import read_as
-from interlock.authoring.sources.reader import Reader
-from interlock.authoring.text.locations import Parsed, Spot
+from interlock.authoring.sources.reader import SourceReader
+from interlock.authoring.text.locations import Parsed, SourceLocation
 from interlock.core.definition.program import confirmation
 from interlock.core.definition.workflow import Gate, Workflow
 from interlock.core.engine.gates import entrance_gate
@@ -63,15 +63,15 @@ class ScenarioFile(Struct, frozen=True):
 
     path: Path
     source: ScenarioSource
-    spot: Spot
+    location: SourceLocation
 
-    def faults(self, workflow: Workflow) -> list[Problem]:
+    def faults(self, workflow: Workflow) -> list[Diagnostic]:
         """Report names that the workflow does not have."""
         report = Report()
         gates, steps = _gates(workflow), {one.id for each in workflow.activities for one in each.steps()}
         for index, scenario in enumerate(self.source.scenarios):
-            _check_names(scenario, self.spot / "scenarios" / index, gates, steps, report)
-        return list(report.problems())
+            _check_names(scenario, self.location / "scenarios" / index, gates, steps, report)
+        return list(report.diagnostics())
 
 
 def scenario_files(path: Path) -> list[Path]:
@@ -86,30 +86,30 @@ def _beside(folder: Path, stem: str) -> list[Path]:
     return [one for ending in ENDINGS if (one := folder / f"{stem}{ending}").is_file()]
 
 
-def read_scenarios(path: Path) -> ScenarioFile | list[Problem]:
+def read_scenarios(path: Path) -> ScenarioFile | list[Diagnostic]:
     """Read a scenario file, or report why it cannot be used."""
     report = Report()
-    parsed = Reader(path.parent, report, {}).parsed(path)
-    source = read_as(ScenarioSource, parsed.value, Spot(parsed), report) if parsed else None
+    parsed = SourceReader(path.parent, report, {}).parsed(path)
+    source = read_as(ScenarioSource, parsed.value, SourceLocation(parsed), report) if parsed else None
     if source is None or parsed is None:
-        return list(report.problems())
-    return ScenarioFile(path, source, Spot(parsed))
+        return list(report.diagnostics())
+    return ScenarioFile(path, source, SourceLocation(parsed))
 
 
-def read_answers(path: Path) -> Scenario | list[Problem]:
+def read_answers(path: Path) -> Scenario | list[Diagnostic]:
     """Read one script: the first of a scenario file, or an object with context, answers and outputs."""
     report = Report()
-    parsed = Reader(path.parent, report, {}).parsed(path)
+    parsed = SourceReader(path.parent, report, {}).parsed(path)
     if parsed is not None and (script := _script(parsed, report)) is not None:
         return script
-    return list(report.problems())
+    return list(report.diagnostics())
 
 
 def _script(parsed: Parsed, report: Report) -> Scenario | None:
     if isinstance(parsed.value, Mapping) and "scenarios" in parsed.value:
-        source = read_as(ScenarioSource, parsed.value, Spot(parsed), report)
+        source = read_as(ScenarioSource, parsed.value, SourceLocation(parsed), report)
         return source.scenarios[0] if source else None
-    return read_as(Scenario, parsed.value, Spot(parsed), report)
+    return read_as(Scenario, parsed.value, SourceLocation(parsed), report)
 
 
 def _gates(workflow: Workflow) -> dict[str, Gate]:
@@ -125,7 +125,7 @@ def _gates(workflow: Workflow) -> dict[str, Gate]:
 
 
 def _check_names(
-    scenario: Scenario, at: Spot, gates: Mapping[str, Gate], steps: set[str], report: Report
+    scenario: Scenario, at: SourceLocation, gates: Mapping[str, Gate], steps: set[str], report: Report
 ) -> None:
     for name, answer in scenario.answers.items():
         if (gate := gates.get(name)) is None:
@@ -145,14 +145,14 @@ def _check_names(
             report.add("IL601", f"no step or gate is called '{name}'", at / "expect" / "path" / index, fix)
 
 
-def _check_options(gate: Gate, answer: str | tuple[str, ...], at: Spot, report: Report) -> None:
-    for spot, option in _each(answer, at):
+def _check_options(gate: Gate, answer: str | tuple[str, ...], at: SourceLocation, report: Report) -> None:
+    for location, option in _each(answer, at):
         if gate.option(option) is None:
             fix = did_you_mean(option, [one.id for one in gate.options])
-            report.add("IL601", f"'{gate.id}' has no option '{option}'", spot, fix)
+            report.add("IL601", f"'{gate.id}' has no option '{option}'", location, fix)
 
 
-def _each(answer: str | tuple[str, ...], at: Spot) -> Iterator[tuple[Spot, str]]:
+def _each(answer: str | tuple[str, ...], at: SourceLocation) -> Iterator[tuple[SourceLocation, str]]:
     if isinstance(answer, str):
         yield at, answer
         return

@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct, inspect
 
 from interlock.authoring.diagnostics.codes import Report, did_you_mean
-from interlock.authoring.text.locations import Spot
+from interlock.authoring.text.locations import SourceLocation
 from interlock.core.values import Json
 
 S = TypeVar("S", bound=Struct)
@@ -30,7 +30,7 @@ _NAMES: dict[type[inspect.Type], str] = {
 }
 
 
-def read_as(kind: type[S], value: Json, at: Spot, report: Report) -> S | None:
+def read_as(kind: type[S], value: Json, at: SourceLocation, report: Report) -> S | None:
     """Convert a value to its source type, or report all that is wrong with it."""
     before = report.errors
     check(_info(kind), value, at, report)
@@ -86,7 +86,7 @@ def _struct(kind: type[Struct]) -> inspect.StructType:
     return info
 
 
-def check(kind: inspect.Type, value: Json, at: Spot, report: Report) -> None:
+def check(kind: inspect.Type, value: Json, at: SourceLocation, report: Report) -> None:
     match kind:
         case inspect.AnyType():
             return
@@ -112,7 +112,7 @@ def check(kind: inspect.Type, value: Json, at: Spot, report: Report) -> None:
                 _mistyped(kind, value, at, report)
 
 
-def _check_union(kind: inspect.UnionType, value: Json, at: Spot, report: Report) -> None:
+def _check_union(kind: inspect.UnionType, value: Json, at: SourceLocation, report: Report) -> None:
     for one in kind.types:
         if _fits(one, value):
             return check(one, value, at, report)
@@ -123,7 +123,7 @@ def _check_union(kind: inspect.UnionType, value: Json, at: Spot, report: Report)
     return report.add("IL102", f"expected {names}, got {name_of(value)}", at)
 
 
-def _check_word(kind: inspect.LiteralType, value: Json, at: Spot, report: Report) -> None:
+def _check_word(kind: inspect.LiteralType, value: Json, at: SourceLocation, report: Report) -> None:
     if value in kind.values:
         return
     words = [str(word) for word in kind.values]
@@ -132,7 +132,7 @@ def _check_word(kind: inspect.LiteralType, value: Json, at: Spot, report: Report
     report.add("IL103", f"'{shown}' is not one of {', '.join(words)}", at, fix)
 
 
-def _check_struct(kind: inspect.StructType, value: Json, at: Spot, report: Report) -> None:
+def _check_struct(kind: inspect.StructType, value: Json, at: SourceLocation, report: Report) -> None:
     if not isinstance(value, Mapping):
         return _mistyped(kind, value, at, report)
     fields = _fields(kind.cls)
@@ -148,7 +148,7 @@ def _check_struct(kind: inspect.StructType, value: Json, at: Spot, report: Repor
     return None
 
 
-def _check_list(kind: inspect.VarTupleType, value: Json, at: Spot, report: Report) -> None:
+def _check_list(kind: inspect.VarTupleType, value: Json, at: SourceLocation, report: Report) -> None:
     if not isinstance(value, list):
         return _mistyped(kind, value, at, report)
     if len(value) < (kind.min_length or 0):
@@ -159,7 +159,7 @@ def _check_list(kind: inspect.VarTupleType, value: Json, at: Spot, report: Repor
     return None
 
 
-def _check_entries(kind: inspect.DictType, value: Json, at: Spot, report: Report) -> None:
+def _check_entries(kind: inspect.DictType, value: Json, at: SourceLocation, report: Report) -> None:
     if not isinstance(value, Mapping):
         return _mistyped(kind, value, at, report)
     for name, one in value.items():
@@ -168,7 +168,7 @@ def _check_entries(kind: inspect.DictType, value: Json, at: Spot, report: Report
     return None
 
 
-def _check_text(kind: inspect.StrType, value: Json, at: Spot, report: Report) -> None:
+def _check_text(kind: inspect.StrType, value: Json, at: SourceLocation, report: Report) -> None:
     if not isinstance(value, str):
         return _mistyped(kind, value, at, report)
     if kind.min_length and not value.strip():
@@ -176,13 +176,15 @@ def _check_text(kind: inspect.StrType, value: Json, at: Spot, report: Report) ->
     return None
 
 
-def _check_length(limits: Mapping[str, Json], value: Json, at: Spot, report: Report) -> None:
+def _check_length(limits: Mapping[str, Json], value: Json, at: SourceLocation, report: Report) -> None:
     longest = limits.get("maxLength")
     if isinstance(value, str) and isinstance(longest, int) and len(value) > longest:
         report.add("IL104", f"{len(value)} characters of at most {longest}", at)
 
 
-def _check_number(kind: inspect.IntType | inspect.FloatType, value: Json, at: Spot, report: Report) -> None:
+def _check_number(
+    kind: inspect.IntType | inspect.FloatType, value: Json, at: SourceLocation, report: Report
+) -> None:
     if not _fits(kind, value) or not isinstance(value, (int, float)):
         return _mistyped(kind, value, at, report)
     if (kind.ge is not None and value < kind.ge) or (kind.le is not None and value > kind.le):
@@ -218,7 +220,7 @@ def _bare(kind: inspect.Type) -> inspect.Type:
     return kind.type if isinstance(kind, inspect.Metadata) else kind
 
 
-def _mistyped(kind: inspect.Type, value: Json, at: Spot, report: Report) -> None:
+def _mistyped(kind: inspect.Type, value: Json, at: SourceLocation, report: Report) -> None:
     quote = 'put it in quotes: "…"' if isinstance(kind, inspect.StrType) and value is not None else ""
     fix = quote if not isinstance(value, (list, Mapping)) else ""
     report.add("IL102", f"expected {_NAMES.get(type(kind), 'a value')}, got {name_of(value)}", at, fix)

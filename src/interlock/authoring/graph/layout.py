@@ -146,12 +146,12 @@ class _Layers:
         for sweep in range(SWEEPS):
             rows = self._rows if sweep % 2 == 0 else self._rows[::-1]
             for fixed, row in itertools.pairwise(rows):
-                places = {name: place for place, name in enumerate(fixed)}
-                now = {name: place for place, name in enumerate(row)}
-                row.sort(key=lambda name: self._middle(name, places, now))
+                locations = {name: location for location, name in enumerate(fixed)}
+                now = {name: location for location, name in enumerate(row)}
+                row.sort(key=lambda name: self._middle(name, locations, now))
 
-    def _middle(self, name: str, places: Mapping[str, int], now: Mapping[str, int]) -> float:
-        found = [places[one] for one in self._near[name] if one in places]
+    def _middle(self, name: str, locations: Mapping[str, int], now: Mapping[str, int]) -> float:
+        found = [locations[one] for one in self._near[name] if one in locations]
         return sum(found) / len(found) if found else float(now[name])
 
     def placed(self) -> Layout:
@@ -196,8 +196,8 @@ class _Layers:
             while len(groups) > 1 and self._overlap(groups[-2], groups[-1], wanted):
                 groups[-2:] = [groups[-2] + groups[-1]]
         for group in groups:
-            for name, place in self._spread(group, wanted):
-                x[name] = place
+            for name, location in self._spread(group, wanted):
+                x[name] = location
 
     def _overlap(self, left: list[str], right: list[str], wanted: Mapping[str, float]) -> bool:
         end, end_x = list(self._spread(left, wanted))[-1]
@@ -251,7 +251,9 @@ class _Ports:
         placed, ordered = self._boxes[name], sorted(found)
         span = min(placed.box.width * 0.8, 60.0 * (len(ordered) - 1))
         step = span / (len(ordered) - 1) if len(ordered) > 1 else 0.0
-        return {arrow: placed.middle - span / 2 + step * place for place, (_, arrow) in enumerate(ordered)}
+        return {
+            arrow: placed.middle - span / 2 + step * location for location, (_, arrow) in enumerate(ordered)
+        }
 
     def points(self, arrow: tuple[str, str], chain: list[str]) -> Iterator[tuple[float, float]]:
         if arrow[0] == arrow[1]:

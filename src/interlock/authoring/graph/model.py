@@ -16,7 +16,7 @@ START = "(start)"
 END = "(end)"
 
 
-class Choice(Struct, frozen=True):
+class DrawnOption(Struct, frozen=True):
     """An option of a gate, and the activity it leads to at once, if any."""
 
     id: str
@@ -30,7 +30,7 @@ class Row(Struct, frozen=True):
     id: str
     title: str
     note: str = ""
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[DrawnOption, ...] = ()
     rows: tuple[Row, ...] = ()
 
 
@@ -61,7 +61,7 @@ class Drawing(Struct, frozen=True):
     def card(self, card_id: str) -> Card | None:
         return next((card for card in self.cards if card.id == card_id), None)
 
-    def ways(self, card_id: str) -> list[Arrow]:
+    def exits(self, card_id: str) -> list[Arrow]:
         return [arrow for arrow in self.arrows if arrow.start == card_id]
 
 
@@ -80,7 +80,7 @@ def _row(item: Item) -> Row:
         case Step():
             return Row("step", item.id, item.title, _when(item.condition))
         case Gate():
-            choices = tuple(Choice(one.id, _shown(one.effect.transition_to)) for one in item.options)
+            choices = tuple(DrawnOption(one.id, _shown(one.effect.transition_to)) for one in item.options)
             return Row("gate", item.id, item.name, _when(item.condition), choices)
         case Loop():
             note = "; ".join(one for one in (_rhythm(item), _when(item.run_condition)) if one)
@@ -122,9 +122,9 @@ def _ways(workflow: Workflow, activity: Activity) -> Iterator[tuple[str, str]]:
             if branch.to:
                 yield _end(workflow, branch.to), describe(branch.condition) if branch.condition else "else"
     several = len(activity.transitions) > 1
-    for way in activity.transitions:
-        label = describe(way.condition) if way.condition else "else" if several else ""
-        yield _end(workflow, way.to), label
+    for exit_ in activity.transitions:
+        label = describe(exit_.condition) if exit_.condition else "else" if several else ""
+        yield _end(workflow, exit_.to), label
     if not activity.transitions:
         yield END, ""
 
@@ -133,10 +133,10 @@ def _end(workflow: Workflow, target: str) -> str:
     return END if workflow.is_end(target) else target
 
 
-def _joined(start: str, ways: Iterator[tuple[str, str]]) -> Iterator[Arrow]:
+def _joined(start: str, exits: Iterator[tuple[str, str]]) -> Iterator[Arrow]:
     """One arrow a target; its label gathers the reasons."""
     gathered: dict[str, list[str]] = {}
-    for target, label in ways:
+    for target, label in exits:
         gathered.setdefault(target, []).append(label)
     for target, labels in gathered.items():
         shown = [one for one in dict.fromkeys(labels) if one]

@@ -17,7 +17,7 @@ def text_of(drawing: Drawing, width: int) -> str:
 
 def _lines(drawing: Drawing) -> Iterator[str]:
     yield f"{drawing.title} ({drawing.id})"
-    starts = [arrow.end for arrow in drawing.ways(START)]
+    starts = [arrow.end for arrow in drawing.exits(START)]
     alone = len(drawing.cards) == 1
     for card in drawing.cards:
         yield ""
@@ -41,7 +41,7 @@ def _rows(rows: tuple[Row, ...], indent: str) -> Iterator[str]:
 
 
 def _ways(drawing: Drawing, card_id: str) -> Iterator[str]:
-    for arrow in drawing.ways(card_id):
+    for arrow in drawing.exits(card_id):
         target = "end" if arrow.end == END else arrow.end
         label = f"  {arrow.label}" if arrow.label in ("", "else") else f"  if {arrow.label}"
         yield f"  → {target}{label}".rstrip()

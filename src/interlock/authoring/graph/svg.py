@@ -103,8 +103,8 @@ def _box(name: str, lines: list[Line]) -> Box:
 
 
 def _rect(css: str, x: float, y: float, width: float, height: float, radius: int) -> str:
-    place = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"'
-    return f'<rect class="{css}" {place} rx="{radius}"/>'
+    location = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"'
+    return f'<rect class="{css}" {location} rx="{radius}"/>'
 
 
 def _text(css: str, x: float, y: float, text: str, *, middle: bool = False) -> str:

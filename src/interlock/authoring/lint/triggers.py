@@ -4,34 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from interlock.authoring.compile.items import Draft
-from interlock.authoring.diagnostics.diagnostic import Mention, Problem
-from interlock.authoring.text.locations import Spot
+from interlock.authoring.compile.items import CompileDraft
+from interlock.authoring.diagnostics.diagnostic import Diagnostic, Mention
+from interlock.authoring.text.locations import SourceLocation
 from interlock.core.definition.workflow import Trigger, Workflow
 
 
-def mentions_of(workflow: Workflow, head: Spot, draft: Draft) -> Iterator[Mention]:
+def mentions_of(workflow: Workflow, head: SourceLocation, draft: CompileDraft) -> Iterator[Mention]:
     """Every trigger of the workflow that was written in a file of its own."""
     for activity in workflow.activities:
-        home = draft.spots.get((activity.id, "activity", activity.id), head)
+        home = draft.locations.get((activity.id, "activity", activity.id), head)
         yield from _mentions(activity.triggers, home)
         for step in activity.steps():
-            if (spot := draft.spots.get((activity.id, "step", step.id))) is not None:
-                yield from _mentions(step.triggers, spot)
+            if (location := draft.locations.get((activity.id, "step", step.id))) is not None:
+                yield from _mentions(step.triggers, location)
 
 
-def _mentions(triggers: Sequence[Trigger], at: Spot) -> Iterator[Mention]:
+def _mentions(triggers: Sequence[Trigger], at: SourceLocation) -> Iterator[Mention]:
     for trigger in triggers:
-        spot = (at / "triggers").holding(trigger.workflow)
-        place = spot.place()
-        yield Mention(trigger.workflow, spot.parsed.file, place.line, place.column)
+        location = (at / "triggers").holding(trigger.workflow).located()
+        yield Mention(trigger.workflow, at.parsed.file, location.line, location.column)
 
 
-def unknown(missing: Sequence[Mention], known: Collection[str], workflow_id: str) -> Iterator[Problem]:
+def unknown(missing: Sequence[Mention], known: Collection[str], workflow_id: str) -> Iterator[Diagnostic]:
     """Report the workflows that nothing provides."""
     from interlock.authoring.diagnostics.codes import CODES, did_you_mean
 
     for one in missing:
         message = f"unknown workflow '{one.workflow}'"
         fix = did_you_mean(one.workflow, known) or CODES["IL218"].fix
-        yield Problem("IL218", message, fix, one.file, one.line, one.column, "warning", workflow_id)
+        yield Diagnostic("IL218", message, fix, one.file, one.line, one.column, "warning", workflow_id)

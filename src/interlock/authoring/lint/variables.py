@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from interlock.authoring.compile.items import Draft
+from interlock.authoring.compile.items import CompileDraft
 from interlock.authoring.diagnostics.codes import did_you_mean
-from interlock.authoring.text.locations import Spot
+from interlock.authoring.text.locations import SourceLocation
 from interlock.core.definition.conditions import Condition, variables_of
 from interlock.core.definition.workflow import Activity, Gate, Item, Loop, Step, Workflow, walk
 
 
-def check_variables(workflow: Workflow, head: Spot, draft: Draft) -> None:
+def check_variables(workflow: Workflow, head: SourceLocation, draft: CompileDraft) -> None:
     """Report variables that are undeclared, and those that are read although nothing sets them."""
     if not workflow.variables:
         return
@@ -19,16 +19,16 @@ def check_variables(workflow: Workflow, head: Spot, draft: Draft) -> None:
     given = _given(workflow)
     words = _words(workflow)
     reported: set[str] = set()
-    for name, spot in _uses(workflow, head, draft):
+    for name, location in _uses(workflow, head, draft):
         if name in reported:
             continue
         if name not in declared:
             reported.add(name)
             message = f"the variable '{name}' is not declared"
-            draft.report.add("IL507", message, spot, did_you_mean(name, declared))
+            draft.report.add("IL507", message, location, did_you_mean(name, declared))
         elif name not in given and name not in words:
             reported.add(name)
-            draft.report.add("IL506", f"nothing sets the variable '{name}'", spot)
+            draft.report.add("IL506", f"nothing sets the variable '{name}'", location)
 
 
 def _local(workflow: Workflow) -> Iterator[str]:
@@ -67,43 +67,47 @@ def _words(workflow: Workflow) -> str:
     return "\n".join(parts)
 
 
-def _uses(workflow: Workflow, head: Spot, draft: Draft) -> Iterator[tuple[str, Spot]]:
+def _uses(
+    workflow: Workflow, head: SourceLocation, draft: CompileDraft
+) -> Iterator[tuple[str, SourceLocation]]:
     for activity in workflow.activities:
-        home = draft.spots.get((activity.id, "activity", activity.id), head)
+        home = draft.locations.get((activity.id, "activity", activity.id), head)
         yield from _in_items(activity, draft)
-        for index, way in enumerate(activity.transitions):
-            yield from _in_condition(way.condition, home / "transitions" / index / "condition")
+        for index, exit_ in enumerate(activity.transitions):
+            yield from _in_condition(exit_.condition, home / "transitions" / index / "condition")
         for index, decision in enumerate(activity.decisions):
             for number, branch in enumerate(decision.branches):
-                spot = home / "decisions" / index / "branches" / number / "condition"
-                yield from _in_condition(branch.condition, spot)
+                location = home / "decisions" / index / "branches" / number / "condition"
+                yield from _in_condition(branch.condition, location)
 
 
-def _in_items(activity: Activity, draft: Draft) -> Iterator[tuple[str, Spot]]:
+def _in_items(activity: Activity, draft: CompileDraft) -> Iterator[tuple[str, SourceLocation]]:
     for item in walk(activity.items):
         kind = {Step: "step", Gate: "gate", Loop: "loop"}[type(item)]
-        spot = draft.spots.get((activity.id, kind, item.id))
-        if spot is not None:
-            yield from _in_item(item, spot)
+        location = draft.locations.get((activity.id, kind, item.id))
+        if location is not None:
+            yield from _in_item(item, location)
 
 
-def _in_item(item: Item, spot: Spot) -> Iterator[tuple[str, Spot]]:
+def _in_item(item: Item, location: SourceLocation) -> Iterator[tuple[str, SourceLocation]]:
     match item:
         case Loop():
-            yield from _in_condition(item.run_condition, spot / "runCondition")
-            yield from _in_condition(item.condition, spot / "condition")
-            yield from _in_condition(item.break_condition, spot / "breakCondition")
+            yield from _in_condition(item.run_condition, location / "runCondition")
+            yield from _in_condition(item.condition, location / "condition")
+            yield from _in_condition(item.break_condition, location / "breakCondition")
             if item.items is not None:
-                yield item.items.partition(".")[0], spot / "over"
+                yield item.items.partition(".")[0], location / "over"
         case Gate():
-            yield from _in_condition(item.condition, spot / "condition")
+            yield from _in_condition(item.condition, location / "condition")
             for index, option in enumerate(item.options):
-                effect = spot / "options" / index / "effect" / "setVariable"
+                effect = location / "options" / index / "effect" / "setVariable"
                 yield from ((name, effect.key(name)) for name in option.effect.set_variables)
         case Step():
             if item.condition is not None:
-                yield from _in_condition(item.condition, spot.either("runCondition", "condition"))
+                yield from _in_condition(item.condition, location.either("runCondition", "condition"))
 
 
-def _in_condition(condition: Condition | None, spot: Spot) -> Iterator[tuple[str, Spot]]:
-    return ((path.partition(".")[0], spot) for path in variables_of(condition))
+def _in_condition(
+    condition: Condition | None, location: SourceLocation
+) -> Iterator[tuple[str, SourceLocation]]:
+    return ((path.partition(".")[0], location) for path in variables_of(condition))

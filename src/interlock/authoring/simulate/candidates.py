@@ -31,9 +31,9 @@ def conditions_of(activity: Activity) -> Iterator[Condition]:
 
 def way_conditions(activity: Activity) -> Iterator[Condition]:
     """The conditions on the ways out."""
-    ways = [way.condition for way in activity.transitions]
-    ways += [branch.condition for one in activity.decisions for branch in one.branches]
-    return (one for one in ways if one is not None)
+    exits = [exit_.condition for exit_ in activity.transitions]
+    exits += [branch.condition for one in activity.decisions for branch in one.branches]
+    return (one for one in exits if one is not None)
 
 
 def item_conditions(item: Item) -> Iterator[Condition]:

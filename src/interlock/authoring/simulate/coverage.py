@@ -1,4 +1,4 @@
-"""The parts of a workflow that a run can touch, and which of them the facts of a run show touched.
+"""The parts of a workflow that a run can touch, and which of them the events of a run show touched.
 
 Scenarios measure their coverage by it, and a simulation finds by it what nothing can reach.
 """
@@ -27,7 +27,7 @@ MEASURES: dict[PartKind, Measure] = {
 }
 
 
-class Part(Struct, frozen=True):
+class CoveragePart(Struct, frozen=True):
     """Something that happens in a run or does not; `detail` is an option, or where a way leads."""
 
     kind: PartKind
@@ -36,19 +36,19 @@ class Part(Struct, frozen=True):
     detail: str = ""
 
     def __str__(self) -> str:
-        place = f"{self.activity}/{self.id}" if self.activity not in ("", "main", self.id) else self.id
+        location = f"{self.activity}/{self.id}" if self.activity not in ("", "main", self.id) else self.id
         match self.kind:
             case "option":
-                return f"option '{self.detail}' of {place}"
+                return f"option '{self.detail}' of {location}"
             case "way":
                 return f"way from {self.activity} to {self.detail}"
             case "skip":
-                return f"passing {place} by"
+                return f"passing {location} by"
             case _:
-                return f"{self.kind} {place}"
+                return f"{self.kind} {location}"
 
 
-def parts_of(workflow: Workflow) -> list[Part]:
+def parts_of(workflow: Workflow) -> list[CoveragePart]:
     """Everything that some run should touch, each once, in reading order."""
     found = list(_entrance(workflow))
     for activity in workflow.activities:
@@ -58,57 +58,57 @@ def parts_of(workflow: Workflow) -> list[Part]:
     return list(dict.fromkeys(found))
 
 
-def _entrance(workflow: Workflow) -> Iterator[Part]:
+def _entrance(workflow: Workflow) -> Iterator[CoveragePart]:
     if workflow.initial is None and len(workflow.activities) > 1:
         gate = entrance_gate(workflow)
         yield from _parts("", gate)
 
 
-def _parts(activity: str, item: Item) -> Iterator[Part]:
+def _parts(activity: str, item: Item) -> Iterator[CoveragePart]:
     match item:
         case Step():
-            yield Part("step", activity, item.id)
+            yield CoveragePart("step", activity, item.id)
             conditional = item.condition is not None
         case Gate():
-            yield Part("gate", activity, item.id)
-            yield from (Part("option", activity, item.id, option.id) for option in item.options)
+            yield CoveragePart("gate", activity, item.id)
+            yield from (CoveragePart("option", activity, item.id, option.id) for option in item.options)
             conditional = item.condition is not None
         case Loop():
-            yield Part("loop", activity, item.id)
+            yield CoveragePart("loop", activity, item.id)
             conditional = item.run_condition is not None
     if conditional:
-        yield Part("skip", activity, item.id)
+        yield CoveragePart("skip", activity, item.id)
 
 
-def _ways(activity: Activity) -> Iterator[Part]:
-    targets = [way.to for way in activity.transitions]
+def _ways(activity: Activity) -> Iterator[CoveragePart]:
+    targets = [exit_.to for exit_ in activity.transitions]
     targets += [branch.to for one in activity.decisions for branch in one.branches if branch.to]
-    return (Part("way", activity.id, activity.id, to) for to in targets)
+    return (CoveragePart("way", activity.id, activity.id, to) for to in targets)
 
 
-def touched(facts: Iterable[e.Event], activity: str | None) -> Iterator[Part]:
-    """The parts that these facts show, beginning in this activity."""
+def touched(events: Iterable[e.Event], activity: str | None) -> Iterator[CoveragePart]:
+    """The parts that these events show, beginning in this activity."""
     here = activity or ""
-    for fact in facts:
-        match fact:
+    for event in events:
+        match event:
             case e.ActivityEntered():
-                here = fact.activity
+                here = event.activity
             case e.ActivityLeft():
-                yield from (Part("way", here, here, to) for to in (fact.to, *fact.skipping))
+                yield from (CoveragePart("way", here, here, to) for to in (event.to, *event.skipping))
             case e.StepCompleted():
-                yield Part("step", here, fact.step)
+                yield CoveragePart("step", here, event.step)
             case e.StepSkipped():
-                yield Part("skip", here, fact.step)
+                yield CoveragePart("skip", here, event.step)
             case e.GateOpened():
-                yield Part("gate", here, fact.gate)
+                yield CoveragePart("gate", here, event.gate)
             case e.GateResolved(option=str() as option):
-                yield Part("option", here, fact.gate, option)
+                yield CoveragePart("option", here, event.gate, option)
             case e.GatePassed(because="condition"):
-                yield Part("skip", here, fact.gate)
+                yield CoveragePart("skip", here, event.gate)
             case e.LoopEntered():
-                yield Part("loop", here, fact.loop)
+                yield CoveragePart("loop", here, event.loop)
             case e.LoopLeft(because="passed"):
-                yield Part("skip", here, fact.loop)
+                yield CoveragePart("skip", here, event.loop)
             case _:
                 continue
 
@@ -124,7 +124,7 @@ class Share(Struct, frozen=True):
         return 100.0 * self.touched / self.total if self.total else 100.0
 
 
-def shares(every: Iterable[Part], seen: set[Part]) -> dict[Measure, Share]:
+def shares(every: Iterable[CoveragePart], seen: set[CoveragePart]) -> dict[Measure, Share]:
     """Coverage by measure."""
     found: dict[Measure, Share] = {}
     for measure in dict.fromkeys(MEASURES.values()):

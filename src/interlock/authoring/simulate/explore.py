@@ -14,7 +14,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from interlock.authoring.simulate.candidates import ITEM, Trials
-from interlock.authoring.simulate.coverage import Part, touched
+from interlock.authoring.simulate.coverage import CoveragePart, touched
 from interlock.authoring.simulate.liveness import Liveness
 from interlock.core.definition.program import LOOP_CONTROL, Plan
 from interlock.core.definition.prompts import gate_prompt, step_prompt
@@ -29,10 +29,10 @@ from interlock.core.run.outcomes import (
     Done,
     NeedAnswer,
     NeedEntry,
+    NeedExit,
     NeedInput,
     NeedLoop,
     NeedStep,
-    NeedWay,
     Refusal,
 )
 from interlock.core.run.output import Output
@@ -45,7 +45,7 @@ MOST_ROUNDS = 3
 MOST_COUNTED = 12
 
 
-class Place(Struct, frozen=True):
+class ExploredState(Struct, frozen=True):
     """A state of the run that waits for someone: where, for what, and how much text it hands out."""
 
     activity: str
@@ -60,10 +60,10 @@ class Explored(Struct):
     `entering` are the edges on which another activity was entered.
     """
 
-    places: list[Place] = field(default_factory=list)
+    locations: list[ExploredState] = field(default_factory=list)
     edges: list[list[int]] = field(default_factory=list)
     entering: set[tuple[int, int]] = field(default_factory=set)
-    parts: set[Part] = field(default_factory=set)
+    parts: set[CoveragePart] = field(default_factory=set)
     exits: dict[tuple[str, str], set[str]] = field(default_factory=dict)
     cut: bool = False
 
@@ -122,7 +122,7 @@ class _Explorer:
         return self.found
 
     def _entered(self, activity_id: str) -> bool:
-        return any(place.activity == activity_id for place in self.found.places)
+        return any(location.activity == activity_id for location in self.found.locations)
 
     def _start(self, plan: Plan) -> None:
         for given in self._trials.assignments(self._trials.given):
@@ -132,8 +132,8 @@ class _Explorer:
     def _go_on(self) -> None:
         while self._todo:
             number, state = self._todo.popleft()
-            place = self.found.places[number]
-            for command in self._commands(place, state):
+            location = self.found.locations[number]
+            for command in self._commands(location, state):
                 outcome = decide(self._plan, state, command)
                 after = self._arrive(outcome, state.activity)
                 if after is not None and after not in self.found.edges[number]:
@@ -145,26 +145,26 @@ class _Explorer:
         """Record what happened, and give the number of the state it led to."""
         if isinstance(outcome, Refusal) or outcome.blockers:
             return None
-        self.found.parts.update(touched(outcome.facts, activity))
+        self.found.parts.update(touched(outcome.events, activity))
         self._note_exits(outcome, activity)
         key = self._key(outcome)
         if key not in self._known:
             if len(self._known) >= self._most:
                 self.found.cut = True
                 return None
-            self._known[key] = len(self.found.places)
-            self.found.places.append(self._place(outcome))
+            self._known[key] = len(self.found.locations)
+            self.found.locations.append(self._place(outcome))
             self.found.edges.append([])
             self._todo.append((self._known[key], outcome.state))
         return self._known[key]
 
     def _note_exits(self, outcome: Decided, activity: str | None) -> None:
         here = activity or ""
-        for fact in outcome.facts:
-            if isinstance(fact, e.ActivityEntered):
-                here = fact.activity
-            elif isinstance(fact, e.LoopLeft):
-                self.found.exits.setdefault((here, fact.loop), set()).add(fact.because)
+        for event in outcome.events:
+            if isinstance(event, e.ActivityEntered):
+                here = event.activity
+            elif isinstance(event, e.LoopLeft):
+                self.found.exits.setdefault((here, event.loop), set()).add(event.because)
 
     def _key(self, outcome: Decided) -> bytes:
         state = outcome.state
@@ -174,26 +174,34 @@ class _Explorer:
         values = sorted((name, value) for name, value in state.variables.items() if name in live)
         frames = [(frame.loop, frame.iteration, frame.total, frame.items) for frame in state.frames]
         opened = state.open.key if state.open else None
-        place = (state.activity, state.at, opened, state.exit_to, state.left_to, state.steer, state.skipped)
-        return msgspec.msgpack.encode((place, frames, values))
+        location = (
+            state.activity,
+            state.at,
+            opened,
+            state.exit_to,
+            state.left_to,
+            state.steer,
+            state.skipped,
+        )
+        return msgspec.msgpack.encode((location, frames, values))
 
-    def _place(self, outcome: Decided) -> Place:
+    def _place(self, outcome: Decided) -> ExploredState:
         awaited, state = outcome.awaited, outcome.state
         scope, here = self._plan.scope(state.variables), state.activity or ""
         match awaited:
             case NeedStep(step=step):
                 needs = self._plan.workflow.capabilities
                 text = step_prompt(step, scope, state.preferences, needs)
-                return Place(here, step.id, awaited, len(text.encode()))
+                return ExploredState(here, step.id, awaited, len(text.encode()))
             case NeedAnswer(gate=gate):
-                return Place(here, gate.id, awaited, len(gate_prompt(gate, scope).encode()))
+                return ExploredState(here, gate.id, awaited, len(gate_prompt(gate, scope).encode()))
             case NeedInput():
-                return Place(here, awaited.subject, awaited, len(awaited.message.encode()))
+                return ExploredState(here, awaited.subject, awaited, len(awaited.message.encode()))
             case _:
-                return Place(here, "end", awaited)
+                return ExploredState(here, "end", awaited)
 
-    def _commands(self, place: Place, state: RunState) -> Iterator[AcknowledgeStep]:
-        match place.awaited:
+    def _commands(self, location: ExploredState, state: RunState) -> Iterator[AcknowledgeStep]:
+        match location.awaited:
             case NeedStep(step=step):
                 yield from self._step(step, self._live.after(state.activity or "", state.at))
             case NeedAnswer(gate=gate):
@@ -202,12 +210,12 @@ class _Explorer:
                 if not gate.required:
                     yield _acknowledged()
             case NeedInput():
-                for given in self._inputs(place.awaited):
+                for given in self._inputs(location.awaited):
                     yield AcknowledgeStep(EXECUTION, 0, Terms(), variables=given)
-            case Done() | NeedLoop() | NeedWay() | NeedEntry():
+            case Done() | NeedLoop() | NeedExit() | NeedEntry():
                 return
             case _:
-                assert_never(place.awaited)
+                assert_never(location.awaited)
 
     def _step(self, step: Step, live: frozenset[str]) -> Iterator[AcknowledgeStep]:
         names = [name for name in self._trials.setters[step.id] if name in live]
@@ -227,7 +235,7 @@ class _Explorer:
 
 
 def _enters(outcome: Decided | Refusal) -> bool:
-    return isinstance(outcome, Decided) and any(isinstance(one, e.ActivityEntered) for one in outcome.facts)
+    return isinstance(outcome, Decided) and any(isinstance(one, e.ActivityEntered) for one in outcome.events)
 
 
 def _acknowledged(output: Output | None = None) -> AcknowledgeStep:

@@ -7,8 +7,8 @@ from heapq import heappop, heappush
 
 from msgspec import Struct
 
-from interlock.authoring.simulate.coverage import Part, parts_of
-from interlock.authoring.simulate.explore import MOST_STATES, Explored, Place, explore
+from interlock.authoring.simulate.coverage import CoveragePart, parts_of
+from interlock.authoring.simulate.explore import MOST_STATES, Explored, ExploredState, explore
 from interlock.authoring.simulate.liveness import targets_of
 from interlock.core.definition.workflow import Workflow
 from interlock.core.run.outcomes import Done, NeedAnswer, NeedInput, NeedStep
@@ -17,7 +17,7 @@ from interlock.core.run.outcomes import Done, NeedAnswer, NeedInput, NeedStep
 class Stuck(Struct, frozen=True):
     """A place that a run can get to and not away from, and why."""
 
-    place: str
+    location: str
     reason: str
 
 
@@ -30,7 +30,7 @@ class Simulated(Struct, frozen=True):
     ends: bool
     dead_ends: tuple[Stuck, ...]
     impassable: tuple[str, ...]
-    unreached: tuple[Part, ...]
+    unreached: tuple[CoveragePart, ...]
     limited: tuple[str, ...]
     longest: tuple[str, ...]
     most_bytes: int
@@ -55,7 +55,7 @@ def simulate(workflow: Workflow, most: int = MOST_STATES) -> Simulated:
     forward = _Forward(workflow, found)
     return Simulated(
         workflow=workflow.id,
-        states=len(found.places),
+        states=len(found.locations),
         whole=not found.cut,
         ends=bool(finishing),
         dead_ends=tuple(_dead_ends(found, finishing)),
@@ -68,17 +68,21 @@ def simulate(workflow: Workflow, most: int = MOST_STATES) -> Simulated:
     )
 
 
-def _label(place: Place) -> str:
-    return place.id if place.activity in ("", "main", place.id) else f"{place.activity}/{place.id}"
+def _label(location: ExploredState) -> str:
+    return (
+        location.id
+        if location.activity in ("", "main", location.id)
+        else f"{location.activity}/{location.id}"
+    )
 
 
 def _finishing(found: Explored) -> set[int]:
     """The states from which some way leads to the end."""
-    before: list[list[int]] = [[] for _ in found.places]
+    before: list[list[int]] = [[] for _ in found.locations]
     for number, following in enumerate(found.edges):
         for after in following:
             before[after].append(number)
-    todo = [number for number, place in enumerate(found.places) if isinstance(place.awaited, Done)]
+    todo = [number for number, location in enumerate(found.locations) if isinstance(location.awaited, Done)]
     reached = set(todo)
     while todo:
         for number in before[todo.pop()]:
@@ -93,22 +97,22 @@ def _dead_ends(found: Explored, finishing: set[int]) -> Iterator[Stuck]:
     stuck = [number for number, after in enumerate(found.edges) if not after and number not in finishing]
     reported = set[Stuck]()
     for number in stuck if not found.cut else []:
-        one = _stuck(found.places[number])
+        one = _stuck(found.locations[number])
         if one not in reported:
             reported.add(one)
             yield one
-    if not stuck and not found.cut and len(finishing) < len(found.places):
-        circle = [place for number, place in enumerate(found.places) if number not in finishing]
+    if not stuck and not found.cut and len(finishing) < len(found.locations):
+        circle = [location for number, location in enumerate(found.locations) if number not in finishing]
         yield Stuck(_label(circle[0]), "from here the run goes round and never ends")
 
 
-def _stuck(place: Place) -> Stuck:
-    awaited = place.awaited
+def _stuck(location: ExploredState) -> Stuck:
+    awaited = location.awaited
     if isinstance(awaited, NeedInput):
         kind = "loop" if awaited.loop is not None else "activity"
-        name = awaited.loop.id if awaited.loop is not None else place.activity
+        name = awaited.loop.id if awaited.loop is not None else location.activity
         return Stuck(f"{kind} {name}", awaited.message)
-    return Stuck(_label(place), "no answer leads on")
+    return Stuck(_label(location), "no answer leads on")
 
 
 def _impassable(found: Explored, finishing: set[int]) -> Iterator[str]:
@@ -116,13 +120,15 @@ def _impassable(found: Explored, finishing: set[int]) -> Iterator[str]:
     if found.cut:
         return
     asked = [
-        (number, place) for number, place in enumerate(found.places) if isinstance(place.awaited, NeedAnswer)
+        (number, location)
+        for number, location in enumerate(found.locations)
+        if isinstance(location.awaited, NeedAnswer)
     ]
-    passed = {_label(place) for number, place in asked if number in finishing}
-    yield from dict.fromkeys(label for _, place in asked if (label := _label(place)) not in passed)
+    passed = {_label(location) for number, location in asked if number in finishing}
+    yield from dict.fromkeys(label for _, location in asked if (label := _label(location)) not in passed)
 
 
-def _unreached(workflow: Workflow, found: Explored) -> Iterator[Part]:
+def _unreached(workflow: Workflow, found: Explored) -> Iterator[CoveragePart]:
     """Parts that no run touches; an item that is never passed by is no fault."""
     return (part for part in parts_of(workflow) if part not in found.parts and part.kind != "skip")
 
@@ -149,7 +155,7 @@ class _Forward:
         self._order = self._postorder()
 
     def _turns_back(self, number: int, after: int, rank: Mapping[str, int]) -> bool:
-        here, there = (self._found.places[one].activity for one in (number, after))
+        here, there = (self._found.locations[one].activity for one in (number, after))
         return (number, after) in self._found.entering and rank.get(there, 0) <= rank.get(here, -1)
 
     def _postorder(self) -> list[int]:
@@ -175,25 +181,25 @@ class _Forward:
         """The greatest sum of weights from each state on, and the successor on that way."""
         best: list[int] = [0] * len(weights)
         then: list[int | None] = [None] * len(weights)
-        place = {number: index for index, number in enumerate(self._order)}
+        location = {number: index for index, number in enumerate(self._order)}
         for number in self._order:
-            later = [after for after in self._edges[number] if place[after] < place[number]]
+            later = [after for after in self._edges[number] if location[after] < location[number]]
             after = max(later, key=lambda one: best[one], default=None)
             best[number] = weights[number] + (best[after] if after is not None else 0)
             then[number] = after
         return best, then
 
     def heaviest(self) -> int:
-        return max(self.best([place.size for place in self._found.places])[0], default=0)
+        return max(self.best([location.size for location in self._found.locations])[0], default=0)
 
     def longest(self) -> Iterator[str]:
-        places = self._found.places
-        steps = [int(isinstance(place.awaited, (NeedStep, NeedAnswer))) for place in places]
+        locations = self._found.locations
+        steps = [int(isinstance(location.awaited, (NeedStep, NeedAnswer))) for location in locations]
         best, then = self.best(steps)
         here: int | None = max(range(len(best)), key=lambda one: best[one], default=None)
         while here is not None:
             if steps[here]:
-                yield _label(places[here])
+                yield _label(locations[here])
             here = then[here]
 
 
@@ -217,15 +223,15 @@ def _in_order(workflow: Workflow) -> list[str]:
 
 def _lightest(found: Explored) -> int:
     """The fewest bytes on a way from a start to the end."""
-    heap = [(found.places[0].size, 0)] if found.places else []
+    heap = [(found.locations[0].size, 0)] if found.locations else []
     seen = set[int]()
     while heap:
         size, number = heappop(heap)
-        if isinstance(found.places[number].awaited, Done):
+        if isinstance(found.locations[number].awaited, Done):
             return size
         if number in seen:
             continue
         seen.add(number)
         for after in found.edges[number]:
-            heappush(heap, (size + found.places[after].size, after))
+            heappush(heap, (size + found.locations[after].size, after))
     return 0

@@ -9,7 +9,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from interlock.authoring.simulate.candidates import item_conditions, way_conditions
 from interlock.core.definition.conditions import Condition, variables_of
-from interlock.core.definition.program import END, Ask, Confirm, Do, Head, Op, Plan, Tail
+from interlock.core.definition.program import (
+    END,
+    AskGate,
+    ConfirmStep,
+    DoStep,
+    EnterLoop,
+    Op,
+    Plan,
+    RepeatLoop,
+)
 from interlock.core.definition.workflow import Action, Activity, Gate, Item, Loop, walk
 
 
@@ -51,7 +60,7 @@ class Liveness:
         live |= {name for target in targets_of(activity) for name in self._entry.get(target, ())}
         found, depth = {END: frozenset(live)}, 0
         for op in reversed(list(self._plan.program(activity.id).ops.values())):
-            depth += isinstance(op, Tail) - isinstance(op, Head)
+            depth += isinstance(op, RepeatLoop) - isinstance(op, EnterLoop)
             live = self._before(op, live, looping=depth > 0)
             found[op.key] = frozenset(live)
         return found
@@ -59,15 +68,15 @@ class Liveness:
     def _before(self, op: Op, live: set[str], *, looping: bool) -> set[str]:
         """What matters before an item; within a loop it may come again, so nothing is forgotten there."""
         match op:
-            case Do():
+            case DoStep():
                 sure = not looping and op.step.condition is None
                 written = {*self._setters.get(op.step.id, ()), *_written(op.step.actions)} if sure else set()
                 return (live - written) | _read_by(op.step)
-            case Ask() | Confirm():
+            case AskGate() | ConfirmStep():
                 written = set() if looping else _always_set(op.gate)
                 ahead = {name for one in _leads_to(op.gate) for name in self._entry.get(one, ())}
                 return (live - written) | _read_by(op.gate) | ahead
-            case Head() | Tail():
+            case EnterLoop() | RepeatLoop():
                 return live.union(_read_by(op.loop), *map(_read_by, walk(op.loop.body)))
 
 
@@ -100,7 +109,7 @@ def _bases(paths: Iterable[str]) -> set[str]:
 
 def targets_of(activity: Activity) -> Iterator[str]:
     """The activities that ways, branches and options lead to."""
-    yield from (way.to for way in activity.transitions)
+    yield from (exit_.to for exit_ in activity.transitions)
     yield from (branch.to for one in activity.decisions for branch in one.branches if branch.to)
     for gate in activity.gates():
         yield from _leads_to(gate)

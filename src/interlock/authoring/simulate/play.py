@@ -8,7 +8,7 @@ from typing import Literal, TypeVar, assert_never
 from msgspec import Struct
 
 from interlock.authoring.filetypes.scenario_file import End, OutputGiven, Scenario
-from interlock.authoring.simulate.coverage import Part, touched
+from interlock.authoring.simulate.coverage import CoveragePart, touched
 from interlock.core.definition.program import Plan, confirmation
 from interlock.core.definition.workflow import Step
 from interlock.core.engine.decide import decide
@@ -20,10 +20,10 @@ from interlock.core.run.outcomes import (
     Done,
     NeedAnswer,
     NeedEntry,
+    NeedExit,
     NeedInput,
     NeedLoop,
     NeedStep,
-    NeedWay,
     Refusal,
 )
 from interlock.core.run.output import Output
@@ -53,7 +53,7 @@ class Played(Struct, frozen=True):
     end: PlayedEnd
     blockers: tuple[str, ...] = ()
     reason: str = ""
-    parts: frozenset[Part] = frozenset()
+    parts: frozenset[CoveragePart] = frozenset()
 
     @property
     def path(self) -> tuple[str, ...]:
@@ -83,7 +83,7 @@ class _Run:
         self.plan = plan
         self.scenario = scenario
         self.visits: list[Visit] = []
-        self.parts: set[Part] = set()
+        self.parts: set[CoveragePart] = set()
 
     def play(self, digest: str) -> tuple[PlayedEnd, Decided]:
         start = StartRun(EXECUTION, 0, digest, "test", PRESETS[self.scenario.mode], self.scenario.context)
@@ -97,7 +97,7 @@ class _Run:
 
     def _decided(self, outcome: Decided | Refusal, activity: str | None) -> Decided:
         assert isinstance(outcome, Decided), outcome
-        self.parts.update(touched(outcome.facts, activity))
+        self.parts.update(touched(outcome.events, activity))
         return outcome
 
     def _acknowledged(self, awaited: Awaited, activity: str | None) -> AcknowledgeStep:
@@ -112,7 +112,7 @@ class _Run:
             case NeedInput(variables=names):
                 given = {name: self.scenario.inputs[name] for name in names if name in self.scenario.inputs}
                 return AcknowledgeStep(EXECUTION, 0, Terms(), variables=given)
-            case Done() | NeedLoop() | NeedWay() | NeedEntry():
+            case Done() | NeedLoop() | NeedExit() | NeedEntry():
                 raise AssertionError(awaited)
             case _:
                 assert_never(awaited)

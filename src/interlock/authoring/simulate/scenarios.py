@@ -7,14 +7,14 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from interlock.authoring.diagnostics.diagnostic import Problem
+from interlock.authoring.diagnostics.diagnostic import Diagnostic
 from interlock.authoring.filetypes.scenario_file import Expected, ScenarioFile, read_scenarios
 from interlock.authoring.library import Library, Loaded
-from interlock.authoring.simulate.coverage import Measure, Part, Share, parts_of, shares
+from interlock.authoring.simulate.coverage import CoveragePart, Measure, Share, parts_of, shares
 from interlock.authoring.simulate.play import Played, play
 from interlock.authoring.sources.paths import source_at
 from interlock.authoring.sources.sources import HEADS
-from interlock.authoring.text.locations import Place
+from interlock.authoring.text.locations import Location
 from interlock.core.definition.program import Plan
 
 UNKNOWN = "IL512"  # the diagnostic of a workflow that no source has
@@ -24,7 +24,7 @@ class Outcome(Struct, frozen=True):
     """One scenario: what was expected, what came of it, and where it is written."""
 
     name: str
-    place: Place
+    location: Location
     expected: Expected
     played: Played
 
@@ -49,14 +49,14 @@ class FileRun(Struct, frozen=True):
 
     file: Path
     workflow: str
-    problems: tuple[Problem, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
     outcomes: tuple[Outcome, ...] = ()
     coverage: dict[Measure, Share] = {}
-    missed: tuple[Part, ...] = ()
+    missed: tuple[CoveragePart, ...] = ()
 
     @property
     def passed(self) -> bool:
-        return not self.problems and all(one.passed for one in self.outcomes)
+        return not self.diagnostics and all(one.passed for one in self.outcomes)
 
 
 def run_file(path: Path, library: Library) -> FileRun:
@@ -65,36 +65,36 @@ def run_file(path: Path, library: Library) -> FileRun:
     if not isinstance(read, ScenarioFile):
         return FileRun(path, "", tuple(read))
     loaded = _workflow_of(read, library)
-    if isinstance(loaded, Problem):
+    if isinstance(loaded, Diagnostic):
         return FileRun(path, read.source.workflow, (loaded,))
     if faults := read.faults(loaded.workflow):
         return FileRun(path, read.source.workflow, tuple(faults))
     return _played(read, loaded)
 
 
-def check_file(path: Path, library: Library) -> list[Problem]:
+def check_file(path: Path, library: Library) -> list[Diagnostic]:
     """Say what is wrong with a scenario file, without running it; faults of the workflow are its own."""
     read = read_scenarios(path)
     if not isinstance(read, ScenarioFile):
         return read
     loaded = _workflow_of(read, library)
-    if isinstance(loaded, Problem):
+    if isinstance(loaded, Diagnostic):
         return [loaded] if loaded.code == UNKNOWN else []
     return read.faults(loaded.workflow)
 
 
-def _workflow_of(read: ScenarioFile, library: Library) -> Loaded | Problem:
+def _workflow_of(read: ScenarioFile, library: Library) -> Loaded | Diagnostic:
     """The workflow that the scenarios are about, or the reason why there is none, at its place."""
     wanted = read.source.workflow
     found = _beside(read.path, wanted) or library.load(wanted)
     if isinstance(found, Loaded):
         return found
-    place = (read.spot / "workflow").place()
+    location = (read.location / "workflow").located()
     message = found.message if found.code == UNKNOWN else f"'{wanted}' cannot be used: {found.message}"
-    return replace(found, message=message, file=read.path.name, line=place.line, column=place.column)
+    return replace(found, message=message, file=read.path.name, line=location.line, column=location.column)
 
 
-def _beside(path: Path, workflow_id: str) -> Loaded | Problem | None:
+def _beside(path: Path, workflow_id: str) -> Loaded | Diagnostic | None:
     """The workflow of the same name beside the file, or anything in its folder that has the id."""
     stem = path.name.split(".scenario.")[0]
     heads = [path.parent / head for head in HEADS]
@@ -111,7 +111,7 @@ def _played(read: ScenarioFile, loaded: Loaded) -> FileRun:
     outcomes = [
         Outcome(
             scenario.name,
-            (read.spot / "scenarios" / index).place(),
+            (read.location / "scenarios" / index).located(),
             scenario.expect,
             play(plan, loaded.hash, scenario),
         )

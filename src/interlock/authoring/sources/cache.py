@@ -16,7 +16,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
-from interlock.authoring.diagnostics.diagnostic import Mention, Problem
+from interlock.authoring.diagnostics.diagnostic import Diagnostic, Mention
 from interlock.authoring.sources.listing import Listed
 from interlock.authoring.sources.sources import Source
 from interlock.authoring.sources.stamps import Stamp, fingerprint
@@ -36,7 +36,7 @@ class Content(Struct, frozen=True):
     texts: Mapping[str, str]
 
 
-class Record(Struct, frozen=True):
+class CacheRecord(Struct, frozen=True):
     """The light part: enough to list it, and to know whether its files have changed.
 
     Without an entry the workflow cannot be used, and the problems say why; without an id it is none.
@@ -44,7 +44,7 @@ class Record(Struct, frozen=True):
 
     workflow_id: str
     entry: Listed | None
-    problems: tuple[Problem, ...]
+    diagnostics: tuple[Diagnostic, ...]
     stamps: tuple[Stamp, ...]
     read_at: int
     blob: str = ""
@@ -57,13 +57,13 @@ class Cache:
     def __init__(self, folder: Path | None, source: Source) -> None:
         self._folder = folder / _key(source) if folder is not None else None
 
-    def records(self) -> dict[str, Record]:
+    def records(self) -> dict[str, CacheRecord]:
         """What is known, by the path of the file or folder."""
         if self._folder is None:
             return {}
-        return _decoded(_verified(self._folder / "index"), dict[str, Record]) or {}
+        return _decoded(_verified(self._folder / "index"), dict[str, CacheRecord]) or {}
 
-    def content(self, record: Record) -> Content | None:
+    def content(self, record: CacheRecord) -> Content | None:
         if self._folder is None or not record.blob:
             return None
         return _decoded(_verified(self._folder / record.blob), Content)
@@ -76,7 +76,7 @@ class Cache:
         name = sha256(raw).hexdigest()[:40]
         return name if _replace(self._folder / name, raw) else ""
 
-    def write(self, records: Mapping[str, Record]) -> None:
+    def write(self, records: Mapping[str, CacheRecord]) -> None:
         """Write the index, and remove the blobs that it does not name."""
         if self._folder is None or not _replace(self._folder / "index", msgspec.msgpack.encode(records)):
             return

@@ -30,12 +30,12 @@ class Known(Struct, frozen=True):
 
 def plugins(kept: Path | None = None) -> list[Source]:
     """Packages name their module in the entry point group; the entry's name is the namespace."""
-    state = fingerprint(Path(place) for place in sys.path if place)
+    state = fingerprint(Path(location) for location in sys.path if location)
     known = _remembered(kept)
     if known is None or known.state != state:
         known = Known(state, tuple(_asked()))
         _remember(kept, known)
-    return [Source("plugin", Path(place), name) for name, place in known.found]
+    return [Source("plugin", Path(location), name) for name, location in known.found]
 
 
 def _asked() -> Iterator[tuple[str, str]]:
@@ -47,8 +47,8 @@ def _asked() -> Iterator[tuple[str, str]]:
             spec = find_spec(point.module)
         except (ImportError, ValueError):
             continue
-        for place in (spec.submodule_search_locations or ()) if spec else ():
-            yield point.name, str(place)
+        for location in (spec.submodule_search_locations or ()) if spec else ():
+            yield point.name, str(location)
 
 
 def _remembered(kept: Path | None) -> Known | None:

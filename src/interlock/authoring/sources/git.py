@@ -50,7 +50,7 @@ class Repository(Struct, frozen=True, omit_defaults=True):
     ref: str | None = None
 
 
-class Trouble(Struct, frozen=True):
+class GitError(Struct, frozen=True):
     """Why a repository was not taken; nothing has changed."""
 
     reason: str
@@ -70,20 +70,20 @@ def repositories(data: Path) -> list[Repository]:
     return [found[name] for name in sorted(found) if (data / CLONES / name).is_dir()]
 
 
-def add(data: Path, url: str, name: str | None = None, ref: str | None = None) -> Repository | Trouble:
+def add(data: Path, url: str, name: str | None = None, ref: str | None = None) -> Repository | GitError:
     """Clone a repository and remember it."""
     chosen = name or _named_after(url)
     if reason := _unfit(url, chosen, ref):
-        return Trouble(reason)
+        return GitError(reason)
     if (data / CLONES / chosen).exists():
-        return Trouble(f"a source is called '{chosen}' already; choose another with --name", taken=True)
+        return GitError(f"a source is called '{chosen}' already; choose another with --name", taken=True)
     return _taken(data, url, chosen, ref)
 
 
-def update(data: Path, known: Repository) -> Repository | Trouble:
+def update(data: Path, known: Repository) -> Repository | GitError:
     """Clone anew and put it in the place of the old one; until then the old one stays."""
     if reason := _unfit(known.url, known.name, known.ref):
-        return Trouble(reason)
+        return GitError(reason)
     return _taken(data, known.url, known.name, known.ref)
 
 
@@ -127,7 +127,7 @@ def _unfit_url(url: str) -> str:
     return ""
 
 
-def _taken(data: Path, url: str, name: str, ref: str | None) -> Repository | Trouble:
+def _taken(data: Path, url: str, name: str, ref: str | None) -> Repository | GitError:
     folder = data / CLONES
     make_private(folder)
     made = folder / f".{name}.{os.getpid()}.{time.monotonic_ns()}"
@@ -135,7 +135,7 @@ def _taken(data: Path, url: str, name: str, ref: str | None) -> Repository | Tro
         commit = _cloned(url, made, ref)
         _put(made, folder / name)
     except _Refusal as refusal:
-        return Trouble(str(refusal))
+        return GitError(str(refusal))
     finally:
         _discard(made)
     found = Repository(name, url, commit, ref)
@@ -221,10 +221,10 @@ def _excess(watched: Path | None, ends: float) -> str:
 
 def _size(folder: Path) -> int:
     total = 0
-    for place, _, names in os.walk(folder):
+    for location, _, names in os.walk(folder):
         for name in names:
             try:
-                total += os.lstat(os.path.join(place, name)).st_size
+                total += os.lstat(os.path.join(location, name)).st_size
             except OSError:
                 continue
     return total
@@ -247,12 +247,12 @@ def _last_line(text: str) -> str:
     return lines[-1].removeprefix("fatal: ") if lines else "git failed without a word"
 
 
-def _put(made: Path, place: Path) -> None:
+def _put(made: Path, location: Path) -> None:
     """Swap the new clone in; the old one is in the way for a moment only."""
     old = made.with_name(f"{made.name}.old")
-    if place.exists():
-        os.rename(place, old)
-    os.rename(made, place)
+    if location.exists():
+        os.rename(location, old)
+    os.rename(made, location)
     _discard(old)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from interlock.authoring.compile.ids import IdStatus, status_of, suggested
-from interlock.authoring.diagnostics.diagnostic import Problem
+from interlock.authoring.diagnostics.diagnostic import Diagnostic
 from interlock.authoring.sources.sources import SourceKind
 from interlock.core.definition.workflow import Form, Kind, Workflow
 
@@ -32,7 +32,7 @@ class Listing(Struct, frozen=True):
     """What can be run, and what is wrong with the rest."""
 
     entries: tuple[Listed, ...]
-    problems: tuple[Problem, ...]
+    diagnostics: tuple[Diagnostic, ...]
 
 
 def listed(workflow: Workflow, digest: str, source: SourceKind) -> Listed:

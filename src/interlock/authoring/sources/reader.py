@@ -16,7 +16,7 @@ from interlock.authoring.text.formats import FORMATS, LARGEST_FILE, decode, pars
 from interlock.authoring.text.locations import Fault, Parsed
 
 
-class Reader:
+class SourceReader:
     """Reads for one workflow: files are named relative to the root and must lie within the fence."""
 
     def __init__(
@@ -27,8 +27,8 @@ class Reader:
         self.stamps = stamps
         self._fence = Path(os.path.realpath(fence or root))
 
-    def within(self, fence: Path) -> Reader:
-        return Reader(self.root, self.report, self.stamps, fence)
+    def within(self, fence: Path) -> SourceReader:
+        return SourceReader(self.root, self.report, self.stamps, fence)
 
     def shown(self, path: Path) -> str:
         """Name a file relative to its source, never by its absolute path."""

@@ -12,7 +12,7 @@ from typing import Literal, assert_never
 from msgspec import Struct
 
 from interlock.authoring.diagnostics.codes import Report
-from interlock.authoring.text.locations import Fault, Parsed, Path, Place, Spot
+from interlock.authoring.text.locations import Fault, Location, Parsed, Path, SourceLocation
 from interlock.core.values import Json
 
 LARGEST_FILE = 1_000_000
@@ -54,9 +54,9 @@ def decode(file: str, raw: bytes, report: Report) -> str | None:
         return None
 
 
-def place_of(text: str, offset: int) -> Place:
+def place_of(text: str, offset: int) -> Location:
     before = text[:offset]
-    return Place(before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1)
+    return Location(before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1)
 
 
 def _read(file: str, text: str, form: Format, report: Report) -> Parsed | Unreadable:
@@ -81,10 +81,10 @@ def _is_storable(parsed: Parsed, report: Report) -> bool:
     """Refuse, at its place, the first value that could not be hashed, stored or sent."""
     if _is_harmless(parsed.value, 0):
         return True
-    root = Spot(parsed)
+    root = SourceLocation(parsed)
     for path, value in _values(parsed.value):
         if (fault := _fault_of(value, len(path))) is not None:
-            report.add(fault.code, fault.message, Spot(root.parsed, path))
+            report.add(fault.code, fault.message, SourceLocation(root.parsed, path))
             return False
     return True
 

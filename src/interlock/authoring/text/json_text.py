@@ -8,7 +8,14 @@ from collections.abc import Iterator
 
 from interlock.authoring.diagnostics.codes import Report
 from interlock.authoring.text.formats import Unreadable
-from interlock.authoring.text.locations import Fault, Lines, Parsed, Path, Place, Places, Spot
+from interlock.authoring.text.locations import (
+    Fault,
+    LineIndex,
+    Location,
+    Locations,
+    Parsed,
+    Path,
+)
 from interlock.core.values import Json
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
@@ -20,7 +27,7 @@ def read_json(file: str, text: str, report: Report) -> Parsed | Unreadable:
     try:
         value = json.loads(text, object_pairs_hook=_noting(repeated), parse_int=_integer)
     except json.JSONDecodeError as error:
-        return Unreadable(Fault("IL004", error.msg, Place(error.lineno, error.colno)))
+        return Unreadable(Fault("IL004", error.msg, Location(error.lineno, error.colno)))
     except RecursionError:
         return Unreadable(Fault("IL003", "nested too deeply"))
     parsed = Parsed(file, value, lambda: scan(text)[0])
@@ -51,18 +58,17 @@ def _integer(word: str) -> int | float:
     return int(word) if len(word) < _LONGEST_INTEGER else float(word)
 
 
-def _report_repeated(parsed: Parsed, repeats: list[tuple[Path, Place]], report: Report) -> None:
-    for path, place in repeats:
-        spot = Spot(parsed, path)
-        report.fault(spot.parsed.file, Fault("IL006", f"the key '{path[-1]}' stands twice", place))
+def _report_repeated(parsed: Parsed, repeats: list[tuple[Path, Location]], report: Report) -> None:
+    for path, location in repeats:
+        report.fault(parsed.file, Fault("IL006", f"the key '{path[-1]}' stands twice", location))
 
 
-def scan(text: str) -> tuple[Places, list[tuple[Path, Place]]]:
+def scan(text: str) -> tuple[Locations, list[tuple[Path, Location]]]:
     """Find where every key and value of valid JSON begins, and the keys that are repeated."""
-    scanner = _Scanner(Lines(text))
+    scanner = _Scanner(LineIndex(text))
     for token, offset in _tokens(text):
         scanner.take(token, offset)
-    return Places(scanner.values, scanner.keys), scanner.repeats
+    return Locations(scanner.values, scanner.keys), scanner.repeats
 
 
 def _tokens(text: str) -> Iterator[tuple[str, int]]:
@@ -70,10 +76,10 @@ def _tokens(text: str) -> Iterator[tuple[str, int]]:
 
 
 class _Scanner:
-    def __init__(self, lines: Lines) -> None:
-        self.values: dict[Path, Place] = {}
-        self.keys: dict[Path, Place] = {}
-        self.repeats: list[tuple[Path, Place]] = []
+    def __init__(self, lines: LineIndex) -> None:
+        self.values: dict[Path, Location] = {}
+        self.keys: dict[Path, Location] = {}
+        self.repeats: list[tuple[Path, Location]] = []
         self._lines = lines
         self._path: list[str | int] = []
         self._expects_key = False
@@ -104,10 +110,10 @@ class _Scanner:
 
     def _key(self, token: str, offset: int) -> None:
         self._path[-1] = json.loads(token)
-        path, place = tuple(self._path), self._lines.place(offset)
+        path, location = tuple(self._path), self._lines.location(offset)
         if path in self.keys:
-            self.repeats.append((path, place))
-        self.keys[path] = place
+            self.repeats.append((path, location))
+        self.keys[path] = location
 
     def _place_value(self, offset: int) -> None:
-        self.values[tuple(self._path)] = self._lines.place(offset)
+        self.values[tuple(self._path)] = self._lines.location(offset)

@@ -17,16 +17,16 @@ from interlock.core.values import Json
 Path: TypeAlias = tuple[str | int, ...]
 
 
-class Place(Struct, frozen=True):
+class Location(Struct, frozen=True):
     line: int = 1
     column: int = 1
 
 
-class Places(Struct, frozen=True):
+class Locations(Struct, frozen=True):
     """Where keys and values begin."""
 
-    values: Mapping[Path, Place]
-    keys: Mapping[Path, Place]
+    values: Mapping[Path, Location]
+    keys: Mapping[Path, Location]
 
 
 class Fault(Struct, frozen=True):
@@ -34,46 +34,46 @@ class Fault(Struct, frozen=True):
 
     code: str
     message: str
-    place: Place = Place()
+    location: Location = Location()
     fix: str = ""
 
 
 class Parsed:
     """A file's value, with its places at hand when they are needed."""
 
-    def __init__(self, file: str, value: Json, locate: Callable[[], Places]) -> None:
+    def __init__(self, file: str, value: Json, locate: Callable[[], Locations]) -> None:
         self.file = file
         self.value = value
         self._locate = locate
 
     @cached_property
-    def places(self) -> Places:
+    def locations(self) -> Locations:
         return self._locate()
 
 
-class Spot(Struct, frozen=True):
+class SourceLocation(Struct, frozen=True):
     """A value in a file, by its path from the root; `on_key` points at the key instead."""
 
     parsed: Parsed
     path: Path = ()
     on_key: bool = False
 
-    def __truediv__(self, step: str | int) -> Spot:
-        return Spot(self.parsed, (*self.path, step))
+    def __truediv__(self, step: str | int) -> SourceLocation:
+        return SourceLocation(self.parsed, (*self.path, step))
 
-    def key(self, name: str) -> Spot:
-        return Spot(self.parsed, (*self.path, name), on_key=True)
+    def key(self, name: str) -> SourceLocation:
+        return SourceLocation(self.parsed, (*self.path, name), on_key=True)
 
-    def either(self, *names: str) -> Spot:
+    def either(self, *names: str) -> SourceLocation:
         """The first of these entries that was written."""
         value = self._value()
         written = (name for name in names if isinstance(value, Mapping) and name in value)
         return self / next(written, names[0])
 
-    def holding(self, text: str) -> Spot:
+    def holding(self, text: str) -> SourceLocation:
         """The first text at or below this value that holds these characters, or else the value itself."""
         found = next((path for path, one in _texts(self._value(), self.path) if text in one), self.path)
-        return Spot(self.parsed, found)
+        return SourceLocation(self.parsed, found)
 
     def _value(self) -> Json:
         value = self.parsed.value
@@ -86,14 +86,14 @@ class Spot(Struct, frozen=True):
                 return None
         return value
 
-    def place(self) -> Place:
-        places = self.parsed.places
-        if self.on_key and self.path in places.keys:
-            return places.keys[self.path]
+    def located(self) -> Location:
+        locations = self.parsed.locations
+        if self.on_key and self.path in locations.keys:
+            return locations.keys[self.path]
         for length in range(len(self.path), -1, -1):
-            if (found := places.values.get(self.path[:length])) is not None:
+            if (found := locations.values.get(self.path[:length])) is not None:
                 return found
-        return Place()
+        return Location()
 
 
 def _texts(value: Json, path: Path) -> Iterator[tuple[Path, str]]:
@@ -107,16 +107,16 @@ def _texts(value: Json, path: Path) -> Iterator[tuple[Path, str]]:
             yield from _texts(one, (*path, index))
 
 
-class Lines:
+class LineIndex:
     """Turns character offsets into lines and columns."""
 
     def __init__(self, text: str) -> None:
         self._starts = [0, *(index + 1 for index, letter in enumerate(text) if letter == "\n")]
 
-    def place(self, offset: int) -> Place:
+    def location(self, offset: int) -> Location:
         row = bisect_right(self._starts, offset) - 1
-        return Place(row + 1, offset - self._starts[row] + 1)
+        return Location(row + 1, offset - self._starts[row] + 1)
 
 
-def nowhere() -> Places:
-    return Places({}, {})
+def nowhere() -> Locations:
+    return Locations({}, {})

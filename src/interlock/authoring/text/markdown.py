@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from interlock.authoring.diagnostics.codes import Report
 from interlock.authoring.text.formats import parse
-from interlock.authoring.text.locations import Fault, Parsed, Place, nowhere
+from interlock.authoring.text.locations import Fault, Location, Parsed, nowhere
 from interlock.core.values import Json
 
 _FRONT = re.compile(r"---[ \t]*\n(.*?\n)?---[ \t]*(?:\n|$)", re.DOTALL)
@@ -34,7 +34,7 @@ def read_page(file: str, text: str, report: Report) -> Page:
     # the leading newline stands for the opening line, so that places count from the top of the file
     fields = parse(file, "\n" + (found.group(1) or ""), "yaml", report)
     if fields is not None and not isinstance(fields.value, (Mapping, type(None))):
-        report.fault(file, Fault("IL102", "front matter is a list of fields", Place(2, 1)))
+        report.fault(file, Fault("IL102", "front matter is a list of fields", Location(2, 1)))
     if fields is None or not isinstance(fields.value, Mapping):
         fields = _loose(file, found.group(1) or "")
     return Page(fields, text[found.end() :].strip())
@@ -53,7 +53,7 @@ def as_step(page: Page) -> Parsed:
     value: dict[str, Json] = dict(page.fields.value)
     if page.body:
         value["prompt"] = page.body
-    return Parsed(page.fields.file, value, lambda: page.fields.places)
+    return Parsed(page.fields.file, value, lambda: page.fields.locations)
 
 
 def titled(name: str) -> str:

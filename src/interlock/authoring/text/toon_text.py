@@ -6,7 +6,7 @@ import re
 
 from interlock.authoring.diagnostics.codes import Report
 from interlock.authoring.text.formats import Unreadable
-from interlock.authoring.text.locations import Fault, Parsed, Path, Place, Places
+from interlock.authoring.text.locations import Fault, Location, Locations, Parsed, Path
 from interlock.core.values import Json
 
 _KEY = re.compile(r'("(?:[^"\\]|\\.)*"|[^\s:\[{"-][^:\[{]*)(\[[^\]]*\])?(\{[^}]*\})?:(?:\s|$)')
@@ -40,24 +40,24 @@ def _fault(code: str, error: Exception) -> Fault:
     if not isinstance(line, int):
         found = _LINE.search(message)
         line = int(found.group(1)) if found else 1
-    return Fault(code, message, Place(line, 1))
+    return Fault(code, message, Location(line, 1))
 
 
-def scan(text: str) -> Places:
+def scan(text: str) -> Locations:
     """Find keys and list items by their indentation."""
     scanner = _Scanner()
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             scanner.take(line, number)
-    return Places(scanner.values, scanner.keys)
+    return Locations(scanner.values, scanner.keys)
 
 
 class _Scanner:
     """Keeps, for each open indentation, the path that lies there."""
 
     def __init__(self) -> None:
-        self.values: dict[Path, Place] = {(): Place()}
-        self.keys: dict[Path, Place] = {}
+        self.values: dict[Path, Location] = {(): Location()}
+        self.keys: dict[Path, Location] = {}
         self._open: list[tuple[int, Path]] = [(-1, ())]
         self._counts: dict[Path, int] = {}
 
@@ -78,7 +78,7 @@ class _Scanner:
         index = self._counts.get(parent, 0)
         self._counts[parent] = index + 1
         path = (*parent, index)
-        self.values[path] = Place(number, indent + 1)
+        self.values[path] = Location(number, indent + 1)
         self._open.append((indent, path))
         if (found := _KEY.match(rest)) is not None:
             self._key(found, indent + 2, number)
@@ -87,7 +87,7 @@ class _Scanner:
         name = found.group(1).strip()
         key = name[1:-1] if name.startswith('"') else name
         path = (*self._open[-1][1], key)
-        self.keys[path] = Place(number, indent + 1)
+        self.keys[path] = Location(number, indent + 1)
         inline = found.end() < len(found.string)
-        self.values[path] = Place(number, indent + 1 + found.end()) if inline else self.keys[path]
+        self.values[path] = Location(number, indent + 1 + found.end()) if inline else self.keys[path]
         self._open.append((indent, path))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from interlock.authoring.diagnostics.codes import Report
 from interlock.authoring.text.formats import DEEPEST, Unreadable
-from interlock.authoring.text.locations import Fault, Parsed, Path, Place, Places
+from interlock.authoring.text.locations import Fault, Location, Locations, Parsed, Path
 from interlock.core.values import Json
 
 if TYPE_CHECKING:
@@ -51,10 +51,10 @@ def read_yaml(file: str, text: str, report: Report) -> Parsed | Unreadable:
         return _read_carefully(file, text, report)
 
 
-def _places(file: str, text: str) -> Places:
+def _places(file: str, text: str) -> Locations:
     """Read once more, to say where things stand; faults have been reported before."""
     read = _read_carefully(file, text, Report())
-    return read.places if isinstance(read, Parsed) else Places({}, {})
+    return read.locations if isinstance(read, Parsed) else Locations({}, {})
 
 
 def _read_carefully(file: str, text: str, report: Report) -> Parsed | Unreadable:
@@ -65,29 +65,29 @@ def _read_carefully(file: str, text: str, report: Report) -> Parsed | Unreadable
         value = builder.document(yaml.parse(text, Loader=yaml.CSafeLoader))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
-        place = Place(mark.line + 1, mark.column + 1) if mark else Place()
-        return Unreadable(Fault("IL004", error.problem or "not valid YAML", place))
+        location = Location(mark.line + 1, mark.column + 1) if mark else Location()
+        return Unreadable(Fault("IL004", error.problem or "not valid YAML", location))
     except yaml.reader.ReaderError as error:
         return Unreadable(Fault("IL004", error.reason, _place_of(text.encode()[: error.position])))
     except yaml.YAMLError as error:
         return Unreadable(Fault("IL004", str(error).splitlines()[0]))
     except _Refused as error:
         return Unreadable(error.fault)
-    places = Places(builder.values, builder.keys)
-    return Parsed(file, value, lambda: places)
+    locations = Locations(builder.values, builder.keys)
+    return Parsed(file, value, lambda: locations)
 
 
-def _place_of(before: bytes) -> Place:
+def _place_of(before: bytes) -> Location:
     lines = before.decode(errors="ignore").split("\n")
-    return Place(len(lines), len(lines[-1]) + 1)
+    return Location(len(lines), len(lines[-1]) + 1)
 
 
 class _Builder:
     """Composes one document; every value, also one that an alias repeats, counts against a bound."""
 
     def __init__(self, file: str, report: Report) -> None:
-        self.values: dict[Path, Place] = {}
-        self.keys: dict[Path, Place] = {}
+        self.values: dict[Path, Location] = {}
+        self.keys: dict[Path, Location] = {}
         self._file = file
         self._report = report
         self._anchors: dict[str, tuple[Json, int]] = {}
@@ -180,9 +180,9 @@ class _Builder:
         return event.value
 
 
-def _place(event: Event) -> Place:
+def _place(event: Event) -> Location:
     mark = event.start_mark
-    return Place(mark.line + 1, mark.column + 1) if mark else Place()
+    return Location(mark.line + 1, mark.column + 1) if mark else Location()
 
 
 def _scalar(event: ScalarEvent) -> Json:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from interlock.authoring.convert import Refused, convert, write_files
+from interlock.authoring.convert import ConversionRefused, convert, write_files
 from interlock.cli.exits import CHECK_FAILED, CONFLICT, NOT_FOUND, USAGE
 from interlock.cli.screen import say, stop, talk
 
@@ -20,7 +20,7 @@ def command(path: Path, target: Path | None, new_id: str | None) -> None:
     if not path.exists():
         stop(NOT_FOUND, f"there is no file or folder {path}.")
     made = convert(path, new_id)
-    if isinstance(made, Refused):
+    if isinstance(made, ConversionRefused):
         stop(CHECK_FAILED, f"{made.reason}.")
     if target is None:
         if made.folder:
@@ -28,7 +28,7 @@ def command(path: Path, target: Path | None, new_id: str | None) -> None:
         click.echo("".join(made.files.values()), nl=False)
         return
     written = write_files(made.files, target)
-    if isinstance(written, Refused):
+    if isinstance(written, ConversionRefused):
         stop(CONFLICT, f"{written.reason}; nothing was written.")
     for one in written:
         say(str(one))

@@ -33,9 +33,9 @@ def command(ledger: Ledger, ref: str, option: str | None, gate: str | None, note
     if option is not None and not click.confirm(f"Decide “{option}”?", default=True, err=True):
         stop(CHECK_FAILED, "Nothing was decided.")
     need_pin(ledger)
-    trouble = decide_question(ledger, question, chosen, note)
-    if trouble is not None:
-        give_up(trouble)
+    error = decide_question(ledger, question, chosen, note)
+    if error is not None:
+        give_up(error)
     say(f"{question.id}: {line_of(chosen)}")
     talk("Recorded. The agent goes on with its next call.")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import msgspec
 
-from interlock.authoring.diagnostics.codes import CODES, Diagnostic, did_you_mean
+from interlock.authoring.diagnostics.codes import CODES, DiagnosticKind, did_you_mean
 from interlock.cli.commands.validate_ import SEVERITY_TONES
 from interlock.cli.exits import NOT_FOUND
 from interlock.cli.options import json_option, print_json
@@ -38,7 +38,7 @@ def _list(as_json: bool) -> None:
     table(rows, [("strong", SEVERITY_TONES[one.severity], "plain") for one in CODES.values()])
 
 
-def _show(found: Diagnostic) -> None:
+def _show(found: DiagnosticKind) -> None:
     severity = paint(found.severity, SEVERITY_TONES[found.severity])
     say(f"{paint(found.code, 'strong')} {found.title} ({severity})")
     say()

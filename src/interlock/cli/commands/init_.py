@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from interlock.authoring.convert import Refused, write_files
+from interlock.authoring.convert import ConversionRefused, write_files
 from interlock.authoring.starters import Starter, started, suggested_id
 from interlock.cli.exits import CONFLICT, USAGE
 from interlock.cli.screen import say, stop, talk
@@ -19,10 +19,10 @@ from interlock.cli.screen import say, stop, talk
 def command(folder: Path, workflow_id: str | None, template: Starter) -> None:
     """Begin a new workflow in a folder."""
     files = started(template, workflow_id or suggested_id(folder, template))
-    if isinstance(files, Refused):
+    if isinstance(files, ConversionRefused):
         stop(USAGE, f"{files.reason} (--id).")
     written = write_files(files, folder)
-    if isinstance(written, Refused):
+    if isinstance(written, ConversionRefused):
         stop(CONFLICT, f"{written.reason}; nothing was written.")
     for path in written:
         say(str(path))

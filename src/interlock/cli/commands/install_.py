@@ -9,10 +9,10 @@ import click
 
 from interlock.cli.clients import (
     CLIENTS,
-    Client,
+    ClientConfig,
     ClientName,
-    Entry,
-    Unreadable,
+    ServerEntry,
+    UnreadableConfig,
     entry_of,
     installed,
     save,
@@ -65,7 +65,7 @@ def _arguments(
         yield f"--project={Path(project).expanduser().resolve()}"
 
 
-def _path(client: ClientName, chosen: Client, project: str | None) -> Path:
+def _path(client: ClientName, chosen: ClientConfig, project: str | None) -> Path:
     if project is None:
         return chosen.user()
     if chosen.project is None:
@@ -73,11 +73,11 @@ def _path(client: ClientName, chosen: Client, project: str | None) -> Path:
     return Path(project) / chosen.project
 
 
-def _install(client: ClientName, chosen: Client, path: Path, entry: Entry) -> None:
+def _install(client: ClientName, chosen: ClientConfig, path: Path, entry: ServerEntry) -> None:
     try:
         text, change = installed(chosen, path, entry)
         backup = save(path, text) if change != "unchanged" else None
-    except (Unreadable, UnicodeDecodeError) as error:
+    except (UnreadableConfig, UnicodeDecodeError) as error:
         stop(
             CHECK_FAILED,
             f"{error}, so it was left alone. Add this by hand: interlock install {client} --print",

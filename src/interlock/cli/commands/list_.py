@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import msgspec
 
-from interlock.authoring.library import Listed, Listing, Problem
+from interlock.authoring.library import Diagnostic, Listed, Listing
 from interlock.cli.compose import library_of
 from interlock.cli.options import config_of, data_options, json_option, print_json
 from interlock.cli.screen import line_of, say, table, talk
@@ -23,12 +23,12 @@ def command(
     listing = library_of(config_of(data_dir, project, workflows)).listing()
     entries = [one for one in listing.entries if everything or not one.hidden]
     if as_json:
-        problems = msgspec.to_builtins(_errors(listing))
-        print_json({"workflows": [_fields(one) for one in entries], "problems": problems})
+        diagnostics = msgspec.to_builtins(_errors(listing))
+        print_json({"workflows": [_fields(one) for one in entries], "problems": diagnostics})
         return
     _show(entries)
-    for problem in _errors(listing):
-        talk(f"{problem.file}:{problem.line}: {problem.message}")
+    for diagnostic in _errors(listing):
+        talk(f"{diagnostic.file}:{diagnostic.line}: {diagnostic.message}")
     if _errors(listing):
         talk("Run `interlock validate PATH` for every fault in a file.")
 
@@ -57,5 +57,5 @@ def _show(entries: list[Listed]) -> None:
     table(rows, [("accent", "plain")] * len(rows))
 
 
-def _errors(listing: Listing) -> list[Problem]:
-    return [one for one in listing.problems if one.severity == "error"]
+def _errors(listing: Listing) -> list[Diagnostic]:
+    return [one for one in listing.diagnostics if one.severity == "error"]

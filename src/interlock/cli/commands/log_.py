@@ -1,4 +1,4 @@
-"""`interlock log ID`: the facts of a session, one line each."""
+"""`interlock log ID`: the events of a session, one line each."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ PAUSE_SECONDS = 0.3
 
 @click.command(epilog="Example: interlock log hmc3gzdk --kind gate_resolved --kind gap_recorded")
 @session_argument
-@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only facts of this kind; repeatable.")
+@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only events of this kind; repeatable.")
 @click.option("--limit", type=click.IntRange(1), help="Only the newest so many.")
-@click.option("--follow", "-f", is_flag=True, help="Go on printing as facts are recorded.")
+@click.option("--follow", "-f", is_flag=True, help="Go on printing as events are recorded.")
 @json_option
 @with_ledger
 def command(

@@ -21,7 +21,7 @@ from interlock.ledger.decisions.modes import (
     set_global_mode,
     set_session_mode,
 )
-from interlock.ledger.errors import Trouble
+from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.status import ref_of
 
@@ -75,7 +75,7 @@ def _change(ledger: Ledger, mode: Mode | None, risk: RiskPolicy | None, ref: str
     with ledger.store.reading() as reader:
         session = session_of(ledger, reader, ref)
     changed = set_session_mode(ledger, session.session_id, wanted)
-    if isinstance(changed, Trouble):
+    if isinstance(changed, LedgerError):
         give_up(changed)
     talk(f"Set at {changed} tips of session {ref_of(session.session_id)}; earlier nodes keep theirs.")
 

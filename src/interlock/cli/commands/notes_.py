@@ -10,7 +10,7 @@ import msgspec
 from interlock.cli.options import json_option, print_json
 from interlock.cli.reach import give_up, session_argument, session_of, with_ledger
 from interlock.cli.screen import line_of, markdown
-from interlock.ledger.errors import Trouble
+from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.status import Notes, notes_of
 
@@ -26,7 +26,7 @@ def command(ledger: Ledger, ref: str, node: int | None, as_json: bool) -> None:
     """Print the notes of a branch as Markdown."""
     with ledger.store.reading() as reader:
         found = notes_of(reader, session_of(ledger, reader, ref), node)
-    if isinstance(found, Trouble):
+    if isinstance(found, LedgerError):
         give_up(found)
     elif as_json:
         print_json(msgspec.to_builtins(found))

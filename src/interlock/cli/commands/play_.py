@@ -8,20 +8,20 @@ import click
 import msgspec
 from msgspec import Struct
 
-from interlock.authoring.library import Problem
+from interlock.authoring.library import Diagnostic
 from interlock.cli.exits import NOT_FOUND
 from interlock.cli.person import choose, need_pin, need_terminal
-from interlock.cli.playing import CLIENT, Turn, Walk
+from interlock.cli.playing import CLIENT, PlayedRun, Turn
 from interlock.cli.reach import give_up, with_ledger, workflow_argument
 from interlock.cli.screen import block_of, line_of, markdown, paint, paragraph, say, stop, talk
 from interlock.core.definition.program import confirmation
 from interlock.core.engine.requirements import input_id
-from interlock.core.run.commands import Ruling
+from interlock.core.run.commands import Decision
 from interlock.core.run.outcomes import NeedAnswer, NeedInput, NeedStep
 from interlock.core.run.output import Output
 from interlock.core.run.reasons import ContextKey
 from interlock.core.values import Json
-from interlock.ledger.errors import Trouble
+from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.status import find_session, ref_of
 from interlock.surfaces.execution.render import Pending, pending_of
@@ -52,22 +52,22 @@ def command(ledger: Ledger, workflow_id: str, goal: str | None) -> None:
         raise click.exceptions.Exit(1) from None
 
 
-def _begun(ledger: Ledger, name: str, goal: str | None) -> Walk:
+def _begun(ledger: Ledger, name: str, goal: str | None) -> PlayedRun:
     with ledger.store.reading() as reader:
         session = find_session(reader, name, ledger.settings.owner)
-    if not isinstance(session, Trouble):
-        walk = Walk.taken_up(ledger, session)
+    if not isinstance(session, LedgerError):
+        walk = PlayedRun.taken_up(ledger, session)
     else:
         loaded = ledger.library.load(name)
-        if isinstance(loaded, Problem):
+        if isinstance(loaded, Diagnostic):
             stop(NOT_FOUND, f"{loaded.message}; {loaded.fix or 'see `interlock list`'}.")
         say(paint(loaded.workflow.name, "strong"))
         say(paragraph(loaded.workflow.description))
-        walk = Walk.started(ledger, loaded, {"goal": goal} if goal else {})
-    return give_up(walk) if isinstance(walk, Trouble) else walk
+        walk = PlayedRun.started(ledger, loaded, {"goal": goal} if goal else {})
+    return give_up(walk) if isinstance(walk, LedgerError) else walk
 
 
-def _play(walk: Walk) -> None:
+def _play(walk: PlayedRun) -> None:
     while (pending := pending_of(walk.view)) is not None:
         _show(walk, pending)
         said = _ask(walk, pending)
@@ -86,16 +86,16 @@ def _play(walk: Walk) -> None:
     say(f"{paint('Complete', 'good')}{gaps}. See: interlock tree {ref_of(walk.view.session.session_id)}")
 
 
-def _leave(walk: Walk) -> None:
+def _leave(walk: PlayedRun) -> None:
     talk(f"The run stays where it is. Go on with: interlock play {ref_of(walk.view.session.session_id)}")
 
 
-def _show(walk: Walk, pending: Pending) -> None:
+def _show(walk: PlayedRun, pending: Pending) -> None:
     for blocker in walk.view.blockers:
         talk(f"Blocked: {block_of(blocker.message)}")
         if blocker.example is not None:
-            way = ":set" if isinstance(blocker.pointer, ContextKey) else ":artifact"
-            talk(f"Hand it in with {way}, such as {msgspec.json.encode(blocker.example).decode()}")
+            exit_ = ":set" if isinstance(blocker.pointer, ContextKey) else ":artifact"
+            talk(f"Hand it in with {exit_}, such as {msgspec.json.encode(blocker.example).decode()}")
     for notice in walk.view.notices:
         talk(f"Warning: {block_of(notice.message)}")
     say()
@@ -104,12 +104,12 @@ def _show(walk: Walk, pending: Pending) -> None:
         markdown(pending.prompt)
 
 
-def _ask(walk: Walk, pending: Pending) -> Turn | str:
+def _ask(walk: PlayedRun, pending: Pending) -> Turn | str:
     match walk.view.awaited:
         case NeedAnswer(gate=gate):
             options = [one.id for one in gate.options]
             chosen = choose([*options, ":back", ":quit"])
-            return chosen if chosen.startswith(":") else Turn(rulings={gate.id: _ruling(chosen)})
+            return chosen if chosen.startswith(":") else Turn(decisions={gate.id: _ruling(chosen)})
         case NeedInput(variables=names):
             return Turn(variables={name: _value(click.prompt(name, err=True)) for name in names})
         case NeedStep() as need:
@@ -118,8 +118,8 @@ def _ask(walk: Walk, pending: Pending) -> Turn | str:
             raise AssertionError("the execution door never stops here")
 
 
-def _ruling(option: str) -> Ruling:
-    return Ruling(option, "cli", CLIENT)
+def _ruling(option: str) -> Decision:
+    return Decision(option, "cli", CLIENT)
 
 
 class _Typed(Struct):
@@ -145,8 +145,8 @@ def _step(need: NeedStep, pending: Pending) -> Turn | str:
                 _add_artifact(typed, rest)
             case _:
                 typed.notes.append(line)
-    rulings = dict(_answers(need, pending))
-    return Turn(Output("\n".join(typed.notes), tuple(typed.artifacts)), typed.variables, rulings)
+    decisions = dict(_answers(need, pending))
+    return Turn(Output("\n".join(typed.notes), tuple(typed.artifacts)), typed.variables, decisions)
 
 
 def _lines() -> Iterator[str]:
@@ -172,7 +172,7 @@ def _add_artifact(typed: _Typed, text: str) -> None:
         talk('An artifact is a JSON object with a kind, such as {"kind": "wr.decision"}.')
 
 
-def _answers(need: NeedStep, pending: Pending) -> Iterator[tuple[str, Ruling]]:
+def _answers(need: NeedStep, pending: Pending) -> Iterator[tuple[str, Decision]]:
     """What only the person can say about a step: its dependencies, and whether it is good enough."""
     for one in need.step.user_input:
         yield input_id(need.step, one), _ruling(click.prompt(line_of(one.question), err=True))

@@ -21,7 +21,7 @@ from interlock.ledger.queries.status import ref_of
 @with_ledger
 def command(ledger: Ledger, query: tuple[str, ...], as_json: bool) -> None:
     """Find earlier work by words, by id, or, without either, by what was worked on last."""
-    seen: dict[str, str] = {fact.key: fact.value for fact in observe(ledger.settings.project)}
+    seen: dict[str, str] = {event.key: event.value for event in observe(ledger.settings.project)}
     with ledger.store.reading() as reader:
         found = find(reader, " ".join(query), ledger.settings.owner, seen)
     if as_json:

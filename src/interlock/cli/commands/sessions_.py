@@ -41,8 +41,8 @@ def command(
 
 
 def _row(line: SessionLine) -> tuple[str, ...]:
-    standing = f"{words(line.status)} ◆" if line.awaiting else words(line.status)
-    return line.ref, age(line.updated_at), standing, line.workflow_id, line_of(line.title)
+    position = f"{words(line.status)} ◆" if line.awaiting else words(line.status)
+    return line.ref, age(line.updated_at), position, line.workflow_id, line_of(line.title)
 
 
 def _tones(line: SessionLine) -> tuple[Tone, ...]:

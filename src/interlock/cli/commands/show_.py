@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import click
 import msgspec
 
-from interlock.authoring.library import Loaded, Problem
+from interlock.authoring.library import Diagnostic, Loaded
 from interlock.cli.compose import library_of
 from interlock.cli.exits import NOT_FOUND
 from interlock.cli.options import config_of, data_options, json_option
@@ -26,7 +26,7 @@ def command(
 ) -> None:
     """Show a workflow: its steps, loops and decisions."""
     loaded = library_of(config_of(data_dir, project, workflows)).load(workflow_id)
-    if isinstance(loaded, Problem):
+    if isinstance(loaded, Diagnostic):
         stop(NOT_FOUND, f"{loaded.message}; {loaded.fix or 'see `interlock list`'}.")
     if as_json:
         body = msgspec.json.encode(described(loaded, "preview").structured)
@@ -47,8 +47,8 @@ def _show(loaded: Loaded) -> None:
     say()
     for line in _outline(workflow):
         say(fit(line, width()))
-    for problem in loaded.problems:
-        talk(f"{problem.file}:{problem.line}: {problem.message}")
+    for diagnostic in loaded.diagnostics:
+        talk(f"{diagnostic.file}:{diagnostic.line}: {diagnostic.message}")
 
 
 def _bulleted(line: str) -> str:
@@ -89,5 +89,5 @@ def _items(items: tuple[Item, ...], indent: str) -> Iterator[str]:
 
 
 def _ways(activity: Activity, indent: str) -> Iterator[str]:
-    for way in activity.transitions:
-        yield f"{indent}→ {way.to}{'' if way.condition is None else ' (conditional)'}"
+    for exit_ in activity.transitions:
+        yield f"{indent}→ {exit_.to}{'' if exit_.condition is None else ' (conditional)'}"

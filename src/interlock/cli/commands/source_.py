@@ -9,7 +9,7 @@ import msgspec
 
 from interlock.authoring.library import Library, Source
 from interlock.authoring.sources import git as repositories
-from interlock.authoring.sources.git import Repository, Trouble
+from interlock.authoring.sources.git import GitError, Repository
 from interlock.cli.exits import CHECK_FAILED, CONFLICT, NOT_FOUND
 from interlock.cli.options import config_of, json_option, print_json
 from interlock.cli.screen import line_of, say, stop, table, talk
@@ -31,7 +31,7 @@ def add(url: str, name: str | None, ref: str | None, data_dir: str | None) -> No
     """Clone a repository, and offer its workflows under a name."""
     folder = _folder(data_dir)
     added = repositories.add(folder, url, name, ref)
-    if isinstance(added, Trouble):
+    if isinstance(added, GitError):
         stop(CONFLICT if added.taken else CHECK_FAILED, f"{added.reason}.")
     _tell(folder, added, "added")
 
@@ -63,11 +63,11 @@ def update(names: tuple[str, ...], data_dir: str | None) -> None:
             stop(NOT_FOUND, f"there is no source '{name}'; see `interlock source list`.")
     results = {name: repositories.update(folder, known[name]) for name in names or known}
     for name, now in results.items():
-        if isinstance(now, Trouble):
+        if isinstance(now, GitError):
             talk(f"{name}: {now.reason}; it stays as it was.")
         else:
             _tell(folder, now, "unchanged" if now.commit == known[name].commit else "updated")
-    if any(isinstance(now, Trouble) for now in results.values()):
+    if any(isinstance(now, GitError) for now in results.values()):
         raise click.exceptions.Exit(CHECK_FAILED)
 
 
@@ -87,7 +87,7 @@ def _folder(data_dir: str | None) -> Path:
 
 def _tell(data: Path, one: Repository, done: str) -> None:
     listing = Library([Source("git", data / "sources" / one.name, one.name)]).listing()
-    broken = len({problem.file for problem in listing.problems if problem.severity == "error"})
+    broken = len({diagnostic.file for diagnostic in listing.diagnostics if diagnostic.severity == "error"})
     count = len(listing.entries)
     say(f"{one.name} {done} at {one.commit[:12]}: {count} workflow{'s' * (count != 1)}")
     if broken:

@@ -64,10 +64,10 @@ def _least(one: FileRun) -> float:
 
 
 def _show(tested: FileRun, missed: bool) -> None:
-    for problem in tested.problems:
-        say(f"{tested.file}:{problem.line}:{problem.column} {problem.code} {problem.message}")
-        say(f"  fix: {problem.fix}")
-    if tested.problems:
+    for diagnostic in tested.diagnostics:
+        say(f"{tested.file}:{diagnostic.line}:{diagnostic.column} {diagnostic.code} {diagnostic.message}")
+        say(f"  fix: {diagnostic.fix}")
+    if tested.diagnostics:
         return
     good = sum(one.passed for one in tested.outcomes)
     say(f"{paint(tested.workflow, 'strong')}  {good} of {len(tested.outcomes)} scenarios pass")
@@ -82,7 +82,7 @@ def _show(tested: FileRun, missed: bool) -> None:
 
 
 def _difference(file: Path, one: Outcome) -> Iterator[str]:
-    yield f"  {paint('FAIL', 'bad')} {file}:{one.place.line}:{one.place.column} {line_of(one.name)}"
+    yield f"  {paint('FAIL', 'bad')} {file}:{one.location.line}:{one.location.column} {line_of(one.name)}"
     expected, played = one.expected, one.played
     if "path" in one.differences and expected.path is not None:
         same = _common(expected.path, played.path)
@@ -103,13 +103,13 @@ def _list(words: Sequence[str]) -> str:
 
 def _common(left: Sequence[str], right: Sequence[str]) -> int:
     pairs = enumerate(zip(left, right, strict=False))
-    return next((place for place, (one, other) in pairs if one != other), min(len(left), len(right)))
+    return next((target for target, (one, other) in pairs if one != other), min(len(left), len(right)))
 
 
 def _summary(tested: Sequence[FileRun]) -> str:
     outcomes = [outcome for one in tested for outcome in one.outcomes]
     failed = sum(not one.passed for one in outcomes)
-    unread = sum(bool(one.problems) for one in tested)
+    unread = sum(bool(one.diagnostics) for one in tested)
     files = f", {unread} file{'s' * (unread != 1)} could not be used" if unread else ""
     return f"{len(outcomes)} scenario{'s' * (len(outcomes) != 1)}, {failed} failed{files}."
 
@@ -121,7 +121,7 @@ def _as_json(one: FileRun) -> Json:
         "passed": one.passed,
         "problems": [
             {"code": each.code, "message": each.message, "line": each.line, "column": each.column}
-            for each in one.problems
+            for each in one.diagnostics
         ],
         "scenarios": [_outcome(outcome) for outcome in one.outcomes],
         "coverage": {
@@ -135,7 +135,7 @@ def _outcome(one: Outcome) -> Json:
     played = one.played
     return {
         "name": one.name,
-        "line": one.place.line,
+        "line": one.location.line,
         "passed": one.passed,
         "differences": list(one.differences),
         "path": list(played.path),

@@ -8,7 +8,7 @@ import msgspec
 from interlock.cli.options import json_option, print_json
 from interlock.cli.reach import give_up, with_ledger
 from interlock.cli.screen import clock, line_of, say
-from interlock.ledger.errors import Trouble
+from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.tokens.inspect import Disclosed, disclose
 from interlock.ledger.tokens.tokens import NAMES
@@ -47,7 +47,7 @@ def command() -> None:
 def inspect(ledger: Ledger, token: str, as_json: bool) -> None:
     """Show what a token leads to, without its secret."""
     found = disclose(ledger, token.strip())
-    if isinstance(found, Trouble):
+    if isinstance(found, LedgerError):
         give_up(found)
     elif as_json:
         print_json(msgspec.to_builtins(found))

@@ -40,8 +40,8 @@ def command(ledger: Ledger, ref: str, as_json: bool) -> None:
 def _show(session: SessionRow, trees: list[Tree]) -> None:
     short = ref_of(session.session_id)
     say(f"{paint(fit(line_of(session.title), _room(len(short) + 2)), 'strong')}  {paint(short, 'quiet')}")
-    for place, tree in enumerate(trees):
-        if place:
+    for target, tree in enumerate(trees):
+        if target:
             say()
         draw(tree)
     if not trees:

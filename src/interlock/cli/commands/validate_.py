@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from interlock.authoring.diagnostics.diagnostic import Severity
 from interlock.authoring.filetypes.scenario_file import scenario_files
-from interlock.authoring.library import Library, Problem
+from interlock.authoring.library import Diagnostic, Library
 from interlock.authoring.simulate.scenarios import check_file
 from interlock.authoring.sources.sources import Source
 from interlock.cli.compose import library_of
@@ -29,7 +29,7 @@ class Checked(Struct, frozen=True):
     """One path: how many workflows it holds that can be used, and what is wrong."""
 
     workflows: int
-    problems: tuple[Problem, ...]
+    diagnostics: tuple[Diagnostic, ...]
 
 
 @click.command(epilog="Example: interlock validate ./flows")
@@ -47,15 +47,15 @@ def command(
 ) -> None:
     """Check workflow files, and say where each fault is and how to mend it."""
     checked = list(_checked(paths, config_of(data_dir, project, workflows)))
-    problems = list(dict.fromkeys(problem for one in checked for problem in one.problems))
+    diagnostics = list(dict.fromkeys(diagnostic for one in checked for diagnostic in one.diagnostics))
     count = sum(one.workflows for one in checked)
-    if not count and not problems:
+    if not count and not diagnostics:
         stop(NOT_FOUND, f"there is no workflow in {', '.join(paths)}.")
     if as_json:
-        print_json({"workflows": count, "problems": [_fields(one) for one in problems]})
+        print_json({"workflows": count, "problems": [_fields(one) for one in diagnostics]})
     else:
-        _show(count, problems)
-    if any(strict or one.severity == "error" for one in problems):
+        _show(count, diagnostics)
+    if any(strict or one.severity == "error" for one in diagnostics):
         raise click.exceptions.Exit(CHECK_FAILED)
 
 
@@ -70,21 +70,21 @@ def _checked(paths: Sequence[str], config: Config) -> Iterator[Checked]:
             yield Checked(1, tuple(faults))
             continue
         found = Library([source]).listing(known)
-        placed = [_placed(one, source) for one in found.problems]
+        placed = [_placed(one, source) for one in found.diagnostics]
         yield Checked(len(found.entries), (*placed, *faults))
 
 
-def _named(problem: Problem, path: Path) -> Problem:
-    return msgspec.structs.replace(problem, file=path.as_posix())
+def _named(diagnostic: Diagnostic, path: Path) -> Diagnostic:
+    return msgspec.structs.replace(diagnostic, file=path.as_posix())
 
 
-def _placed(problem: Problem, source: Source) -> Problem:
+def _placed(diagnostic: Diagnostic, source: Source) -> Diagnostic:
     """The same problem, its file named from where the reader stands."""
-    shown = source.root / problem.file if problem.file else source.path
-    return msgspec.structs.replace(problem, file=shown.as_posix())
+    shown = source.root / diagnostic.file if diagnostic.file else source.path
+    return msgspec.structs.replace(diagnostic, file=shown.as_posix())
 
 
-def _fields(one: Problem) -> Json:
+def _fields(one: Diagnostic) -> Json:
     return {
         "file": one.file,
         "line": one.line,
@@ -97,23 +97,23 @@ def _fields(one: Problem) -> Json:
     }
 
 
-def _show(count: int, problems: Sequence[Problem]) -> None:
-    for one in problems:
+def _show(count: int, diagnostics: Sequence[Diagnostic]) -> None:
+    for one in diagnostics:
         where = f"{one.file}:{one.line}:{one.column}"
         say(
             f"{paint(where, 'strong')} {paint(one.code, SEVERITY_TONES[one.severity])} {line_of(one.message)}"
         )
         if one.fix:
             say(f"  {paint('fix:', 'accent')} {line_of(one.fix)}")
-    talk(_summary(count, problems))
+    talk(_summary(count, diagnostics))
 
 
-def _summary(count: int, problems: Sequence[Problem]) -> str:
-    errors = sum(one.severity == "error" for one in problems)
+def _summary(count: int, diagnostics: Sequence[Diagnostic]) -> str:
+    errors = sum(one.severity == "error" for one in diagnostics)
     usable = f"{count} workflow{'s' * (count != 1)} usable"
-    if not problems:
+    if not diagnostics:
         return f"{usable}, no faults."
-    return f"{usable}, {_counted(errors, 'error')}, {_counted(len(problems) - errors, 'warning')}."
+    return f"{usable}, {_counted(errors, 'error')}, {_counted(len(diagnostics) - errors, 'warning')}."
 
 
 def _counted(number: int, noun: str) -> str:

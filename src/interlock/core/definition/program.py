@@ -30,14 +30,14 @@ ENTRANCE = "choose-activity"
 LOOP_CONTROL = "wr.loop_control"
 
 
-class Do(Struct, frozen=True):
+class DoStep(Struct, frozen=True):
     """Hand out a step."""
 
     key: str
     step: Step
 
 
-class Confirm(Struct, frozen=True):
+class ConfirmStep(Struct, frozen=True):
     """Ask whether the step before is good enough (rule 25)."""
 
     key: str
@@ -45,14 +45,14 @@ class Confirm(Struct, frozen=True):
     gate: Gate
 
 
-class Ask(Struct, frozen=True):
+class AskGate(Struct, frozen=True):
     """Ask the gate's question."""
 
     key: str
     gate: Gate
 
 
-class Head(Struct, frozen=True):
+class EnterLoop(Struct, frozen=True):
     """Enter a loop, or pass it by to `after`."""
 
     key: str
@@ -60,7 +60,7 @@ class Head(Struct, frozen=True):
     after: str
 
 
-class Tail(Struct, frozen=True):
+class RepeatLoop(Struct, frozen=True):
     """Repeat the loop from `first`, or leave it to `after`."""
 
     key: str
@@ -69,7 +69,7 @@ class Tail(Struct, frozen=True):
     after: str
 
 
-Op: TypeAlias = Do | Confirm | Ask | Head | Tail
+Op: TypeAlias = DoStep | ConfirmStep | AskGate | EnterLoop | RepeatLoop
 
 
 class Program(Struct, frozen=True):
@@ -112,23 +112,23 @@ def _flatten(items: Sequence[Item]) -> Iterator[Op]:
     for item in items:
         match item:
             case Step():
-                yield Do(f"step:{item.id}", item)
+                yield DoStep(f"step:{item.id}", item)
                 if item.confirm is not False:
-                    yield Confirm(f"confirm:{item.id}", item, confirmation(item))
+                    yield ConfirmStep(f"confirm:{item.id}", item, confirmation(item))
             case Gate():
-                yield Ask(f"gate:{item.id}", item)
+                yield AskGate(f"gate:{item.id}", item)
             case Loop():
-                yield Head(f"loop:{item.id}", item, "")
+                yield EnterLoop(f"loop:{item.id}", item, "")
                 yield from _flatten(steered(item).body)
-                yield Tail(f"tail:{item.id}", item, "", "")
+                yield RepeatLoop(f"tail:{item.id}", item, "", "")
 
 
 def _linked(op: Op, following: Mapping[str, str]) -> Op:
     match op:
-        case Head():
-            return Head(op.key, op.loop, following[f"tail:{op.loop.id}"])
-        case Tail():
-            return Tail(op.key, op.loop, following[f"loop:{op.loop.id}"], following[op.key])
+        case EnterLoop():
+            return EnterLoop(op.key, op.loop, following[f"tail:{op.loop.id}"])
+        case RepeatLoop():
+            return RepeatLoop(op.key, op.loop, following[f"loop:{op.loop.id}"], following[op.key])
         case _:
             return op
 

@@ -236,7 +236,7 @@ class Branch(Value, frozen=True):
     default: bool = False
 
 
-class Decision(Value, frozen=True):
+class DecisionPoint(Value, frozen=True):
     """An automatic choice among branches, made from the variables."""
 
     id: str
@@ -267,7 +267,7 @@ class Activity(Value, frozen=True):
     recognition: tuple[str, ...] = ()
     primary_skill: str | None = None
     supporting_skills: tuple[str, ...] = ()
-    decisions: tuple[Decision, ...] = ()
+    decisions: tuple[DecisionPoint, ...] = ()
     transitions: tuple[Transition, ...] = ()
     triggers: tuple[Trigger, ...] = ()
     entry_actions: tuple[Action, ...] = ()

@@ -7,7 +7,7 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from interlock.core.definition.program import LOOP_CONTROL, Head, Plan, confirmation
+from interlock.core.definition.program import LOOP_CONTROL, EnterLoop, Plan, confirmation
 from interlock.core.definition.workflow import TERMINAL, Gate, Step
 from interlock.core.engine import capabilities
 from interlock.core.engine.decisions import (
@@ -19,22 +19,22 @@ from interlock.core.engine.decisions import (
     unknown_option,
 )
 from interlock.core.engine.draft import Draft
-from interlock.core.engine.exits import ways
+from interlock.core.engine.exits import exits
 from interlock.core.engine.gates import auto_advances, needs_confirmation, worded
 from interlock.core.engine.requirements import examine
 from interlock.core.engine.settle import CIRCLE, REST, sets_of
 from interlock.core.run import events as e
-from interlock.core.run.commands import AcknowledgeStep, Ruling
+from interlock.core.run.commands import AcknowledgeStep, Decision
 from interlock.core.run.outcomes import (
     Code,
     Decided,
     Done,
     NeedAnswer,
     NeedEntry,
+    NeedExit,
     NeedInput,
     NeedLoop,
     NeedStep,
-    NeedWay,
     Refusal,
 )
 from interlock.core.run.output import Output
@@ -67,7 +67,7 @@ def _acknowledged(plan: Plan, state: RunState, ack: AcknowledgeStep) -> Decided 
             return _input(draft, settled, pending, ack)
         case Done():
             return Refusal(Code.RUN_FINISHED, "This run is complete.", "start a new run with start_workflow")
-        case NeedLoop() | NeedWay() | NeedEntry():
+        case NeedLoop() | NeedExit() | NeedEntry():
             return _other_step(draft, ack.step or "", "take an available action")
         case _:
             assert_never(pending)
@@ -97,10 +97,10 @@ def _blocked(settled: RunState, pending: NeedStep | NeedAnswer | NeedInput, *blo
 def _step(draft: Draft, settled: RunState, need: NeedStep, ack: AcknowledgeStep) -> Decided | Refusal:
     if ack.step is not None and ack.step not in (need.step.id, need.key):
         return _other_step(draft, ack.step, f"complete step '{need.step.id}' first")
-    verdict = examine(draft.plan, draft.state, need.step, need.key, ack.output, ack.terms, ack.rulings)
+    verdict = examine(draft.plan, draft.state, need.step, need.key, ack.output, ack.terms, ack.decisions)
     if verdict.stopping:
         return _blocked(settled, need, *verdict.stopping)
-    draft.record(*user_values(need.step, ack.rulings), *learned(ack.output), *verdict.gaps)
+    draft.record(*user_values(need.step, ack.decisions), *learned(ack.output), *verdict.gaps)
     complete(draft, need, claimed=False)
     _report_confirmation(draft, need.step, ack)
     _disclose(draft, need.step)
@@ -116,10 +116,10 @@ def _other_step(draft: Draft, named: str, hint: str) -> Refusal:
     return Refusal(Code.STEP_NOT_PENDING, f"Step '{named}' is not pending", hint)
 
 
-def user_values(step: Step, rulings: Mapping[str, Ruling]) -> Iterator[e.Event]:
+def user_values(step: Step, decisions: Mapping[str, Decision]) -> Iterator[e.Event]:
     """The user's own answers to dependencies become variables."""
     keys = {need.key for need in step.user_input if need.key}
-    given = {key: ruling.option for key, ruling in rulings.items() if key in keys}
+    given = {key: decision.option for key, decision in decisions.items() if key in keys}
     if given:
         yield e.ContextSet(given, "effect")
 
@@ -157,16 +157,16 @@ def _report_confirmation(draft: Draft, step: Step, ack: AcknowledgeStep) -> None
     if not needs_confirmation(draft.plan, draft.state, step):
         return
     gate = confirmation(step)
-    ruling = ack.rulings.get(gate.id) or reported(ack.output, ack.client, gate.id, step.id)
-    if ruling is None and ack.reports:
-        ruling = Ruling("proceed", "agent", ack.client, "reported by acknowledging the step")
-    if ruling and counts(ruling, ack.terms, draft.state.preferences) and gate.option(ruling.option):
-        draft.record(_confirmed(draft, gate, step, ruling))
+    decision = ack.decisions.get(gate.id) or reported(ack.output, ack.client, gate.id, step.id)
+    if decision is None and ack.reports:
+        decision = Decision("proceed", "agent", ack.client, "reported by acknowledging the step")
+    if decision and counts(decision, ack.terms, draft.state.preferences) and gate.option(decision.option):
+        draft.record(_confirmed(draft, gate, step, decision))
 
 
-def _confirmed(draft: Draft, gate: Gate, step: Step, ruling: Ruling) -> e.GateResolved:
-    again = f"step:{step.id}" if ruling.option == "revise" else None
-    return resolved(gate, instance(draft.state, gate.id), ruling, draft.now, again=again)
+def _confirmed(draft: Draft, gate: Gate, step: Step, decision: Decision) -> e.GateResolved:
+    again = f"step:{step.id}" if decision.option == "revise" else None
+    return resolved(gate, instance(draft.state, gate.id), decision, draft.now, again=again)
 
 
 def _disclose(draft: Draft, step: Step) -> None:
@@ -175,11 +175,11 @@ def _disclose(draft: Draft, step: Step) -> None:
         produced = action.action == "set" and action.target and not action.has_value
         if produced and action.target not in draft.state.variables:
             draft.notice("VARIABLE_NOT_SET", f"Step “{step.id}” should set “{action.target}”; it is not set.")
-    for fact in draft.facts:
-        if isinstance(fact, e.CapabilityObserved) and fact.status == "unavailable":
-            wanted = draft.plan.workflow.capabilities.get(fact.capability)
+    for event in draft.events:
+        if isinstance(event, e.CapabilityObserved) and event.status == "unavailable":
+            wanted = draft.plan.workflow.capabilities.get(event.capability)
             if wanted == "preferred":
-                text = f"{fact.capability} is unavailable; go on with the sequential way."
+                text = f"{event.capability} is unavailable; go on with the sequential way."
                 draft.notice("CAPABILITY_DEGRADED", text)
 
 
@@ -187,48 +187,48 @@ def _gate(draft: Draft, settled: RunState, need: NeedAnswer, ack: AcknowledgeSte
     if ack.step is not None:
         hint = f"answer checkpoint '{need.gate.id}' first"
         return Refusal(Code.DECISION_PENDING, "Must respond to checkpoint before completing steps", hint)
-    ruling = _ruling(draft, need, ack)
-    if isinstance(ruling, Blocker):
-        return _blocked(settled, need, ruling)
-    if ruling is None:
+    decision = _ruling(draft, need, ack)
+    if isinstance(decision, Blocker):
+        return _blocked(settled, need, decision)
+    if decision is None:
         following = draft.plan.program(draft.state.activity or "").after(draft.state.at)
         draft.record(e.GatePassed(need.key, need.gate.id, following, "optional"))
         return draft.decided()
-    how: e.Resolved = "auto_advanced" if ruling.channel == "server" else "chosen"
-    again = f"step:{need.confirms.id}" if need.confirms and ruling.option == "revise" else None
-    draft.record(resolved(need.gate, need.key, ruling, ack.now, how=how, again=again))
-    draft.record(*undecided_gap(draft.state, need, ruling))
+    how: e.Resolved = "auto_advanced" if decision.channel == "server" else "chosen"
+    again = f"step:{need.confirms.id}" if need.confirms and decision.option == "revise" else None
+    draft.record(resolved(need.gate, need.key, decision, ack.now, how=how, again=again))
+    draft.record(*undecided_gap(draft.state, need, decision))
     return draft.decided()
 
 
-def _ruling(draft: Draft, need: NeedAnswer, ack: AcknowledgeStep) -> Ruling | Blocker | None:
+def _ruling(draft: Draft, need: NeedAnswer, ack: AcknowledgeStep) -> Decision | Blocker | None:
     """The answer that counts; a blocker where there is none; None where an optional gate is passed."""
     gate = worded(need.gate, draft.plan.scope(draft.state.variables))
-    ruling = _offered(draft, need, ack)
-    if draft.state.preferences.never_stops and (ruling is None or gate.option(ruling.option) is None):
-        return Ruling(gate.default_option or gate.options[0].id, "server")
-    if ruling is None:
+    decision = _offered(draft, need, ack)
+    if draft.state.preferences.never_stops and (decision is None or gate.option(decision.option) is None):
+        return Decision(gate.default_option or gate.options[0].id, "server")
+    if decision is None:
         return _unanswered(replace(need, gate=gate), ack)
-    if gate.option(ruling.option) is None:
-        return unknown_option(gate, ruling.option)
-    if not counts(ruling, ack.terms, draft.state.preferences):
+    if gate.option(decision.option) is None:
+        return unknown_option(gate, decision.option)
+    if not counts(decision, ack.terms, draft.state.preferences):
         return decision_missing(gate, ack.terms)
-    return ruling
+    return decision
 
 
-def _offered(draft: Draft, need: NeedAnswer, ack: AcknowledgeStep) -> Ruling | None:
+def _offered(draft: Draft, need: NeedAnswer, ack: AcknowledgeStep) -> Decision | None:
     names = (need.gate.id, need.confirms.id) if need.confirms else (need.gate.id,)
-    ruling = ack.rulings.get(need.gate.id) or reported(ack.output, ack.client, *names)
-    if ruling is not None or need.confirms is None:
-        return ruling
+    decision = ack.decisions.get(need.gate.id) or reported(ack.output, ack.client, *names)
+    if decision is not None or need.confirms is None:
+        return decision
     if not draft.state.preferences.guided:
-        return Ruling("proceed", "server", note="assumed: the mode asks for no confirmation")
+        return Decision("proceed", "server", note="assumed: the mode asks for no confirmation")
     if ack.reports and ack.terms.decisions != "user":
-        return Ruling("proceed", "agent", ack.client, "reported by acknowledging")
+        return Decision("proceed", "agent", ack.client, "reported by acknowledging")
     return None
 
 
-def _unanswered(need: NeedAnswer, ack: AcknowledgeStep) -> Ruling | Blocker | None:
+def _unanswered(need: NeedAnswer, ack: AcknowledgeStep) -> Decision | Blocker | None:
     gate = need.gate
     if not gate.required:
         return None
@@ -237,7 +237,7 @@ def _unanswered(need: NeedAnswer, ack: AcknowledgeStep) -> Ruling | Blocker | No
         and gate.default_option
         and ack.now - need.opened_at >= (gate.auto_advance_ms or 0)
     ):
-        return Ruling(gate.default_option, "server", note="the time to answer has passed")
+        return Decision(gate.default_option, "server", note="the time to answer has passed")
     return decision_missing(gate, ack.terms)
 
 
@@ -276,9 +276,9 @@ def without_input(draft: Draft, need: NeedInput) -> Iterator[e.Event]:
     assert draft.state.activity is not None
     if need.loop is not None:
         head = draft.plan.program(draft.state.activity).ops[f"loop:{need.loop.id}"]
-        assert isinstance(head, Head)
+        assert isinstance(head, EnterLoop)
         yield e.LoopLeft(need.loop.id, head.after, "gap")
         return
     endless = need.subject.startswith(CIRCLE)
-    target = TERMINAL if endless else ways(draft.plan, draft.state)[0].to
+    target = TERMINAL if endless else exits(draft.plan, draft.state)[0].to
     yield e.ActivityLeft(draft.state.activity, target, "gap")

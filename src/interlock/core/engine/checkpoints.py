@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from interlock.core.definition.conditions import describe, holds
-from interlock.core.definition.program import Head, Plan, Tail
+from interlock.core.definition.program import EnterLoop, Plan, RepeatLoop
 from interlock.core.definition.workflow import Gate, Step
 from interlock.core.engine.claims import Walk
 from interlock.core.engine.decisions import counts, resolved, undecided_gap
@@ -20,7 +20,7 @@ from interlock.core.engine.gates import (
     shown,
 )
 from interlock.core.run import events as e
-from interlock.core.run.commands import OpenCheckpoint, ResolveCheckpoint, ResumeCheckpoint, Ruling
+from interlock.core.run.commands import Decision, OpenCheckpoint, ResolveCheckpoint, ResumeCheckpoint
 from interlock.core.run.outcomes import Code, Decided, NeedAnswer, Refusal
 from interlock.core.run.state import OpenGate, RunState, instance
 
@@ -131,16 +131,16 @@ def _must_be_reached(draft: Draft, found: FoundGate) -> bool:
     keys = list(draft.plan.program(draft.state.activity or "").ops)
     if draft.state.at not in keys:
         return False
-    place, here = keys.index(found.at), keys.index(draft.state.at)
+    target, here = keys.index(found.at), keys.index(draft.state.at)
     if _loop_around(draft, found.at):
         return True
-    return place >= here and found.gate.bound_to is not None
+    return target >= here and found.gate.bound_to is not None
 
 
 def _loop_around(draft: Draft, key: str) -> bool:
     depth = 0
     for op in draft.plan.program(draft.state.activity or "").ops.values():
-        depth += isinstance(op, Head) - isinstance(op, Tail)
+        depth += isinstance(op, EnterLoop) - isinstance(op, RepeatLoop)
         if op.key == key:
             return depth > 0
     return False
@@ -166,33 +166,33 @@ def resolve_checkpoint(plan: Plan, state: RunState, command: ResolveCheckpoint) 
     if isinstance(target, Refusal):
         return target
     gate, opened = target
-    ruling = _chosen(draft, gate, opened, command)
-    if isinstance(ruling, Refusal):
-        return ruling
-    how: e.Resolved = "dismissed" if ruling is None else "chosen"
+    decision = _chosen(draft, gate, opened, command)
+    if isinstance(decision, Refusal):
+        return decision
+    how: e.Resolved = "dismissed" if decision is None else "chosen"
     if command.auto_advance:
         how = "auto_advanced"
     draft.record(
         resolved(
             gate,
             opened.key,
-            ruling,
+            decision,
             command.now,
             how=how,
             agent=opened.agent,
-            again=_again(draft, gate, ruling),
+            again=_again(draft, gate, decision),
             resumable=bool(opened.agent),
         )
     )
-    if ruling is not None:
+    if decision is not None:
         confirms = _confirmed_by(draft, gate)
-        draft.record(*undecided_gap(draft.state, NeedAnswer(opened.key, gate, 0, confirms), ruling))
+        draft.record(*undecided_gap(draft.state, NeedAnswer(opened.key, gate, 0, confirms), decision))
     return draft.decided()
 
 
-def _again(draft: Draft, gate: Gate, ruling: Ruling | None) -> str | None:
+def _again(draft: Draft, gate: Gate, decision: Decision | None) -> str | None:
     confirms = _confirmed_by(draft, gate)
-    revising = ruling is not None and ruling.option == "revise"
+    revising = decision is not None and decision.option == "revise"
     return f"step:{confirms.id}" if confirms and revising else None
 
 
@@ -234,7 +234,7 @@ def _not_active(state: RunState, gate: Gate, pending: tuple[Gate, ...]) -> Refus
 
 def _chosen(
     draft: Draft, gate: Gate, opened: OpenGate, command: ResolveCheckpoint
-) -> Ruling | Refusal | None:
+) -> Decision | Refusal | None:
     modes = (command.option is not None) + command.auto_advance + command.condition_not_met
     if modes != 1:
         text = "Exactly one of option_id, auto_advance, or condition_not_met must be provided."
@@ -246,7 +246,7 @@ def _chosen(
     return _option(draft, gate, command, command.now - opened.opened_at)
 
 
-def _option(draft: Draft, gate: Gate, command: ResolveCheckpoint, elapsed: int) -> Ruling | Refusal:
+def _option(draft: Draft, gate: Gate, command: ResolveCheckpoint, elapsed: int) -> Decision | Refusal:
     least = command.terms.min_response_ms if command.door.paced else 0
     if command.channel == "agent" and elapsed < least:
         text = f"Checkpoint response too fast ({elapsed // 1000}s < {least / 1000:g}s minimum)."
@@ -257,18 +257,18 @@ def _option(draft: Draft, gate: Gate, command: ResolveCheckpoint, elapsed: int) 
         listed = [one.id for one in gate.options]
         text = f"Invalid option '{option}' for checkpoint '{gate.id}'. Valid options: [{', '.join(listed)}]"
         return Refusal(Code.OPTION_NOT_FOUND, text, "use a valid option", about={"options": listed})
-    ruled = command.rulings.get(gate.id)
+    ruled = command.decisions.get(gate.id)
     if ruled is not None and ruled.option != option:
         text = f"The user has decided checkpoint '{gate.id}': {ruled.option}"
         return Refusal(Code.USER_MUST_DECIDE, text, f"respond with '{ruled.option}'")
-    ruling = ruled or Ruling(option, command.channel, command.client, command.note)
-    if not counts(ruling, command.terms, draft.state.preferences):
+    decision = ruled or Decision(option, command.channel, command.client, command.note)
+    if not counts(decision, command.terms, draft.state.preferences):
         text = f"Checkpoint '{gate.id}' waits for the user's own decision."
         return Refusal(Code.USER_MUST_DECIDE, text, "tell the user to open the inbox (interlock inbox)")
-    return ruling
+    return decision
 
 
-def _auto(gate: Gate, elapsed: int) -> Ruling | Refusal:
+def _auto(gate: Gate, elapsed: int) -> Decision | Refusal:
     if gate.default_option is None or gate.auto_advance_ms is None:
         text = f"Cannot auto-advance checkpoint '{gate.id}': missing defaultOption or autoAdvanceMs."
         return Refusal(Code.NOT_AUTO_ADVANCING, text, "send the user's option_id")
@@ -285,7 +285,7 @@ def _auto(gate: Gate, elapsed: int) -> Ruling | Refusal:
             f"Wait for the full autoAdvanceMs ({gate.auto_advance_ms}ms) before auto-advancing."
         )
         return Refusal(Code.TIMER_RUNNING, text, "wait, or send the user's option_id")
-    return Ruling(gate.default_option, "server", note="the time to answer has passed")
+    return Decision(gate.default_option, "server", note="the time to answer has passed")
 
 
 def _dismissed(draft: Draft, gate: Gate) -> Refusal | None:

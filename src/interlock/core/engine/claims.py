@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import assert_never
 
-from interlock.core.definition.program import Tail, confirmation
+from interlock.core.definition.program import RepeatLoop, confirmation
 from interlock.core.definition.prompts import interpolate
 from interlock.core.definition.workflow import Gate, Loop, Step, walk
 from interlock.core.engine.acknowledge import complete, learned, user_values, without_input
 from interlock.core.engine.decisions import resolved
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.requirements import examine
-from interlock.core.engine.settle import consequences, next_fact
+from interlock.core.engine.settle import consequences, next_event
 from interlock.core.run import events as e
-from interlock.core.run.commands import EnterActivity, OpenCheckpoint, Ruling
+from interlock.core.run.commands import Decision, EnterActivity, OpenCheckpoint
 from interlock.core.run.outcomes import (
     Code,
     Done,
     NeedAnswer,
     NeedEntry,
+    NeedExit,
     NeedInput,
     NeedLoop,
     NeedStep,
-    NeedWay,
     Refusal,
 )
 from interlock.core.run.output import Output
@@ -40,18 +40,18 @@ class Walk:
     def __init__(self, draft: Draft, command: EnterActivity | OpenCheckpoint, towards: str | None) -> None:
         self.draft = draft
         self.terms = command.terms
-        self.rulings = command.rulings
+        self.decisions = command.decisions
         self.claims: dict[str, Iterator[Output]] = {
             name: iter([claim.output for claim in command.claims if claim.step == name])
             for name in {claim.step for claim in command.claims}
         }
         self.towards = towards
 
-    def go(self) -> NeedAnswer | NeedWay | NeedEntry | Done | Refusal:
+    def go(self) -> NeedAnswer | NeedExit | NeedEntry | Done | Refusal:
         """Walk until the gate is reached, the way out is, or something refuses."""
         while True:
             pending = self._settle()
-            if len(self.draft.facts) > MOST_CLAIMED:
+            if len(self.draft.events) > MOST_CLAIMED:
                 return _too_long(self.draft.state)
             match pending:
                 case NeedStep():
@@ -68,43 +68,43 @@ class Walk:
                     if not self.draft.state.preferences.never_stops:
                         return _input_required(pending)
                     self.draft.record(*without_input(self.draft, pending))
-                case NeedWay() | NeedEntry() | Done():
+                case NeedExit() | NeedEntry() | Done():
                     return pending
                 case NeedLoop():
                     raise AssertionError("session doors run their loops by themselves")
                 case _:
                     assert_never(pending)
 
-    def _settle(self) -> NeedStep | NeedAnswer | NeedInput | NeedLoop | NeedWay | NeedEntry | Done:
+    def _settle(self) -> NeedStep | NeedAnswer | NeedInput | NeedLoop | NeedExit | NeedEntry | Done:
         draft = self.draft
         while True:
-            fact = next_fact(draft.plan, draft.state, draft.door, draft.now)
-            if not isinstance(fact, e.Fact):
-                return fact
-            if len(draft.facts) > MOST_CLAIMED:
-                return NeedWay(())
-            fact = self._bounded(fact)
-            draft.record(fact, *consequences(fact))
+            event = next_event(draft.plan, draft.state, draft.door, draft.now)
+            if not isinstance(event, e.RunEvent):
+                return event
+            if len(draft.events) > MOST_CLAIMED:
+                return NeedExit(())
+            event = self._bounded(event)
+            draft.record(event, *consequences(event))
 
-    def _bounded(self, fact: e.Event) -> e.Event:
+    def _bounded(self, event: e.Event) -> e.Event:
         """A loop that goes by a condition is claimed once: nothing in a walk can change its mind."""
-        if not isinstance(fact, e.LoopIterated):
-            return fact
+        if not isinstance(event, e.LoopIterated):
+            return event
         frame = self.draft.state.frames[-1]
-        tail = self.draft.plan.program(self.draft.state.activity or "").ops[f"tail:{fact.loop}"]
-        assert isinstance(tail, Tail)
-        if frame.total is not None or _changed(self.draft, fact) or _holds(tail.loop, self.towards):
-            return fact
-        self.draft.notice("LOOP_CLAIMED", f"Loop '{fact.loop}' was claimed once; its condition still holds.")
-        return e.LoopLeft(fact.loop, tail.after, "claimed", fact.iteration)
+        tail = self.draft.plan.program(self.draft.state.activity or "").ops[f"tail:{event.loop}"]
+        assert isinstance(tail, RepeatLoop)
+        if frame.total is not None or _changed(self.draft, event) or _holds(tail.loop, self.towards):
+            return event
+        self.draft.notice("LOOP_CLAIMED", f"Loop '{event.loop}' was claimed once; its condition still holds.")
+        return e.LoopLeft(event.loop, tail.after, "claimed", event.iteration)
 
     def _claim(self, need: NeedStep) -> Refusal | None:
         draft = self.draft
         output = next(self.claims.get(need.step.id, iter(())), Output())
-        verdict = examine(draft.plan, draft.state, need.step, need.key, output, self.terms, self.rulings)
+        verdict = examine(draft.plan, draft.state, need.step, need.key, output, self.terms, self.decisions)
         if verdict.stopping:
             return _output_required(need, verdict.stopping[0])
-        draft.record(*user_values(need.step, self.rulings), *learned(output), *verdict.gaps)
+        draft.record(*user_values(need.step, self.decisions), *learned(output), *verdict.gaps)
         complete(draft, need, claimed=True)
         return None
 
@@ -115,7 +115,7 @@ class Walk:
             return gate_open(draft.state)
         if draft.state.preferences.never_stops:
             option = need.gate.default_option or need.gate.options[0].id
-            draft.record(resolved(need.gate, need.key, Ruling(option, "server"), draft.now))
+            draft.record(resolved(need.gate, need.key, Decision(option, "server"), draft.now))
             text = f"“{need.gate.message}” was decided without the user: {option}."
             gap = e.GapRecorded("critical", "user_only_dependency", "needs_user_choice", text, need.key)
             draft.record(gap)
@@ -139,20 +139,20 @@ def _holds(loop: Loop, gate_id: str | None) -> bool:
     )
 
 
-def _changed(draft: Draft, fact: e.LoopIterated) -> bool:
+def _changed(draft: Draft, event: e.LoopIterated) -> bool:
     """Say whether an action inside the loop has changed a variable that the next check could see."""
     loop = draft.state.frames[-1].loop
-    places = (i for i in range(len(draft.facts) - 1, -1, -1) if _begins(draft.facts[i], loop))
+    places = (i for i in range(len(draft.events) - 1, -1, -1) if _begins(draft.events[i], loop))
     start = next(places, -1)  # the iteration may have begun with an earlier call
     written: Mapping[str, object] = {}
-    for one in draft.facts[start + 1 :]:
+    for one in draft.events[start + 1 :]:
         if isinstance(one, e.StepCompleted):
             written = {**written, **one.sets}
     return bool(written)
 
 
-def _begins(fact: e.Event, loop: str) -> bool:
-    return isinstance(fact, (e.LoopEntered, e.LoopIterated)) and fact.loop == loop
+def _begins(event: e.Event, loop: str) -> bool:
+    return isinstance(event, (e.LoopEntered, e.LoopIterated)) and event.loop == loop
 
 
 def gate_open(state: RunState) -> Refusal:
@@ -180,7 +180,7 @@ def _too_long(state: RunState) -> Refusal:
     """No input can stall the server (rule 33): a walk has an end, whatever its lists hold."""
     return Refusal(
         Code.INPUT_REQUIRED,
-        f"Activity '{state.activity}' would claim more than {MOST_CLAIMED} facts in one call.",
+        f"Activity '{state.activity}' would claim more than {MOST_CLAIMED} events in one call.",
         "send shorter lists for its loops",
     )
 

@@ -9,7 +9,7 @@ from interlock.core.definition.criteria import failures
 from interlock.core.definition.workflow import Contract, Step
 from interlock.core.json_schema import violations
 from interlock.core.run.output import Output
-from interlock.core.run.reasons import Blocker, BlockerCode, OutputContract, WorkflowStep
+from interlock.core.run.reasons import Blocker, BlockerCode, ContractPointer, WorkflowStep
 from interlock.core.values import Json
 
 ASSESSMENT = "wr.assessment"
@@ -29,9 +29,9 @@ def _unmet(contract: Contract, artifacts: Sequence[Mapping[str, Json]]) -> Itera
         if contract.required:
             yield _missing(contract, artifacts)
         return
-    problems = [_problems(contract, artifact) for artifact in candidates]
-    if all(problems):
-        yield _invalid(contract, problems[-1])
+    diagnostics = [_problems(contract, artifact) for artifact in candidates]
+    if all(diagnostics):
+        yield _invalid(contract, diagnostics[-1])
 
 
 def _belongs(artifact: Mapping[str, Json], contract: Contract) -> bool:
@@ -78,7 +78,7 @@ def _missing(contract: Contract, artifacts: Sequence[Mapping[str, Json]]) -> Blo
     also = f" Given: {', '.join(given)}." if given else ""
     return Blocker(
         BlockerCode.MISSING_REQUIRED_OUTPUT,
-        OutputContract(contract.ref),
+        ContractPointer(contract.ref),
         f"This step needs an artifact of kind “{contract.artifact}”.{also}",
         "Add it to output.artifacts and send the call again with the fresh ackToken.",
         _example(contract),
@@ -89,11 +89,11 @@ def _example(contract: Contract) -> Json:
     return {"kind": contract.artifact} if contract.example is None else contract.example
 
 
-def _invalid(contract: Contract, problems: Sequence[str]) -> Blocker:
+def _invalid(contract: Contract, diagnostics: Sequence[str]) -> Blocker:
     return Blocker(
         BlockerCode.INVALID_REQUIRED_OUTPUT,
-        OutputContract(contract.ref),
-        f"The artifact “{contract.artifact}” is not accepted: {'; '.join(problems)}",
+        ContractPointer(contract.ref),
+        f"The artifact “{contract.artifact}” is not accepted: {'; '.join(diagnostics)}",
         "Correct it in output.artifacts and send the call again with the fresh ackToken.",
         _example(contract),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, assert_never
 
-from interlock.core.definition.program import Head, Plan, Tail
+from interlock.core.definition.program import EnterLoop, Plan, RepeatLoop
 from interlock.core.engine.acknowledge import acknowledge, without_input
 from interlock.core.engine.checkpoints import open_checkpoint, resolve_checkpoint, resume_checkpoint
 from interlock.core.engine.draft import Draft
@@ -134,11 +134,11 @@ def _advanced(draft: Draft, need: NeedLoop) -> e.Event:
     program = draft.plan.program(draft.state.activity)
     if need.iteration == 0 and need.total == 0:
         head = program.ops[f"loop:{need.loop.id}"]
-        assert isinstance(head, Head)
+        assert isinstance(head, EnterLoop)
         return e.LoopLeft(need.loop.id, head.after, "empty")
     if need.iteration > 0:
         tail = program.ops[f"tail:{need.loop.id}"]
-        assert isinstance(tail, Tail)
+        assert isinstance(tail, RepeatLoop)
         return again(tail, draft.state.frames[-1])
     items: tuple[Json, ...] = ()
     if need.loop.kind == "forEach":
@@ -154,7 +154,7 @@ def _return_child(plan: Plan, state: RunState, command: ReturnChild) -> Decided:
     return _family(plan, state, e.ChildReturned(command.workflow, command.session, outcome, returned))
 
 
-def _family(plan: Plan, state: RunState, fact: e.Event) -> Decided:
+def _family(plan: Plan, state: RunState, event: e.Event) -> Decided:
     """Record only that; what follows from it happens at the parent's own next call, at its own door."""
-    after = evolve(state, fact)
-    return Decided((fact,), after, awaited(plan, after, EXECUTION))
+    after = evolve(state, event)
+    return Decided((event,), after, awaited(plan, after, EXECUTION))

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from interlock.core.definition.workflow import Gate
 from interlock.core.engine.gates import shown
 from interlock.core.run import events as e
-from interlock.core.run.commands import Ruling, Terms
+from interlock.core.run.commands import Decision, Terms
 from interlock.core.run.outcomes import NeedAnswer
 from interlock.core.run.output import Output
 from interlock.core.run.preferences import Preferences
-from interlock.core.run.reasons import Blocker, BlockerCode, OutputContract, Severity
+from interlock.core.run.reasons import Blocker, BlockerCode, ContractPointer, Severity
 from interlock.core.run.state import RunState
 from interlock.core.values import Json
 
@@ -20,24 +20,24 @@ DECISION_REF = "wr.contracts.decision"
 BY_THE_USER = ("elicitation", "console", "cli")
 
 
-def counts(ruling: Ruling, terms: Terms, preferences: Preferences) -> bool:
+def counts(decision: Decision, terms: Terms, preferences: Preferences) -> bool:
     """Say whether this channel may answer; the mode outranks the policy."""
-    return preferences.never_stops or terms.decisions != "user" or ruling.channel in BY_THE_USER
+    return preferences.never_stops or terms.decisions != "user" or decision.channel in BY_THE_USER
 
 
-def reported(output: Output, client: str, *gate_ids: str) -> Ruling | None:
+def reported(output: Output, client: str, *gate_ids: str) -> Decision | None:
     """The agent's report of a decision, as an artifact of contract `wr.contracts.decision`."""
     for artifact in output.of_kind(DECISION, DECISION_REF):
         option = artifact.get("optionId")
         if artifact.get("checkpointId") in gate_ids and isinstance(option, str):
-            return Ruling(option, "agent", client, str(artifact.get("note") or ""))
+            return Decision(option, "agent", client, str(artifact.get("note") or ""))
     return None
 
 
 def resolved(
     gate: Gate,
     key: str,
-    ruling: Ruling | None,
+    decision: Decision | None,
     now: int,
     *,
     how: e.Resolved = "chosen",
@@ -46,20 +46,20 @@ def resolved(
     resumable: bool = False,
 ) -> e.GateResolved:
     """The decision record, with the effects of the chosen option."""
-    option = gate.option(ruling.option) if ruling else None
+    option = gate.option(decision.option) if decision else None
     effect = option.effect if option else None
     return e.GateResolved(
         key=key,
         gate=gate.id,
         how=how,
         at=now,
-        channel=ruling.channel if ruling else "server",
+        channel=decision.channel if decision else "server",
         shown=shown(gate),
         question=gate.message,
         options=tuple(one.id for one in gate.options),
         option=option.id if option else None,
-        client=ruling.client if ruling else "",
-        note=ruling.note if ruling else "",
+        client=decision.client if decision else "",
+        note=decision.note if decision else "",
         agent=agent,
         next=again,
         sets=effect.set_variables if effect else {},
@@ -69,12 +69,12 @@ def resolved(
     )
 
 
-def undecided_gap(state: RunState, need: NeedAnswer, ruling: Ruling) -> Iterator[e.GapRecorded]:
+def undecided_gap(state: RunState, need: NeedAnswer, decision: Decision) -> Iterator[e.GapRecorded]:
     """Never-stop goes on without the user, and says so for good (rule 27)."""
-    if not state.preferences.never_stops or ruling.channel in BY_THE_USER:
+    if not state.preferences.never_stops or decision.channel in BY_THE_USER:
         return
     severity: Severity = "info" if need.confirms else "critical"
-    text = f"“{need.gate.message}” was decided without the user: {ruling.option}."
+    text = f"“{need.gate.message}” was decided without the user: {decision.option}."
     yield e.GapRecorded(severity, "user_only_dependency", "needs_user_choice", text, need.key)
 
 
@@ -90,7 +90,7 @@ def decision_missing(gate: Gate, terms: Terms) -> Blocker:
         return user_must_decide(gate)
     return Blocker(
         BlockerCode.USER_ONLY_DEPENDENCY,
-        OutputContract(DECISION_REF),
+        ContractPointer(DECISION_REF),
         f"“{gate.name}” needs the user's decision: {gate.message}",
         "Ask the user, then report the choice as this artifact in output.artifacts.",
         example_decision(gate),
@@ -101,7 +101,7 @@ def user_must_decide(gate: Gate) -> Blocker:
     """Under policy `user` the agent learns only that the user must open the inbox."""
     return Blocker(
         BlockerCode.USER_ONLY_DEPENDENCY,
-        OutputContract(DECISION_REF),
+        ContractPointer(DECISION_REF),
         f"“{gate.name}” waits for the user's own decision: {gate.message}",
         "Tell the user to open the inbox (interlock inbox). Then call again with the fresh ackToken.",
     )
@@ -111,7 +111,7 @@ def unknown_option(gate: Gate, option: str) -> Blocker:
     valid = ", ".join(one.id for one in gate.options)
     return Blocker(
         BlockerCode.INVALID_REQUIRED_OUTPUT,
-        OutputContract(DECISION_REF),
+        ContractPointer(DECISION_REF),
         f"“{option}” is no option of “{gate.name}”. Valid options: {valid}.",
         "Report one of the valid options as optionId.",
         example_decision(gate),

@@ -1,4 +1,4 @@
-"""Facts in the making: what a command has brought about so far, and the state that leads to."""
+"""Events in the making: what a command has brought about so far, and the state that leads to."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from interlock.core.run.state import RunState
 
 
 class Draft:
-    """Collects the facts of one command. It never leaves `decide`."""
+    """Collects the events of one command. It never leaves `decide`."""
 
     def __init__(self, plan: Plan, state: RunState, door: Door, now: int) -> None:
         self.plan = plan
         self.state = state
         self.door = door
         self.now = now
-        self.facts: list[e.Event] = []
+        self.events: list[e.Event] = []
         self.notices: list[Notice] = []
 
-    def record(self, *facts: e.Event) -> None:
-        for fact in facts:
-            self.facts.append(fact)
-            self.state = evolve(self.state, fact)
+    def record(self, *events: e.Event) -> None:
+        for event in events:
+            self.events.append(event)
+            self.state = evolve(self.state, event)
 
     def notice(self, code: str, message: str) -> None:
         self.notices.append(Notice(code, message))
 
     def settle(self) -> Awaited:
         """Let happen what happens by itself, and say what is awaited then."""
-        facts, self.state, pending = settle(self.plan, self.state, self.door, self.now)
-        self.facts.extend(facts)
+        events, self.state, pending = settle(self.plan, self.state, self.door, self.now)
+        self.events.extend(events)
         return pending
 
     def decided(self, blockers: tuple[Blocker, ...] = ()) -> Decided:
         pending = self.settle()
-        passed_over = () if self.door.lenient else tuple(overlooked(self.facts))
+        passed_over = () if self.door.lenient else tuple(overlooked(self.events))
         notices = (*self.notices, *passed_over)
-        return Decided(tuple(self.facts), self.state, pending, blockers, notices)
+        return Decided(tuple(self.events), self.state, pending, blockers, notices)

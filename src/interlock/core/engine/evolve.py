@@ -1,4 +1,4 @@
-"""The state after a fact. Nothing is decided here: the fact already says what follows."""
+"""The state after an event. Nothing is decided here: the event already says what follows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from interlock.core.values import Variables, merged
 
 
 def evolve(state: RunState, event: e.Event) -> RunState:
-    """Apply one fact."""
+    """Apply one event."""
     match event:
         case e.RunStarted():
             return replace(state, preferences=event.preferences)
@@ -68,10 +68,10 @@ def evolve(state: RunState, event: e.Event) -> RunState:
             assert_never(event)
 
 
-def evolved(state: RunState, facts: Iterable[e.Event]) -> RunState:
-    """Apply facts in order."""
-    for fact in facts:
-        state = evolve(state, fact)
+def evolved(state: RunState, events: Iterable[e.Event]) -> RunState:
+    """Apply events in order."""
+    for event in events:
+        state = evolve(state, event)
     return state
 
 

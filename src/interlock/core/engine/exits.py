@@ -10,13 +10,13 @@ from msgspec import Struct
 from interlock.core.definition.conditions import Condition, Scope, describe, holds, unset_in
 from interlock.core.definition.program import Plan
 from interlock.core.definition.workflow import TERMINAL, Activity, Transition
-from interlock.core.run.outcomes import Way
+from interlock.core.run.outcomes import Exit
 from interlock.core.run.state import RunState
 
 Via = Literal["option", "decision", "transition", "default", "end"]
 
 
-class Exit(Struct, frozen=True):
+class ChosenExit(Struct, frozen=True):
     """Where the activity leads, why, and which activities are skipped on the way there."""
 
     to: str
@@ -25,7 +25,7 @@ class Exit(Struct, frozen=True):
     skipping: tuple[str, ...] = ()
 
 
-def way_out(plan: Plan, state: RunState) -> Exit | None:
+def chosen_exit(plan: Plan, state: RunState) -> ChosenExit | None:
     """Find the way that the variables choose; None when they do not decide it."""
     activity = plan.workflow.activity(state.activity)
     assert activity is not None
@@ -33,21 +33,21 @@ def way_out(plan: Plan, state: RunState) -> Exit | None:
     return None if chosen is None else _past_skipped(plan, state, chosen)
 
 
-def _chosen(plan: Plan, activity: Activity, state: RunState) -> Exit | None:
+def _chosen(plan: Plan, activity: Activity, state: RunState) -> ChosenExit | None:
     if _leads(plan, state.exit_to):
         assert state.exit_to is not None
-        return Exit(state.exit_to, "option")
+        return ChosenExit(state.exit_to, "option")
     scope = plan.scope(state.variables)
     for branch in _branches(activity):
         if branch.target and _leads(plan, branch.target) and holds(branch.condition, scope):
-            return Exit(branch.target, "decision", describe(branch.condition))
+            return ChosenExit(branch.target, "decision", describe(branch.condition))
     transitions = _transitions(plan, activity)
     for transition in transitions:
         if transition.condition is not None and holds(transition.condition, scope):
-            return Exit(transition.to, "transition", describe(transition.condition))
+            return ChosenExit(transition.to, "transition", describe(transition.condition))
     default = _default(plan, activity)
     if default is not None:
-        return Exit(default, "default" if transitions else "end")
+        return ChosenExit(default, "default" if transitions else "end")
     return None
 
 
@@ -84,14 +84,14 @@ def _default(plan: Plan, activity: Activity) -> str | None:
     return marked or next((one.to for one in transitions if one.condition is None), None)
 
 
-def _past_skipped(plan: Plan, state: RunState, chosen: Exit) -> Exit:
+def _past_skipped(plan: Plan, state: RunState, chosen: ChosenExit) -> ChosenExit:
     """Replace a skipped target by its own default way (rule 21)."""
     skipped, passed, target = skipped_now(plan, state), list[str](), chosen.to
     while target in skipped and target not in passed:
         passed.append(target)
         activity = plan.workflow.activity(target)
         target = (_default(plan, activity) if activity else None) or TERMINAL
-    return chosen if not passed else Exit(target, chosen.via, chosen.condition, tuple(passed))
+    return chosen if not passed else ChosenExit(target, chosen.via, chosen.condition, tuple(passed))
 
 
 def skipped_now(plan: Plan, state: RunState) -> set[str]:
@@ -104,32 +104,32 @@ def skipped_now(plan: Plan, state: RunState) -> set[str]:
     return skipped
 
 
-def ways(plan: Plan, state: RunState) -> tuple[Way, ...]:
+def exits(plan: Plan, state: RunState) -> tuple[Exit, ...]:
     """List every way out, the expected one marked, each with whether it is open now."""
     activity = plan.workflow.activity(state.activity)
     assert activity is not None
-    expected = way_out(plan, state)
+    expected = chosen_exit(plan, state)
     target = expected.to if expected else None
-    listed: dict[str, Way] = {}
-    for way in _declared(plan, activity, state):
-        listed[way.to] = max(listed.get(way.to, way), way, key=_openness)
+    listed: dict[str, Exit] = {}
+    for exit_ in _declared(plan, activity, state):
+        listed[exit_.to] = max(listed.get(exit_.to, exit_), exit_, key=_openness)
     if target is not None and target not in listed:
-        listed[target] = Way(target, open=True)
-    return tuple(_marked(way, target, decided=state.exit_to is not None) for way in listed.values())
+        listed[target] = Exit(target, open=True)
+    return tuple(_marked(exit_, target, decided=state.exit_to is not None) for exit_ in listed.values())
 
 
-def _openness(way: Way) -> tuple[bool, bool]:
+def _openness(exit_: Exit) -> tuple[bool, bool]:
     """Of several ways to one target, one whose condition holds counts before one that nobody has decided."""
-    return way.open, not way.unset
+    return exit_.open, not exit_.unset
 
 
-def _marked(way: Way, target: str | None, *, decided: bool) -> Way:
-    chosen = way.to == target
+def _marked(exit_: Exit, target: str | None, *, decided: bool) -> Exit:
+    chosen = exit_.to == target
     undecided = target is None or not decided
-    return Way(way.to, chosen or (way.open and undecided), way.condition, way.unset, expected=chosen)
+    return Exit(exit_.to, chosen or (exit_.open and undecided), exit_.condition, exit_.unset, expected=chosen)
 
 
-def _declared(plan: Plan, activity: Activity, state: RunState) -> Iterator[Way]:
+def _declared(plan: Plan, activity: Activity, state: RunState) -> Iterator[Exit]:
     """A way over variables that nobody has set is offered with its condition (rule 22)."""
     scope = plan.scope(state.variables)
     for decision in activity.decisions:
@@ -141,13 +141,13 @@ def _declared(plan: Plan, activity: Activity, state: RunState) -> Iterator[Way]:
 
 
 def _passing(plan: Plan, state: RunState, target: str) -> str:
-    return _past_skipped(plan, state, Exit(target, "transition")).to
+    return _past_skipped(plan, state, ChosenExit(target, "transition")).to
 
 
-def _way(to: str, condition: Condition | None, scope: Scope) -> Way:
+def _way(to: str, condition: Condition | None, scope: Scope) -> Exit:
     unset = unset_in(condition, scope)
     opened = holds(condition, scope) or bool(unset)
-    return Way(to, opened, "" if condition is None else describe(condition), unset)
+    return Exit(to, opened, "" if condition is None else describe(condition), unset)
 
 
 def deciding_variables(plan: Plan, state: RunState) -> tuple[str, ...]:

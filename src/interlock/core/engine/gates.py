@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from interlock.core.definition.conditions import Scope, holds
-from interlock.core.definition.program import ENTRANCE, Ask, Confirm, Plan
+from interlock.core.definition.program import ENTRANCE, AskGate, ConfirmStep, Plan
 from interlock.core.definition.prompts import interpolate
 from interlock.core.definition.workflow import Activity, Effect, Gate, Option, Step, Workflow
 from interlock.core.hashing import digest_of
@@ -29,10 +29,10 @@ def find_gate(plan: Plan, state: RunState, gate_id: str) -> FoundGate | None:
         return FoundGate(gate, "") if gate.id == gate_id else None
     ops = plan.program(state.activity).ops.values()
     for op in ops:
-        if isinstance(op, Ask) and op.gate.id == gate_id:
+        if isinstance(op, AskGate) and op.gate.id == gate_id:
             return FoundGate(op.gate, op.key)
     for op in ops:
-        if isinstance(op, Confirm) and gate_id in (op.gate.id, op.step.id):
+        if isinstance(op, ConfirmStep) and gate_id in (op.gate.id, op.step.id):
             return FoundGate(op.gate, op.key, op.step)
     return None
 
@@ -42,21 +42,21 @@ def gate_ids(plan: Plan, state: RunState) -> tuple[str, ...]:
     if state.activity is None:
         return ()
     ops = plan.program(state.activity).ops.values()
-    return tuple(op.gate.id for op in ops if isinstance(op, (Ask, Confirm)))
+    return tuple(op.gate.id for op in ops if isinstance(op, (AskGate, ConfirmStep)))
 
 
 def pending_gates(plan: Plan, state: RunState) -> tuple[Gate, ...]:
     """The required gates of the activity that have no answer yet: what `gated` calls pending."""
     if state.activity is None or state.exit_to is not None:
         return ()
-    asked = [op for op in plan.program(state.activity).ops.values() if isinstance(op, (Ask, Confirm))]
+    asked = [op for op in plan.program(state.activity).ops.values() if isinstance(op, (AskGate, ConfirmStep))]
     return tuple(op.gate for op in asked if _pending(plan, state, op))
 
 
-def _pending(plan: Plan, state: RunState, op: Ask | Confirm) -> bool:
+def _pending(plan: Plan, state: RunState, op: AskGate | ConfirmStep) -> bool:
     if is_answered(plan, state, op.gate):
         return False
-    if isinstance(op, Confirm):
+    if isinstance(op, ConfirmStep):
         return state.preferences.guided and needs_confirmation(plan, state, op.step)
     return op.gate.required
 

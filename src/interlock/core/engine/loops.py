@@ -8,7 +8,7 @@ from typing import assert_never
 from msgspec import Struct
 
 from interlock.core.definition.conditions import holds, unset_in
-from interlock.core.definition.program import Head, Plan, Tail
+from interlock.core.definition.program import EnterLoop, Plan, RepeatLoop
 from interlock.core.definition.workflow import Loop
 from interlock.core.run import events as e
 from interlock.core.run.outcomes import Awaited, NeedInput, NeedLoop
@@ -25,7 +25,7 @@ class _Extent(Struct, frozen=True):
     items: tuple[Json, ...] = ()
 
 
-def enter_loop(plan: Plan, state: RunState, op: Head, body: str, *, by_hand: bool) -> e.Event | Awaited:
+def enter_loop(plan: Plan, state: RunState, op: EnterLoop, body: str, *, by_hand: bool) -> e.Event | Awaited:
     """Enter the loop, pass it by, or ask for what it needs."""
     loop, scope = op.loop, plan.scope(state.variables)
     if not holds(loop.run_condition, scope):
@@ -43,7 +43,7 @@ def enter_loop(plan: Plan, state: RunState, op: Head, body: str, *, by_hand: boo
 
 
 def begun(loop: Loop, body: str, total: int | None, items: tuple[Json, ...]) -> e.LoopEntered:
-    """The fact of entering, with the variables of the first iteration."""
+    """The event of entering, with the variables of the first iteration."""
     return e.LoopEntered(loop.id, body, total, items, _variables(loop, 0, items))
 
 
@@ -103,7 +103,7 @@ def _goes_on(plan: Plan, state: RunState, loop: Loop) -> bool:
     return not holding if loop.kind == "until" else holding
 
 
-def repeat_loop(plan: Plan, state: RunState, op: Tail, *, by_hand: bool) -> e.Event | Awaited:
+def repeat_loop(plan: Plan, state: RunState, op: RepeatLoop, *, by_hand: bool) -> e.Event | Awaited:
     """Go round again, or leave."""
     frame, ended = state.frames[-1], _ended(plan, state, op.loop)
     done = frame.iteration + 1
@@ -114,8 +114,8 @@ def repeat_loop(plan: Plan, state: RunState, op: Tail, *, by_hand: bool) -> e.Ev
     return again(op, frame)
 
 
-def again(op: Tail, frame: Frame) -> e.LoopIterated:
-    """The fact of the next iteration, with its variables."""
+def again(op: RepeatLoop, frame: Frame) -> e.LoopIterated:
+    """The event of the next iteration, with its variables."""
     done = frame.iteration + 1
     return e.LoopIterated(op.loop.id, done, op.first, _variables(op.loop, done, frame.items))
 

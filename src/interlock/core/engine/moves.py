@@ -10,28 +10,28 @@ from typing import Literal, TypeAlias, assert_never
 
 from msgspec import Struct
 
-from interlock.core.definition.program import END, Do, Plan
+from interlock.core.definition.program import END, DoStep, Plan
 from interlock.core.engine.decisions import counts
-from interlock.core.engine.exits import deciding_variables, ways
+from interlock.core.engine.exits import deciding_variables, exits
 from interlock.core.engine.requirements import examine
 from interlock.core.engine.settle import settle
-from interlock.core.run.commands import NAVIGATION, Ruling, Terms
+from interlock.core.run.commands import NAVIGATION, Decision, Terms
 from interlock.core.run.outcomes import (
     Awaited,
     Done,
+    Exit,
     NeedAnswer,
     NeedEntry,
+    NeedExit,
     NeedInput,
     NeedLoop,
     NeedStep,
-    NeedWay,
-    Way,
 )
 from interlock.core.run.output import Output
 from interlock.core.run.reasons import Blocker, BlockerCode
 from interlock.core.run.state import RunState
 
-Rulings: TypeAlias = Mapping[str, Ruling]
+Rulings: TypeAlias = Mapping[str, Decision]
 Kind = Literal["complete_step", "respond_to_checkpoint", "transition", "advance_loop"]
 
 
@@ -60,17 +60,17 @@ class Moves(Struct, frozen=True):
     blocked: tuple[Move, ...] = ()
 
 
-def moves(plan: Plan, state: RunState, terms: Terms, rulings: Rulings) -> Moves:
+def moves(plan: Plan, state: RunState, terms: Terms, decisions: Rulings) -> Moves:
     """List every move from here. `rulings` are the user's own answers to what is pending."""
     _, state, pending = settle(plan, state, NAVIGATION, state.entered_at)
     match pending:
         case NeedStep():
-            return _step(plan, state, pending, terms, rulings)
+            return _step(plan, state, pending, terms, decisions)
         case NeedAnswer():
-            return _gate(plan, state, pending, terms, rulings)
+            return _gate(plan, state, pending, terms, decisions)
         case NeedLoop() | NeedInput():
             return _loop(plan, state, pending)
-        case NeedWay():
+        case NeedExit():
             return _ways(plan, state, pending)
         case NeedEntry():
             return Moves(tuple(Move("transition", one.id) for one in plan.workflow.activities))
@@ -80,8 +80,8 @@ def moves(plan: Plan, state: RunState, terms: Terms, rulings: Rulings) -> Moves:
             assert_never(pending)
 
 
-def _step(plan: Plan, state: RunState, need: NeedStep, terms: Terms, rulings: Rulings) -> Moves:
-    needs = examine(plan, state, need.step, need.key, Output(), terms, rulings).stopping
+def _step(plan: Plan, state: RunState, need: NeedStep, terms: Terms, decisions: Rulings) -> Moves:
+    needs = examine(plan, state, need.step, need.key, Output(), terms, decisions).stopping
     behind = tuple(_behind(plan, state, f"Activity '{state.activity}' is not complete"))
     waiting = next((one for one in needs if _only_the_user(one)), None)
     if waiting is not None:
@@ -94,11 +94,11 @@ def _only_the_user(blocker: Blocker) -> bool:
     return blocker.code is BlockerCode.USER_ONLY_DEPENDENCY and blocker.example is None
 
 
-def _gate(plan: Plan, state: RunState, need: NeedAnswer, terms: Terms, rulings: Rulings) -> Moves:
+def _gate(plan: Plan, state: RunState, need: NeedAnswer, terms: Terms, decisions: Rulings) -> Moves:
     held = f"Must respond to checkpoint '{need.gate.id}' first"
     behind = (*_following(plan, state, held), *_behind(plan, state, held))
-    ruled = rulings.get(need.gate.id)
-    agent = Ruling("", "agent")
+    ruled = decisions.get(need.gate.id)
+    agent = Decision("", "agent")
     if ruled is None and not counts(agent, terms, state.preferences):
         text = f"Checkpoint '{need.gate.id}' waits for the user's own decision in the inbox."
         return Moves(blocked=(Move("respond_to_checkpoint", need.gate.id, reason=text), *behind))
@@ -120,36 +120,36 @@ def _loop(plan: Plan, state: RunState, need: NeedLoop | NeedInput) -> Moves:
     return Moves((move,), blocked=(*_following(plan, state, held), *_behind(plan, state, held)))
 
 
-def _ways(plan: Plan, state: RunState, need: NeedWay) -> Moves:
-    opened = tuple(way for way in need.ways if way.open)
+def _ways(plan: Plan, state: RunState, need: NeedExit) -> Moves:
+    opened = tuple(exit_ for exit_ in need.exits if exit_.open)
     if not opened and state.preferences.never_stops:
-        opened = need.ways
-    expected = tuple(way for way in opened if way.expected) or opened
+        opened = need.exits
+    expected = tuple(exit_ for exit_ in opened if exit_.expected) or opened
     names = deciding_variables(plan, state)
     return Moves(
-        tuple(_taken(way) for way in expected),
-        tuple(_taken(way) for way in opened if way not in expected),
-        tuple(_closed(state, way, names) for way in need.ways if way not in opened),
+        tuple(_taken(exit_) for exit_ in expected),
+        tuple(_taken(exit_) for exit_ in opened if exit_ not in expected),
+        tuple(_closed(state, exit_, names) for exit_ in need.exits if exit_ not in opened),
     )
 
 
-def _taken(way: Way) -> Move:
-    return Move("transition", way.to, condition=way.condition if way.unset else "")
+def _taken(exit_: Exit) -> Move:
+    return Move("transition", exit_.to, condition=exit_.condition if exit_.unset else "")
 
 
-def _closed(state: RunState, way: Way, names: tuple[str, ...]) -> Move:
+def _closed(state: RunState, exit_: Exit, names: tuple[str, ...]) -> Move:
     if state.exit_to is not None:
-        return Move("transition", way.to, reason=f"The answered checkpoint leads to '{state.exit_to}'")
-    text = f"Its condition does not hold: {way.condition}. It is decided by: {', '.join(names)}"
-    return Move("transition", way.to, variables=names, reason=text)
+        return Move("transition", exit_.to, reason=f"The answered checkpoint leads to '{state.exit_to}'")
+    text = f"Its condition does not hold: {exit_.condition}. It is decided by: {', '.join(names)}"
+    return Move("transition", exit_.to, variables=names, reason=text)
 
 
 def _behind(plan: Plan, state: RunState, reason: str) -> Iterator[Move]:
     """The ways out, which stay shut until the activity is done."""
     if state.activity is None:
         return
-    for way in ways(plan, state):
-        yield Move("transition", way.to, reason=reason)
+    for exit_ in exits(plan, state):
+        yield Move("transition", exit_.to, reason=reason)
 
 
 def _following(plan: Plan, state: RunState, reason: str) -> Iterator[Move]:
@@ -159,7 +159,7 @@ def _following(plan: Plan, state: RunState, reason: str) -> Iterator[Move]:
     program, at = plan.program(state.activity), state.at
     while at != END:
         op = program.ops[at]
-        if isinstance(op, Do):
+        if isinstance(op, DoStep):
             yield Move("complete_step", op.step.id, reason=reason)
             return
         at = program.after(at)

@@ -10,16 +10,16 @@ from interlock.core.run.outcomes import Notice
 PASSED_OVER = "PASSED_OVER"
 
 
-def overlooked(facts: Iterable[e.Event]) -> Iterator[Notice]:
+def overlooked(events: Iterable[e.Event]) -> Iterator[Notice]:
     """Name each step, gate or loop that was passed over, and the variables that nobody has set."""
-    for fact in facts:
-        match fact:
+    for event in events:
+        match event:
             case e.StepSkipped(unset=unset) if unset:
-                yield _notice(f"Step “{fact.step}”", unset)
+                yield _notice(f"Step “{event.step}”", unset)
             case e.GatePassed(unset=unset) if unset:
-                yield _notice(f"Checkpoint “{fact.gate}”", unset)
+                yield _notice(f"Checkpoint “{event.gate}”", unset)
             case e.LoopLeft(unset=unset) if unset:
-                yield _notice(f"Loop “{fact.loop}”", unset)
+                yield _notice(f"Loop “{event.loop}”", unset)
             case _:
                 continue
 

@@ -14,7 +14,7 @@ from interlock.core.definition.workflow import Step, UserInput
 from interlock.core.engine import capabilities, contracts
 from interlock.core.engine.decisions import DECISION, counts, reported
 from interlock.core.run import events as e
-from interlock.core.run.commands import Ruling, Terms
+from interlock.core.run.commands import Decision, Terms
 from interlock.core.run.output import Output
 from interlock.core.run.reasons import (
     Blocker,
@@ -43,7 +43,7 @@ def examine(
     key: str,
     output: Output,
     terms: Terms,
-    rulings: Mapping[str, Ruling] = {},
+    decisions: Mapping[str, Decision] = {},
 ) -> Verdict:
     """Weigh everything against the step under the mode and risk policy that hold here."""
     stopping: list[Blocker] = []
@@ -56,7 +56,7 @@ def examine(
         else:
             stopping.append(blocker)
     for need in step.user_input:
-        _weigh_input(state, step, need, output, terms, rulings, key, stopping, gaps)
+        _weigh_input(state, step, need, output, terms, decisions, key, stopping, gaps)
     return Verdict(ordered(stopping), tuple(gaps))
 
 
@@ -76,13 +76,13 @@ def _weigh_input(
     need: UserInput,
     output: Output,
     terms: Terms,
-    rulings: Mapping[str, Ruling],
+    decisions: Mapping[str, Decision],
     key: str,
     stopping: list[Blocker],
     gaps: list[e.GapRecorded],
 ) -> None:
     """A user-only dependency (rule 28): satisfied by its context key or by a decision that counts."""
-    if _given(state, step, need, output, terms, rulings):
+    if _given(state, step, need, output, terms, decisions):
         return
     blocker = _dependency(step, need, terms)
     if state.preferences.never_stops:
@@ -99,15 +99,20 @@ def _assumable(state: RunState, need: UserInput) -> bool:
 
 
 def _given(
-    state: RunState, step: Step, need: UserInput, output: Output, terms: Terms, rulings: Mapping[str, Ruling]
+    state: RunState,
+    step: Step,
+    need: UserInput,
+    output: Output,
+    terms: Terms,
+    decisions: Mapping[str, Decision],
 ) -> bool:
     name = input_id(step, need)
-    if name in rulings:
+    if name in decisions:
         return True
     in_context = need.key is not None and state.variables.get(need.key) is not None
-    ruling = reported(output, "", name, *filter(None, [need.key]))
-    by_agent = in_context or ruling is not None
-    return by_agent and counts(ruling or Ruling("", "agent"), terms, state.preferences)
+    decision = reported(output, "", name, *filter(None, [need.key]))
+    by_agent = in_context or decision is not None
+    return by_agent and counts(decision or Decision("", "agent"), terms, state.preferences)
 
 
 def input_id(step: Step, need: UserInput) -> str:

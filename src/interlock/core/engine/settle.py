@@ -1,4 +1,4 @@
-"""What happens by itself: the next automatic fact, or what the run waits for.
+"""What happens by itself: the next automatic event, or what the run waits for.
 
 `settle` repeats `next_fact` until something is awaited. The doors differ only in where that stops.
 """
@@ -12,10 +12,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from interlock.core.definition.conditions import describe, holds, unset_in
-from interlock.core.definition.program import END, Ask, Confirm, Do, Head, Plan, Tail
+from interlock.core.definition.program import END, AskGate, ConfirmStep, DoStep, EnterLoop, Plan, RepeatLoop
 from interlock.core.definition.workflow import Action, Gate
 from interlock.core.engine.evolve import evolve
-from interlock.core.engine.exits import Exit, deciding_variables, way_out, ways
+from interlock.core.engine.exits import ChosenExit, chosen_exit, deciding_variables, exits
 from interlock.core.engine.gates import entrance_gate, find_gate, is_answered, needs_confirmation, shown
 from interlock.core.engine.loops import enter_loop, repeat_loop
 from interlock.core.run import events as e
@@ -25,14 +25,14 @@ from interlock.core.run.outcomes import (
     Done,
     NeedAnswer,
     NeedEntry,
+    NeedExit,
     NeedInput,
     NeedStep,
-    NeedWay,
 )
 from interlock.core.run.state import RunState, instance
 from interlock.core.values import Json
 
-MOST_FACTS = 10_000
+MOST_EVENTS = 10_000
 CIRCLE = "circle:"
 REST = "rest:"
 
@@ -41,27 +41,27 @@ def settle(
     plan: Plan, state: RunState, door: Door, now: int
 ) -> tuple[tuple[e.Event, ...], RunState, Awaited]:
     """Let everything happen that happens by itself; a run that goes in a circle stops, a long one rests."""
-    facts: list[e.Event] = []
+    events: list[e.Event] = []
     met = [_Met(state, 0)]
-    while len(facts) < MOST_FACTS:
-        step = next_fact(plan, state, door, now)
-        if not isinstance(step, e.Fact):
-            return tuple(facts), state, step
-        for fact in (step, *consequences(step)):
-            facts.append(fact)
-            state = evolve(state, fact)
+    while len(events) < MOST_EVENTS:
+        step = next_event(plan, state, door, now)
+        if not isinstance(step, e.RunEvent):
+            return tuple(events), state, step
+        for event in (step, *consequences(step)):
+            events.append(event)
+            state = evolve(state, event)
         if isinstance(step, e.ActivityEntered):
             if (before := next((one for one in met if _same_place(one.state, state)), None)) is not None:
-                return tuple(facts[: before.facts]), before.state, _circle(plan, met, facts, before)
-            met.append(_Met(state, len(facts)))
-    return tuple(facts), state, _rest(state)
+                return tuple(events[: before.events]), before.state, _circle(plan, met, events, before)
+            met.append(_Met(state, len(events)))
+    return tuple(events), state, _rest(state)
 
 
 class _Met(Struct, frozen=True):
-    """A state on the way, and how many facts led to it."""
+    """A state on the way, and how many events led to it."""
 
     state: RunState
-    facts: int
+    events: int
 
 
 def _same_place(one: RunState, other: RunState) -> bool:
@@ -73,11 +73,11 @@ def _same_place(one: RunState, other: RunState) -> bool:
     )
 
 
-def _circle(plan: Plan, met: Sequence[_Met], facts: Sequence[e.Event], before: _Met) -> NeedInput:
+def _circle(plan: Plan, met: Sequence[_Met], events: Sequence[e.Event], before: _Met) -> NeedInput:
     """Going on by itself, the run would come back here for ever."""
-    states = [one.state for one in met if one.facts >= before.facts]
+    states = [one.state for one in met if one.events >= before.events]
     deciding = [name for state in states for name in deciding_variables(plan, state)]
-    passing = [name for fact in facts[before.facts :] for name in getattr(fact, "unset", ())]
+    passing = [name for event in events[before.events :] for name in getattr(event, "unset", ())]
     names = tuple(dict.fromkeys([*passing, *deciding]))
     through = ", ".join(f"“{state.activity}”" for state in states)
     listed = f" These variables decide it: {', '.join(names)}." if names else ""
@@ -86,33 +86,33 @@ def _circle(plan: Plan, met: Sequence[_Met], facts: Sequence[e.Event], before: _
 
 
 def _rest(state: RunState) -> NeedInput:
-    message = f"The run has passed {MOST_FACTS} conditions by itself and is not through. Let it go on."
+    message = f"The run has passed {MOST_EVENTS} conditions by itself and is not through. Let it go on."
     return NeedInput(f"{REST}{state.activity}", (), message)
 
 
-def consequences(fact: e.Event) -> tuple[e.Event, ...]:
-    """What an automatic fact discloses: a loop cut short, a loop nobody steered, an assumption made."""
-    match fact:
+def consequences(event: e.Event) -> tuple[e.Event, ...]:
+    """What an automatic event discloses: a loop cut short, a loop nobody steered, an assumption made."""
+    match event:
         case e.LoopLeft(because="limit"):
-            text = f"Loop “{fact.loop}” was left at its limit of {fact.iterations} iterations."
-            return (e.GapRecorded("warning", "unexpected", "loop_limit", text, fact.loop),)
+            text = f"Loop “{event.loop}” was left at its limit of {event.iterations} iterations."
+            return (e.GapRecorded("warning", "unexpected", "loop_limit", text, event.loop),)
         case e.LoopLeft(because="undecided"):
-            text = f"Loop “{fact.loop}” was left because no step decided whether it goes on."
-            return (e.GapRecorded("critical", "contract_violation", "loop_undecided", text, fact.loop),)
+            text = f"Loop “{event.loop}” was left because no step decided whether it goes on."
+            return (e.GapRecorded("critical", "contract_violation", "loop_undecided", text, event.loop),)
         case e.GateResolved(how="assumed"):
-            text = f"“{fact.question}” was not asked; assumed: {fact.option}."
-            return (e.GapRecorded("info", "user_only_dependency", "needs_user_approval", text, fact.key),)
+            text = f"“{event.question}” was not asked; assumed: {event.option}."
+            return (e.GapRecorded("info", "user_only_dependency", "needs_user_approval", text, event.key),)
         case _:
             return ()
 
 
 def awaited(plan: Plan, state: RunState, door: Door) -> Awaited:
-    """What a settled run waits for at this door; taking it up at another door may need facts first."""
+    """What a settled run waits for at this door; taking it up at another door may need events first."""
     return settle(plan, state, door, state.entered_at)[2]
 
 
-def next_fact(plan: Plan, state: RunState, door: Door, now: int) -> e.Event | Awaited:
-    """The next automatic fact, or what is awaited."""
+def next_event(plan: Plan, state: RunState, door: Door, now: int) -> e.Event | Awaited:
+    """The next automatic event, or what is awaited."""
     if state.finished:
         return Done()
     if state.open is not None:
@@ -126,15 +126,15 @@ def next_fact(plan: Plan, state: RunState, door: Door, now: int) -> e.Event | Aw
     op = plan.program(state.activity).ops[state.at]
     following = plan.program(state.activity).after(op.key)
     match op:
-        case Do():
+        case DoStep():
             return _do(plan, state, op, following)
-        case Confirm():
+        case ConfirmStep():
             return _confirm(plan, state, op, following, door, now)
-        case Ask():
+        case AskGate():
             return _ask(plan, state, op, following, door, now)
-        case Head():
+        case EnterLoop():
             return enter_loop(plan, state, op, following, by_hand=not door.loops)
-        case Tail():
+        case RepeatLoop():
             return repeat_loop(plan, state, op, by_hand=not door.loops)
         case _:
             assert_never(op)
@@ -164,7 +164,7 @@ def _entrance(plan: Plan, state: RunState, door: Door, now: int) -> e.Event | Aw
 
 
 def entered(plan: Plan, state: RunState, activity_id: str, now: int) -> e.ActivityEntered:
-    """The fact of entering an activity, its entry actions included."""
+    """The event of entering an activity, its entry actions included."""
     activity = plan.workflow.activity(activity_id)
     assert activity is not None
     sets = sets_of(plan, state, activity.entry_actions)
@@ -181,7 +181,7 @@ def sets_of(plan: Plan, state: RunState, actions: tuple[Action, ...]) -> dict[st
     }
 
 
-def _do(plan: Plan, state: RunState, op: Do, following: str) -> e.Event | Awaited:
+def _do(plan: Plan, state: RunState, op: DoStep, following: str) -> e.Event | Awaited:
     scope, key = plan.scope(state.variables), instance(state, op.step.id)
     if holds(op.step.condition, scope):
         return NeedStep(key, op.step)
@@ -190,7 +190,7 @@ def _do(plan: Plan, state: RunState, op: Do, following: str) -> e.Event | Awaite
     return e.StepSkipped(key, op.step.id, after, text, unset_in(op.step.condition, scope))
 
 
-def _past_confirmation(plan: Plan, state: RunState, op: Do, following: str) -> str:
+def _past_confirmation(plan: Plan, state: RunState, op: DoStep, following: str) -> str:
     """Nobody confirms a step that was never done."""
     if following != f"confirm:{op.step.id}" or state.activity is None:
         return following
@@ -198,7 +198,7 @@ def _past_confirmation(plan: Plan, state: RunState, op: Do, following: str) -> s
 
 
 def _confirm(
-    plan: Plan, state: RunState, op: Confirm, following: str, door: Door, now: int
+    plan: Plan, state: RunState, op: ConfirmStep, following: str, door: Door, now: int
 ) -> e.Event | Awaited:
     key = instance(state, op.gate.id)
     if key in state.answers or op.gate.id in state.answers:
@@ -226,7 +226,7 @@ def _assumed(key: str, gate: Gate, now: int) -> e.GateResolved:
     )
 
 
-def _ask(plan: Plan, state: RunState, op: Ask, following: str, door: Door, now: int) -> e.Event | Awaited:
+def _ask(plan: Plan, state: RunState, op: AskGate, following: str, door: Door, now: int) -> e.Event | Awaited:
     gate, key, scope = op.gate, instance(state, op.gate.id), plan.scope(state.variables)
     if is_answered(plan, state, gate):
         return e.GatePassed(key, gate.id, following, "answered")
@@ -242,13 +242,13 @@ def _ask(plan: Plan, state: RunState, op: Ask, following: str, door: Door, now: 
 
 def _exit(plan: Plan, state: RunState, door: Door) -> e.Event | Awaited:
     if not door.leaves:
-        return NeedWay(ways(plan, state))
-    found = way_out(plan, state)
+        return NeedExit(exits(plan, state))
+    found = chosen_exit(plan, state)
     return _undecided(plan, state) if found is None else left(plan, state, found)
 
 
-def left(plan: Plan, state: RunState, found: Exit) -> e.ActivityLeft:
-    """The fact of leaving the activity, its exit actions included."""
+def left(plan: Plan, state: RunState, found: ChosenExit) -> e.ActivityLeft:
+    """The event of leaving the activity, its exit actions included."""
     activity = plan.workflow.activity(state.activity)
     assert activity is not None
     sets = sets_of(plan, state, activity.exit_actions)
@@ -256,7 +256,7 @@ def left(plan: Plan, state: RunState, found: Exit) -> e.ActivityLeft:
 
 
 def arrived(plan: Plan, state: RunState, now: int) -> e.ActivityEntered | e.RunCompleted:
-    """The fact that follows leaving: the next activity, or the end."""
+    """The event that follows leaving: the next activity, or the end."""
     assert state.left_to is not None
     if plan.workflow.activity(state.left_to) is None:
         return e.RunCompleted("complete_with_gaps" if state.gaps else "complete", now)

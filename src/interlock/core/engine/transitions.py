@@ -11,12 +11,12 @@ from interlock.core.definition.program import Plan
 from interlock.core.definition.workflow import Activity
 from interlock.core.engine.claims import Walk, gate_open
 from interlock.core.engine.draft import Draft
-from interlock.core.engine.exits import Exit, way_out, ways
+from interlock.core.engine.exits import ChosenExit, chosen_exit, exits
 from interlock.core.engine.gates import pending_gates
 from interlock.core.engine.settle import arrived, left
 from interlock.core.run import events as e
 from interlock.core.run.commands import EnterActivity
-from interlock.core.run.outcomes import Code, Decided, Done, NeedAnswer, NeedWay, Refusal, Way
+from interlock.core.run.outcomes import Code, Decided, Done, Exit, NeedAnswer, NeedExit, Refusal
 from interlock.core.run.state import RunState
 
 
@@ -105,40 +105,40 @@ def _begin(draft: Draft, command: EnterActivity) -> Refusal | None:
 def _take(draft: Draft, command: EnterActivity) -> Refusal | None:
     """Navigation refuses a way that is not open (rule 22)."""
     pending = draft.settle()
-    if not isinstance(pending, NeedWay):
+    if not isinstance(pending, NeedExit):
         return Refusal(
             Code.ACTIVITY_NOT_COMPLETE,
             f"Activity '{draft.state.activity}' is not complete",
             "complete its steps, loops and checkpoints first",
         )
-    way = _matching(draft, pending.ways, command.target)
-    if way is None:
-        return _no_way(pending.ways, command.target)
-    if not way.open:
-        return _closed(draft, pending.ways, way, command)
+    exit_ = _matching(draft, pending.exits, command.target)
+    if exit_ is None:
+        return _no_way(pending.exits, command.target)
+    if not exit_.open:
+        return _closed(draft, pending.exits, exit_, command)
     _abandon_children(draft)
-    return _cross(draft, way.to, via="claim" if way.unset else "transition")
+    return _cross(draft, exit_.to, via="claim" if exit_.unset else "transition")
 
 
-def _closed(draft: Draft, listed: tuple[Way, ...], way: Way, command: EnterActivity) -> Refusal | None:
+def _closed(draft: Draft, listed: tuple[Exit, ...], exit_: Exit, command: EnterActivity) -> Refusal | None:
     """Never-stop goes on where no way is open, and says so for good."""
     if not draft.state.preferences.never_stops or any(one.open for one in listed):
         return _no_way(listed, command.target)
-    text = f"No way out of activity “{draft.state.activity}” was open; “{way.to}” was taken."
+    text = f"No way out of activity “{draft.state.activity}” was open; “{exit_.to}” was taken."
     draft.record(e.GapRecorded("critical", "unexpected", "missing_input", text))
-    return _cross(draft, way.to, via="gap")
+    return _cross(draft, exit_.to, via="gap")
 
 
-def _matching(draft: Draft, listed: tuple[Way, ...], target: str) -> Way | None:
+def _matching(draft: Draft, listed: tuple[Exit, ...], target: str) -> Exit | None:
     """The way to the target; the words for the end all mean the same (rule 21)."""
-    exact = next((way for way in listed if way.to == target), None)
+    exact = next((exit_ for exit_ in listed if exit_.to == target), None)
     if exact is not None or not draft.plan.workflow.is_end(target):
         return exact
-    return next((way for way in listed if draft.plan.workflow.is_end(way.to)), None)
+    return next((exit_ for exit_ in listed if draft.plan.workflow.is_end(exit_.to)), None)
 
 
-def _no_way(listed: tuple[Way, ...], target: str) -> Refusal:
-    valid = [way.to for way in listed if way.open]
+def _no_way(listed: tuple[Exit, ...], target: str) -> Refusal:
+    valid = [exit_.to for exit_ in listed if exit_.open]
     return Refusal(
         Code.INVALID_TRANSITION,
         f"No valid transition to '{target}'. Valid: {', '.join(valid) or 'none'}",
@@ -148,30 +148,30 @@ def _no_way(listed: tuple[Way, ...], target: str) -> Refusal:
 
 
 def _cross(draft: Draft, target: str, *, via: Literal["claim", "transition", "gap"]) -> Refusal | None:
-    expected = way_out(draft.plan, draft.state)
+    expected = chosen_exit(draft.plan, draft.state)
     if expected is not None and expected.to == target:
         draft.record(left(draft.plan, draft.state, expected))
     else:
-        found = Exit(target, "transition", _condition_to(draft, target))
+        found = ChosenExit(target, "transition", _condition_to(draft, target))
         draft.record(replace(left(draft.plan, draft.state, found), via=via))
     draft.record(arrived(draft.plan, draft.state, draft.now))
     return None
 
 
 def _condition_to(draft: Draft, target: str) -> str:
-    listed = ways(draft.plan, draft.state) if draft.state.activity else ()
-    return next((way.condition for way in listed if way.to == target), "")
+    listed = exits(draft.plan, draft.state) if draft.state.activity else ()
+    return next((exit_.condition for exit_ in listed if exit_.to == target), "")
 
 
 def _advise(draft: Draft, command: EnterActivity) -> None:
-    """What the session documents call validation: warnings, and a divergence fact for a wrong way."""
+    """What the session documents call validation: warnings, and a divergence event for a wrong way."""
     activity = draft.plan.workflow.activity(draft.state.activity)
     assert activity is not None
     if command.target == activity.id:
         return
-    listed = ways(draft.plan, draft.state)
-    way = _matching(draft, listed, command.target)
-    if way is None:
+    listed = exits(draft.plan, draft.state)
+    exit_ = _matching(draft, listed, command.target)
+    if exit_ is None:
         targets = ", ".join(one.to for one in listed)
         draft.notice(
             "NOT_A_TRANSITION",
@@ -179,13 +179,13 @@ def _advise(draft: Draft, command: EnterActivity) -> None:
             f"Valid transitions: [{targets}]",
         )
         draft.record(_diverged(f"went from '{activity.id}' to '{command.target}', which it does not lead to"))
-    elif not way.open:
+    elif not exit_.open:
         draft.notice(
             "CONDITION_FALSE",
-            f"Transition to '{command.target}' requires condition '{way.condition}', which does not hold.",
+            f"Transition to '{command.target}' requires condition '{exit_.condition}', which does not hold.",
         )
         draft.record(_diverged(f"went from '{activity.id}' to '{command.target}' against its condition"))
-    if command.claimed_condition is not None and way is not None:
+    if command.claimed_condition is not None and exit_ is not None:
         _advise_condition(draft, activity, command)
 
 

@@ -49,7 +49,7 @@ class Terms(Struct, frozen=True):
     min_response_ms: int = 3000
 
 
-class Ruling(Struct, frozen=True):
+class Decision(Struct, frozen=True):
     """An answer to a gate, and who says so."""
 
     option: str
@@ -86,7 +86,7 @@ class AcknowledgeStep(Struct, frozen=True):
     output: Output = Output()
     variables: Variables = {}
     step: str | None = None
-    rulings: Mapping[str, Ruling] = {}
+    decisions: Mapping[str, Decision] = {}
     reports: bool = True
     client: str = ""
 
@@ -101,7 +101,7 @@ class EnterActivity(Struct, frozen=True):
     claims: tuple[Claim, ...] = ()
     claimed_condition: str | None = None
     variables: Variables = {}
-    rulings: Mapping[str, Ruling] = {}
+    decisions: Mapping[str, Decision] = {}
     client: str = ""
 
 
@@ -114,7 +114,7 @@ class OpenCheckpoint(Struct, frozen=True):
     iteration: int | None = None
     claims: tuple[Claim, ...] = ()
     variables: Variables = {}
-    rulings: Mapping[str, Ruling] = {}
+    decisions: Mapping[str, Decision] = {}
     client: str = ""
 
 
@@ -133,7 +133,7 @@ class ResolveCheckpoint(Struct, frozen=True):
     client: str = ""
     note: str = ""
     variables: Variables = {}
-    rulings: Mapping[str, Ruling] = {}
+    decisions: Mapping[str, Decision] = {}
 
 
 class ResumeCheckpoint(Struct, frozen=True):

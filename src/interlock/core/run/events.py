@@ -1,4 +1,4 @@
-"""What happened, in the past tense. Facts carry all that `evolve` needs, so that replay asks nobody."""
+"""What happened, in the past tense. Events carry all that `evolve` needs, so that replay asks nobody."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ LeftBecause = Literal[
 ]
 
 
-class Fact(Struct, frozen=True, omit_defaults=True, tag_field="kind"):
+class RunEvent(Struct, frozen=True, omit_defaults=True, tag_field="kind"):
     """The base of every event of a run."""
 
 
-class RunStarted(Fact, frozen=True, tag="run_started"):
+class RunStarted(RunEvent, frozen=True, tag="run_started"):
     workflow_id: str
     workflow_hash: str
     source: str
@@ -33,12 +33,12 @@ class RunStarted(Fact, frozen=True, tag="run_started"):
     door: str = "execution"
 
 
-class ContextSet(Fact, frozen=True, tag="context_set"):
+class ContextSet(RunEvent, frozen=True, tag="context_set"):
     delta: Mapping[str, Json]
     source: Literal["initial", "agent_delta", "effect", "action", "child"] = "agent_delta"
 
 
-class ActivityEntered(Fact, frozen=True, tag="activity_entered"):
+class ActivityEntered(RunEvent, frozen=True, tag="activity_entered"):
     activity: str
     visit: int
     next: str
@@ -46,7 +46,7 @@ class ActivityEntered(Fact, frozen=True, tag="activity_entered"):
     sets: Mapping[str, Json] = {}
 
 
-class ActivityLeft(Fact, frozen=True, tag="activity_left"):
+class ActivityLeft(RunEvent, frozen=True, tag="activity_left"):
     activity: str
     to: str
     via: Literal["option", "decision", "transition", "default", "end", "claim", "gap"]
@@ -55,7 +55,7 @@ class ActivityLeft(Fact, frozen=True, tag="activity_left"):
     sets: Mapping[str, Json] = {}
 
 
-class StepCompleted(Fact, frozen=True, tag="step_completed"):
+class StepCompleted(RunEvent, frozen=True, tag="step_completed"):
     key: str
     step: str
     next: str
@@ -63,7 +63,7 @@ class StepCompleted(Fact, frozen=True, tag="step_completed"):
     sets: Mapping[str, Json] = {}
 
 
-class StepSkipped(Fact, frozen=True, tag="step_skipped"):
+class StepSkipped(RunEvent, frozen=True, tag="step_skipped"):
     key: str
     step: str
     next: str
@@ -71,7 +71,7 @@ class StepSkipped(Fact, frozen=True, tag="step_skipped"):
     unset: tuple[str, ...] = ()
 
 
-class GateOpened(Fact, frozen=True, tag="gate_opened"):
+class GateOpened(RunEvent, frozen=True, tag="gate_opened"):
     key: str
     gate: str
     at: int
@@ -79,7 +79,7 @@ class GateOpened(Fact, frozen=True, tag="gate_opened"):
     agent: str = ""
 
 
-class GateResolved(Fact, frozen=True, tag="gate_resolved"):
+class GateResolved(RunEvent, frozen=True, tag="gate_resolved"):
     """The decision record of rule 26: question by digest, answer, channel, client, time."""
 
     key: str
@@ -101,7 +101,7 @@ class GateResolved(Fact, frozen=True, tag="gate_resolved"):
     resumable: bool = False
 
 
-class GatePassed(Fact, frozen=True, tag="gate_passed"):
+class GatePassed(RunEvent, frozen=True, tag="gate_passed"):
     key: str
     gate: str
     next: str
@@ -110,13 +110,13 @@ class GatePassed(Fact, frozen=True, tag="gate_passed"):
     unset: tuple[str, ...] = ()
 
 
-class GateResumed(Fact, frozen=True, tag="gate_resumed"):
+class GateResumed(RunEvent, frozen=True, tag="gate_resumed"):
     key: str
     gate: str
     agent: str
 
 
-class LoopEntered(Fact, frozen=True, tag="loop_entered"):
+class LoopEntered(RunEvent, frozen=True, tag="loop_entered"):
     loop: str
     next: str
     total: int | None = None
@@ -124,14 +124,14 @@ class LoopEntered(Fact, frozen=True, tag="loop_entered"):
     sets: Mapping[str, Json] = {}
 
 
-class LoopIterated(Fact, frozen=True, tag="loop_iterated"):
+class LoopIterated(RunEvent, frozen=True, tag="loop_iterated"):
     loop: str
     iteration: int
     next: str
     sets: Mapping[str, Json] = {}
 
 
-class LoopLeft(Fact, frozen=True, tag="loop_left"):
+class LoopLeft(RunEvent, frozen=True, tag="loop_left"):
     loop: str
     next: str
     because: LeftBecause
@@ -139,18 +139,18 @@ class LoopLeft(Fact, frozen=True, tag="loop_left"):
     unset: tuple[str, ...] = ()
 
 
-class LoopSteered(Fact, frozen=True, tag="loop_steered"):
+class LoopSteered(RunEvent, frozen=True, tag="loop_steered"):
     decision: LoopDecision
 
 
-class CapabilityObserved(Fact, frozen=True, tag="capability_observed"):
+class CapabilityObserved(RunEvent, frozen=True, tag="capability_observed"):
     capability: Capability
     status: CapabilityStatus
     strong: bool
     provenance: Mapping[str, Json] = {}
 
 
-class GapRecorded(Fact, frozen=True, tag="gap_recorded"):
+class GapRecorded(RunEvent, frozen=True, tag="gap_recorded"):
     severity: Severity
     category: Category
     detail: str
@@ -158,37 +158,37 @@ class GapRecorded(Fact, frozen=True, tag="gap_recorded"):
     key: str = ""
 
 
-class DivergenceRecorded(Fact, frozen=True, tag="divergence_recorded"):
+class DivergenceRecorded(RunEvent, frozen=True, tag="divergence_recorded"):
     reason: str
     summary: str
     related_step: str | None = None
 
 
-class PreferencesChanged(Fact, frozen=True, tag="preferences_changed"):
+class PreferencesChanged(RunEvent, frozen=True, tag="preferences_changed"):
     effective: Preferences
     source: Literal["user", "workflow_recommendation", "system"] = "user"
 
 
-class ValidationPerformed(Fact, frozen=True, tag="validation_performed"):
+class ValidationPerformed(RunEvent, frozen=True, tag="validation_performed"):
     key: str
     valid: bool
     blockers: tuple[Blocker, ...] = ()
 
 
-class ChildStarted(Fact, frozen=True, tag="child_started"):
+class ChildStarted(RunEvent, frozen=True, tag="child_started"):
     workflow: str
     session: str
     activity: str | None = None
 
 
-class ChildReturned(Fact, frozen=True, tag="child_returned"):
+class ChildReturned(RunEvent, frozen=True, tag="child_returned"):
     workflow: str
     session: str
     outcome: Literal["completed", "abandoned"]
     sets: Mapping[str, Json] = {}
 
 
-class RunCompleted(Fact, frozen=True, tag="run_completed"):
+class RunCompleted(RunEvent, frozen=True, tag="run_completed"):
     status: Literal["complete", "complete_with_gaps"]
     at: int
 

@@ -1,4 +1,4 @@
-"""What comes of a command: facts and what is awaited next, or a refusal that changes nothing."""
+"""What comes of a command: events and what is awaited next, or a refusal that changes nothing."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class NeedLoop(Struct, frozen=True):
     needs_items: bool = False
 
 
-class Way(Struct, frozen=True):
+class Exit(Struct, frozen=True):
     """A way out of an activity. `open` says whether its condition holds now."""
 
     to: str
@@ -60,10 +60,10 @@ class Way(Struct, frozen=True):
     expected: bool = False
 
 
-class NeedWay(Struct, frozen=True):
+class NeedExit(Struct, frozen=True):
     """The activity is done; the agent takes one of the ways out (session, gated, navigation)."""
 
-    ways: tuple[Way, ...]
+    exits: tuple[Exit, ...]
 
 
 class NeedEntry(Struct, frozen=True):
@@ -76,7 +76,7 @@ class Done(Struct, frozen=True):
     """The run has ended."""
 
 
-Awaited: TypeAlias = NeedStep | NeedAnswer | NeedInput | NeedLoop | NeedWay | NeedEntry | Done
+Awaited: TypeAlias = NeedStep | NeedAnswer | NeedInput | NeedLoop | NeedExit | NeedEntry | Done
 
 
 class Notice(Struct, frozen=True, omit_defaults=True):
@@ -87,9 +87,9 @@ class Notice(Struct, frozen=True, omit_defaults=True):
 
 
 class Decided(Struct, frozen=True):
-    """Facts to record, the state they lead to, and what the run waits for then."""
+    """Events to record, the state they lead to, and what the run waits for then."""
 
-    facts: tuple[Event, ...]
+    events: tuple[Event, ...]
     state: RunState
     awaited: Awaited
     blockers: tuple[Blocker, ...] = ()

@@ -37,7 +37,7 @@ class ContextKey(Struct, frozen=True, tag_field="kind", tag="context_key"):
     key: str
 
 
-class OutputContract(Struct, frozen=True, tag_field="kind", tag="output_contract"):
+class ContractPointer(Struct, frozen=True, tag_field="kind", tag="output_contract"):
     contractRef: str
 
 
@@ -49,7 +49,7 @@ class WorkflowStep(Struct, frozen=True, tag_field="kind", tag="workflow_step"):
     stepId: str
 
 
-Pointer: TypeAlias = ContextKey | OutputContract | CapabilityPointer | WorkflowStep
+Pointer: TypeAlias = ContextKey | ContractPointer | CapabilityPointer | WorkflowStep
 
 
 class Blocker(Struct, frozen=True, omit_defaults=True):

@@ -19,13 +19,13 @@ from interlock.core.run.commands import EXECUTION, GATED, SESSION, Door, Resolve
 from interlock.core.run.outcomes import NeedAnswer, NeedStep, Refusal
 from interlock.core.run.state import RunState
 from interlock.ledger.decisions.recorded import branches_from, decision_key
-from interlock.ledger.errors import Trouble
+from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.log.chain import read_fact
+from interlock.ledger.log.chain import read_event
 from interlock.ledger.log.commit import Commit, run_after
 from interlock.ledger.log.records import AdvanceRecorded, DecisionRecorded
 from interlock.ledger.queries.status import Shown, ref_of
-from interlock.ledger.runs.position import Standing
+from interlock.ledger.runs.position import Position
 from interlock.store.protocol import Reader, RunRow, SessionFilter, SessionRow, Writer
 
 ONE_HEAD: dict[str, Door] = {"session": SESSION, "gated": GATED}
@@ -33,7 +33,7 @@ LOOKED_AT = 1000
 RECENT = 50
 
 
-class Choice(Shown, frozen=True):
+class QuestionOption(Shown, frozen=True):
     id: str
     label: str
     description: str = ""
@@ -50,7 +50,7 @@ class Question(Shown, frozen=True):
     id: str
     name: str
     message: str
-    options: tuple[Choice, ...]
+    options: tuple[QuestionOption, ...]
     since: int
     shown: str
 
@@ -70,26 +70,26 @@ def questions(ledger: Ledger, reader: Reader, session: SessionRow) -> Iterator[Q
     """What the runs of one session wait for."""
     for run in reader.runs(session.session_id):
         for node in _places(reader, run):
-            at = ledger.standing(reader, session.session_id, node)
-            if isinstance(at, Trouble):
+            at = ledger.position(reader, session.session_id, node)
+            if isinstance(at, LedgerError):
                 return
-            yield from (one for one in _asked(reader, at) if one.id not in at.rulings)
+            yield from (one for one in _asked(reader, at) if one.id not in at.decisions)
 
 
 def _places(reader: Reader, run: RunRow) -> tuple[int, ...]:
     """Where a run may wait: its preferred tip, and an earlier node that an agent went back to."""
     last = reader.events(run.session_id, kinds=("advance_recorded",), newest_first=True, limit=1)
     for row in last:
-        fact = read_fact(row)
-        if row.run == run.run and isinstance(fact, AdvanceRecorded) and fact.outcome == "blocked":
-            return tuple({run.tip, fact.node})
+        event = read_event(row)
+        if row.run == run.run and isinstance(event, AdvanceRecorded) and event.outcome == "blocked":
+            return tuple({run.tip, event.node})
     return (run.tip,)
 
 
-def _asked(reader: Reader, at: Standing) -> Iterator[Question]:
+def _asked(reader: Reader, at: Position) -> Iterator[Question]:
     for gate in _gates(reader, at):
         scope = at.plan.scope(at.state.variables)
-        choices = tuple(Choice(one.id, one.label, one.description or "") for one in gate.options)
+        choices = tuple(QuestionOption(one.id, one.label, one.description or "") for one in gate.options)
         message = interpolate(gate.message, scope)
         yield _question(at, gate.id, interpolate(gate.name, scope), message, choices, shown(gate))
     held = at.run.status == "blocked" or at.node.node != at.run.tip
@@ -99,7 +99,12 @@ def _asked(reader: Reader, at: Standing) -> Iterator[Question]:
 
 
 def _question(
-    at: Standing, name: str, title: str, message: str, options: tuple[Choice, ...] = (), digest: str = ""
+    at: Position,
+    name: str,
+    title: str,
+    message: str,
+    options: tuple[QuestionOption, ...] = (),
+    digest: str = "",
 ) -> Question:
     return Question(
         session_id=at.session.session_id,
@@ -116,7 +121,7 @@ def _question(
     )
 
 
-def _gates(reader: Reader, at: Standing) -> tuple[Gate, ...]:
+def _gates(reader: Reader, at: Position) -> tuple[Gate, ...]:
     door = _door(reader, at.run)
     if door == "gated" and at.state.open is None:
         return pending_gates(at.plan, at.state)
@@ -142,17 +147,17 @@ def _door(reader: Reader, run: RunRow) -> str:
     from interlock.core.run.events import RunStarted
 
     for row in reader.events(run.session_id, kinds=("run_started",)):
-        fact = read_fact(row)
-        if row.run == run.run and isinstance(fact, RunStarted):
-            return fact.door
+        event = read_event(row)
+        if row.run == run.run and isinstance(event, RunStarted):
+            return event.door
     return EXECUTION.name
 
 
-def decide_question(ledger: Ledger, question: Question, option: str, note: str = "") -> Trouble | None:
+def decide_question(ledger: Ledger, question: Question, option: str, note: str = "") -> LedgerError | None:
     """Record the user's answer to exactly the question that was shown."""
     with ledger.store.writing() as tx:
-        at = ledger.standing(tx, question.session_id, question.node)
-        if isinstance(at, Trouble):
+        at = ledger.position(tx, question.session_id, question.node)
+        if isinstance(at, LedgerError):
             return at
         if question.node not in _places(tx, at.run) or not any(
             _same(one, question) for one in _asked(tx, at)
@@ -160,7 +165,7 @@ def decide_question(ledger: Ledger, question: Question, option: str, note: str =
             return _moved_on(question)
         if question.options and option not in {one.id for one in question.options}:
             valid = ", ".join(one.id for one in question.options)
-            return Trouble("INVALID", f"“{option}” is no option of {question.id}.", f"Options: {valid}.")
+            return LedgerError("INVALID", f"“{option}” is no option of {question.id}.", f"Options: {valid}.")
         one_head = ONE_HEAD.get(_door(tx, at.run))
         if one_head is not None and question.options:
             return _resolve(ledger, tx, at, one_head, question, option, note)
@@ -171,30 +176,30 @@ def _same(one: Question, other: Question) -> bool:
     return (one.id, one.shown) == (other.id, other.shown)
 
 
-def _moved_on(question: Question) -> Trouble:
+def _moved_on(question: Question) -> LedgerError:
     text = f"Session {question.ref} has moved on; “{question.id}” no longer waits."
-    return Trouble("CONFLICT", text, "See `interlock inbox`.")
+    return LedgerError("CONFLICT", text, "See `interlock inbox`.")
 
 
 def _keep(
-    ledger: Ledger, tx: Writer, at: Standing, question: Question, option: str, note: str
-) -> Trouble | None:
+    ledger: Ledger, tx: Writer, at: Position, question: Question, option: str, note: str
+) -> LedgerError | None:
     """Keep the decision on the node, once; the agent's next call uses it."""
     branches = branches_from(tx, question.session_id, question.node)
     key = decision_key(question.node, question.id, branches)
     if tx.event_by_key(question.session_id, key) is not None:
         text = f"“{question.id}” in session {question.ref} is already decided."
-        return Trouble("CONFLICT", text, "The agent goes on with its next call.")
+        return LedgerError("CONFLICT", text, "The agent goes on with its next call.")
     commit = Commit(tx, at.session, ledger.clock())
-    fact = DecisionRecorded(question.node, question.id, option, "cli", question.shown, commit.now, note)
-    commit.chain.add(fact, run=at.run.run, key=key)
+    event = DecisionRecorded(question.node, question.id, option, "cli", question.shown, commit.now, note)
+    commit.chain.add(event, run=at.run.run, key=key)
     commit.finish()
     return None
 
 
 def _resolve(
-    ledger: Ledger, tx: Writer, at: Standing, door: Door, question: Question, option: str, note: str
-) -> Trouble | None:
+    ledger: Ledger, tx: Writer, at: Position, door: Door, question: Question, option: str, note: str
+) -> LedgerError | None:
     """Answer the gate of a session with one head; its agents find it answered."""
     commit = Commit(tx, at.session, ledger.clock())
     answer = ResolveCheckpoint(
@@ -209,8 +214,8 @@ def _resolve(
     )
     decided = decide(at.plan, at.state, answer)
     if isinstance(decided, Refusal):
-        return Trouble("CONFLICT", decided.message, decided.next)
-    node = commit.add_node(at.run.run, at.node, decided.state, decided.facts, "advanced")
+        return LedgerError("CONFLICT", decided.message, decided.next)
+    node = commit.add_node(at.run.run, at.node, decided.state, decided.events, "advanced")
     tx.set_run(run_after(at.run, node.node, decided.state, decided.awaited, commit.now, blocked=False))
     commit.finish(at.run.run, node.node)
     return None

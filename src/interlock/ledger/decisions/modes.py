@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from interlock.core.engine.evolve import evolve
 from interlock.core.run.events import PreferencesChanged
 from interlock.core.run.preferences import Autonomy, Mode, Preferences, RiskPolicy, mode_of
-from interlock.ledger.errors import Trouble, not_healthy, unknown_session
+from interlock.ledger.errors import LedgerError, not_healthy, unknown_session
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.log.commit import Commit, decode_state, encode_state
 from interlock.ledger.log.health import damage
@@ -53,7 +53,7 @@ def _line(chosen: Preferences, run_id: str | None = None, node: int | None = Non
     return ModeLine(mode_of(chosen), chosen.autonomy, chosen.risk_policy, run_id, node)
 
 
-def set_session_mode(ledger: Ledger, session_id: str, preferences: Preferences) -> int | Trouble:
+def set_session_mode(ledger: Ledger, session_id: str, preferences: Preferences) -> int | LedgerError:
     """Attach a change to all current tips; a rewind to before it is not touched. Returns how many."""
     with ledger.store.writing() as tx:
         session = tx.session(session_id)
@@ -74,8 +74,8 @@ def _attach(commit: Commit, tip: NodeRow, preferences: Preferences) -> bool:
     state = decode_state(tip)
     if state.finished or state.preferences == preferences:
         return False
-    fact = PreferencesChanged(preferences)
-    commit.chain.add(fact, run=tip.run, node=tip.node)
-    body, digest = encode_state(evolve(state, fact))
+    event = PreferencesChanged(preferences)
+    commit.chain.add(event, run=tip.run, node=tip.node)
+    body, digest = encode_state(evolve(state, event))
     commit.tx.set_node(replace(tip, state=body, state_digest=digest))
     return True

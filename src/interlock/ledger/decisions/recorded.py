@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from interlock.core.definition.program import confirmation
 from interlock.core.engine.gates import shown
 from interlock.core.engine.requirements import input_id
-from interlock.core.run.commands import Ruling
+from interlock.core.run.commands import Decision
 from interlock.core.run.outcomes import Awaited, NeedAnswer, NeedStep
-from interlock.ledger.log.chain import read_fact
+from interlock.ledger.log.chain import read_event
 from interlock.ledger.log.records import DecisionRecorded
 from interlock.store.protocol import Reader
 
@@ -24,16 +24,16 @@ def branches_from(reader: Reader, session_id: str, node: int) -> int:
     return sum(child.kind == "step" for child in reader.children(session_id, node))
 
 
-def recorded_rulings(reader: Reader, session_id: str, node: int, pending: Awaited) -> dict[str, Ruling]:
+def recorded_decisions(reader: Reader, session_id: str, node: int, pending: Awaited) -> dict[str, Decision]:
     """The user's answers to what is pending at this node, by gate id or input key."""
     found = {}
     for name, digest in _questions(pending):
         row = reader.event_by_key(
             session_id, decision_key(node, name, branches_from(reader, session_id, node))
         )
-        fact = read_fact(row) if row is not None else None
-        if isinstance(fact, DecisionRecorded) and fact.shown in ("", digest):
-            found[name] = Ruling(fact.option, fact.channel, note=fact.note)
+        event = read_event(row) if row is not None else None
+        if isinstance(event, DecisionRecorded) and event.shown in ("", digest):
+            found[name] = Decision(event.option, event.channel, note=event.note)
     return found
 
 

@@ -17,7 +17,7 @@ _decode = msgspec.json.Decoder(LogEntry).decode
 
 
 class Chain:
-    """Facts of one transaction, chained onto a session's head."""
+    """Events of one transaction, chained onto a session's head."""
 
     def __init__(self, session_id: str, head_index: int, head_digest: bytes, now: int) -> None:
         self.session_id = session_id
@@ -31,28 +31,28 @@ class Chain:
         return cls(session.session_id, session.head_index, session.head_digest, now)
 
     def add(
-        self, fact: LogEntry, *, run: int | None = None, node: int | None = None, key: str | None = None
+        self, event: LogEntry, *, run: int | None = None, node: int | None = None, key: str | None = None
     ) -> None:
-        """Append one fact; `key` makes it unique in its session."""
-        payload, kind = _encode(fact), kind_of(fact)
+        """Append one event; `key` makes it unique in its session."""
+        payload, kind = _encode(event), kind_of(event)
         index = self.head_index + 1
         digest = link(self.head_digest, index, kind, payload, run, node)
         self.rows.append(EventRow(self.session_id, index, kind, payload, digest, self.now, run, node, key))
         self.head_index, self.head_digest = index, digest
 
-    def add_all(self, facts: Iterable[LogEntry], *, run: int, node: int | None) -> None:
-        for fact in facts:
-            self.add(fact, run=run, node=node)
+    def add_all(self, events: Iterable[LogEntry], *, run: int, node: int | None) -> None:
+        for event in events:
+            self.add(event, run=run, node=node)
 
 
-def kind_of(fact: LogEntry) -> str:
-    return str(fact.__struct_config__.tag)
+def kind_of(event: LogEntry) -> str:
+    return str(event.__struct_config__.tag)
 
 
 def link(before: bytes, index: int, kind: str, payload: bytes, run: int | None, node: int | None) -> bytes:
     """The digest of one event."""
-    place = f"{index}:{kind}:{run}:{node}:".encode()
-    return sha256(before + place + payload).digest()
+    target = f"{index}:{kind}:{run}:{node}:".encode()
+    return sha256(before + target + payload).digest()
 
 
 def follows(before: bytes, row: EventRow) -> bool:
@@ -62,7 +62,7 @@ def follows(before: bytes, row: EventRow) -> bool:
     )
 
 
-def read_fact(row: EventRow) -> LogEntry:
-    """Decode a stored fact."""
-    fact: LogEntry = _decode(row.payload)
-    return fact
+def read_event(row: EventRow) -> LogEntry:
+    """Decode a stored event."""
+    event: LogEntry = _decode(row.payload)
+    return event

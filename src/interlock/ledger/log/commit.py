@@ -1,4 +1,4 @@
-"""One command, one transaction: facts, node, attempt, outputs and head go in together (rule 43)."""
+"""One command, one transaction: events, node, attempt, outputs and head go in together (rule 43)."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ class Commit:
         run: int,
         parent: NodeRow | None,
         state: RunState,
-        facts: Iterable[Event],
+        events: Iterable[Event],
         cause: Cause,
         key: str | None = None,
     ) -> NodeRow:
-        """Record the facts and the step node that they lead to; `key` makes a single fact findable."""
+        """Record the events and the step node that they lead to; `key` makes a single event findable."""
         node = self._next_node()
-        for fact in facts:
-            self.chain.add(fact, run=run, node=node, key=key)
+        for event in events:
+            self.chain.add(event, run=run, node=node, key=key)
         edge: EdgeKind = "acked_step" if parent else "root"
         return self._hang(node, run, parent, state, edge, cause)
 
@@ -110,12 +110,12 @@ class Commit:
         """Keep notes and artifacts with the attempt that wrote them (rule 45)."""
         kept, rows = within_budget(output), list[OutputRow]()
         if kept.notes:
-            fact = OutputAppended(node.node, attempt, "recap", step, kept.notes)
-            self.chain.add(fact, run=node.run, node=None)
+            event = OutputAppended(node.node, attempt, "recap", step, kept.notes)
+            self.chain.add(event, run=node.run, node=None)
             rows.append(self._row(node, attempt, len(rows), step, child, notes=kept.notes))
         for artifact in kept.artifacts:
-            fact = OutputAppended(node.node, attempt, "artifact", step, artifact=artifact)
-            self.chain.add(fact, run=node.run, node=None)
+            event = OutputAppended(node.node, attempt, "artifact", step, artifact=artifact)
+            self.chain.add(event, run=node.run, node=None)
             rows.append(self._row(node, attempt, len(rows), step, child, artifact=artifact))
         if rows:
             self.tx.add_outputs(rows)
@@ -123,10 +123,10 @@ class Commit:
     def add_session_outputs(self, output: Output, key: str) -> None:
         """Keep notes that belong to the session as a whole, in the log alone, numbered by their event."""
         kept, number = within_budget(output), self.chain.head_index + 1
-        facts = [OutputAppended(-1, number, "recap", "", kept.notes)] if kept.notes else []
-        facts += [OutputAppended(-1, number, "artifact", "", artifact=one) for one in kept.artifacts]
-        for fact in facts:
-            self.chain.add(fact, key=key if fact is facts[0] else None)
+        events = [OutputAppended(-1, number, "recap", "", kept.notes)] if kept.notes else []
+        events += [OutputAppended(-1, number, "artifact", "", artifact=one) for one in kept.artifacts]
+        for event in events:
+            self.chain.add(event, key=key if event is events[0] else None)
 
     def _row(
         self,
@@ -171,7 +171,7 @@ class Commit:
         """Record the attempt with its response; a replay returns exactly this (rule 7)."""
         response = unnamed(response, node.session_id, node.run)
         digest = sha256(response).digest()
-        fact = AdvanceRecorded(
+        event = AdvanceRecorded(
             node.node,
             attempt,
             outcome,
@@ -184,7 +184,7 @@ class Commit:
             notices,
             door,
         )
-        self.chain.add(fact, run=node.run, node=None, key=f"advance_recorded:{node.node}:{attempt}")
+        self.chain.add(event, run=node.run, node=None, key=f"advance_recorded:{node.node}:{attempt}")
         remembered = _encode(kept) if kept else b""
         self.tx.add_attempt(
             AttemptRow(

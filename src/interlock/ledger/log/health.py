@@ -8,11 +8,11 @@ from hashlib import sha256
 import msgspec
 from msgspec import Struct
 
-from interlock.ledger.log.chain import GENESIS, follows, read_fact
+from interlock.ledger.log.chain import GENESIS, follows, read_event
 from interlock.store.protocol import EventRow, Health, Reader, SessionRow
 
 
-class Report(Struct, frozen=True):
+class ChainReport(Struct, frozen=True):
     """The verdict on a session's log. `valid` events form the prefix that can be trusted."""
 
     health: Health
@@ -42,25 +42,27 @@ def damage(reader: Reader, session: SessionRow) -> str | None:
     return None
 
 
-def examine(reader: Reader, session: SessionRow) -> Report:
+def examine(reader: Reader, session: SessionRow) -> ChainReport:
     """Check every event of a session against the chain."""
     return examine_events(reader.events(session.session_id), session)
 
 
-def examine_events(events: Iterable[EventRow], session: SessionRow) -> Report:
+def examine_events(events: Iterable[EventRow], session: SessionRow) -> ChainReport:
     """Check events as they come, oldest first; each is looked at once."""
     before, valid, total = GENESIS, 0, session.head_index + 1
     for row in events:
-        problem = _problem(before, valid, row)
-        if problem:
+        diagnostic = _problem(before, valid, row)
+        if diagnostic:
             health: Health = "corrupt_head" if valid == 0 else "corrupt_tail"
-            if problem == "unknown_schema_version":
+            if diagnostic == "unknown_schema_version":
                 health = "unknown_version"
-            return Report(health, valid, total, f"{problem} at event {row.index}")
+            return ChainReport(health, valid, total, f"{diagnostic} at event {row.index}")
         before, valid = row.digest, valid + 1
     if valid != total or before != session.head_digest:
-        return Report("corrupt_tail" if valid else "corrupt_head", valid, total, "missing events at the end")
-    return Report("healthy", valid, total)
+        return ChainReport(
+            "corrupt_tail" if valid else "corrupt_head", valid, total, "missing events at the end"
+        )
+    return ChainReport("healthy", valid, total)
 
 
 def _problem(before: bytes, expected: int, row: EventRow) -> str:
@@ -69,7 +71,7 @@ def _problem(before: bytes, expected: int, row: EventRow) -> str:
     if not isinstance(row.payload, bytes) or not follows(before, row):
         return "digest_mismatch"
     try:
-        read_fact(row)
+        read_event(row)
     except msgspec.ValidationError as error:
         return "unknown_schema_version" if "Invalid value" in str(error) else "schema_validation_failed"
     except msgspec.DecodeError:

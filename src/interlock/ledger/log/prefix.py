@@ -1,6 +1,6 @@
 """The part of a log that can be trusted: its valid events, up to the end of a whole command (rule 44).
 
-Half a command must not be gone on from, because the facts of the next one would mix with it.
+Half a command must not be gone on from, because the events of the next one would mix with it.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from interlock.ledger.log.chain import read_fact
-from interlock.ledger.log.health import Report, examine_events
+from interlock.ledger.log.chain import read_event
+from interlock.ledger.log.health import ChainReport, examine_events
 from interlock.ledger.log.records import (
     AdvanceRecorded,
     CallTraced,
@@ -30,7 +30,7 @@ ALONE = (SessionCreated, ObservationRecorded, DecisionRecorded, CallTraced, Repa
 class Trusted(Struct, frozen=True):
     """The verdict on a log, and the events that can be gone on from."""
 
-    report: Report
+    report: ChainReport
     events: tuple[EventRow, ...]
 
     @property
@@ -56,17 +56,17 @@ def whole_commands(events: Sequence[EventRow]) -> int:
 
 
 def _ends(row: EventRow, created: set[int], begun: set[int]) -> bool:
-    fact = read_fact(row)
-    match fact:
+    event = read_event(row)
+    match event:
         case NodeCreated():
-            created.add(fact.node)
-            begun.discard(fact.node)
-            return fact.edge == "root"
+            created.add(event.node)
+            begun.discard(event.node)
+            return event.edge == "root"
         case AdvanceRecorded():
             return not begun
         case OutputAppended():
-            return fact.node < 0
-        case _ if isinstance(fact, ALONE):
+            return event.node < 0
+        case _ if isinstance(event, ALONE):
             return not begun
         case _ if row.node is not None and row.node not in created:
             begun.add(row.node)

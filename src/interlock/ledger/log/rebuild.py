@@ -21,7 +21,7 @@ from interlock.core.run.output import Output
 from interlock.core.run.state import RunState
 from interlock.core.values import TRUNCATED, Json
 from interlock.ledger.ids import run_id
-from interlock.ledger.log.chain import GENESIS, read_fact
+from interlock.ledger.log.chain import GENESIS, read_event
 from interlock.ledger.log.commit import awaiting, encode_state
 from interlock.ledger.log.health import intact
 from interlock.ledger.log.records import (
@@ -62,7 +62,7 @@ _encode = msgspec.json.Encoder().encode
 class Told(Struct, frozen=True):
     """What an attempt was answered about: enough to render the response again."""
 
-    fact: AdvanceRecorded
+    event: AdvanceRecorded
     run: int
     state: RunState
     notes_cut: bool
@@ -121,66 +121,66 @@ class _Fold:
         self.told: dict[tuple[int, int], Told] = {}
 
     def take(self, row: EventRow) -> None:
-        self._fact(row)
+        self._event(row)
         self.session = replace(
             self.session, updated_at=row.recorded_at, head_index=row.index, head_digest=row.digest
         )
 
-    def _fact(self, row: EventRow) -> None:
-        fact = read_fact(row)
-        match fact:
+    def _event(self, row: EventRow) -> None:
+        event = read_event(row)
+        match event:
             case SessionCreated():
-                self._created(fact)
+                self._created(event)
             case NodeCreated():
-                self._node(fact, row)
+                self._node(event, row)
             case AdvanceRecorded():
-                self._attempt(fact, row)
+                self._attempt(event, row)
             case OutputAppended():
-                self._output(fact, row)
+                self._output(event, row)
             case ObservationRecorded():
-                self.observations[fact.key] = fact.value
+                self.observations[event.key] = event.value
             case ResponseRestored():
-                self._restored(fact)
+                self._restored(event)
             case DecisionRecorded() | CallTraced() | RepairRecorded():
                 pass
             case RunStarted():
-                self._run(fact, row)
+                self._run(event, row)
             case _:
-                self._event(fact, row)
+                self._run_event(event, row)
 
-    def _created(self, fact: SessionCreated) -> None:
+    def _created(self, event: SessionCreated) -> None:
         self.session = replace(
             self.session,
-            owner=fact.owner,
-            title=fact.title,
-            created_at=fact.at,
-            parent_session=fact.parent_session,
+            owner=event.owner,
+            title=event.title,
+            created_at=event.at,
+            parent_session=event.parent_session,
         )
 
-    def _run(self, fact: RunStarted, row: EventRow) -> None:
+    def _run(self, event: RunStarted, row: EventRow) -> None:
         number = _number(row.run)
-        self.doors[number] = DOORS.get(fact.door, EXECUTION)
+        self.doors[number] = DOORS.get(event.door, EXECUTION)
         self.runs[number] = RunRow(
             session_id=row.session_id,
             run=number,
             run_id=run_id(row.session_id, number),
-            workflow_id=fact.workflow_id,
-            workflow_hash=fact.workflow_hash,
+            workflow_id=event.workflow_id,
+            workflow_hash=event.workflow_hash,
             status="in_progress",
             tip=_number(row.node),
-            started_at=fact.at,
-            updated_at=fact.at,
+            started_at=event.at,
+            updated_at=event.at,
         )
-        self._event(fact, row)
+        self._run_event(event, row)
 
-    def _event(self, fact: Event, row: EventRow) -> None:
-        """Keep a fact for the node it leads to, or let it change the node it is attached to."""
+    def _run_event(self, event: Event, row: EventRow) -> None:
+        """Keep an event for the node it leads to, or let it change the node it is attached to."""
         if row.node is None:
-            self.loose.append(fact)
+            self.loose.append(event)
         elif row.node in self.nodes:
-            self._set_state(row.node, evolved(self.states[row.node], [fact]), row.recorded_at)
+            self._set_state(row.node, evolved(self.states[row.node], [event]), row.recorded_at)
         else:
-            self.ahead.setdefault(row.node, []).append(fact)
+            self.ahead.setdefault(row.node, []).append(event)
 
     def _set_state(self, number: int, state: RunState, at: int) -> None:
         body, digest = encode_state(state)
@@ -190,40 +190,40 @@ class _Fold:
         if run.tip == number:
             self._advance(run.run, number, state, at)
 
-    def _node(self, fact: NodeCreated, row: EventRow) -> None:
-        parent = self.nodes[fact.parent] if fact.parent is not None else None
+    def _node(self, event: NodeCreated, row: EventRow) -> None:
+        parent = self.nodes[event.parent] if event.parent is not None else None
         before = self.states[parent.node] if parent else RunState()
-        facts = self.ahead.pop(fact.node, [])
-        state = evolved(before, facts)
+        events = self.ahead.pop(event.node, [])
+        state = evolved(before, events)
         body, digest = encode_state(state)
-        if fact.edge == "acked_step" and parent:
-            self._claim_outputs(parent.node, fact.node)
-        self.nodes[fact.node] = NodeRow(
+        if event.edge == "acked_step" and parent:
+            self._claim_outputs(parent.node, event.node)
+        self.nodes[event.node] = NodeRow(
             session_id=row.session_id,
-            node=fact.node,
+            node=event.node,
             run=_number(row.run),
-            parent=fact.parent,
-            kind="checkpoint" if fact.edge == "checkpoint" else "step",
+            parent=event.parent,
+            kind="checkpoint" if event.edge == "checkpoint" else "step",
             depth=parent.depth + 1 if parent else 0,
-            entries=self._entries(parent, fact.node) if parent else 0,
+            entries=self._entries(parent, event.node) if parent else 0,
             state=body,
             state_digest=digest,
             event_index=row.index,
-            created_at=fact.at,
+            created_at=event.at,
         )
-        self.states[fact.node] = state
-        self.session = replace(self.session, next_node=max(self.session.next_node, fact.node + 1))
-        if fact.edge == "root" or self._leads(_number(row.run), fact, facts):
-            self._advance(_number(row.run), fact.node, state, row.recorded_at)
-            self.session = replace(self.session, head_run=row.run, head_node=fact.node)
-        if fact.edge == "root":
+        self.states[event.node] = state
+        self.session = replace(self.session, next_node=max(self.session.next_node, event.node + 1))
+        if event.edge == "root" or self._leads(_number(row.run), event, events):
+            self._advance(_number(row.run), event.node, state, row.recorded_at)
+            self.session = replace(self.session, head_run=row.run, head_node=event.node)
+        if event.edge == "root":
             self._index(state, Output())
 
-    def _leads(self, run: int, fact: NodeCreated, facts: list[Event]) -> bool:
+    def _leads(self, run: int, event: NodeCreated, events: list[Event]) -> bool:
         """Say whether a node without an attempt moves the tip: behind it, or with news of a child."""
-        if fact.edge == "checkpoint":
+        if event.edge == "checkpoint":
             return False
-        return fact.parent == self.runs[run].tip or any(isinstance(one, OF_CHILDREN) for one in facts)
+        return event.parent == self.runs[run].tip or any(isinstance(one, OF_CHILDREN) for one in events)
 
     def _claim_outputs(self, parent: int, child: int) -> None:
         kept = self.outputs.get(parent, [])
@@ -246,66 +246,66 @@ class _Fold:
             run, status=status or state.status, tip=tip, updated_at=at, awaiting=waits
         )
 
-    def _attempt(self, fact: AdvanceRecorded, row: EventRow) -> None:
+    def _attempt(self, event: AdvanceRecorded, row: EventRow) -> None:
         number = _number(row.run)
-        self.attempts.setdefault(fact.node, {})[fact.attempt] = AttemptRow(
+        self.attempts.setdefault(event.node, {})[event.attempt] = AttemptRow(
             session_id=row.session_id,
-            node=fact.node,
-            attempt=fact.attempt,
-            outcome=fact.outcome,
-            request_digest=bytes.fromhex(fact.request),
+            node=event.node,
+            attempt=event.attempt,
+            outcome=event.outcome,
+            request_digest=bytes.fromhex(event.request),
             response=b"",
-            response_digest=bytes.fromhex(fact.response),
-            child=fact.child,
-            successor=fact.successor,
-            kept=_encode(fact.kept) if fact.kept else b"",
+            response_digest=bytes.fromhex(event.response),
+            child=event.child,
+            successor=event.successor,
+            kept=_encode(event.kept) if event.kept else b"",
         )
-        self._follow(fact, number, row.recorded_at)
-        state = self.states[fact.node if fact.outcome != "advanced" or fact.child is None else fact.child]
+        self._follow(event, number, row.recorded_at)
+        state = self.states[event.node if event.outcome != "advanced" or event.child is None else event.child]
         cut = self.fresh.notes.endswith(TRUNCATED)
-        self.told[fact.node, fact.attempt] = Told(fact, number, evolved(state, self.loose), cut)
+        self.told[event.node, event.attempt] = Told(event, number, evolved(state, self.loose), cut)
         self.loose, self.fresh = [], _Fresh()
 
-    def _restored(self, fact: ResponseRestored) -> None:
-        kept = self.attempts[fact.node]
-        kept[fact.attempt] = replace(kept[fact.attempt], response_digest=bytes.fromhex(fact.response))
+    def _restored(self, event: ResponseRestored) -> None:
+        kept = self.attempts[event.node]
+        kept[event.attempt] = replace(kept[event.attempt], response_digest=bytes.fromhex(event.response))
 
-    def _follow(self, fact: AdvanceRecorded, number: int, at: int) -> None:
+    def _follow(self, event: AdvanceRecorded, number: int, at: int) -> None:
         """Let the run, and what the session is found by, follow the attempt."""
-        if fact.outcome == "checkpointed":
-            self._index(self.states[fact.node], self.fresh.output())
+        if event.outcome == "checkpointed":
+            self._index(self.states[event.node], self.fresh.output())
             return
-        self.doors[number] = DOORS.get(fact.door, EXECUTION)
-        if fact.child is not None:
-            state = self.states[fact.child]
-            self._advance(number, fact.child, state, at)
-            self.session = replace(self.session, head_run=number, head_node=fact.child)
+        self.doors[number] = DOORS.get(event.door, EXECUTION)
+        if event.child is not None:
+            state = self.states[event.child]
+            self._advance(number, event.child, state, at)
+            self.session = replace(self.session, head_run=number, head_node=event.child)
             if self.fresh.rows:
                 self._index(state, self.fresh.output())
-        elif self.runs[number].tip == fact.node:
-            state = evolved(self.states[fact.node], self.loose)
-            self._advance(number, fact.node, state, at, None if state.finished else "blocked")
+        elif self.runs[number].tip == event.node:
+            state = evolved(self.states[event.node], self.loose)
+            self._advance(number, event.node, state, at, None if state.finished else "blocked")
 
-    def _output(self, fact: OutputAppended, row: EventRow) -> None:
-        if fact.node != self.fresh.node or (fact.node < 0 and fact.attempt != self.fresh.attempt):
-            self.fresh = _Fresh(fact.node, fact.attempt)
-        self.fresh = self.fresh.with_one(fact)
-        if fact.node < 0:
+    def _output(self, event: OutputAppended, row: EventRow) -> None:
+        if event.node != self.fresh.node or (event.node < 0 and event.attempt != self.fresh.attempt):
+            self.fresh = _Fresh(event.node, event.attempt)
+        self.fresh = self.fresh.with_one(event)
+        if event.node < 0:
             head = self.session.head_node
             self._index(self.states[head] if head is not None else None, self.fresh.output())
             return
-        kind: OutputKind = "notes" if fact.channel == "recap" else "artifact"
-        body = fact.notes if kind == "notes" else _encode(fact.artifact).decode()
-        kept = self.outputs.setdefault(fact.node, [])
-        ordinal = sum(one.attempt == fact.attempt for one in kept)
+        kind: OutputKind = "notes" if event.channel == "recap" else "artifact"
+        body = event.notes if kind == "notes" else _encode(event.artifact).decode()
+        kept = self.outputs.setdefault(event.node, [])
+        ordinal = sum(one.attempt == event.attempt for one in kept)
         kept.append(
             OutputRow(
                 row.session_id,
-                fact.node,
-                fact.attempt,
+                event.node,
+                event.attempt,
                 ordinal,
                 kind,
-                fact.step,
+                event.step,
                 body,
                 None,
                 row.recorded_at,
@@ -338,18 +338,18 @@ class _Fresh(Struct, frozen=True):
     artifacts: tuple[Mapping[str, Json], ...] = ()
     rows: int = 0
 
-    def with_one(self, fact: OutputAppended) -> _Fresh:
-        if fact.channel == "recap":
-            notes = f"{self.notes}\n{fact.notes}" if self.notes else fact.notes
+    def with_one(self, event: OutputAppended) -> _Fresh:
+        if event.channel == "recap":
+            notes = f"{self.notes}\n{event.notes}" if self.notes else event.notes
             return replace(self, notes=notes, rows=self.rows + 1)
-        return replace(self, artifacts=(*self.artifacts, fact.artifact), rows=self.rows + 1)
+        return replace(self, artifacts=(*self.artifacts, event.artifact), rows=self.rows + 1)
 
     def output(self) -> Output:
         return Output(self.notes, self.artifacts)
 
 
 def _number(found: int | None) -> int:
-    assert found is not None, "this fact is always attached"
+    assert found is not None, "this event is always attached"
     return found
 
 

@@ -1,4 +1,4 @@
-"""The facts about the log itself: sessions, nodes, attempts, outputs, observations, calls.
+"""The events about the log itself: sessions, nodes, attempts, outputs, observations, calls.
 
 Together with the events of `core` they are everything; all other rows can be rebuilt from them.
 """
@@ -20,11 +20,11 @@ AttemptOutcome = Literal["advanced", "blocked", "checkpointed"]
 Cause = Literal["started", "advanced", "non_tip_advance", "checkpoint_created"]
 
 
-class Record(Struct, frozen=True, omit_defaults=True, tag_field="kind"):
-    """The base of every fact about the log."""
+class SessionEvent(Struct, frozen=True, omit_defaults=True, tag_field="kind"):
+    """The base of every event about the log."""
 
 
-class SessionCreated(Record, frozen=True, tag="session_created"):
+class SessionCreated(SessionEvent, frozen=True, tag="session_created"):
     owner: str
     title: str
     at: int
@@ -33,7 +33,7 @@ class SessionCreated(Record, frozen=True, tag="session_created"):
     imported_from: str | None = None
 
 
-class NodeCreated(Record, frozen=True, tag="node_created"):
+class NodeCreated(SessionEvent, frozen=True, tag="node_created"):
     """A node and the edge that led to it."""
 
     node: int
@@ -43,7 +43,7 @@ class NodeCreated(Record, frozen=True, tag="node_created"):
     at: int
 
 
-class AdvanceRecorded(Record, frozen=True, tag="advance_recorded"):
+class AdvanceRecorded(SessionEvent, frozen=True, tag="advance_recorded"):
     """An attempt and what came of it; the response by its digest, the request by its own."""
 
     node: int
@@ -59,7 +59,7 @@ class AdvanceRecorded(Record, frozen=True, tag="advance_recorded"):
     door: str = "execution"
 
 
-class OutputAppended(Record, frozen=True, tag="node_output_appended"):
+class OutputAppended(SessionEvent, frozen=True, tag="node_output_appended"):
     node: int
     attempt: int
     channel: Literal["recap", "artifact"]
@@ -68,13 +68,13 @@ class OutputAppended(Record, frozen=True, tag="node_output_appended"):
     artifact: Mapping[str, Json] = {}
 
 
-class ObservationRecorded(Record, frozen=True, tag="observation_recorded"):
+class ObservationRecorded(SessionEvent, frozen=True, tag="observation_recorded"):
     key: Literal["git_branch", "git_head_sha", "repo_root"]
     value: str
     confidence: Literal["low", "med", "high"] = "high"
 
 
-class DecisionRecorded(Record, frozen=True, tag="decision_recorded"):
+class DecisionRecorded(SessionEvent, frozen=True, tag="decision_recorded"):
     """The user's own answer, given outside the agent's call and used by its next one (rule 26)."""
 
     node: int
@@ -86,7 +86,7 @@ class DecisionRecorded(Record, frozen=True, tag="decision_recorded"):
     note: str = ""
 
 
-class CallTraced(Record, frozen=True, tag="call_traced"):
+class CallTraced(SessionEvent, frozen=True, tag="call_traced"):
     """One call of a session tool. No parameter that could hold a token is kept."""
 
     tool: str
@@ -101,7 +101,7 @@ class CallTraced(Record, frozen=True, tag="call_traced"):
     about: Mapping[str, Json] = {}
 
 
-class RepairRecorded(Record, frozen=True, tag="repair_recorded"):
+class RepairRecorded(SessionEvent, frozen=True, tag="repair_recorded"):
     """What a repair cut off, kept elsewhere by this digest."""
 
     at: int
@@ -110,7 +110,7 @@ class RepairRecorded(Record, frozen=True, tag="repair_recorded"):
     reason: str
 
 
-class ResponseRestored(Record, frozen=True, tag="response_restored"):
+class ResponseRestored(SessionEvent, frozen=True, tag="response_restored"):
     """A lost response that a repair rendered again, by its new digest; an empty one stays lost."""
 
     node: int

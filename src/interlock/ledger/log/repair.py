@@ -123,8 +123,8 @@ def repair(
     made = rebuild(session_id, (*log.events, *chain.rows), plan_of)
     responses = _recovered(tx, made, plan_of, renders)
     restored = list(_restored(made, responses))
-    for fact in restored:
-        chain.add(fact)
+    for event in restored:
+        chain.add(event)
     tx.clear_projections(session_id)
     tx.add_events(chain.rows)
     _write(tx, rebuild(session_id, (*log.events, *chain.rows), plan_of), session, responses)
@@ -187,7 +187,7 @@ def _rendered(
     renders: Renders,
 ) -> bytes:
     run = next(one for one in made.runs if one.run == told.run)
-    plan, render = plan_of(run.workflow_hash), renders.get(told.fact.door)
+    plan, render = plan_of(run.workflow_hash), renders.get(told.event.door)
     if plan is None or render is None:
         return b""
     response = render(_view(made, told, plan))
@@ -195,24 +195,24 @@ def _rendered(
 
 
 def _view(made: Rebuilt, told: Told, plan: Plan) -> View:
-    fact = told.fact
-    advanced = fact.outcome == "advanced" and fact.child is not None
+    event = told.event
+    advanced = event.outcome == "advanced" and event.child is not None
     return View(
         session=made.session,
         run=next(one for one in made.runs if one.run == told.run),
         plan=plan,
         state=told.state,
-        awaited=awaited(plan, told.state, DOORS[fact.door]),
-        node=fact.child if advanced and fact.child is not None else fact.node,
-        attempt=fact.successor or 0,
-        blockers=fact.blockers,
-        notices=fact.notices,
+        awaited=awaited(plan, told.state, DOORS[event.door]),
+        node=event.child if advanced and event.child is not None else event.node,
+        attempt=event.successor or 0,
+        blockers=event.blockers,
+        notices=event.notices,
         notes_cut=told.notes_cut,
     )
 
 
 def _restored(made: Rebuilt, responses: Responses) -> Iterator[ResponseRestored]:
-    """One fact for every response that is no longer, byte for byte, the one that was given."""
+    """One event for every response that is no longer, byte for byte, the one that was given."""
     for one in made.attempts:
         digest = sha256(responses[one.node, one.attempt]).digest()
         if digest != one.response_digest:

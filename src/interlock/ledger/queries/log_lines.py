@@ -1,4 +1,4 @@
-"""The log as people read it: one line a fact, with the fields that tell the story."""
+"""The log as people read it: one line an event, with the fields that tell the story."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ NOTHING: tuple[Json, ...] = (None, "", [], {})
 
 
 class EventLine(Shown, frozen=True):
-    """One fact with its place in the log."""
+    """One event with its place in the log."""
 
     index: int
     kind: str
     at: int
     run: int | None
     node: int | None
-    fact: Mapping[str, Json]
+    event: Mapping[str, Json]
 
     @property
     def summary(self) -> str:
-        """The fact in a few words."""
-        return summary_of(self.fact)
+        """The event in a few words."""
+        return summary_of(self.event)
 
     def fields(self) -> dict[str, Json]:
         fields: dict[str, Json] = msgspec.to_builtins(self)
@@ -52,7 +52,7 @@ class EventLine(Shown, frozen=True):
 def event_lines(
     reader: Reader, session_id: str, kinds: Sequence[str] = (), *, start: int = 0, end: int
 ) -> list[EventLine]:
-    """The facts from `start` up to `end`, of these kinds or of all."""
+    """The events from `start` up to `end`, of these kinds or of all."""
     rows = reader.events(session_id, start=start, kinds=kinds)
     return [_line(row) for row in rows if row.index < end]
 
@@ -63,43 +63,43 @@ def _line(row: EventRow) -> EventLine:
     )
 
 
-def summary_of(fact: Mapping[str, Json]) -> str:
-    """Say what a fact tells, without its digests."""
-    match fact:
+def summary_of(event: Mapping[str, Json]) -> str:
+    """Say what an event tells, without its digests."""
+    match event:
         case {"kind": "node_output_appended", "notes": str(notes)}:
-            return f"{placed(str(fact['step']))}: {notes}"
+            return f"{placed(str(event['step']))}: {notes}"
         case {"kind": "node_output_appended", "artifact": {"kind": artifact}}:
-            return f"{placed(str(fact['step']))}: artifact {artifact}"
+            return f"{placed(str(event['step']))}: artifact {artifact}"
         case {"kind": "gate_resolved", "gate": gate, "channel": channel}:
-            return f"{gate}: {fact.get('option') or fact['how']}, by {channel}"
+            return f"{gate}: {event.get('option') or event['how']}, by {channel}"
         case {"kind": "step_completed", "key": str(key)}:
             return placed(key)
         case {"kind": "node_created", "node": node}:
             return (
-                f"{node} after {fact['parent']}, {fact['cause']}"
-                if fact.get("parent") is not None
+                f"{node} after {event['parent']}, {event['cause']}"
+                if event.get("parent") is not None
                 else f"{node}, root"
             )
         case {"kind": "context_set", "delta": Mapping() as delta}:
             return ", ".join(f"{name}={_short(value)}" for name, value in delta.items())
         case {"kind": "call_traced", "tool": tool, "agent": who}:
-            return f"{tool}, {who}{': ' + str(fact['error']) if fact.get('error') else ''}"
+            return f"{tool}, {who}{': ' + str(event['error']) if event.get('error') else ''}"
         case {"kind": "validation_performed", "key": str(key)}:
-            return f"{placed(key)}{_whither(fact)}"
+            return f"{placed(key)}{_whither(event)}"
         case {"kind": "advance_recorded", "outcome": str(outcome)}:
-            return f"from {fact['node']}: {outcome}{_whither(fact)}"
+            return f"from {event['node']}: {outcome}{_whither(event)}"
         case _:
             told = {
-                name: value for name, value in fact.items() if name not in UNSAID and value not in NOTHING
+                name: value for name, value in event.items() if name not in UNSAID and value not in NOTHING
             }
             return " ".join(f"{name}={_short(value)}" for name, value in told.items())
 
 
-def _whither(fact: Mapping[str, Json]) -> str:
-    blockers = fact.get("blockers")
+def _whither(event: Mapping[str, Json]) -> str:
+    blockers = event.get("blockers")
     if isinstance(blockers, list):
         return ", " + ", ".join(str(one.get("code")) for one in blockers if isinstance(one, Mapping))
-    return f" to {fact['child']}" if "child" in fact else ""
+    return f" to {event['child']}" if "child" in event else ""
 
 
 def _short(value: Json) -> str:

@@ -17,20 +17,20 @@ from interlock.core.run.outcomes import (
     Done,
     NeedAnswer,
     NeedEntry,
+    NeedExit,
     NeedInput,
     NeedLoop,
     NeedStep,
-    NeedWay,
 )
 from interlock.core.run.preferences import Autonomy, Mode, RiskPolicy, mode_of
-from interlock.ledger.decisions.recorded import recorded_rulings
-from interlock.ledger.errors import Trouble
-from interlock.ledger.log.chain import read_fact
+from interlock.ledger.decisions.recorded import recorded_decisions
+from interlock.ledger.errors import LedgerError
+from interlock.ledger.log.chain import read_event
 from interlock.ledger.log.commit import decode_state
 from interlock.ledger.log.health import damage
 from interlock.ledger.log.records import OutputAppended
 from interlock.ledger.runs.pinned_workflows import Pins
-from interlock.ledger.runs.recap import Entry, recap
+from interlock.ledger.runs.recap import RecapEntry, recap
 from interlock.store.protocol import NodeRow, Reader, RunRow, SessionFilter, SessionRow
 
 REF = 8
@@ -126,7 +126,7 @@ def ref_of(session_id: str) -> str:
     return session_id.removeprefix("sess_")[:REF]
 
 
-def find_session(reader: Reader, ref: str, owner: str) -> SessionRow | Trouble:
+def find_session(reader: Reader, ref: str, owner: str) -> SessionRow | LedgerError:
     """A session by its id, by the id of a run, or by an unambiguous beginning (rule 42)."""
     run = reader.run_by_id(ref)
     if run is not None:
@@ -135,20 +135,22 @@ def find_session(reader: Reader, ref: str, owner: str) -> SessionRow | Trouble:
     found = reader.sessions_by_prefix(f"sess_{short}", 3) if len(short) >= SHORTEST else []
     if len(found) > 1:
         listed = " or ".join(one.removeprefix("sess_")[: len(short) + 4] for one in found[:2])
-        return Trouble("AMBIGUOUS", f"More than one session begins with {ref}.", f"Say more: {listed}.")
+        return LedgerError("AMBIGUOUS", f"More than one session begins with {ref}.", f"Say more: {listed}.")
     return _owned(reader, found[0], ref, owner) if found else _no_session(reader, ref)
 
 
-def _owned(reader: Reader, session_id: str, ref: str, owner: str) -> SessionRow | Trouble:
+def _owned(reader: Reader, session_id: str, ref: str, owner: str) -> SessionRow | LedgerError:
     session = reader.session(session_id)
     return session if session is not None and session.owner == owner else _no_session(reader, ref)
 
 
-def _no_session(reader: Reader, ref: str) -> Trouble:
+def _no_session(reader: Reader, ref: str) -> LedgerError:
     if reader.removed_at(ref) is not None:
-        return Trouble("NOT_FOUND", f"Session {ref} was removed.", "See `interlock sessions` for the rest.")
+        return LedgerError(
+            "NOT_FOUND", f"Session {ref} was removed.", "See `interlock sessions` for the rest."
+        )
     hint = "See `interlock sessions`, or search with `interlock resume WORDS`."
-    return Trouble("NOT_FOUND", f"There is no session {ref}.", hint)
+    return LedgerError("NOT_FOUND", f"There is no session {ref}.", hint)
 
 
 def session_lines(reader: Reader, wanted: SessionFilter) -> tuple[SessionLine, ...]:
@@ -202,7 +204,7 @@ def _run_status(reader: Reader, pins: Pins, run: RunRow) -> RunStatus:
     assert tip is not None, "a run has a tip"
     state = decode_state(tip)
     need = awaited(pins.plan(reader, run.workflow_hash), state, EXECUTION)
-    rulings = recorded_rulings(reader, run.session_id, run.tip, need)
+    decisions = recorded_decisions(reader, run.session_id, run.tip, need)
     return RunStatus(
         run_id=run.run_id,
         workflow_id=run.workflow_id,
@@ -212,7 +214,7 @@ def _run_status(reader: Reader, pins: Pins, run: RunRow) -> RunStatus:
         autonomy=state.preferences.autonomy,
         risk_policy=state.preferences.risk_policy,
         pending=pending_line(need),
-        decided=next((one.option for one in rulings.values()), None),
+        decided=next((one.option for one in decisions.values()), None),
         gaps=state.gaps,
         tip=run.tip,
         branches=len(tips(reader, run)),
@@ -239,7 +241,7 @@ def pending_line(need: Awaited) -> PendingLine:
             return PendingLine("input", need.subject, need.message)
         case NeedLoop():
             return PendingLine("choice", need.loop.id, need.loop.title)
-        case NeedWay() | NeedEntry():
+        case NeedExit() | NeedEntry():
             return PendingLine("choice", "way", "the next activity")
         case Done():
             return PendingLine("nothing", "", "")
@@ -247,13 +249,13 @@ def pending_line(need: Awaited) -> PendingLine:
             assert_never(need)
 
 
-def notes_of(reader: Reader, session: SessionRow, node: int | None = None) -> Notes | Trouble:
+def notes_of(reader: Reader, session: SessionRow, node: int | None = None) -> Notes | LedgerError:
     """Everything noted on the way to a node, the head unless another is named."""
     wanted = node if node is not None else session.head_node
     row = reader.node(session.session_id, wanted) if wanted is not None else None
     if row is None and node is not None:
         hint = f"See `interlock tree {ref_of(session.session_id)}` for the nodes."
-        return Trouble("NOT_FOUND", f"Session {ref_of(session.session_id)} has no node {node}.", hint)
+        return LedgerError("NOT_FOUND", f"Session {ref_of(session.session_id)} has no node {node}.", hint)
     run = reader.run(session.session_id, row.run) if row else None
     kept = recap(reader, row, EVERYTHING, farthest=EVERYTHING) if row else None
     return Notes(
@@ -266,15 +268,15 @@ def notes_of(reader: Reader, session: SessionRow, node: int | None = None) -> No
     )
 
 
-def _note(entry: Entry) -> Note:
+def _note(entry: RecapEntry) -> Note:
     return Note(placed(entry.step), entry.notes, entry.recorded_at)
 
 
 def _session_notes(reader: Reader, session_id: str) -> Iterator[str]:
     for row in reader.events(session_id, kinds=("node_output_appended",)):
-        fact = read_fact(row)
-        if isinstance(fact, OutputAppended) and fact.node < 0 and fact.notes:
-            yield fact.notes
+        event = read_event(row)
+        if isinstance(event, OutputAppended) and event.node < 0 and event.notes:
+            yield event.notes
 
 
 def placed(key: str) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from interlock.ledger.log.chain import read_fact
+from interlock.ledger.log.chain import read_event
 from interlock.ledger.log.records import CallTraced, LogEntry
-from interlock.ledger.runs.position import Place
+from interlock.ledger.runs.position import Target
 from interlock.store.protocol import EventRow, Reader
 
 KINDS = ("call_traced", "child_started", "child_returned")
@@ -16,15 +16,15 @@ MOST = 1000
 
 
 class Traced(Struct, frozen=True):
-    """One fact of a trace, and where and when it stands in the log."""
+    """One event of a trace, and where and when it stands in the log."""
 
     index: int
     at: int
-    fact: LogEntry
+    event: LogEntry
 
 
 class Trace(Struct, frozen=True):
-    """The newest facts of a session's trace, oldest first; `cut` says that there are older ones."""
+    """The newest events of a session's trace, oldest first; `cut` says that there are older ones."""
 
     events: tuple[Traced, ...]
     cut: bool = False
@@ -36,20 +36,20 @@ def whole(reader: Reader, session_id: str) -> Trace:
     return Trace(tuple(_traced(row) for row in reversed(rows[:MOST])), len(rows) > MOST)
 
 
-def segment(reader: Reader, place: Place) -> Iterator[Traced]:
+def segment(reader: Reader, target: Target) -> Iterator[Traced]:
     """From the entry of a visit to the call that left it; the call that entered belongs to the one before."""
-    first = place.node
-    for number, row in enumerate(reader.events(place.session_id, start=first, kinds=KINDS)):
-        if row.index > place.attempt:
+    first = target.node
+    for number, row in enumerate(reader.events(target.session_id, start=first, kinds=KINDS)):
+        if row.index > target.attempt:
             return
         traced = _traced(row)
-        if number > 0 or first == 0 or not _enters(traced.fact):
+        if number > 0 or first == 0 or not _enters(traced.event):
             yield traced
 
 
 def _traced(row: EventRow) -> Traced:
-    return Traced(row.index, row.recorded_at, read_fact(row))
+    return Traced(row.index, row.recorded_at, read_event(row))
 
 
-def _enters(fact: LogEntry) -> bool:
-    return isinstance(fact, CallTraced) and fact.tool == "next_activity"
+def _enters(event: LogEntry) -> bool:
+    return isinstance(event, CallTraced) and event.tool == "next_activity"

@@ -9,7 +9,7 @@ from interlock.core.definition.program import Plan
 from interlock.core.engine.settle import awaited
 from interlock.core.run import events as e
 from interlock.core.run.commands import EXECUTION
-from interlock.ledger.log.chain import read_fact
+from interlock.ledger.log.chain import read_event
 from interlock.ledger.log.commit import decode_state
 from interlock.ledger.log.records import AdvanceRecorded, Cause, LogEntry, NodeCreated
 from interlock.ledger.queries.status import PendingLine, Shown, pending_line, placed
@@ -61,7 +61,7 @@ class _Told:
     """What the log says about each node."""
 
     def __init__(self) -> None:
-        self.facts: dict[int, list[LogEntry]] = defaultdict(list)
+        self.events: dict[int, list[LogEntry]] = defaultdict(list)
         self.causes: dict[int, Cause] = {}
         self.blocked: Counter[int] = Counter()
 
@@ -71,13 +71,13 @@ def _told(reader: Reader, run: RunRow, sound: int | None) -> _Told:
     for row in reader.events(run.session_id, limit=sound):
         if row.run != run.run:
             continue
-        match read_fact(row):
+        match read_event(row):
             case NodeCreated() as made:
                 told.causes[made.node] = made.cause
             case AdvanceRecorded(outcome="blocked") as tried:
                 told.blocked[tried.node] += 1
-            case fact if row.node is not None:
-                told.facts[row.node].append(fact)
+            case event if row.node is not None:
+                told.events[row.node].append(event)
     return told
 
 
@@ -88,7 +88,7 @@ def _node(row: NodeRow, told: _Told, run: RunRow, plan: Plan, childless: bool) -
         parent=row.parent,
         kind=row.kind,
         cause=told.causes.get(row.node, "advanced"),
-        label=label_of(told.facts[row.node]) if row.kind == "step" else "checkpoint",
+        label=label_of(told.events[row.node]) if row.kind == "step" else "checkpoint",
         at=row.created_at,
         tip=tip,
         preferred=tip and row.node == run.tip,
@@ -97,40 +97,42 @@ def _node(row: NodeRow, told: _Told, run: RunRow, plan: Plan, childless: bool) -
     )
 
 
-def label_of(facts: Iterable[LogEntry]) -> str:
+def label_of(events: Iterable[LogEntry]) -> str:
     """What happened on the way to a node, in a few words."""
-    told = list(facts)
+    told = list(events)
     said = list(dict.fromkeys(_said(told))) or list(_aside(told))[:1]
     return ", ".join(said) or "noted"
 
 
-def _said(facts: Sequence[LogEntry]) -> Iterator[str]:
-    for fact in facts:
-        match fact:
+def _said(events: Sequence[LogEntry]) -> Iterator[str]:
+    for event in events:
+        match event:
             case e.StepCompleted():
-                yield placed(fact.key)
-            case e.GateResolved(option=option) if option and fact.how == "chosen":
-                yield f"{fact.gate}: {option} ({fact.channel})"
+                yield placed(event.key)
+            case e.GateResolved(option=option) if option and event.how == "chosen":
+                yield f"{event.gate}: {option} ({event.channel})"
             case e.GateResolved():
-                yield f"{fact.gate}: {fact.option or ''} ({fact.how.replace('_', ' ')})".replace(":  ", " ")
+                yield f"{event.gate}: {event.option or ''} ({event.how.replace('_', ' ')})".replace(
+                    ":  ", " "
+                )
             case e.PreferencesChanged():
-                yield f"mode: {fact.effective.autonomy}"
+                yield f"mode: {event.effective.autonomy}"
             case _:
                 continue
 
 
-def _aside(facts: Sequence[LogEntry]) -> Iterator[str]:
+def _aside(events: Sequence[LogEntry]) -> Iterator[str]:
     """What is worth saying where no step was done and nothing was decided."""
-    for fact in facts:
-        match fact:
+    for event in events:
+        match event:
             case e.RunStarted():
                 yield "started"
             case e.ActivityEntered():
-                yield f"entered {fact.activity}"
+                yield f"entered {event.activity}"
             case e.GateOpened():
-                yield f"{fact.gate}: asked"
+                yield f"{event.gate}: asked"
             case e.GateResumed():
-                yield f"{fact.gate}: resumed"
+                yield f"{event.gate}: resumed"
             case e.RunCompleted():
                 yield "completed"
             case e.ContextSet():

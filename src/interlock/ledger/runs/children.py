@@ -16,28 +16,28 @@ from interlock.core.run.commands import Command, ReturnChild, StartChild
 from interlock.core.run.events import ActivityEntered, ChildStarted, GateResolved
 from interlock.core.run.outcomes import Decided
 from interlock.core.values import Json, Missing, Variables
-from interlock.ledger.errors import Trouble, unknown_session
-from interlock.ledger.log.chain import read_fact
+from interlock.ledger.errors import LedgerError, unknown_session
+from interlock.ledger.log.chain import read_event
 from interlock.ledger.log.commit import Commit, run_after
 from interlock.ledger.runs.onward import onward
 from interlock.store.protocol import NodeRow, Reader, SessionRow, Writer
 
 if TYPE_CHECKING:
     from interlock.ledger.ledger import Ledger
-    from interlock.ledger.runs.position import Standing
+    from interlock.ledger.runs.position import Position
 
 DEEPEST = 16
 
 
-def head(ledger: Ledger, reader: Reader, session_id: str) -> Standing | Trouble:
+def head(ledger: Ledger, reader: Reader, session_id: str) -> Position | LedgerError:
     """A session's head: the run and node at which its work goes on."""
     session = reader.session(session_id)
     if session is None or session.head_node is None:
         return unknown_session()
-    return ledger.standing(reader, session_id, session.head_node)
+    return ledger.position(reader, session_id, session.head_node)
 
 
-def passed_on(parent: Standing, workflow_id: str) -> dict[str, Json] | None:
+def passed_on(parent: Position, workflow_id: str) -> dict[str, Json] | None:
     """What the parent's current activity passes to a child of this workflow; None if it triggers none."""
     activity = parent.plan.workflow.activity(parent.state.activity)
     trigger = next((one for one in _triggers(activity) if one.workflow == workflow_id), None)
@@ -60,8 +60,8 @@ def begin(
     ledger: Ledger, tx: Writer, parent_id: str, child_id: str, workflow_id: str, node: int | None
 ) -> None:
     """Record in the parent, at the given node or at its head, that the child has begun."""
-    at = head(ledger, tx, parent_id) if node is None else ledger.standing(tx, parent_id, node)
-    if not isinstance(at, Trouble):
+    at = head(ledger, tx, parent_id) if node is None else ledger.position(tx, parent_id, node)
+    if not isinstance(at, LedgerError):
         _record(ledger, tx, at, StartChild(workflow_id, child_id), _key(child_id))
 
 
@@ -74,16 +74,16 @@ def finish(ledger: Ledger, tx: Writer, child: SessionRow, workflow_id: str, vari
         _record(ledger, tx, at, ReturnChild(workflow_id, child.session_id, True, variables), None)
 
 
-def _waiting(ledger: Ledger, tx: Writer, parent_id: str, child_id: str) -> Standing | None:
+def _waiting(ledger: Ledger, tx: Writer, parent_id: str, child_id: str) -> Position | None:
     """The parent where it waits for the child: at its head, else on the branch where the child was begun."""
     at = head(ledger, tx, parent_id)
-    if isinstance(at, Trouble) or child_id in at.state.children:
-        return None if isinstance(at, Trouble) else at
+    if isinstance(at, LedgerError) or child_id in at.state.children:
+        return None if isinstance(at, LedgerError) else at
     row = tx.event_by_key(parent_id, _key(child_id))
     if row is None or row.node is None or _went_on(tx, at.node, row.node):
         return None
-    at = ledger.standing(tx, parent_id, onward(tx, parent_id, row.node))
-    return None if isinstance(at, Trouble) or child_id not in at.state.children else at
+    at = ledger.position(tx, parent_id, onward(tx, parent_id, row.node))
+    return None if isinstance(at, LedgerError) or child_id not in at.state.children else at
 
 
 def _went_on(reader: Reader, tip: NodeRow, began: int) -> bool:
@@ -94,11 +94,11 @@ def _went_on(reader: Reader, tip: NodeRow, began: int) -> bool:
     return here is not None and here.node == began
 
 
-def _record(ledger: Ledger, tx: Writer, at: Standing, command: Command, key: str | None) -> None:
+def _record(ledger: Ledger, tx: Writer, at: Position, command: Command, key: str | None) -> None:
     decided = decide(at.plan, at.state, command)
     assert isinstance(decided, Decided), "a child can always begin and return"
     commit = Commit(tx, at.session, ledger.clock())
-    node = commit.add_node(at.run.run, at.node, decided.state, decided.facts, "advanced", key)
+    node = commit.add_node(at.run.run, at.node, decided.state, decided.events, "advanced", key)
     waits = decided.state.open is not None
     tx.set_run(run_after(at.run, node.node, decided.state, decided.awaited, commit.now, blocked=waits))
     commit.finish(at.run.run, node.node)
@@ -107,8 +107,8 @@ def _record(ledger: Ledger, tx: Writer, at: Standing, command: Command, key: str
 def origin(reader: Reader, parent_id: str, child_id: str) -> ChildStarted | None:
     """The parent's record of the child's beginning."""
     row = reader.event_by_key(parent_id, _key(child_id))
-    fact = read_fact(row) if row is not None else None
-    return fact if isinstance(fact, ChildStarted) else None
+    event = read_event(row) if row is not None else None
+    return event if isinstance(event, ChildStarted) else None
 
 
 class Ancestor(Struct, frozen=True):
@@ -120,12 +120,12 @@ class Ancestor(Struct, frozen=True):
     activity: str | None
 
 
-def ancestors(ledger: Ledger, reader: Reader, at: Standing) -> Iterator[Ancestor]:
+def ancestors(ledger: Ledger, reader: Reader, at: Position) -> Iterator[Ancestor]:
     """The session that triggered this one, and what triggered that, all the way up."""
     for _ in range(DEEPEST):
         session_id = at.session.parent_session
         above = head(ledger, reader, session_id) if session_id else None
-        if above is None or isinstance(above, Trouble):
+        if above is None or isinstance(above, LedgerError):
             return
         began = origin(reader, above.session.session_id, at.session.session_id)
         activity = began.activity if began else above.state.activity
@@ -137,7 +137,7 @@ def ancestors(ledger: Ledger, reader: Reader, at: Standing) -> Iterator[Ancestor
 class LastAnswer(Struct, frozen=True):
     """The newest decision of a session, and the activity it was made in."""
 
-    fact: GateResolved
+    event: GateResolved
     activity: str | None
 
 
@@ -146,11 +146,11 @@ def last_answer(reader: Reader, session_id: str) -> LastAnswer | None:
     kinds = ("gate_resolved", "activity_entered")
     answer: GateResolved | None = None
     for row in reader.events(session_id, kinds=kinds, newest_first=True):
-        fact = read_fact(row)
-        if answer is None and isinstance(fact, GateResolved):
-            answer = fact
-        elif answer is not None and isinstance(fact, ActivityEntered):
-            return LastAnswer(answer, fact.activity)
+        event = read_event(row)
+        if answer is None and isinstance(event, GateResolved):
+            answer = event
+        elif answer is not None and isinstance(event, ActivityEntered):
+            return LastAnswer(answer, event.activity)
     return LastAnswer(answer, None) if answer else None
 
 

@@ -8,18 +8,18 @@ import msgspec
 from msgspec import Struct
 
 from interlock.core.definition.program import Plan
-from interlock.core.run.commands import Ruling
+from interlock.core.run.commands import Decision
 from interlock.core.run.outcomes import Awaited, NeedAnswer, NeedInput, NeedStep
 from interlock.core.run.output import Output
 from interlock.core.run.state import RunState
 from interlock.core.values import Json, Variables
-from interlock.ledger.errors import Trouble, not_healthy, unknown_session
+from interlock.ledger.errors import LedgerError, not_healthy, unknown_session
 from interlock.ledger.log.health import damage
 from interlock.ledger.tokens.tokens import Kind
 from interlock.store.protocol import NodeRow, Reader, RunRow, SessionRow
 
 
-class Place(Struct, frozen=True):
+class Target(Struct, frozen=True):
     """Where a genuine token leads: a session by its secret handle, and a node or visit in it."""
 
     kind: Kind
@@ -30,7 +30,7 @@ class Place(Struct, frozen=True):
     agent: str = ""
 
 
-class Standing(Struct, frozen=True):
+class Position(Struct, frozen=True):
     """A run at one node, read and checked: what a command is decided on."""
 
     session: SessionRow
@@ -40,7 +40,7 @@ class Standing(Struct, frozen=True):
     state: RunState
     awaited: Awaited
     kept: Variables = {}
-    rulings: Mapping[str, Ruling] = {}
+    decisions: Mapping[str, Decision] = {}
 
     @property
     def step(self) -> str:
@@ -74,15 +74,15 @@ class Answered(Struct, frozen=True):
     differs: bool = False
 
 
-def head_node(reader: Reader, place: Place) -> int:
+def head_node(reader: Reader, target: Target) -> int:
     """The node that a place means: its own, or the session's head for a token that names a visit."""
-    if place.kind != "ses":
-        return place.node
-    session = reader.session(place.session_id)
+    if target.kind != "ses":
+        return target.node
+    session = reader.session(target.session_id)
     return session.head_node if session and session.head_node is not None else 0
 
 
-def healthy(reader: Reader, session_id: str) -> SessionRow | Trouble:
+def healthy(reader: Reader, session_id: str) -> SessionRow | LedgerError:
     """The session, if nothing keeps it from going on."""
     session = reader.session(session_id)
     if session is None:
@@ -102,6 +102,6 @@ def kept_before(reader: Reader, node: NodeRow, attempt: int) -> Variables:
     return kept
 
 
-def remembered(at: Standing, delta: Variables) -> dict[str, Json]:
+def remembered(at: Position, delta: Variables) -> dict[str, Json]:
     """This attempt's variables on top of what blocked attempts before it sent."""
     return {**at.kept, **delta}

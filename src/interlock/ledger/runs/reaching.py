@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from interlock.ledger.errors import Trouble
+from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.runs.onward import onward
-from interlock.ledger.runs.position import Place, Standing, head_node
+from interlock.ledger.runs.position import Position, Target, head_node
 
 
-def reached(ledger: Ledger, place: Place) -> Standing | Trouble:
+def reached(ledger: Ledger, target: Target) -> Position | LedgerError:
     """Read the node of the place, or the one that it has been carried to."""
     with ledger.store.reading() as reader:
-        node = onward(reader, place.session_id, head_node(reader, place))
-        return ledger.standing(reader, place.session_id, node)
+        node = onward(reader, target.session_id, head_node(reader, target))
+        return ledger.position(reader, target.session_id, node)

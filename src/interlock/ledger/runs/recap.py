@@ -16,7 +16,7 @@ FARTHEST = 512
 POLICY = "kept most recent entries"
 
 
-class Entry(Struct, frozen=True):
+class RecapEntry(Struct, frozen=True):
     """One note of the recap."""
 
     step: str
@@ -27,7 +27,7 @@ class Entry(Struct, frozen=True):
 class Recap(Struct, frozen=True):
     """Entries, oldest first. `omitted` counts those that did not fit (rule 11)."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[RecapEntry, ...]
     omitted: int = 0
 
 
@@ -54,17 +54,17 @@ def recap(
     farthest: int = FARTHEST,
 ) -> Recap:
     """Walk from the node towards the root, or to the node `above`, until the budget is spent."""
-    kept: list[Entry] = []
+    kept: list[RecapEntry] = []
     earlier = above.entries if above else 0
     room = budget
-    for place, entries in _upwards(reader, node, above, farthest):
+    for target, entries in _upwards(reader, node, above, farthest):
         for number, entry in enumerate(entries):
             room -= len(entry.notes.encode()) + len(entry.step) + ENTRY_BYTES
             if room < 0 and kept:
-                return Recap(tuple(reversed(kept)), len(entries) - number + place.entries - earlier)
+                return Recap(tuple(reversed(kept)), len(entries) - number + target.entries - earlier)
             kept.append(entry)
-        if place.last and place.entries > earlier:
-            return Recap(tuple(reversed(kept)), place.entries - earlier)
+        if target.last and target.entries > earlier:
+            return Recap(tuple(reversed(kept)), target.entries - earlier)
     return Recap(tuple(reversed(kept)))
 
 
@@ -85,7 +85,7 @@ class _Place(Struct, frozen=True):
 
 def _upwards(
     reader: Reader, node: NodeRow, above: NodeRow | None, farthest: int
-) -> Iterator[tuple[_Place, list[Entry]]]:
+) -> Iterator[tuple[_Place, list[RecapEntry]]]:
     """Yield each node of the path with its own entries, newest first."""
     visited, here, towards = 0, node.node, None
     while True:
@@ -111,16 +111,16 @@ def _grouped(rows: list[PathRow]) -> list[list[PathRow]]:
     return groups
 
 
-def _entries(reader: Reader, session_id: str, group: list[PathRow]) -> list[Entry]:
+def _entries(reader: Reader, session_id: str, group: list[PathRow]) -> list[RecapEntry]:
     """Notes made at this node on the way down: checkpoints, blocked attempts, the last attempt."""
-    place = group[0]
+    target = group[0]
     noted = [row for row in group if row.body is not None]
     loose = any(row.child is None for row in noted)
-    mine = attempts_towards(reader.attempts(session_id, place.node), place.towards) if loose else set()
+    mine = attempts_towards(reader.attempts(session_id, target.node), target.towards) if loose else set()
     return [
-        Entry(row.step or "", row.body or "", row.recorded_at or 0)
+        RecapEntry(row.step or "", row.body or "", row.recorded_at or 0)
         for row in noted
-        if (row.child is not None and row.child == place.towards) or row.attempt in mine
+        if (row.child is not None and row.child == target.towards) or row.attempt in mine
     ]
 
 

@@ -21,13 +21,13 @@ from interlock.core.run.outcomes import Code, Decided, Notice, Refusal
 from interlock.core.run.output import Output, within_budget
 from interlock.core.run.state import OpenGate, RunState
 from interlock.core.values import Json, Variables
-from interlock.ledger.errors import Trouble, not_healthy
+from interlock.ledger.errors import LedgerError, not_healthy
 from interlock.ledger.ledger import Ledger, request_digest
-from interlock.ledger.log.chain import read_fact
+from interlock.ledger.log.chain import read_event
 from interlock.ledger.log.commit import Commit, run_after
 from interlock.ledger.log.records import CallTraced
 from interlock.ledger.runs import children as family
-from interlock.ledger.runs.position import Answered, Place, Standing
+from interlock.ledger.runs.position import Answered, Position, Target
 from interlock.ledger.runs.view import View
 from interlock.ledger.tokens.slots import named
 from interlock.ledger.tokens.tokens import TokenProblem, new_handle, peek, read
@@ -57,7 +57,7 @@ class Said(Struct, Generic[T], frozen=True):
 class Moved(Struct, frozen=True):
     """What a progress call has brought about. `trace` is the range of events that tell of the visit."""
 
-    before: Standing
+    before: Position
     decided: Decided
     warnings: tuple[str, ...]
     trace: tuple[int, int]
@@ -70,21 +70,21 @@ class Moved(Struct, frozen=True):
 class Stale(Struct, frozen=True):
     """A progress call with the token of another visit (rule 13)."""
 
-    at: Standing
+    at: Position
 
 
-class Refused(Struct, frozen=True):
+class RefusedCall(Struct, frozen=True):
     """A progress call that the core refuses."""
 
-    at: Standing
+    at: Position
     refusal: Refusal
 
 
 class Joined(Struct, frozen=True):
     """An agent's place in a session that was there before it."""
 
-    place: Place
-    at: Standing
+    target: Target
+    at: Position
     before: str
     adopted: bool = False
 
@@ -93,14 +93,14 @@ class Progress(Struct, frozen=True):
     """A progress call: the command it stands for, what it claims, and how its answer is made."""
 
     calling: Calling
-    build: Callable[[Standing], Command | Refusal]
-    advise: Callable[[Standing, Decided], tuple[str, ...]]
+    build: Callable[[Position], Command | Refusal]
+    advise: Callable[[Position, Decided], tuple[str, ...]]
     render: Callable[[Moved], bytes]
     claims: tuple[Claim, ...] = ()
     target: str | None = None
 
 
-Outcome: TypeAlias = Answered | Refused | Stale | Trouble
+Outcome: TypeAlias = Answered | RefusedCall | Stale | LedgerError
 
 
 class Sessions:
@@ -116,9 +116,9 @@ class Sessions:
         agent: str,
         render: Callable[[View], Said[bytes]],
         calling: Calling,
-        parent: Place | None = None,
+        parent: Target | None = None,
         variables: Variables | None = None,
-    ) -> Answered | Trouble:
+    ) -> Answered | LedgerError:
         """Begin a session; a child takes over what its parent passes on (rule 35)."""
         said: list[Said[bytes]] = []
 
@@ -138,94 +138,98 @@ class Sessions:
             trace=trace,
         )
 
-    def head(self, session_id: str) -> Standing | Trouble:
+    def head(self, session_id: str) -> Position | LedgerError:
         with self.ledger.store.reading() as reader:
             return family.head(self.ledger, reader, session_id)
 
-    def join(self, token: str, agent: str | None, calling: Calling) -> Joined | Trouble | None:
+    def join(self, token: str, agent: str | None, calling: Calling) -> Joined | LedgerError | None:
         """Take up a session by any door's token of it; None where the token leads nowhere (rules 6, 34)."""
         pointer = read(self.ledger.keys.keyring(), token, ("ses", "st", "nav"))
         adopted = isinstance(pointer, TokenProblem)
         known = peek(token) if isinstance(pointer, TokenProblem) else pointer
-        place = self.ledger.place(known) if known is not None else None
-        if place is None or isinstance(place, Trouble):
+        target = self.ledger.target(known) if known is not None else None
+        if target is None or isinstance(target, LedgerError):
             return None
         with self.ledger.store.writing() as tx:
-            session = tx.session(place.session_id)
+            session = tx.session(target.session_id)
             if session is None or session.owner != self.ledger.settings.owner:
                 return None
-            return self._joined(tx, place, agent or place.agent, calling, adopted)
+            return self._joined(tx, target, agent or target.agent, calling, adopted)
 
     def _joined(
-        self, tx: Writer, place: Place, agent: str, calling: Calling, adopted: bool
-    ) -> Joined | Trouble:
-        at = self._head_of_run(tx, place)
-        if isinstance(at, Trouble):
+        self, tx: Writer, target: Target, agent: str, calling: Calling, adopted: bool
+    ) -> Joined | LedgerError:
+        at = self._head_of_run(tx, target)
+        if isinstance(at, LedgerError):
             return at
-        row = tx.agent_handle(place.session_id, agent)
+        row = tx.agent_handle(target.session_id, agent)
         if row is None:
-            row = HandleRow(new_handle(), place.session_id, agent)
+            row = HandleRow(new_handle(), target.session_id, agent)
             tx.add_handle(row)
         commit = Commit(tx, at.session, self.ledger.clock())
         commit.chain.add(self._traced(calling, agent, at.state), run=at.run.run)
         commit.finish(at.run.run, at.node.node)
-        own = Place("ses", row.handle, place.session_id, at.state.visit, 0, agent)
-        return Joined(own, at, place.agent, adopted)
+        own = Target("ses", row.handle, target.session_id, at.state.visit, 0, agent)
+        return Joined(own, at, target.agent, adopted)
 
-    def _head_of_run(self, reader: Reader, place: Place) -> Standing | Trouble:
+    def _head_of_run(self, reader: Reader, target: Target) -> Position | LedgerError:
         """The head of the session; a token of another run in it makes that run's tip the head."""
-        at = family.head(self.ledger, reader, place.session_id)
-        node = reader.node(place.session_id, place.node) if place.kind != "ses" else None
-        if isinstance(at, Trouble) or node is None or node.run == at.run.run:
+        at = family.head(self.ledger, reader, target.session_id)
+        node = reader.node(target.session_id, target.node) if target.kind != "ses" else None
+        if isinstance(at, LedgerError) or node is None or node.run == at.run.run:
             return at
-        run = reader.run(place.session_id, node.run)
+        run = reader.run(target.session_id, node.run)
         assert run is not None, "a node belongs to a run"
-        return self.ledger.standing(reader, place.session_id, run.tip)
+        return self.ledger.position(reader, target.session_id, run.tip)
 
-    def read(self, place: Place, calling: Calling, answer: Callable[[Standing], Said[T]]) -> T | Trouble:
+    def read(
+        self, target: Target, calling: Calling, answer: Callable[[Position], Said[T]]
+    ) -> T | LedgerError:
         """Answer from the head and trace the call; the head stays where it is."""
         with self.ledger.store.writing() as tx:
-            at = family.head(self.ledger, tx, place.session_id)
-            if isinstance(at, Trouble):
+            at = family.head(self.ledger, tx, target.session_id)
+            if isinstance(at, LedgerError):
                 return at
             said = answer(at)
             commit = Commit(tx, at.session, self.ledger.clock())
-            traced = self._traced(calling, place.agent, at.state, said.error, said.warnings)
+            traced = self._traced(calling, target.agent, at.state, said.error, said.warnings)
             commit.chain.add(traced, run=at.run.run)
             commit.finish()
         return said.body
 
-    def act(self, place: Place, progress: Progress) -> Outcome:
+    def act(self, target: Target, progress: Progress) -> Outcome:
         """Decide a progress call on the head and record what came of it, once."""
         with self.ledger.store.writing() as tx:
-            at = family.head(self.ledger, tx, place.session_id)
-            if isinstance(at, Trouble):
+            at = family.head(self.ledger, tx, target.session_id)
+            if isinstance(at, LedgerError):
                 return at
-            if place.node != at.state.visit or at.state.finished:
-                replayed = self._replayed(tx, at, place, progress)
+            if target.node != at.state.visit or at.state.finished:
+                replayed = self._replayed(tx, at, target, progress)
                 if replayed is not None:
                     return replayed
-            if place.node != at.state.visit:
-                self._refused(tx, at, place, progress.calling, "stale token", ())
+            if target.node != at.state.visit:
+                self._refused(tx, at, target, progress.calling, "stale token", ())
                 return Stale(at)
-            return self._decided(tx, at, place, progress)
+            return self._decided(tx, at, target, progress)
 
-    def _decided(self, tx: Writer, at: Standing, place: Place, progress: Progress) -> Outcome:
+    def _decided(self, tx: Writer, at: Position, target: Target, progress: Progress) -> Outcome:
         command = progress.build(at)
         decided = command if isinstance(command, Refusal) else decide(at.plan, at.state, command)
         if isinstance(decided, Refusal):
-            self._refused(tx, at, place, progress.calling, decided.message, decided.kept)
-            return Refused(at, decided)
-        response = self._record(tx, at, place, progress, decided)
-        return Answered(named(self.ledger.filled(response, place.handle), place.session_id))
+            self._refused(tx, at, target, progress.calling, decided.message, decided.kept)
+            return RefusedCall(at, decided)
+        response = self._record(tx, at, target, progress, decided)
+        return Answered(named(self.ledger.filled(response, target.handle), target.session_id))
 
-    def _record(self, tx: Writer, at: Standing, place: Place, progress: Progress, decided: Decided) -> bytes:
+    def _record(
+        self, tx: Writer, at: Position, target: Target, progress: Progress, decided: Decided
+    ) -> bytes:
         commit = Commit(tx, at.session, self.ledger.clock())
-        first = _visit_began(tx, place.session_id)
+        first = _visit_began(tx, target.session_id)
         kept = self._keep_outputs(commit, at, progress.claims)
         warnings = progress.advise(at, decided)
-        child = self._add_node(commit, at, decided.state, decided.facts, decided)
-        commit.chain.add(self._traced(progress.calling, place.agent, at.state, "", warnings), run=at.run.run)
+        child = self._add_node(commit, at, decided.state, decided.events, decided)
+        commit.chain.add(self._traced(progress.calling, target.agent, at.state, "", warnings), run=at.run.run)
         response = progress.render(Moved(at, decided, warnings, (first, commit.chain.head_index)))
         commit.add_attempt(
             at.node,
@@ -244,7 +248,7 @@ class Sessions:
             family.finish(self.ledger, tx, session, at.run.workflow_id, decided.state.variables)
         return response
 
-    def _keep_outputs(self, commit: Commit, at: Standing, claims: tuple[Claim, ...]) -> Output:
+    def _keep_outputs(self, commit: Commit, at: Position, claims: tuple[Claim, ...]) -> Output:
         """Keep what is claimed of steps that exist, and return all of it together."""
         activity = at.plan.workflow.activity(at.state.activity)
         kept: list[Output] = []
@@ -256,9 +260,14 @@ class Sessions:
         return _together(kept)
 
     def _add_node(
-        self, commit: Commit, at: Standing, state: RunState, facts: tuple[Event, ...], decided: Decided | None
+        self,
+        commit: Commit,
+        at: Position,
+        state: RunState,
+        events: tuple[Event, ...],
+        decided: Decided | None,
     ) -> int:
-        child = commit.add_node(at.run.run, at.node, state, facts, "advanced")
+        child = commit.add_node(at.run.run, at.node, state, events, "advanced")
         awaits = decided.awaited if decided else at.awaited
         waits = state.open is not None
         commit.tx.set_run(run_after(at.run, child.node, state, awaits, commit.now, blocked=waits))
@@ -267,34 +276,34 @@ class Sessions:
     def _refused(
         self,
         tx: Writer,
-        at: Standing,
-        place: Place,
+        at: Position,
+        target: Target,
         calling: Calling,
         error: str,
         kept: tuple[Event, ...],
     ) -> None:
         """Trace a refusal; variables that came with the call are kept all the same (rule 19)."""
         commit = Commit(tx, at.session, self.ledger.clock())
-        commit.chain.add(self._traced(calling, place.agent, at.state, error), run=at.run.run)
+        commit.chain.add(self._traced(calling, target.agent, at.state, error), run=at.run.run)
         node = self._add_node(commit, at, evolved(at.state, kept), kept, None) if kept else None
         commit.finish(at.run.run if kept else None, node)
 
     def _replayed(
-        self, reader: Reader, at: Standing, place: Place, progress: Progress
-    ) -> Answered | Trouble | None:
+        self, reader: Reader, at: Position, target: Target, progress: Progress
+    ) -> Answered | LedgerError | None:
         """The recorded response of the call that made the current visit, or the end, asked for again."""
-        made = _newest(reader, place.session_id, "activity_entered", "run_completed")
+        made = _newest(reader, target.session_id, "activity_entered", "run_completed")
         if progress.target is None or made is None or made.node is None:
             return None
-        node = reader.node(place.session_id, made.node)
-        if node is None or node.parent is None or not _follows(place, at.state):
+        node = reader.node(target.session_id, made.node)
+        if node is None or node.parent is None or not _follows(target, at.state):
             return None
-        seen = reader.attempt(place.session_id, node.parent, OWN_ATTEMPTS)
+        seen = reader.attempt(target.session_id, node.parent, OWN_ATTEMPTS)
         if seen is None or not seen.response or seen.request_digest != _request(progress):
             return None
         if sha256(seen.response).digest() != seen.response_digest:
-            return not_healthy(place.session_id, "a recorded response does not match its digest")
-        body = named(self.ledger.filled(seen.response, place.handle), place.session_id)
+            return not_healthy(target.session_id, "a recorded response does not match its digest")
+        body = named(self.ledger.filled(seen.response, target.handle), target.session_id)
         return Answered(body, replayed=True)
 
     def _traced(
@@ -324,8 +333,8 @@ def _request(progress: Progress) -> bytes:
     return request_digest({"tool": progress.calling.tool, "target": progress.target})
 
 
-def _follows(place: Place, state: RunState) -> bool:
-    return place.node == state.visit - (not state.finished)
+def _follows(target: Target, state: RunState) -> bool:
+    return target.node == state.visit - (not state.finished)
 
 
 def _together(outputs: list[Output]) -> Output:
@@ -339,24 +348,24 @@ def mark(opened: OpenGate) -> int:
     return int.from_bytes(sha256(said).digest()[:4], "big") or 1
 
 
-def answer_of(reader: Reader, session_id: str, handle: Place) -> GateResolved | None:
+def answer_of(reader: Reader, session_id: str, handle: Target) -> GateResolved | None:
     """The recorded answer to the question that a handle was given for."""
     answers: dict[str, GateResolved] = {}
-    for fact in _of_this_visit(reader, session_id):
-        if isinstance(fact, GateResolved):
-            answers[fact.key] = fact
-        elif isinstance(fact, GateOpened):
-            if mark(OpenGate(fact.key, fact.gate, fact.at)) == handle.attempt:
-                return answers.get(fact.key)
-            answers.pop(fact.key, None)
+    for event in _of_this_visit(reader, session_id):
+        if isinstance(event, GateResolved):
+            answers[event.key] = event
+        elif isinstance(event, GateOpened):
+            if mark(OpenGate(event.key, event.gate, event.at)) == handle.attempt:
+                return answers.get(event.key)
+            answers.pop(event.key, None)
     return None
 
 
 def answer_to(reader: Reader, session_id: str, key: str) -> GateResolved | None:
     """The recorded answer of one instance of a gate in the current visit."""
-    for fact in _of_this_visit(reader, session_id):
-        if isinstance(fact, GateResolved) and fact.key == key:
-            return fact
+    for event in _of_this_visit(reader, session_id):
+        if isinstance(event, GateResolved) and event.key == key:
+            return event
     return None
 
 
@@ -364,10 +373,10 @@ def _of_this_visit(reader: Reader, session_id: str) -> Iterator[object]:
     """What was asked and answered since the current activity was entered, newest first."""
     kinds = ("activity_entered", "gate_opened", "gate_resolved")
     for row in reader.events(session_id, kinds=kinds, newest_first=True):
-        fact = read_fact(row)
-        if isinstance(fact, ActivityEntered):
+        event = read_event(row)
+        if isinstance(event, ActivityEntered):
             return
-        yield fact
+        yield event
 
 
 def _newest(reader: Reader, session_id: str, *kinds: str) -> EventRow | None:

@@ -33,11 +33,11 @@ BundleCode = Literal[
 ]
 
 
-class Part(Struct, frozen=True, rename="camel"):
+class BundlePart(Struct, frozen=True, rename="camel"):
     """The base of everything in a bundle."""
 
 
-class BundleRefused(Part, frozen=True):
+class BundleRefused(BundlePart, frozen=True):
     """Why a bundle is not imported; nothing was stored."""
 
     code: BundleCode
@@ -45,7 +45,7 @@ class BundleRefused(Part, frozen=True):
     suggestion: str
 
 
-class Meta(Part, frozen=True):
+class Meta(BundlePart, frozen=True):
     """The session itself. A damaged one says so, and how many events its log once had."""
 
     session_id: str
@@ -59,7 +59,7 @@ class Meta(Part, frozen=True):
     lost_events: int
 
 
-class Run(Part, frozen=True):
+class Run(BundlePart, frozen=True):
     run: int
     run_id: str
     workflow_id: str
@@ -70,7 +70,7 @@ class Run(Part, frozen=True):
     updated_at: int
 
 
-class Node(Part, frozen=True):
+class Node(BundlePart, frozen=True):
     """`snapshot` names the state in `snapshots`."""
 
     node: int
@@ -81,13 +81,13 @@ class Node(Part, frozen=True):
     created_at: int
 
 
-class Edge(Part, frozen=True):
+class Edge(BundlePart, frozen=True):
     parent: int
     node: int
     kind: str
 
 
-class Produced(Part, frozen=True):
+class Produced(BundlePart, frozen=True):
     """Notes or an artifact with the attempt that wrote it."""
 
     node: int
@@ -100,7 +100,7 @@ class Produced(Part, frozen=True):
     recorded_at: int
 
 
-class Response(Part, frozen=True):
+class BundledResponse(BundlePart, frozen=True):
     """What an attempt was answered, with slots in place of tokens and ids."""
 
     node: int
@@ -108,7 +108,7 @@ class Response(Part, frozen=True):
     body: str
 
 
-class Logged(Part, frozen=True):
+class Logged(BundlePart, frozen=True):
     """An event. `payload` is the stored text, because the chain is over its bytes."""
 
     index: int
@@ -121,7 +121,7 @@ class Logged(Part, frozen=True):
     key: str | None = None
 
 
-class Graph(Part, frozen=True):
+class Graph(BundlePart, frozen=True):
     """Everything that follows from the events. Snapshots are the states of nodes, as text."""
 
     observations: dict[str, str]
@@ -132,34 +132,34 @@ class Graph(Part, frozen=True):
     snapshots: dict[str, str]
 
 
-class Session(Part, frozen=True):
+class Session(BundlePart, frozen=True):
     """All parts. Workflows and documents are texts under their digests."""
 
     meta: Meta
     graph: Graph
     events: tuple[Logged, ...]
-    responses: tuple[Response, ...]
+    responses: tuple[BundledResponse, ...]
     pinned_workflows: dict[str, str]
     documents: dict[str, str]
 
 
-class Digest(Part, frozen=True):
+class Digest(BundlePart, frozen=True):
     path: str
     sha256: str
     bytes: int
 
 
-class Integrity(Part, frozen=True):
+class Integrity(BundlePart, frozen=True):
     entries: tuple[Digest, ...]
     kind: Literal["sha256_manifest_v1"] = MANIFEST
 
 
-class Producer(Part, frozen=True):
+class Producer(BundlePart, frozen=True):
     app_version: str
     name: str = "interlock"
 
 
-class Bundle(Part, frozen=True):
+class Bundle(BundlePart, frozen=True):
     """The file."""
 
     bundle_schema_version: int
@@ -170,7 +170,7 @@ class Bundle(Part, frozen=True):
     session: Session
 
 
-class _Version(Part, frozen=True):
+class _Version(BundlePart, frozen=True):
     bundle_schema_version: int
 
 

@@ -14,9 +14,9 @@ from interlock.ledger.tokens.tokens import new_handle
 from interlock.ledger.transfer.bundle import (
     VERSION,
     Bundle,
+    BundledResponse,
     Meta,
     Producer,
-    Response,
     Session,
     event_rows,
     graph_of,
@@ -60,13 +60,13 @@ def _meta(log: Trusted, made: Rebuilt) -> Meta:
     )
 
 
-def _responses(reader: Reader, made: Rebuilt) -> list[Response]:
+def _responses(reader: Reader, made: Rebuilt) -> list[BundledResponse]:
     """The recorded responses that are still what their events say."""
     found = []
     for one in made.attempts:
         row = reader.attempt(one.session_id, one.node, one.attempt)
         if row is not None and intact(row.response, one.response_digest):
-            found.append(Response(one.node, one.attempt, row.response.decode()))
+            found.append(BundledResponse(one.node, one.attempt, row.response.decode()))
     return found
 
 

@@ -99,7 +99,7 @@ RANKED = (
 SET_NODE = "UPDATE nodes SET state = ?, state_digest = ? WHERE session_id = ? AND node = ?"
 
 
-class Reading:
+class SqliteReader:
     """Answers from one consistent view of the database."""
 
     def __init__(self, connection: apsw.Connection) -> None:
@@ -279,7 +279,7 @@ class Reading:
         return next(self._each(row, sql, *bindings), None)
 
 
-class Writing(Reading):
+class SqliteWriter(SqliteReader):
     """The writes of one transaction; what they wrote can be read at once."""
 
     def add_session(self, row: SessionRow) -> None:

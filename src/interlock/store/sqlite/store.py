@@ -17,7 +17,7 @@ import apsw
 from interlock.store.protocol import StoreBusy, StoreConflict, StoreCorrupt, StoreTooNew, StoreUnavailable
 from interlock.store.sqlite.lock import PATIENCE, FileLock
 from interlock.store.sqlite.schema import MIGRATIONS
-from interlock.store.sqlite.statements import Reading, Writing
+from interlock.store.sqlite.statements import SqliteReader, SqliteWriter
 
 FILE = "interlock.db"
 LOCK = "interlock.lock"
@@ -33,8 +33,8 @@ class SqliteStore:
         self._connection = connection
         self._lock = lock
         self._turn = RLock()
-        self._reading = Reading(connection)
-        self._writing = Writing(connection)
+        self._reading = SqliteReader(connection)
+        self._writing = SqliteWriter(connection)
         self._wrote = False
 
     @property
@@ -42,7 +42,7 @@ class SqliteStore:
         return version_of(self._connection)
 
     @contextmanager
-    def reading(self) -> Iterator[Reading]:
+    def reading(self) -> Iterator[SqliteReader]:
         """Give one consistent view; within `writing`, that of the transaction."""
         with self._alone(), _translated(self.path):
             if self._connection.in_transaction:
@@ -52,7 +52,7 @@ class SqliteStore:
                 yield self._reading
 
     @contextmanager
-    def writing(self) -> Iterator[Writing]:
+    def writing(self) -> Iterator[SqliteWriter]:
         """Give the one transaction of a command; it is on disk when the block is left without exception."""
         with self._alone(), _translated(self.path):
             if self._connection.in_transaction:

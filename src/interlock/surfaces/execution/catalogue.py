@@ -17,7 +17,7 @@ def listed(listing: Listing) -> Reply:
     entries = [entry for entry in listing.entries if not entry.hidden]
     lines = [f"- {entry.id} ({entry.kind}): {entry.description or entry.name}" for entry in entries]
     body: dict[str, Json] = {"workflows": [_entry(entry) for entry in entries]}
-    errors = [problem for problem in listing.problems if problem.severity == "error"]
+    errors = [diagnostic for diagnostic in listing.diagnostics if diagnostic.severity == "error"]
     if errors:
         shown = errors[:MOST_PROBLEMS]
         body["warnings"] = [
@@ -61,7 +61,7 @@ def described(loaded: Loaded, mode: str) -> Reply:
         "metaGuidance": list(workflow.rules),
         "capabilities": dict(workflow.capabilities.items()),
         "about": workflow.about,
-        "warnings": [{"code": one.code, "message": one.message} for one in loaded.problems],
+        "warnings": [{"code": one.code, "message": one.message} for one in loaded.diagnostics],
     }
     if workflow.recommended:
         body["recommendedPreferences"] = {
@@ -72,7 +72,7 @@ def described(loaded: Loaded, mode: str) -> Reply:
     if mode == "preview":
         body["activities"] = [_activity(one) for one in workflow.activities]
         lines += [line for one in workflow.activities for line in _outline(one, len(workflow.activities) > 1)]
-    lines += [f"Warning: {one.message}" for one in loaded.problems]
+    lines += [f"Warning: {one.message}" for one in loaded.diagnostics]
     return Reply("\n".join(lines), body)
 
 

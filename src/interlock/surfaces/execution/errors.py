@@ -9,7 +9,7 @@ import msgspec
 
 from interlock.core.run.outcomes import Refusal
 from interlock.core.values import Json
-from interlock.ledger.errors import Trouble
+from interlock.ledger.errors import LedgerError
 from interlock.surfaces.tool import Reply
 
 Code = Literal["VALIDATION_ERROR", "NOT_FOUND", "PRECONDITION_FAILED", "INTERNAL_ERROR"]
@@ -36,13 +36,13 @@ def envelope(
     return Reply(msgspec.json.encode(body).decode(), body, is_error=True)
 
 
-def of_trouble(trouble: Trouble) -> Reply:
+def of_error(error: LedgerError) -> Reply:
     return envelope(
-        trouble.code,
-        trouble.message,
-        trouble.suggestion,
-        after_ms=trouble.after_ms,
-        details=trouble.details,
+        error.code,
+        error.message,
+        error.suggestion,
+        after_ms=error.after_ms,
+        details=error.details,
     )
 
 

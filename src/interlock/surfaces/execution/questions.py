@@ -12,22 +12,22 @@ from interlock.core.definition.workflow import UserInput
 from interlock.core.engine.decide import decide
 from interlock.core.engine.gates import shown
 from interlock.core.engine.requirements import input_id
-from interlock.core.run.commands import AcknowledgeStep, Ruling
+from interlock.core.run.commands import AcknowledgeStep, Decision
 from interlock.core.run.outcomes import Decided, NeedAnswer, NeedStep
 from interlock.core.run.reasons import BlockerCode
 from interlock.core.values import Json
-from interlock.ledger.runs.position import Standing
+from interlock.ledger.runs.position import Position
 from interlock.surfaces.elicitation import CHOICE, gate_question
-from interlock.surfaces.tool import Ask, Call, Question
+from interlock.surfaces.tool import Ask, Call, Form
 
 
-def question(at: Standing, command: AcknowledgeStep) -> Ask | None:
+def question(at: Position, command: AcknowledgeStep) -> Ask | None:
     """What the user must be asked before this acknowledgement can pass; None when nothing is."""
     if at.state.preferences.never_stops or command.terms.decisions == "agent":
         return None
     pending = at.awaited
     if isinstance(pending, NeedAnswer):
-        return None if pending.gate.id in command.rulings else gate_question(at, pending.gate)
+        return None if pending.gate.id in command.decisions else gate_question(at, pending.gate)
     decided = decide(at.plan, at.state, replace(command, reports=False))
     if not isinstance(pending, NeedStep) or not isinstance(decided, Decided):
         return None
@@ -39,7 +39,7 @@ def question(at: Standing, command: AcknowledgeStep) -> Ask | None:
     return None
 
 
-def _inputs(at: Standing, need: NeedStep, decided: Decided) -> Ask | None:
+def _inputs(at: Position, need: NeedStep, decided: Decided) -> Ask | None:
     """Ask for what only the user can give, if nothing else keeps the step from passing."""
     if any(one.code is not BlockerCode.USER_ONLY_DEPENDENCY for one in decided.blockers):
         return None
@@ -47,16 +47,16 @@ def _inputs(at: Standing, need: NeedStep, decided: Decided) -> Ask | None:
     return Ask(questions, need.key) if questions else None
 
 
-def _input(need: UserInput) -> Question:
+def _input(need: UserInput) -> Form:
     schema: dict[str, Json] = {
         "type": "object",
         "properties": {CHOICE: {"type": "string", "description": need.question}},
         "required": [CHOICE],
     }
-    return Question(need.question, schema)
+    return Form(need.question, schema)
 
 
-def answered(call: Call, at: Standing) -> dict[str, Ruling]:
+def answered(call: Call, at: Position) -> dict[str, Decision]:
     """The user's answers, bound to the question that is pending now (rule 26)."""
     pending = at.awaited
     bound = {shown(pending.gate)} if isinstance(pending, NeedAnswer) else _bound(pending)
@@ -67,7 +67,7 @@ def answered(call: Call, at: Standing) -> dict[str, Ruling]:
         choice = answer.content.get(CHOICE)
         if answer.action == "accept" and isinstance(choice, str):
             note = answer.content.get("note")
-            found[name] = Ruling(
+            found[name] = Decision(
                 choice, "elicitation", call.client.name, note if isinstance(note, str) else ""
             )
     return found

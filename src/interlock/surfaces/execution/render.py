@@ -15,10 +15,10 @@ from interlock.core.run.outcomes import (
     Done,
     NeedAnswer,
     NeedEntry,
+    NeedExit,
     NeedInput,
     NeedLoop,
     NeedStep,
-    NeedWay,
     Notice,
 )
 from interlock.core.run.preferences import exceeds
@@ -73,7 +73,7 @@ def pending_of(view: View) -> Pending | None:
             return Pending(view.awaited.subject.replace(":", "-"), "Input needed", prompt, False)
         case Done():
             return None
-        case NeedLoop() | NeedWay() | NeedEntry():
+        case NeedLoop() | NeedExit() | NeedEntry():
             raise AssertionError("the execution door never stops here")
         case _:
             assert_never(view.awaited)

@@ -12,7 +12,7 @@ from interlock.surfaces.tool import Outcome, Reply
 
 def resumed(ledger: Ledger, query: str, reference: str | None) -> Outcome:
     """Find the runs that fit, tips only, best first."""
-    seen: dict[str, str] = {fact.key: fact.value for fact in observe(ledger.settings.project)}
+    seen: dict[str, str] = {event.key: event.value for event in observe(ledger.settings.project)}
     with ledger.store.reading() as reader:
         if reference is not None and len(by_reference(reader, reference)) != 1:
             return envelope(

@@ -6,19 +6,19 @@ from collections.abc import Callable, Mapping
 
 from msgspec.structs import replace
 
-from interlock.authoring.diagnostics.diagnostic import Problem
+from interlock.authoring.diagnostics.diagnostic import Diagnostic
 from interlock.core.run.commands import EXECUTION, AcknowledgeStep, Terms
 from interlock.core.run.outcomes import Notice, Refusal
 from interlock.core.run.output import Output
 from interlock.core.values import Json
-from interlock.ledger.errors import Trouble, trouble_of
+from interlock.ledger.errors import LedgerError, error_of
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.runs.position import Answered, Place, Standing, remembered
+from interlock.ledger.runs.position import Answered, Position, Target, remembered
 from interlock.ledger.tokens.tokens import Kind, Pointer
 from interlock.surfaces.arguments import Unfit, check_context, read_output
 from interlock.surfaces.execution import params as p
 from interlock.surfaces.execution.catalogue import described, listed
-from interlock.surfaces.execution.errors import envelope, invalid, of_refusal, of_trouble
+from interlock.surfaces.execution.errors import envelope, invalid, of_error, of_refusal
 from interlock.surfaces.execution.questions import answered, question
 from interlock.surfaces.execution.render import answer
 from interlock.surfaces.execution.resuming import resumed
@@ -36,9 +36,9 @@ class ExecutionSurface(Surface):
         self.ledger = ledger
         self.tools = {tool.name: tool for tool in tools(self) if tool.name not in without}
 
-    def invalid(self, tool: Tool, problem: str) -> Outcome:
-        message, _, place = problem.partition(" - at `$")
-        path = place.rstrip("`").lstrip(".")
+    def invalid(self, tool: Tool, diagnostic: str) -> Outcome:
+        message, _, target = diagnostic.partition(" - at `$")
+        path = target.rstrip("`").lstrip(".")
         where = f" ({path})" if path else ""
         fix = "Correct the arguments and call again."
         return invalid(f"{tool.name}: {message}{where}.", fix, path, template_of(tool))
@@ -48,25 +48,25 @@ class ExecutionSurface(Surface):
         return envelope("NOT_FOUND", f"There is no tool “{name}” here.", f"Use one of: {known}.")
 
     def failed(self, tool: Tool, error: Exception) -> Outcome:
-        return of_trouble(trouble_of(error))
+        return of_error(error_of(error))
 
     def list_workflows(self, params: p.ListWorkflows, call: Call) -> Outcome:
         return listed(self.ledger.library.listing())
 
     def inspect_workflow(self, params: p.InspectWorkflow, call: Call) -> Outcome:
         loaded = self.ledger.library.load(params.workflowId)
-        return _not_loaded(loaded) if isinstance(loaded, Problem) else described(loaded, params.mode)
+        return _not_loaded(loaded) if isinstance(loaded, Diagnostic) else described(loaded, params.mode)
 
     def start_workflow(self, params: p.StartWorkflow, call: Call) -> Outcome:
         unfit = check_context(params.context)
         if unfit:
             return _unfit(unfit)
         loaded = self.ledger.library.load(params.workflowId)
-        if isinstance(loaded, Problem):
+        if isinstance(loaded, Diagnostic):
             return _not_loaded(loaded)
         within = self.ledger.open(params.sessionToken, "sst") if params.sessionToken else None
-        if isinstance(within, Trouble):
-            return of_trouble(within)
+        if isinstance(within, LedgerError):
+            return of_error(within)
         return _reply(self.ledger.start_run(loaded, params.context or {}, answer, within=within))
 
     def continue_workflow(self, params: p.ContinueWorkflow, call: Call) -> Outcome:
@@ -77,55 +77,57 @@ class ExecutionSurface(Surface):
             return _unfit(unfit)
         if isinstance(output, Unfit):
             return _unfit(output)
-        place = self.ledger.open(params.stateToken, "st")
-        if isinstance(place, Trouble):
-            return of_trouble(place)
-        ack = self._beside(place, params.ackToken, "ack")
-        if isinstance(ack, Trouble):
-            return of_trouble(ack)
+        target = self.ledger.open(params.stateToken, "st")
+        if isinstance(target, LedgerError):
+            return of_error(target)
+        ack = self._beside(target, params.ackToken, "ack")
+        if isinstance(ack, LedgerError):
+            return of_error(ack)
         request: dict[str, Json] = {"context": params.context, "output": params.output}
         build = self._acknowledging(params, output, call)
-        asked = self._asked(place, ack.attempt, build) if call.client.can_elicit and not call.asked else None
+        asked = self._asked(target, ack.attempt, build) if call.client.can_elicit and not call.asked else None
         if asked is not None:
             return asked
-        return _reply(self.ledger.advance(place, ack.attempt, request, build, answer, output))
+        return _reply(self.ledger.advance(target, ack.attempt, request, build, answer, output))
 
     def _terms(self, call: Call) -> Terms:
         """Where the user was asked, only the user's answer counts: a decline is not for the agent to fill."""
         terms = self.ledger.settings.terms
         return replace(terms, decisions="user") if call.asked is not None else terms
 
-    def _asked(self, place: Place, attempt: int, build: Callable[[Standing], AcknowledgeStep]) -> Ask | None:
+    def _asked(
+        self, target: Target, attempt: int, build: Callable[[Position], AcknowledgeStep]
+    ) -> Ask | None:
         """A call that only asks the user is not an attempt: nothing is recorded (rule 10)."""
         with self.ledger.store.reading() as reader:
-            if reader.attempt(place.session_id, place.node, attempt) is not None:
+            if reader.attempt(target.session_id, target.node, attempt) is not None:
                 return None
-            at = self.ledger.standing(reader, place.session_id, place.node, attempt)
-        return None if isinstance(at, Trouble) else question(at, build(at))
+            at = self.ledger.position(reader, target.session_id, target.node, attempt)
+        return None if isinstance(at, LedgerError) else question(at, build(at))
 
     def _acknowledging(
         self, params: p.ContinueWorkflow, output: Output, call: Call
-    ) -> Callable[[Standing], AcknowledgeStep]:
-        def build(at: Standing) -> AcknowledgeStep:
+    ) -> Callable[[Position], AcknowledgeStep]:
+        def build(at: Position) -> AcknowledgeStep:
             return AcknowledgeStep(
                 door=EXECUTION,
                 now=self.ledger.clock(),
                 terms=self._terms(call),
                 output=output,
                 variables=remembered(at, params.context or {}),
-                rulings={**at.rulings, **answered(call, at)},
+                decisions={**at.decisions, **answered(call, at)},
                 client=call.client.name,
             )
 
         return build
 
-    def _beside(self, place: Place, token: str, kind: Kind) -> Pointer | Trouble:
+    def _beside(self, target: Target, token: str, kind: Kind) -> Pointer | LedgerError:
         """Open a token that must belong to the same node as the state token."""
         other = self.ledger.point(token, kind)
-        if isinstance(other, Trouble) or (other.handle, other.node) == (place.handle, place.node):
+        if isinstance(other, LedgerError) or (other.handle, other.node) == (target.handle, target.node):
             return other
-        which = "another run" if other.handle != place.handle else "another step of this session"
-        return Trouble(
+        which = "another run" if other.handle != target.handle else "another step of this session"
+        return LedgerError(
             "TOKEN_SCOPE_MISMATCH",
             f"This {kind} token belongs to {which}, not to the stateToken beside it.",
             "Use the tokens of one and the same response together.",
@@ -133,18 +135,18 @@ class ExecutionSurface(Surface):
 
     def _rehydrate(self, params: p.ContinueWorkflow) -> Outcome:
         """Any door's token of the run will do here (rule 34)."""
-        place = self.ledger.open(params.stateToken, "st", "nav", "ses")
-        if isinstance(place, Trouble):
-            return of_trouble(place)
-        view = self.ledger.rehydrate(place)
-        if isinstance(view, Trouble):
-            return of_trouble(view)
+        target = self.ledger.open(params.stateToken, "st", "nav", "ses")
+        if isinstance(target, LedgerError):
+            return of_error(target)
+        view = self.ledger.rehydrate(target)
+        if isinstance(view, LedgerError):
+            return of_error(view)
         notices = [*view.notices, *self.ledger.drift(view.run)]
         if params.output is not None or params.context is not None:
             text = "output and context were ignored: without ackToken nothing is recorded."
             notices.append(Notice("ARGUMENTS_IGNORED", text))
         body = answer(replace(view, notices=tuple(notices)))
-        return _reply(Answered(self.ledger.filled(body, place.handle)))
+        return _reply(Answered(self.ledger.filled(body, target.handle)))
 
     def checkpoint_workflow(self, params: p.CheckpointWorkflow, call: Call) -> Outcome:
         output = read_output(params.output)
@@ -158,48 +160,49 @@ class ExecutionSurface(Surface):
         if params.stateToken is None or params.checkpointToken is None:
             fix = "Send stateToken and checkpointToken of one response, or a sessionToken."
             return invalid("A checkpoint needs to know where it belongs.", fix, "stateToken")
-        place = self.ledger.open(params.stateToken, "st")
-        if isinstance(place, Trouble):
-            return of_trouble(place)
-        beside = self._beside(place, params.checkpointToken, "chk")
-        if isinstance(beside, Trouble):
-            return of_trouble(beside)
+        target = self.ledger.open(params.stateToken, "st")
+        if isinstance(target, LedgerError):
+            return of_error(target)
+        beside = self._beside(target, params.checkpointToken, "chk")
+        if isinstance(beside, LedgerError):
+            return of_error(beside)
         request: dict[str, Json] = {"output": params.output}
-        return _reply(self.ledger.checkpoint(place, beside.attempt, request, answer, output))
+        return _reply(self.ledger.checkpoint(target, beside.attempt, request, answer, output))
 
     def _note(self, token: str, output: Output) -> Outcome:
-        place = self.ledger.open(token, "sst")
-        if isinstance(place, Trouble):
-            return of_trouble(place)
-        kept = self.ledger.note(place, output)
-        if isinstance(kept, Trouble):
-            return of_trouble(kept)
+        target = self.ledger.open(token, "sst")
+        if isinstance(target, LedgerError):
+            return of_error(target)
+        kept = self.ledger.note(target, output)
+        if isinstance(kept, LedgerError):
+            return of_error(kept)
         body: dict[str, Json] = {"kind": "ok", "sessionToken": token, "session": {"sessionId": kept}}
         return Reply(f"Kept in session {kept}.\n\nsessionToken: {token}", body)
 
     def start_session(self, params: p.StartSession, call: Call) -> Outcome:
-        place = self.ledger.start_session(params.title or "Untitled work")
-        token = self.ledger.mint("sst", place.handle)
+        target = self.ledger.start_session(params.title or "Untitled work")
+        token = self.ledger.mint("sst", target.handle)
         text = (
-            f"Session {place.session_id} is open. Pass sessionToken to start_workflow or checkpoint_workflow."
+            f"Session {target.session_id} is open. Pass sessionToken to start_workflow "
+            "or checkpoint_workflow."
             f"\n\nsessionToken: {token}"
         )
-        session: dict[str, Json] = {"sessionId": place.session_id}
+        session: dict[str, Json] = {"sessionId": target.session_id}
         return Reply(text, {"kind": "ok", "sessionToken": token, "session": session})
 
     def resume_session(self, params: p.ResumeSession, call: Call) -> Outcome:
         return resumed(self.ledger, params.query or "", params.resumeRef)
 
 
-def _reply(outcome: Answered | Refusal | Trouble) -> Outcome:
+def _reply(outcome: Answered | Refusal | LedgerError) -> Outcome:
     match outcome:
         case Answered():
             reply = recorded_reply(outcome.body)
             return _with_replay_note(reply) if outcome.differs else reply
         case Refusal():
             return of_refusal(outcome)
-        case Trouble():
-            return of_trouble(outcome)
+        case LedgerError():
+            return of_error(outcome)
 
 
 def _with_replay_note(reply: Reply) -> Reply:
@@ -217,5 +220,5 @@ def _unfit(unfit: Unfit) -> Reply:
     return invalid(unfit.message, unfit.suggestion, unfit.path, more=unfit.details)
 
 
-def _not_loaded(problem: Problem) -> Reply:
-    return envelope("NOT_FOUND", problem.message, problem.fix or "Call list_workflows for the ids.")
+def _not_loaded(diagnostic: Diagnostic) -> Reply:
+    return envelope("NOT_FOUND", diagnostic.message, diagnostic.fix or "Call list_workflows for the ids.")

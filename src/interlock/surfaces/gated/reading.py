@@ -8,19 +8,19 @@ from interlock.core.values import Json
 from interlock.ledger.runs.shared_sessions import Calling, Said
 from interlock.surfaces.gated import params as p
 from interlock.surfaces.shared import params as shared
-from interlock.surfaces.shared.documents import Found
-from interlock.surfaces.shared.position import Here
+from interlock.surfaces.shared.documents import FoundDocument
+from interlock.surfaces.shared.position import SessionPosition
 from interlock.surfaces.shared.replies import failure, told_json
 from interlock.surfaces.shared.session_tools import ActivityDoor, digest_mark, not_found, said
 from interlock.surfaces.shared.written import activity_shape, header_shape, summary_shape
 from interlock.surfaces.tool import Call, Outcome, Reply
 
 
-class Reading(ActivityDoor):
+class GatedReading(ActivityDoor):
     """The reading tools of the gated door; none of them waits for a checkpoint (rule 15)."""
 
     def get_workflow(self, params: shared.GetWorkflow, call: Call) -> Outcome:
-        def answer(here: Here) -> Said[Reply]:
+        def answer(here: SessionPosition) -> Said[Reply]:
             if params.summary:
                 return told_here(here, summary_shape(here.workflow) | _model(here))
             activities: list[Json] = [activity_shape(one) for one in here.workflow.activities]
@@ -29,7 +29,7 @@ class Reading(ActivityDoor):
         return self._read(params.session_token, Calling("get_workflow"), answer)
 
     def get_skills(self, params: p.GetSkills, call: Call) -> Outcome:
-        def answer(here: Here) -> Said[Reply]:
+        def answer(here: SessionPosition) -> Said[Reply]:
             skills: dict[str, Json] = {}
             failed: list[Json] = []
             for ref in _workflow_skills(here):
@@ -44,7 +44,7 @@ class Reading(ActivityDoor):
         return self._read(params.session_token, Calling("get_skills"), answer)
 
     def get_skill(self, params: p.GetSkill, call: Call) -> Outcome:
-        def answer(here: Here) -> Said[Reply]:
+        def answer(here: SessionPosition) -> Said[Reply]:
             ref = _step_skill(here, params.step_id)
             if isinstance(ref, Reply):
                 return said(ref)
@@ -57,7 +57,7 @@ class Reading(ActivityDoor):
         return self._read(params.session_token, calling, answer)
 
     def get_resource(self, params: p.GetResource, call: Call) -> Outcome:
-        def answer(here: Here) -> Said[Reply]:
+        def answer(here: SessionPosition) -> Said[Reply]:
             found = here.documents.resource(params.resource_index)
             if found is None:
                 known = ", ".join(one.ref for one in here.documents.own("resource")) or "none"
@@ -69,17 +69,17 @@ class Reading(ActivityDoor):
         return self._read(params.session_token, calling, answer)
 
 
-def told_here(here: Here, body: Mapping[str, Json]) -> Said[Reply]:
+def told_here(here: SessionPosition, body: Mapping[str, Json]) -> Said[Reply]:
     warnings = here.warnings()
     return said(told_json({**body, "session_token": here.token}, here.token, warnings), warnings)
 
 
-def _model(here: Here) -> dict[str, Json]:
+def _model(here: SessionPosition) -> dict[str, Json]:
     model = here.workflow.extra.get("executionModel")
     return {"executionModel": model} if model else {}
 
 
-def _workflow_skills(here: Here) -> Iterator[str]:
+def _workflow_skills(here: SessionPosition) -> Iterator[str]:
     """The skills that a workflow names for itself; none named means its primary one."""
     named = here.workflow.extra.get("skills")
     if isinstance(named, list):
@@ -88,7 +88,7 @@ def _workflow_skills(here: Here) -> Iterator[str]:
         yield here.workflow.primary_skill
 
 
-def _step_skill(here: Here, step_id: str) -> str | Reply:
+def _step_skill(here: SessionPosition, step_id: str) -> str | Reply:
     activity = here.activity
     if activity is None:
         text = "No activity has been entered yet."
@@ -103,7 +103,7 @@ def _step_skill(here: Here, step_id: str) -> str | Reply:
     return step.skill
 
 
-def _skill(here: Here, found: Found, known: list[str]) -> dict[str, Json]:
+def _skill(here: SessionPosition, found: FoundDocument, known: list[str]) -> dict[str, Json]:
     """A skill as an object; its resources by reference, without their texts."""
     mark = digest_mark(found.document.digest)
     if mark in known:
@@ -119,7 +119,7 @@ def _skill(here: Here, found: Found, known: list[str]) -> dict[str, Json]:
     return {**body, "_resources": references} if references else body
 
 
-def _references(here: Here, found: Found, ref: str) -> Iterator[dict[str, Json]]:
+def _references(here: SessionPosition, found: FoundDocument, ref: str) -> Iterator[dict[str, Json]]:
     """A bare number in a borrowed skill means a resource of the skill's owner."""
     owner = found.document.ref.rpartition("/")[0]
     full = ref if "/" in ref or not owner else f"{owner}/{ref}"
@@ -128,7 +128,7 @@ def _references(here: Here, found: Found, ref: str) -> Iterator[dict[str, Json]]
         yield {**_reference(resource), "index": full}
 
 
-def _reference(found: Found) -> dict[str, Json]:
+def _reference(found: FoundDocument) -> dict[str, Json]:
     return {"index": found.document.ref, "id": found.document.id, "version": found.document.version}
 
 

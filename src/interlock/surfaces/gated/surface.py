@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec.structs import replace
 
 from interlock import __version__
-from interlock.authoring.diagnostics.diagnostic import Problem
+from interlock.authoring.diagnostics.diagnostic import Diagnostic
 from interlock.core.definition.prompts import interpolate
 from interlock.core.definition.workflow import Activity, Gate
 from interlock.core.engine.gates import auto_advances, find_gate, pending_gates
@@ -16,14 +16,14 @@ from interlock.core.run.commands import GATED, Command
 from interlock.core.run.events import GateResolved
 from interlock.core.run.outcomes import Code, Decided, Refusal
 from interlock.core.values import Json
-from interlock.ledger.errors import Trouble
+from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.runs.position import Place, Standing
+from interlock.ledger.runs.position import Position, Target
 from interlock.ledger.runs.shared_sessions import (
     Calling,
     Moved,
     Progress,
-    Refused,
+    RefusedCall,
     Said,
     answer_to,
     answered_already,
@@ -31,14 +31,14 @@ from interlock.ledger.runs.shared_sessions import (
 from interlock.ledger.tokens.slots import slot
 from interlock.surfaces.arguments import check_context
 from interlock.surfaces.gated import params as p
-from interlock.surfaces.gated.reading import Reading, told_here
+from interlock.surfaces.gated.reading import GatedReading, told_here
 from interlock.surfaces.gated.tools import INSTRUCTIONS, tools
 from interlock.surfaces.shared import params as shared
 from interlock.surfaces.shared import validation
 from interlock.surfaces.shared.answers import repeats, resolution
 from interlock.surfaces.shared.asking import asked, chosen, declined
-from interlock.surfaces.shared.position import Here
-from interlock.surfaces.shared.replies import as_json, failure, of_trouble, recorded, told_json
+from interlock.surfaces.shared.position import SessionPosition
+from interlock.surfaces.shared.replies import as_json, failure, of_error, recorded, told_json
 from interlock.surfaces.shared.session_tools import SERVER, said
 from interlock.surfaces.shared.written import activity_shape, gate_shape, gates_of
 from interlock.surfaces.tool import Call, Outcome, Reply, Tool
@@ -48,7 +48,7 @@ RECOVERED = (
 )
 
 
-class GatedSurface(Reading):
+class GatedSurface(GatedReading):
     """The door."""
 
     name = "gated"
@@ -98,11 +98,11 @@ class GatedSurface(Reading):
 
     def _mismatch(self, token: str, workflow_id: str) -> Reply | None:
         """A token of another workflow is refused here (rule 17)."""
-        place = self.ledger.open(token, "ses", "st", "nav")
-        at = self.sessions.head(place.session_id) if isinstance(place, Place) else place
+        target = self.ledger.open(token, "ses", "st", "nav")
+        at = self.sessions.head(target.session_id) if isinstance(target, Target) else target
         loaded = self.ledger.library.load(workflow_id)
-        asked_for = workflow_id if isinstance(loaded, Problem) else loaded.workflow.id
-        if isinstance(at, Trouble) or at.run.workflow_id in (workflow_id, asked_for):
+        asked_for = workflow_id if isinstance(loaded, Diagnostic) else loaded.workflow.id
+        if isinstance(at, LedgerError) or at.run.workflow_id in (workflow_id, asked_for):
             return None
         text = (
             f"Workflow mismatch: session was on '{at.run.workflow_id}' but call targets '{workflow_id}'. "
@@ -115,9 +115,9 @@ class GatedSurface(Reading):
         if isinstance(progress, Reply):
             return progress
         outcome = self._act(params.session_token, progress)
-        return self._not_entered(params, outcome) if isinstance(outcome, Refused) else outcome
+        return self._not_entered(params, outcome) if isinstance(outcome, RefusedCall) else outcome
 
-    def _not_entered(self, params: shared.NextActivity, refused: Refused) -> Outcome:
+    def _not_entered(self, params: shared.NextActivity, refused: RefusedCall) -> Outcome:
         """Name every pending checkpoint with how to resolve it; staying where one is only reads again."""
         at, refusal = refused.at, refused.refusal
         pending = pending_gates(at.plan, at.state)
@@ -130,13 +130,13 @@ class GatedSurface(Reading):
             + "\n".join(f"- {_hint(gate)}" for gate in pending)
         )
         about: dict[str, Json] = {"pending": [gate.id for gate in pending]}
-        place = self.ledger.open(params.session_token, "ses")
-        assert isinstance(place, Place), "the call was made with this token"
+        target = self.ledger.open(params.session_token, "ses")
+        assert isinstance(target, Target), "the call was made with this token"
         then = f"Answer '{pending[0].id}' with respond_checkpoint."
-        return failure(refusal.code.value, text, then, about, self._token(place, at))
+        return failure(refusal.code.value, text, then, about, self._token(target, at))
 
     def _again(self, token: str) -> Outcome:
-        def answer(here: Here) -> Said[Reply]:
+        def answer(here: SessionPosition) -> Said[Reply]:
             assert here.activity is not None, "one stays where one is"
             return told_here(here, _shown(here.activity, pending_gates(here.at.plan, here.state)))
 
@@ -145,7 +145,7 @@ class GatedSurface(Reading):
     def get_checkpoint(self, params: p.GetCheckpoint, call: Call) -> Outcome:
         """Show a checkpoint of any activity; looking changes nothing."""
 
-        def answer(here: Here) -> Said[Reply]:
+        def answer(here: SessionPosition) -> Said[Reply]:
             activity = here.workflow.activity(params.activity_id)
             gates = gates_of(activity) if activity is not None else []
             gate = next((one for one in gates if one.id == params.checkpoint_id), None)
@@ -162,79 +162,79 @@ class GatedSurface(Reading):
         unfit = check_context(params.variables)
         if unfit:
             return failure("VALIDATION_ERROR", unfit.message, unfit.suggestion)
-        place = self.ledger.open(params.session_token, "ses")
-        if isinstance(place, Trouble):
-            return of_trouble(place)
-        question = self._question(place, params, call)
+        target = self.ledger.open(params.session_token, "ses")
+        if isinstance(target, LedgerError):
+            return of_error(target)
+        question = self._question(target, params, call)
         if question is not None:
             return question
         calling = Calling("respond_checkpoint", {"checkpoint": params.checkpoint_id[:128]})
-        progress = Progress(calling, self._resolving(params, place, call), _advise, _responded)
-        outcome = self._acted(place, progress)
-        return self._repeated(place, params, outcome) if isinstance(outcome, Refused) else outcome
+        progress = Progress(calling, self._resolving(params, target, call), _advise, _responded)
+        outcome = self._acted(target, progress)
+        return self._repeated(target, params, outcome) if isinstance(outcome, RefusedCall) else outcome
 
-    def _question(self, place: Place, params: p.RespondCheckpoint, call: Call) -> Outcome | None:
-        at = self.sessions.head(place.session_id)
-        if isinstance(at, Trouble) or params.option_id is None or place.node != at.state.visit:
+    def _question(self, target: Target, params: p.RespondCheckpoint, call: Call) -> Outcome | None:
+        at = self.sessions.head(target.session_id)
+        if isinstance(at, LedgerError) or params.option_id is None or target.node != at.state.visit:
             return None
         gates = pending_gates(at.plan, at.state)
         gate = next((one for one in gates if one.id == params.checkpoint_id), None)
         return asked(at, gate, self.ledger.settings.terms, call) if gate is not None else None
 
     def _resolving(
-        self, params: p.RespondCheckpoint, place: Place, call: Call
-    ) -> Callable[[Standing], Command | Refusal]:
-        def build(at: Standing) -> Command | Refusal:
+        self, params: p.RespondCheckpoint, target: Target, call: Call
+    ) -> Callable[[Position], Command | Refusal]:
+        def build(at: Position) -> Command | Refusal:
             found = find_gate(at.plan, at.state, params.checkpoint_id)
             gate = found.gate if found else None
             refusal = declined(call, gate) if gate else None
             if refusal is not None:
                 return refusal
-            ruling = (chosen(call, gate) or at.rulings.get(gate.id)) if gate else None
+            decision = (chosen(call, gate) or at.decisions.get(gate.id)) if gate else None
             return c.ResolveCheckpoint(
                 door=self.door,
                 now=self.ledger.clock(),
                 terms=self.ledger.settings.terms,
-                channel=ruling.channel if ruling else "agent",
+                channel=decision.channel if decision else "agent",
                 gate=gate.id if gate else params.checkpoint_id,
-                option=ruling.option if ruling else params.option_id,
+                option=decision.option if decision else params.option_id,
                 auto_advance=params.auto_advance,
                 condition_not_met=params.condition_not_met,
-                agent=place.agent,
+                agent=target.agent,
                 client=call.client.name,
-                note=ruling.note if ruling else "",
+                note=decision.note if decision else "",
                 variables=params.variables or {},
             )
 
         return build
 
-    def _repeated(self, place: Place, params: p.RespondCheckpoint, refused: Refused) -> Reply:
+    def _repeated(self, target: Target, params: p.RespondCheckpoint, refused: RefusedCall) -> Reply:
         """The same answer again returns what was recorded (rule 13)."""
         key = answered_already(refused.refusal)
         with self.ledger.store.reading() as reader:
-            answer = answer_to(reader, place.session_id, key) if key else None
+            answer = answer_to(reader, target.session_id, key) if key else None
         if answer is None or not repeats(answer, params):
             return self._refusal(params.session_token, refused)
-        token = self._token(place, refused.at)
+        token = self._token(target, refused.at)
         remaining = [gate.id for gate in pending_gates(refused.at.plan, refused.at.state)]
         return told_json(_answer(answer, remaining, token), token)
 
 
-def _advise(at: Standing, decided: Decided) -> tuple[str, ...]:
+def _advise(at: Position, decided: Decided) -> tuple[str, ...]:
     return tuple(validation.outcome(at, decided))
 
 
 def _hint(gate: Gate) -> str:
     """How one pending checkpoint can be resolved."""
-    ways = [f"option_id: {' | '.join(option.id for option in gate.options)}"]
+    exits = [f"option_id: {' | '.join(option.id for option in gate.options)}"]
     if auto_advances(gate):
-        ways.append(f"auto_advance: true after {gate.auto_advance_ms} ms")
+        exits.append(f"auto_advance: true after {gate.auto_advance_ms} ms")
     if gate.condition is not None:
-        ways.append("condition_not_met: true if its condition is false")
-    return f"{gate.id}: {', or '.join(ways)}"
+        exits.append("condition_not_met: true if its condition is false")
+    return f"{gate.id}: {', or '.join(exits)}"
 
 
-def _no_gate(here: Here, params: p.GetCheckpoint, gates: Sequence[Gate]) -> Reply:
+def _no_gate(here: SessionPosition, params: p.GetCheckpoint, gates: Sequence[Gate]) -> Reply:
     text = f"Checkpoint not found: {params.checkpoint_id} in activity {params.activity_id}"
     listed = ", ".join(gate.id for gate in gates) or "none"
     return failure("CHECKPOINT_NOT_FOUND", text, f"Its checkpoints: {listed}.", token=here.token)
@@ -261,7 +261,7 @@ def _entered(moved: Moved) -> bytes:
 
 
 def _responded(moved: Moved) -> bytes:
-    answer = next(fact for fact in moved.decided.facts if isinstance(fact, GateResolved))
+    answer = next(event for event in moved.decided.events if isinstance(event, GateResolved))
     remaining = [gate.id for gate in pending_gates(moved.before.plan, moved.state)]
     token = slot("ses", moved.state.visit)
     return recorded(told_json(_answer(answer, remaining, token), token, moved.warnings))

@@ -20,7 +20,7 @@ from interlock.surfaces.lookup import failures as refused
 from interlock.surfaces.lookup import render
 from interlock.surfaces.lookup.names import Names, dashed, names_of
 from interlock.surfaces.lookup.params import Get, Next, Validate, length_problem
-from interlock.surfaces.lookup.progress import Astray, Offered, standing
+from interlock.surfaces.lookup.progress import Astray, Offered, position
 from interlock.surfaces.tool import Outcome, Reply, RpcFailure
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def got(library: Library, params: Get) -> Outcome:
 
 
 def _previewed(workflow: Workflow, names: Names, summary: dict[str, Json]) -> Outcome:
-    first = standing(workflow, names, frozenset(), {})
+    first = position(workflow, names, frozenset(), {})
     if isinstance(first, Astray):
         return _astray(workflow, first)
     return reply({**summary, "firstStep": _step(first)})
@@ -83,7 +83,7 @@ def following(library: Library, params: Next) -> Outcome:
         return refusal
     completed = frozenset(map(dashed, params.completed_steps))
     context = {} if isinstance(params.context, UnsetType) else params.context
-    offered = standing(workflow, names, completed, context)
+    offered = position(workflow, names, completed, context)
     if isinstance(offered, Astray):
         return _astray(workflow, offered)
     answer: dict[str, Json] = {"step": _step(offered), "guidance": _guidance(workflow, offered)}
@@ -105,20 +105,20 @@ def _steps_problem(params: Next, names: Names) -> RpcFailure | None:
 
 
 def _no_step(field: str, given: str) -> RpcFailure:
-    problem = length_problem(field, given)
-    return refused.step_not_found(given) if problem is None else refused.invalid_params(problem)
+    diagnostic = length_problem(field, given)
+    return refused.step_not_found(given) if diagnostic is None else refused.invalid_params(diagnostic)
 
 
 def _loaded(library: Library, field: str, given: str) -> Workflow | RpcFailure:
-    from interlock.authoring.diagnostics.diagnostic import Problem
+    from interlock.authoring.diagnostics.diagnostic import Diagnostic
 
     found = library.load(given)
-    if isinstance(found, Problem) and given != dashed(given):
+    if isinstance(found, Diagnostic) and given != dashed(given):
         found = library.load(dashed(given))
-    if not isinstance(found, Problem):
+    if not isinstance(found, Diagnostic):
         return found.workflow
-    if (problem := length_problem(field, given)) is not None:
-        return refused.invalid_params(problem)
+    if (diagnostic := length_problem(field, given)) is not None:
+        return refused.invalid_params(diagnostic)
     return refused.cannot_load(given, found)
 
 
@@ -173,8 +173,8 @@ def validated(library: Library, params: Validate) -> Outcome:
         return _no_step("stepId", params.step_id)
     context = {} if isinstance(params.context, UnsetType) else params.context
     scope = Scope(context, workflow.defaults())
-    if (trouble := _cannot_run(step.criteria, params.output, scope)) is not None:
-        return refused.invalid_criteria(params.step_id, trouble)
+    if (error := _cannot_run(step.criteria, params.output, scope)) is not None:
+        return refused.invalid_criteria(params.step_id, error)
     failed = failures(step.criteria, params.output, scope)
     issues, suggestions = [one.message for one in failed], [one.fix for one in failed]
     return reply({"valid": not failed, "issues": issues, "suggestions": suggestions})

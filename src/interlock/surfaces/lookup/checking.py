@@ -11,11 +11,11 @@ from pathlib import Path
 from interlock.authoring.compile.mounts import check_id, mounted
 from interlock.authoring.compile.steps import compile_steps
 from interlock.authoring.diagnostics.codes import Report
-from interlock.authoring.diagnostics.diagnostic import Problem
+from interlock.authoring.diagnostics.diagnostic import Diagnostic
 from interlock.authoring.lint.structure import lint
 from interlock.authoring.sources.sources import Source
 from interlock.authoring.text.formats import decode, parse
-from interlock.authoring.text.locations import Parsed, Spot
+from interlock.authoring.text.locations import Parsed, SourceLocation
 from interlock.core.values import Json
 
 _FILE = "workflow.json"
@@ -29,14 +29,14 @@ def checked(text: str) -> dict[str, Json]:
     parsed = None if decoded is None else parse(_FILE, decoded, "json", report)
     if parsed is not None:
         _compile(parsed, report)
-    problems = report.problems()
-    issues: list[Json] = [_placed(one, one.message) for one in problems if one.severity == "error"]
-    suggestions: list[Json] = [_placed(one, _advice(one)) for one in problems]
+    diagnostics = report.diagnostics()
+    issues: list[Json] = [_placed(one, one.message) for one in diagnostics if one.severity == "error"]
+    suggestions: list[Json] = [_placed(one, _advice(one)) for one in diagnostics]
     return {"valid": not issues, "issues": issues, "suggestions": suggestions}
 
 
 def _compile(parsed: Parsed, report: Report) -> None:
-    value, at = parsed.value, Spot(parsed)
+    value, at = parsed.value, SourceLocation(parsed)
     check_id(value.get("id") if isinstance(value, Mapping) else None, "steps", at, report)
     made = compile_steps(value, at, report)
     if made is not None:
@@ -44,9 +44,9 @@ def _compile(parsed: Parsed, report: Report) -> None:
         mounted(made[0], _NOWHERE, at, report)
 
 
-def _advice(problem: Problem) -> str:
-    return problem.fix if problem.severity == "error" else f"{problem.message}: {problem.fix}"
+def _advice(diagnostic: Diagnostic) -> str:
+    return diagnostic.fix if diagnostic.severity == "error" else f"{diagnostic.message}: {diagnostic.fix}"
 
 
-def _placed(problem: Problem, text: str) -> str:
-    return f"line {problem.line}, column {problem.column}: {text}"
+def _placed(diagnostic: Diagnostic, text: str) -> str:
+    return f"line {diagnostic.line}, column {diagnostic.column}: {text}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from interlock.surfaces.tool import RpcFailure
 
 if TYPE_CHECKING:
-    from interlock.authoring.diagnostics.diagnostic import Problem
+    from interlock.authoring.diagnostics.diagnostic import Diagnostic
 
 METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
@@ -35,12 +35,12 @@ def invalid_params(details: str) -> RpcFailure:
     return RpcFailure(INVALID_PARAMS, "Invalid params", {"details": details})
 
 
-def cannot_load(workflow_id: str, problem: Problem) -> RpcFailure:
+def cannot_load(workflow_id: str, diagnostic: Diagnostic) -> RpcFailure:
     """Say why a workflow cannot be had: it is not there, or its file is at fault."""
-    if problem.code == _ABSENT:
+    if diagnostic.code == _ABSENT:
         return RpcFailure(WORKFLOW_NOT_FOUND, "Workflow not found", {"workflowId": workflow_id})
-    code, message = _BY_DIAGNOSTIC.get(problem.code, (INVALID_WORKFLOW, "Invalid workflow"))
-    details = f"{problem.file}:{problem.line}:{problem.column}: {problem.message}"
+    code, message = _BY_DIAGNOSTIC.get(diagnostic.code, (INVALID_WORKFLOW, "Invalid workflow"))
+    details = f"{diagnostic.file}:{diagnostic.line}:{diagnostic.column}: {diagnostic.message}"
     return RpcFailure(code, message, {"workflowId": workflow_id, "details": details})
 
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from interlock.core.definition.workflow import Step, Workflow
 
-Place: TypeAlias = tuple[str, str]
+Target: TypeAlias = tuple[str, str]
 
 _NUMBER = re.compile(r"[2-9]|[1-9][0-9]{1,5}")
 _DASHED = str.maketrans("._#", "---")
@@ -23,7 +23,7 @@ _DASHED = str.maketrans("._#", "---")
 class Names(Struct, frozen=True):
     """The names of all steps, by activity and step id, and the way back."""
 
-    shown: Mapping[Place, str]
+    shown: Mapping[Target, str]
     steps: Mapping[str, Step]
 
     def find(self, given: str) -> Step | None:
@@ -42,9 +42,9 @@ class Visits:
         self._names = names
         self._last: dict[str, int] = {}
 
-    def name(self, place: Place) -> str:
+    def name(self, target: Target) -> str:
         """Name the next visit of the step at this place."""
-        shown = self._names.shown[place]
+        shown = self._names.shown[target]
         if shown not in self._last:
             self._last[shown] = 1
             return shown
@@ -60,7 +60,7 @@ def dashed(given: str) -> str:
 
 def names_of(workflow: Workflow) -> Names:
     """Name every step of the workflow, in the order of its activities."""
-    shown: dict[Place, str] = {}
+    shown: dict[Target, str] = {}
     steps: dict[str, Step] = {}
     for activity in workflow.activities:
         for step in activity.steps():

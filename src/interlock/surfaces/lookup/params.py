@@ -50,15 +50,15 @@ class ValidateJson(Struct, frozen=True, forbid_unknown_fields=True, rename="came
     workflow_json: Text
 
 
-def details(problem: str) -> str:
+def details(diagnostic: str) -> str:
     """Turn what the decoder says into the document's words, the field first."""
-    if found := _MISSING.match(problem):
+    if found := _MISSING.match(diagnostic):
         return f"{found['field']} is required"
-    if found := _UNKNOWN.match(problem):
+    if found := _UNKNOWN.match(diagnostic):
         return f"{found['field']} is not a parameter"
-    if found := _WRONG.fullmatch(problem):
+    if found := _WRONG.fullmatch(diagnostic):
         return f"{found['field']}: {_PATTERN.sub('must match ^[a-z0-9-]+$', found['what'])}"
-    return f"params: {problem}"
+    return f"params: {diagnostic}"
 
 
 def length_problem(field: str, given: str) -> str | None:

@@ -46,7 +46,7 @@ class Astray(Struct, frozen=True):
     activity: str | None
 
 
-def standing(
+def position(
     workflow: Workflow, names: Names, completed: AbstractSet[str], context: Variables
 ) -> Offered | Astray:
     """Run the workflow until a step is due that is not among the completed ones."""
@@ -54,7 +54,7 @@ def standing(
     visits, warnings, passes = Visits(names), dict[str, None](), 0
     run = _decided(plan, RunState(), StartRun(EXECUTION, 0, "", "", PRESETS["never-stop"], context))
     while passes < MOST_PASSES:
-        warnings.update(dict.fromkeys(_warnings(run.facts)))
+        warnings.update(dict.fromkeys(_warnings(run.events)))
         match run.awaited:
             case NeedStep(step=step):
                 name = visits.name((run.state.activity or "", step.id))
@@ -102,10 +102,10 @@ def _work(items: tuple[Item, ...]) -> Iterator[Item]:
                 continue
 
 
-def _warnings(facts: tuple[e.Event, ...]) -> Iterator[str]:
+def _warnings(events: tuple[e.Event, ...]) -> Iterator[str]:
     """Name what was passed over because of a variable that nobody has set (rule 20)."""
-    for fact in facts:
-        match fact:
+    for event in events:
+        match event:
             case e.StepSkipped(step=step, unset=unset) if unset:
                 yield f"Step “{step}” was passed over; not set in context: {', '.join(unset)}."
             case e.LoopLeft(loop=loop, unset=unset) if unset:

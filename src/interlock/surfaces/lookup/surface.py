@@ -40,8 +40,8 @@ class LookupSurface(Surface):
             ),
         }
 
-    def invalid(self, tool: Tool, problem: str) -> Outcome:
-        return failures.invalid_params(details(problem))
+    def invalid(self, tool: Tool, diagnostic: str) -> Outcome:
+        return failures.invalid_params(details(diagnostic))
 
     def unknown(self, name: str) -> Outcome:
         return failures.method_not_found(name)

@@ -18,7 +18,7 @@ from interlock.core.run.commands import (
 )
 from interlock.core.run.output import Output
 from interlock.core.values import Json
-from interlock.ledger.runs.position import Standing
+from interlock.ledger.runs.position import Position
 from interlock.ledger.runs.view import View
 from interlock.surfaces.navigation.params import NavAction
 
@@ -51,7 +51,7 @@ def attempt_of(request: Mapping[str, Json]) -> int:
 
 
 def command_of(
-    params: NavAction, at: Standing, output: Output, terms: Terms, now: int, client: str
+    params: NavAction, at: Position, output: Output, terms: Terms, now: int, client: str
 ) -> Action:
     """The command that the action stands for; its parameters have been checked."""
     given = params.variables or {}
@@ -64,7 +64,7 @@ def command_of(
                 output=output,
                 variables=given,
                 step=params.step_id,
-                rulings=at.rulings,
+                decisions=at.decisions,
                 reports=False,
                 client=client,
             )
@@ -78,7 +78,7 @@ def command_of(
                 option=params.option_id,
                 client=client,
                 variables=given,
-                rulings=at.rulings,
+                decisions=at.decisions,
             )
         case "transition":
             target = params.activity_id or ""

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import msgspec
 
-from interlock.authoring.diagnostics.diagnostic import Problem
+from interlock.authoring.diagnostics.diagnostic import Diagnostic
 from interlock.core.run.outcomes import Code, Refusal
 from interlock.core.values import Json
-from interlock.ledger.errors import Trouble
+from interlock.ledger.errors import LedgerError
 from interlock.ledger.tokens.tokens import StateProblem
 from interlock.surfaces.tool import Reply
 
@@ -35,17 +35,19 @@ def failure(code: str, message: str, suggestion: str, **more: Json) -> Reply:
     return Reply(msgspec.json.encode(body).decode(), body, is_error=True)
 
 
-def of_trouble(trouble: Trouble) -> Reply:
-    more: dict[str, Json] = {} if trouble.after_ms is None else {"retry_after_ms": trouble.after_ms}
-    return failure(trouble.code, trouble.message, trouble.suggestion, **more)
+def of_error(error: LedgerError) -> Reply:
+    more: dict[str, Json] = {} if error.after_ms is None else {"retry_after_ms": error.after_ms}
+    return failure(error.code, error.message, error.suggestion, **more)
 
 
-def of_state(problem: StateProblem) -> Reply:
-    return failure(problem.code, problem.message, problem.suggestion)
+def of_state(diagnostic: StateProblem) -> Reply:
+    return failure(diagnostic.code, diagnostic.message, diagnostic.suggestion)
 
 
-def not_loaded(problem: Problem) -> Reply:
-    return failure("WORKFLOW_NOT_FOUND", problem.message, problem.fix or "call list_workflows for the ids")
+def not_loaded(diagnostic: Diagnostic) -> Reply:
+    return failure(
+        "WORKFLOW_NOT_FOUND", diagnostic.message, diagnostic.fix or "call list_workflows for the ids"
+    )
 
 
 def not_found(code: str, message: str, listed: list[str]) -> Reply:

@@ -5,23 +5,23 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from interlock.core.engine.moves import awaited_here
-from interlock.core.run.commands import ResolveCheckpoint, Ruling
+from interlock.core.run.commands import Decision, ResolveCheckpoint
 from interlock.core.run.outcomes import NeedAnswer
-from interlock.ledger.errors import Trouble
+from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.runs.position import Place, Standing
+from interlock.ledger.runs.position import Position, Target
 from interlock.ledger.runs.reaching import reached
 from interlock.surfaces.navigation.params import NavAction
 from interlock.surfaces.shared.asking import asked, chosen
 from interlock.surfaces.tool import Ask, Call
 
 
-def question(ledger: Ledger, place: Place, attempt: int, params: NavAction, call: Call) -> Ask | None:
+def question(ledger: Ledger, target: Target, attempt: int, params: NavAction, call: Call) -> Ask | None:
     """The question to put before the response counts; None on a replay, or where nobody can be asked."""
     if params.action != "respond_to_checkpoint" or not call.client.can_elicit:
         return None
-    at = reached(ledger, place)
-    if isinstance(at, Trouble) or _recorded(ledger, place, at, attempt):
+    at = reached(ledger, target)
+    if isinstance(at, LedgerError) or _recorded(ledger, target, at, attempt):
         return None
     need = awaited_here(at.plan, at.state)[1]
     if not isinstance(need, NeedAnswer) or need.gate.id != params.checkpoint_id:
@@ -29,23 +29,23 @@ def question(ledger: Ledger, place: Place, attempt: int, params: NavAction, call
     return asked(at, need.gate, ledger.settings.terms, call)
 
 
-def _recorded(ledger: Ledger, place: Place, at: Standing, attempt: int) -> bool:
+def _recorded(ledger: Ledger, target: Target, at: Position, attempt: int) -> bool:
     with ledger.store.reading() as reader:
-        places = {place.node, at.node.node}
-        return any(reader.attempt(place.session_id, node, attempt) for node in places)
+        places = {target.node, at.node.node}
+        return any(reader.attempt(target.session_id, node, attempt) for node in places)
 
 
-def heard(at: Standing, command: ResolveCheckpoint, call: Call) -> ResolveCheckpoint:
+def heard(at: Position, command: ResolveCheckpoint, call: Call) -> ResolveCheckpoint:
     """Put the user's own choice in place of the agent's; a user who was asked and said nothing still must."""
-    ruling = _ruling(at, command, call)
-    if ruling is not None:
-        return replace(command, option=ruling.option, rulings={command.gate or "": ruling})
-    if call.asked is None or command.rulings:
+    decision = _ruling(at, command, call)
+    if decision is not None:
+        return replace(command, option=decision.option, decisions={command.gate or "": decision})
+    if call.asked is None or command.decisions:
         return command
     return replace(command, terms=replace(command.terms, decisions="user"))
 
 
-def _ruling(at: Standing, command: ResolveCheckpoint, call: Call) -> Ruling | None:
+def _ruling(at: Position, command: ResolveCheckpoint, call: Call) -> Decision | None:
     need = awaited_here(at.plan, at.state)[1]
     if not isinstance(need, NeedAnswer) or need.gate.id != command.gate:
         return None

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 
 from interlock import __version__
-from interlock.authoring.diagnostics.diagnostic import Problem
+from interlock.authoring.diagnostics.diagnostic import Diagnostic
 from interlock.authoring.library import Library, Listed, Loaded
 from interlock.core.definition.workflow import TERMINAL, Activity, Workflow
 from interlock.core.values import Json
@@ -18,7 +18,7 @@ from interlock.surfaces.shared.written import activity_shape, gate_shape, gates_
 from interlock.surfaces.tool import Call, Outcome, Reply
 
 
-class Reading:
+class CatalogueTools:
     """The workflow and activity tools."""
 
     def __init__(self, library: Library) -> None:
@@ -27,7 +27,7 @@ class Reading:
 
     def list_workflows(self, params: p.NoParams, call: Call) -> Outcome:
         listing = self.library.listing()
-        broken = [one for one in listing.problems if one.severity == "error"]
+        broken = [one for one in listing.diagnostics if one.severity == "error"]
         body: dict[str, Json] = {"workflows": [_entry(one) for one in listing.entries]}
         if broken:
             body["warnings"] = [f"{one.file}:{one.line}: {one.message}" for one in broken[:20]]
@@ -35,7 +35,9 @@ class Reading:
 
     def get_workflow(self, params: p.OfWorkflow, call: Call) -> Outcome:
         loaded = self.library.load(params.workflow_id)
-        return not_loaded(loaded) if isinstance(loaded, Problem) else shown(workflow_shape(loaded.workflow))
+        return (
+            not_loaded(loaded) if isinstance(loaded, Diagnostic) else shown(workflow_shape(loaded.workflow))
+        )
 
     def get_workflow_activity(self, params: p.OfActivity, call: Call) -> Outcome:
         found = self._activity(params.workflow_id, params.activity_id)
@@ -53,7 +55,7 @@ class Reading:
 
     def _activity(self, workflow_id: str, activity_id: str) -> Activity | Reply:
         loaded = self.library.load(workflow_id)
-        if isinstance(loaded, Problem):
+        if isinstance(loaded, Diagnostic):
             return not_loaded(loaded)
         activity = loaded.workflow.activity(activity_id)
         if activity is None:
@@ -63,7 +65,7 @@ class Reading:
 
     def validate_transition(self, params: p.ValidateTransition, call: Call) -> Outcome:
         loaded = self.library.load(params.workflow_id)
-        if isinstance(loaded, Problem):
+        if isinstance(loaded, Diagnostic):
             return not_loaded(loaded)
         reason = _objection(loaded.workflow, params.from_activity, params.to_activity)
         return shown({"valid": True} if reason is None else {"valid": False, "reason": reason})

@@ -14,7 +14,7 @@ from interlock.core.definition.workflow import Activity, Gate, Loop, Trigger, wa
 from interlock.core.engine.moves import Move, Moves, Rulings, moves
 from interlock.core.run.commands import Terms
 from interlock.core.run.outcomes import NeedAnswer, NeedInput, NeedLoop, NeedStep, Notice
-from interlock.core.run.reasons import ContextKey, OutputContract
+from interlock.core.run.reasons import ContextKey, ContractPointer
 from interlock.core.values import Json
 from interlock.ledger.runs.view import View
 from interlock.ledger.tokens.slots import slot
@@ -35,7 +35,7 @@ class Landscape(Struct, frozen=True):
 
     view: View
     terms: Terms
-    rulings: Rulings = {}
+    decisions: Rulings = {}
     startable: Callable[[str], bool] = bool
 
     @property
@@ -147,7 +147,7 @@ def _options(gate: Gate) -> list[Json]:
 
 
 def _actions(here: Landscape) -> dict[str, Json]:
-    found = moves(here.view.plan, here.view.state, here.terms, here.rulings)
+    found = moves(here.view.plan, here.view.state, here.terms, here.decisions)
     return {
         "required": [_offer(here, move) for move in found.required],
         "optional": [*(_offer(here, move) for move in found.optional), *_reading(here, found)],
@@ -182,7 +182,7 @@ def _needs(here: Landscape, move: Move) -> Iterator[_Need]:
     for blocker in move.needs:
         if isinstance(blocker.pointer, ContextKey):
             yield _Need("variables", blocker.message, blocker.example)
-        elif isinstance(blocker.pointer, OutputContract) or blocker.example is not None:
+        elif isinstance(blocker.pointer, ContractPointer) or blocker.example is not None:
             yield _Need("output.artifacts", blocker.message, blocker.example)
         else:
             yield _Need("output.notesMarkdown", _criteria(here) or blocker.message)
@@ -281,14 +281,14 @@ def _triggered(here: Landscape, trigger: Trigger) -> dict[str, Json]:
 
 def situated(here: Landscape) -> str:
     """One line that says where the run stands."""
-    place = position(here)
-    return " | ".join(_situated(here, place)) or "Choose an activity to begin with"
+    target = position(here)
+    return " | ".join(_situated(here, target)) or "Choose an activity to begin with"
 
 
-def _situated(here: Landscape, place: dict[str, Json]) -> Iterator[str]:
+def _situated(here: Landscape, target: dict[str, Json]) -> Iterator[str]:
     if here.view.state.finished:
         yield f"Workflow '{here.view.plan.workflow.name}' is completed"
-    activity, step, loop = here.activity, place["step"], place["loop"]
+    activity, step, loop = here.activity, target["step"], target["loop"]
     if activity is not None:
         yield f"Activity: {activity.name}"
     if isinstance(step, dict):

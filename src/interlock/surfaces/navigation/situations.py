@@ -4,40 +4,40 @@ from __future__ import annotations
 
 from interlock.authoring.library import Loaded
 from interlock.core.engine.moves import Rulings, awaited_here
-from interlock.ledger.errors import Trouble
+from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.runs.position import Place
+from interlock.ledger.runs.position import Target
 from interlock.ledger.runs.reaching import reached
 from interlock.ledger.runs.view import View
 from interlock.ledger.tokens.tokens import STATE_PREFIX, StateProblem, read_state
-from interlock.surfaces.navigation.errors import of_state, of_trouble
+from interlock.surfaces.navigation.errors import of_error, of_state
 from interlock.surfaces.navigation.render import Landscape
 from interlock.surfaces.tool import Reply
 
 OTHER_DOORS = ("st.", "ses.")
 
 
-def opened(ledger: Ledger, state: str) -> Place | Reply:
+def opened(ledger: Ledger, state: str) -> Target | Reply:
     """Check a state before anything in it is trusted."""
     pointer = read_state(ledger.keys.keyring(), state)
     if isinstance(pointer, StateProblem):
         return of_state(pointer)
-    place = ledger.place(pointer)
-    return of_trouble(place) if isinstance(place, Trouble) else place
+    target = ledger.target(pointer)
+    return of_error(target) if isinstance(target, LedgerError) else target
 
 
-def opened_anywhere(ledger: Ledger, token: str) -> Place | Reply:
+def opened_anywhere(ledger: Ledger, token: str) -> Target | Reply:
     """Take any door's token of a run."""
     if token.startswith(STATE_PREFIX) or not token.startswith(OTHER_DOORS):
         return opened(ledger, token)
-    place = ledger.open(token, "st", "ses")
-    return of_trouble(place) if isinstance(place, Trouble) else place
+    target = ledger.open(token, "st", "ses")
+    return of_error(target) if isinstance(target, LedgerError) else target
 
 
-def situation(ledger: Ledger, place: Place) -> Landscape | Trouble:
+def situation(ledger: Ledger, target: Target) -> Landscape | LedgerError:
     """Read the run at the place; nothing is written."""
-    at = reached(ledger, place)
-    if isinstance(at, Trouble):
+    at = reached(ledger, target)
+    if isinstance(at, LedgerError):
         return at
     state, pending = awaited_here(at.plan, at.state)
     view = View(
@@ -49,13 +49,13 @@ def situation(ledger: Ledger, place: Place) -> Landscape | Trouble:
         node=at.node.node,
         notices=ledger.drift(at.run),
     )
-    return landscape(ledger, view, at.rulings)
+    return landscape(ledger, view, at.decisions)
 
 
-def landscape(ledger: Ledger, view: View, rulings: Rulings) -> Landscape:
+def landscape(ledger: Ledger, view: View, decisions: Rulings) -> Landscape:
     """A view with all that decides what is open in it."""
 
     def startable(workflow_id: str) -> bool:
         return isinstance(ledger.library.load(workflow_id), Loaded)
 
-    return Landscape(view, ledger.settings.terms, rulings, startable)
+    return Landscape(view, ledger.settings.terms, decisions, startable)

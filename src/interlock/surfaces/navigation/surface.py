@@ -7,25 +7,25 @@ from collections.abc import Mapping
 import msgspec
 from msgspec.structs import replace
 
-from interlock.authoring.diagnostics.diagnostic import Problem
+from interlock.authoring.diagnostics.diagnostic import Diagnostic
 from interlock.authoring.library import Loaded
 from interlock.core.run.commands import NAVIGATION, ResolveCheckpoint
 from interlock.core.run.outcomes import Notice, Refusal
 from interlock.core.run.output import Output
 from interlock.core.values import Json
-from interlock.ledger.errors import Trouble, trouble_of
+from interlock.ledger.errors import LedgerError, error_of
 from interlock.ledger.ledger import Build, Ledger, Render
 from interlock.ledger.runs.children import passed_on
-from interlock.ledger.runs.position import Answered, Place, Standing
+from interlock.ledger.runs.position import Answered, Position, Target
 from interlock.ledger.runs.reaching import reached
 from interlock.ledger.runs.view import View
 from interlock.surfaces.arguments import Unfit, check_context, read_output
 from interlock.surfaces.elicitation import CHOICE
 from interlock.surfaces.navigation import params as p
 from interlock.surfaces.navigation.actions import Action, asked, attempt_of, command_of, done_message, missing
-from interlock.surfaces.navigation.errors import code_of, failure, not_loaded, of_trouble
+from interlock.surfaces.navigation.errors import code_of, failure, not_loaded, of_error
 from interlock.surfaces.navigation.questions import heard, question
-from interlock.surfaces.navigation.reading import Reading
+from interlock.surfaces.navigation.reading import CatalogueTools
 from interlock.surfaces.navigation.render import (
     Landscape,
     body,
@@ -48,13 +48,13 @@ class NavigationSurface(Surface):
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
-        self.reading = Reading(ledger.library)
+        self.reading = CatalogueTools(ledger.library)
         self.texts = Texts(ledger.library)
         self.tools = {tool.name: tool for tool in tools(self)}
 
-    def invalid(self, tool: Tool, problem: str) -> Outcome:
-        message, _, place = problem.partition(" - at `$")
-        path = place.rstrip("`").lstrip(".")
+    def invalid(self, tool: Tool, diagnostic: str) -> Outcome:
+        message, _, target = diagnostic.partition(" - at `$")
+        path = target.rstrip("`").lstrip(".")
         where = f" ({path})" if path else ""
         fix = "correct the arguments and call again"
         return failure("INVALID_PARAMETERS", f"{tool.name}: {message}{where}", fix)
@@ -65,7 +65,7 @@ class NavigationSurface(Surface):
         )
 
     def failed(self, tool: Tool, error: Exception) -> Outcome:
-        return of_trouble(trouble_of(error))
+        return of_error(error_of(error))
 
     def nav_start(self, params: p.NavStart, call: Call) -> Outcome:
         given = params.initial_variables or {}
@@ -73,7 +73,7 @@ class NavigationSurface(Surface):
         if unfit:
             return _unfit(unfit)
         loaded = self.ledger.library.load(params.workflow_id)
-        if isinstance(loaded, Problem):
+        if isinstance(loaded, Diagnostic):
             return not_loaded(loaded)
         if params.parent_state is not None:
             return self._start_child(loaded, given, params.parent_state)
@@ -81,19 +81,19 @@ class NavigationSurface(Surface):
 
     def _start_child(self, loaded: Loaded, given: Mapping[str, Json], parent_state: str) -> Outcome:
         """Begin as a child of another run: context by passContext, the parent waits (rule 35)."""
-        place = opened(self.ledger, parent_state)
-        if isinstance(place, Reply):
-            return place
-        parent = reached(self.ledger, place)
-        if isinstance(parent, Trouble):
-            return of_trouble(parent)
+        target = opened(self.ledger, parent_state)
+        if isinstance(target, Reply):
+            return target
+        parent = reached(self.ledger, target)
+        if isinstance(parent, LedgerError):
+            return of_error(parent)
         passed = passed_on(parent, loaded.workflow.id)
         started = self.ledger.start_run(
             loaded,
             {**(passed or {}), **given},
             self._begun if passed is not None else self._begun_untriggered,
             door=NAVIGATION,
-            parent=place.session_id,
+            parent=target.session_id,
             parent_node=parent.node.node,
         )
         return self._reply(started)
@@ -110,21 +110,21 @@ class NavigationSurface(Surface):
         return recorded(landscape(self.ledger, view, {}), message)
 
     def nav_situation(self, params: p.NavState, call: Call) -> Outcome:
-        place = opened_anywhere(self.ledger, params.state)
-        if isinstance(place, Reply):
-            return place
-        here = situation(self.ledger, place)
-        if isinstance(here, Trouble):
-            return of_trouble(here)
-        return replied(self.ledger.filled(recorded(here, situated(here)), place.handle))
+        target = opened_anywhere(self.ledger, params.state)
+        if isinstance(target, Reply):
+            return target
+        here = situation(self.ledger, target)
+        if isinstance(here, LedgerError):
+            return of_error(here)
+        return replied(self.ledger.filled(recorded(here, situated(here)), target.handle))
 
     def nav_checkpoint(self, params: p.NavState, call: Call) -> Outcome:
-        place = opened_anywhere(self.ledger, params.state)
-        if isinstance(place, Reply):
-            return place
-        here = situation(self.ledger, place)
-        if isinstance(here, Trouble):
-            return of_trouble(here)
+        target = opened_anywhere(self.ledger, params.state)
+        if isinstance(target, Reply):
+            return target
+        here = situation(self.ledger, target)
+        if isinstance(here, LedgerError):
+            return of_error(here)
         return replied(msgspec.json.encode(_question(here)))
 
     def nav_action(self, params: p.NavAction, call: Call) -> Outcome:
@@ -138,21 +138,23 @@ class NavigationSurface(Surface):
             return failure(
                 "MISSING_PARAMETER", f"{params.action} needs {' and '.join(lacking)}", "send it too"
             )
-        place = opened(self.ledger, params.state)
-        return place if isinstance(place, Reply) else self._act(place, params, output, call)
+        target = opened(self.ledger, params.state)
+        return target if isinstance(target, Reply) else self._act(target, params, output, call)
 
-    def _act(self, place: Place, params: p.NavAction, output: Output, call: Call) -> Outcome:
+    def _act(self, target: Target, params: p.NavAction, output: Output, call: Call) -> Outcome:
         request = asked(params)
         attempt = attempt_of(request)
-        ask = question(self.ledger, place, attempt, params, call)
+        ask = question(self.ledger, target, attempt, params, call)
         if ask is not None:
             return ask
         build, render = self._building(params, output, call), self._rendering(params, call)
-        outcome = self.ledger.advance(place, attempt, request, build, render, output)
-        return self._refused(place, params, outcome) if isinstance(outcome, Refusal) else self._reply(outcome)
+        outcome = self.ledger.advance(target, attempt, request, build, render, output)
+        return (
+            self._refused(target, params, outcome) if isinstance(outcome, Refusal) else self._reply(outcome)
+        )
 
     def _building(self, params: p.NavAction, output: Output, call: Call) -> Build:
-        def build(at: Standing) -> Action:
+        def build(at: Position) -> Action:
             terms, now = self.ledger.settings.terms, self.ledger.clock()
             command = command_of(params, at, output, terms, now, call.client.name)
             return heard(at, command, call) if isinstance(command, ResolveCheckpoint) else command
@@ -165,20 +167,20 @@ class NavigationSurface(Surface):
         told = replace(params, option_id=choice) if isinstance(choice, str) else params
         return lambda view: self._recorded(view, done_message(told, view))
 
-    def _refused(self, place: Place, params: p.NavAction, refusal: Refusal) -> Outcome:
+    def _refused(self, target: Target, params: p.NavAction, refusal: Refusal) -> Outcome:
         """A refused action is an answer, not an error of the call: the state stays as it was."""
-        here = situation(self.ledger, place)
-        if isinstance(here, Trouble):
-            return of_trouble(here)
+        here = situation(self.ledger, target)
+        if isinstance(here, LedgerError):
+            return of_error(here)
         error: dict[str, Json] = {"code": code_of(refusal), "message": refusal.message, "next": refusal.next}
         if refusal.about.get("examples"):
             error["examples"] = refusal.about["examples"]
         shown = {**body(here, f"Action failed: {refusal.message}"), "success": False, "error": error}
         encoded = msgspec.json.encode({**shown, "state": params.state})
-        return replied(self.ledger.filled(encoded, place.handle))
+        return replied(self.ledger.filled(encoded, target.handle))
 
-    def _reply(self, outcome: Answered | Trouble) -> Outcome:
-        return of_trouble(outcome) if isinstance(outcome, Trouble) else replied(outcome.body)
+    def _reply(self, outcome: Answered | LedgerError) -> Outcome:
+        return of_error(outcome) if isinstance(outcome, LedgerError) else replied(outcome.body)
 
 
 def _question(here: Landscape) -> dict[str, Json]:

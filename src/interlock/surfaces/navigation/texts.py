@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from interlock.authoring.diagnostics.diagnostic import Problem
+from interlock.authoring.diagnostics.diagnostic import Diagnostic
 from interlock.authoring.library import Library, Loaded
 from interlock.core.definition.workflow import Document, DocumentKind
 from interlock.core.values import Json
@@ -40,13 +40,13 @@ class Texts:
         if params.workflow_id is None:
             return shown(body)
         loaded = self.library.load(params.workflow_id)
-        if isinstance(loaded, Problem):
+        if isinstance(loaded, Diagnostic):
             return not_loaded(loaded)
         return shown({**body, "workflow_specific": [one.ref for one in self._specific(loaded)]})
 
     def get_skill(self, params: p.GetSkill, call: Call) -> Outcome:
         loaded = self.library.load(params.workflow_id or META)
-        if isinstance(loaded, Problem):
+        if isinstance(loaded, Diagnostic):
             return not_loaded(loaded)
         found = Documents.of(loaded, self.library).skill(params.skill_id)
         if found is None:
@@ -81,13 +81,13 @@ class Texts:
 
     def _listed(self, params: p.OfWorkflow, kind: DocumentKind, name: str) -> Outcome:
         loaded = self.library.load(params.workflow_id)
-        if isinstance(loaded, Problem):
+        if isinstance(loaded, Diagnostic):
             return not_loaded(loaded)
         return shown({"workflow_id": loaded.workflow.id, name: [_line(one) for one in _own(loaded, kind)]})
 
     def _text(self, params: p.OfIndex, kind: DocumentKind, code: str) -> Outcome:
         loaded = self.library.load(params.workflow_id)
-        if isinstance(loaded, Problem):
+        if isinstance(loaded, Diagnostic):
             return not_loaded(loaded)
         found = Documents.of(loaded, self.library).find(kind, str(params.index))
         if found is None:

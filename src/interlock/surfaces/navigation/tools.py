@@ -12,7 +12,7 @@ from interlock.surfaces.navigation import params as p
 from interlock.surfaces.tool import Call, Outcome, Tool
 
 if TYPE_CHECKING:
-    from interlock.surfaces.navigation.reading import Reading
+    from interlock.surfaces.navigation.reading import CatalogueTools
     from interlock.surfaces.navigation.surface import NavigationSurface
     from interlock.surfaces.navigation.texts import Texts
 
@@ -66,7 +66,7 @@ def _navigating(door: NavigationSurface) -> tuple[Tool, ...]:
     )
 
 
-def _workflows(reading: Reading) -> tuple[Tool, ...]:
+def _workflows(reading: CatalogueTools) -> tuple[Tool, ...]:
     return (
         _read("list_workflows", "List all workflows.", p.NoParams, reading.list_workflows),
         _read("get_workflow", "Get a whole workflow definition.", p.OfWorkflow, reading.get_workflow),

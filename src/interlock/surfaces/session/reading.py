@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from interlock.core.definition.workflow import Activity
-from interlock.core.engine.exits import ways
+from interlock.core.engine.exits import exits
 from interlock.core.hashing import digest_of
 from interlock.ledger.runs.shared_sessions import Calling, Said
 from interlock.surfaces.session import params as p
 from interlock.surfaces.shared import params as shared
-from interlock.surfaces.shared.position import Here
+from interlock.surfaces.shared.position import SessionPosition
 from interlock.surfaces.shared.replies import failure, told
 from interlock.surfaces.shared.session_tools import (
     ActivityDoor,
@@ -26,11 +26,11 @@ from interlock.surfaces.tool import Call, Outcome, Reply
 FENCE = "\n\n---\n\n"
 
 
-class Reading(ActivityDoor):
+class SessionReading(ActivityDoor):
     """The reading tools of the session door."""
 
     def get_workflow(self, params: shared.GetWorkflow, call: Call) -> Outcome:
-        def answer(here: Here) -> Said[Reply]:
+        def answer(here: SessionPosition) -> Said[Reply]:
             shape = summary_shape if params.summary else header_shape
             head = self._written(here, shape.__name__, lambda: as_toon(shape(here.workflow)))
             parts = [f"session_token: {here.token}\n{head}"]
@@ -44,7 +44,7 @@ class Reading(ActivityDoor):
         return self._open_read(params.session_token, Calling("get_workflow"), answer)
 
     def get_activity(self, params: p.GetActivity, call: Call) -> Outcome:
-        def answer(here: Here) -> Said[Reply]:
+        def answer(here: SessionPosition) -> Said[Reply]:
             if here.activity is None:
                 return said(_no_activity(here))
             text = self._activity(here, here.activity)
@@ -56,7 +56,7 @@ class Reading(ActivityDoor):
         return self._open_read(params.session_token, Calling("get_activity"), answer)
 
     def get_skills(self, params: p.GetActivity, call: Call) -> Outcome:
-        def answer(here: Here) -> Said[Reply]:
+        def answer(here: SessionPosition) -> Said[Reply]:
             header = f"scope: workflow\nsession_token: {here.token}"
             ref = here.workflow.primary_skill
             if ref is None:
@@ -69,7 +69,7 @@ class Reading(ActivityDoor):
         return self._open_read(params.session_token, Calling("get_skills"), answer)
 
     def get_skill(self, params: p.GetSkill, call: Call) -> Outcome:
-        def answer(here: Here) -> Said[Reply]:
+        def answer(here: SessionPosition) -> Said[Reply]:
             ref = _skill_ref(here, params.step_id)
             if isinstance(ref, Reply):
                 return said(ref)
@@ -84,7 +84,7 @@ class Reading(ActivityDoor):
         return self._open_read(params.session_token, Calling("get_skill", about), answer)
 
     def get_resource(self, params: p.GetResource, call: Call) -> Outcome:
-        def answer(here: Here) -> Said[Reply]:
+        def answer(here: SessionPosition) -> Said[Reply]:
             found = here.documents.resource(params.resource_id)
             if found is None:
                 return not_found(here, "Resource", params.resource_id, _near(here, params.resource_id))
@@ -95,19 +95,19 @@ class Reading(ActivityDoor):
         calling = Calling("get_resource", {"resource": params.resource_id[:128]})
         return self._open_read(params.session_token, calling, answer)
 
-    def _activity(self, here: Here, activity: Activity) -> str:
+    def _activity(self, here: SessionPosition, activity: Activity) -> str:
         return self._written(here, f"activity {activity.id}", lambda: here.documents.activity(activity))
 
     def _open_read(self, token: str, calling: Calling, answer: Read) -> Outcome:
         """A read that is refused while a checkpoint is open (rule 15)."""
 
-        def unless_blocked(here: Here) -> Said[Reply]:
+        def unless_blocked(here: SessionPosition) -> Said[Reply]:
             return said(blocked(here)) if here.state.open is not None else answer(here)
 
         return self._read(token, calling, unless_blocked)
 
 
-def blocked(here: Here) -> Reply:
+def blocked(here: SessionPosition) -> Reply:
     """Refuse whatever a worker or orchestrator wants while the user has not decided."""
     assert here.state.open is not None
     gate = here.state.open.gate
@@ -120,17 +120,17 @@ def blocked(here: Here) -> Reply:
     return failure("DECISION_PENDING", text, then, {"checkpoint": gate}, here.token)
 
 
-def _told(here: Here, text: str) -> Said[Reply]:
+def _told(here: SessionPosition, text: str) -> Said[Reply]:
     warnings = here.warnings()
     return said(told(text, here.token, warnings), warnings)
 
 
-def _no_activity(here: Here) -> Reply:
+def _no_activity(here: SessionPosition) -> Reply:
     text = "No activity has been entered yet."
     return failure("NO_ACTIVITY", text, "Call next_activity with the initialActivity.", token=here.token)
 
 
-def _standing(here: Here) -> Iterator[str]:
+def _standing(here: SessionPosition) -> Iterator[str]:
     """What the file cannot say: the ways out as the variables stand, and the answers given so far."""
     if not here.state.finished:
         yield f"ways: {'; '.join(_ways(here))}"
@@ -139,13 +139,13 @@ def _standing(here: Here) -> Iterator[str]:
         yield f"answered: {', '.join(answers)}"
 
 
-def _ways(here: Here) -> Iterator[str]:
-    for way in ways(here.at.plan, here.state):
-        condition = f" if {way.condition}" if way.condition else ""
-        yield f"{way.to}{condition}{' (expected)' if way.expected else ''}"
+def _ways(here: SessionPosition) -> Iterator[str]:
+    for exit_ in exits(here.at.plan, here.state):
+        condition = f" if {exit_.condition}" if exit_.condition else ""
+        yield f"{exit_.to}{condition}{' (expected)' if exit_.expected else ''}"
 
 
-def _skill_ref(here: Here, step_id: str | None) -> str | Reply:
+def _skill_ref(here: SessionPosition, step_id: str | None) -> str | Reply:
     activity = here.activity
     if activity is None:
         if step_id is not None:
@@ -159,17 +159,17 @@ def _skill_ref(here: Here, step_id: str | None) -> str | Reply:
     return step.skill or _no_skill(here, f"Step '{step_id}'")
 
 
-def _no_skill(here: Here, who: str) -> Reply:
+def _no_skill(here: SessionPosition, who: str) -> Reply:
     return failure("NO_SKILL", f"{who} has no skill.", "Go on without one.", token=here.token)
 
 
-def _no_step(here: Here, activity: Activity, step_id: str) -> Reply:
+def _no_step(here: SessionPosition, activity: Activity, step_id: str) -> Reply:
     listed = ", ".join(step.id for step in activity.steps())
     text = f"Step not found: {step_id} in activity {activity.id}"
     return failure("STEP_NOT_FOUND", text, f"Use one of: {listed}.", token=here.token)
 
 
-def _near(here: Here, ref: str) -> str:
+def _near(here: SessionPosition, ref: str) -> str:
     known = [one.ref for one in here.documents.own("resource")]
     same = [one for one in known if one.rpartition("/")[2] == ref]
     return f"Use one of: {', '.join(same or known) or 'none; this workflow has no resources'}."

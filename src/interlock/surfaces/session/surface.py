@@ -8,18 +8,18 @@ from interlock import __version__
 from interlock.core.run.commands import SESSION
 from interlock.core.run.outcomes import Code
 from interlock.core.values import Json
-from interlock.ledger.errors import Trouble
+from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.runs import children as family
-from interlock.ledger.runs.position import Standing
-from interlock.ledger.runs.shared_sessions import Calling, Moved, Refused
+from interlock.ledger.runs.position import Position
+from interlock.ledger.runs.shared_sessions import Calling, Moved, RefusedCall
 from interlock.ledger.tokens.slots import slot
 from interlock.surfaces.session import params as p
 from interlock.surfaces.session.checkpoints import Checkpoints
 from interlock.surfaces.session.tools import INSTRUCTIONS, tools
 from interlock.surfaces.shared import params as shared
 from interlock.surfaces.shared.documents import META
-from interlock.surfaces.shared.replies import failure, of_trouble, recorded, told_json
+from interlock.surfaces.shared.replies import failure, of_error, recorded, told_json
 from interlock.surfaces.shared.session_tools import SERVER, status_of
 from interlock.surfaces.shared.written import as_toon
 from interlock.surfaces.tool import Call, Outcome, Reply, Tool
@@ -68,8 +68,8 @@ class SessionSurface(Checkpoints):
         parent = None
         if params.parent_session_token is not None:
             opened = self.ledger.open(params.parent_session_token, "ses", "nav", "st")
-            if isinstance(opened, Trouble):
-                return of_trouble(opened)
+            if isinstance(opened, LedgerError):
+                return of_error(opened)
             parent = opened
         return self._start(calling, params.agent_id, params.workflow_id or META, parent)
 
@@ -78,9 +78,9 @@ class SessionSurface(Checkpoints):
         if isinstance(progress, Reply):
             return progress
         outcome = self._act(params.session_token, progress)
-        return self._not_entered(params, outcome) if isinstance(outcome, Refused) else outcome
+        return self._not_entered(params, outcome) if isinstance(outcome, RefusedCall) else outcome
 
-    def _not_entered(self, params: shared.NextActivity, refused: Refused) -> Reply:
+    def _not_entered(self, params: shared.NextActivity, refused: RefusedCall) -> Reply:
         refusal = refused.refusal
         reply = self._refusal(params.session_token, refused)
         if refusal.code not in (Code.DECISION_PENDING, Code.GATE_UNANSWERED):
@@ -97,21 +97,21 @@ class SessionSurface(Checkpoints):
 
     def get_workflow_status(self, params: shared.WithToken, call: Call) -> Outcome:
         """Say where the session stands; readable at any time, and never traced."""
-        place = self.ledger.open(params.session_token, "ses")
-        if isinstance(place, Trouble):
-            return of_trouble(place)
+        target = self.ledger.open(params.session_token, "ses")
+        if isinstance(target, LedgerError):
+            return of_error(target)
         with self.ledger.store.reading() as reader:
-            at = family.head(self.ledger, reader, place.session_id)
-            if isinstance(at, Trouble):
-                return of_trouble(at)
-            last = family.last_answer(reader, place.session_id)
+            at = family.head(self.ledger, reader, target.session_id)
+            if isinstance(at, LedgerError):
+                return of_error(at)
+            last = family.last_answer(reader, target.session_id)
             above = list(family.ancestors(self.ledger, reader, at))
         body = {**_status(at), **_last_checkpoint(last), **_parent(above)}
-        token = self._token(place, at)
+        token = self._token(target, at)
         return told_json({**body, "session_token": token}, token)
 
 
-def _status(at: Standing) -> dict[str, Json]:
+def _status(at: Position) -> dict[str, Json]:
     state, workflow = at.state, at.plan.workflow
     body: dict[str, Json] = {
         "status": status_of(at),
@@ -134,9 +134,9 @@ def _last_checkpoint(last: family.LastAnswer | None) -> dict[str, Json]:
         return {}
     answer: dict[str, Json] = {
         "activity_id": last.activity,
-        "checkpoint_id": last.fact.gate,
-        "option_id": last.fact.option,
-        "timestamp": last.fact.at // 1000,
+        "checkpoint_id": last.event.gate,
+        "option_id": last.event.option,
+        "timestamp": last.event.at // 1000,
     }
     return {"last_checkpoint": answer}
 

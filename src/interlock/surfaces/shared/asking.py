@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from interlock.core.definition.workflow import Gate
 from interlock.core.engine.gates import shown
-from interlock.core.run.commands import Ruling, Terms
+from interlock.core.run.commands import Decision, Terms
 from interlock.core.run.outcomes import Code, Refusal
-from interlock.ledger.runs.position import Standing
+from interlock.ledger.runs.position import Position
 from interlock.surfaces.elicitation import CHOICE, gate_question
 from interlock.surfaces.tool import Ask, Call
 
 
-def asked(at: Standing, gate: Gate, terms: Terms, call: Call) -> Ask | None:
+def asked(at: Position, gate: Gate, terms: Terms, call: Call) -> Ask | None:
     """The question to put to the user; None where the client cannot, or the user's terms say otherwise."""
-    settled = gate.id in at.rulings or at.state.preferences.never_stops
+    settled = gate.id in at.decisions or at.state.preferences.never_stops
     if not call.client.can_elicit or call.asked is not None or settled or terms.decisions == "agent":
         return None
     return gate_question(at, gate)
@@ -27,7 +27,7 @@ def declined(call: Call, gate: Gate) -> Refusal | None:
     return Refusal(Code.USER_MUST_DECIDE, text, "wait for the user, then call respond_checkpoint again")
 
 
-def chosen(call: Call, gate: Gate) -> Ruling | None:
+def chosen(call: Call, gate: Gate) -> Decision | None:
     """The user's own answer, bound to the question as it was shown (rule 26)."""
     answer = call.answers.get(gate.id)
     if call.asked != shown(gate) or answer is None or answer.action != "accept":
@@ -35,4 +35,4 @@ def chosen(call: Call, gate: Gate) -> Ruling | None:
     choice, note = answer.content.get(CHOICE), answer.content.get("note")
     if not isinstance(choice, str):
         return None
-    return Ruling(choice, "elicitation", call.client.name, note if isinstance(note, str) else "")
+    return Decision(choice, "elicitation", call.client.name, note if isinstance(note, str) else "")

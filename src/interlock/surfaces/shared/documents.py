@@ -18,7 +18,7 @@ from interlock.core.definition.workflow import Activity, Document, DocumentKind,
 META = "meta"
 
 
-class Found(Struct, frozen=True):
+class FoundDocument(Struct, frozen=True):
     """A document with its text, and the workflow that it was found in."""
 
     document: Document
@@ -42,20 +42,20 @@ class Documents:
         """List what the workflow itself holds or borrows by name."""
         return [one for one in self.workflow.documents if one.kind == kind]
 
-    def find(self, kind: DocumentKind, ref: str) -> Found | None:
+    def find(self, kind: DocumentKind, ref: str) -> FoundDocument | None:
         """Find a document by id or number, bare or as `workflow/ref`."""
         here = self._here(kind, ref)
         if here is not None:
-            return Found(here, self._text(here.digest), self.workflow.id)
+            return FoundDocument(here, self._text(here.digest), self.workflow.id)
         owner, _, name = ref.rpartition("/")
         if owner == self.workflow.id:
             return self.find(kind, name)
         return next(self._elsewhere(kind, owner, name), None)
 
-    def skill(self, ref: str) -> Found | None:
+    def skill(self, ref: str) -> FoundDocument | None:
         return self.find("skill", ref)
 
-    def resource(self, ref: str) -> Found | None:
+    def resource(self, ref: str) -> FoundDocument | None:
         return self.find("resource", ref)
 
     def activity(self, activity: Activity) -> str:
@@ -71,14 +71,14 @@ class Documents:
         exact = next((one for one in documents if one.ref == ref), None)
         return exact or next((one for one in documents if _matches(one, ref)), None)
 
-    def _elsewhere(self, kind: DocumentKind, owner: str, name: str) -> Iterator[Found]:
+    def _elsewhere(self, kind: DocumentKind, owner: str, name: str) -> Iterator[FoundDocument]:
         if not owner and kind != "skill":
             return
         for loaded in self._lenders(owner or META):
             lender = Documents.of(loaded, self._library)
             found = lender._here(kind, name)
             if found is not None:
-                yield Found(found, lender._text(found.digest), loaded.workflow.id)
+                yield FoundDocument(found, lender._text(found.digest), loaded.workflow.id)
 
     def _lenders(self, owner: str) -> Iterator[Loaded]:
         if not (DOTLESS.fullmatch(owner) or NAMESPACED.fullmatch(owner)):

@@ -9,17 +9,17 @@ from msgspec import Struct
 from interlock.core.definition.workflow import Activity, Workflow
 from interlock.core.run.state import RunState
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.runs.position import Place, Standing
+from interlock.ledger.runs.position import Position, Target
 from interlock.surfaces.shared import validation
 from interlock.surfaces.shared.documents import Documents
 
 
-class Here(Struct, frozen=True):
+class SessionPosition(Struct, frozen=True):
     """One call of one agent, on the head of its session."""
 
     ledger: Ledger
-    place: Place
-    at: Standing
+    target: Target
+    at: Position
 
     @property
     def state(self) -> RunState:
@@ -36,7 +36,7 @@ class Here(Struct, frozen=True):
     @property
     def token(self) -> str:
         """The caller's token for the current visit."""
-        return self.ledger.mint("ses", self.place.handle, self.state.visit)
+        return self.ledger.mint("ses", self.target.handle, self.state.visit)
 
     @property
     def documents(self) -> Documents:
@@ -48,6 +48,6 @@ class Here(Struct, frozen=True):
         return (*self._moved_on(), *validation.drift(self.ledger.library, self.at))
 
     def _moved_on(self) -> Iterator[str]:
-        if self.place.node != self.state.visit:
+        if self.target.node != self.state.visit:
             where = f"'{self.state.activity}'" if self.state.activity else "its beginning"
             yield f"The session has moved on to {where}; use the session_token of this response."

@@ -9,7 +9,7 @@ import msgspec
 
 from interlock.core.run.outcomes import Refusal
 from interlock.core.values import Json
-from interlock.ledger.errors import Trouble
+from interlock.ledger.errors import LedgerError
 from interlock.surfaces.tool import Reply
 
 _encode = msgspec.json.Encoder().encode
@@ -62,15 +62,15 @@ def failure(
     return Reply("\n".join(lines), body, {**meta, "session_token": token} if token else meta, is_error=True)
 
 
-def of_trouble(trouble: Trouble) -> Reply:
-    about: dict[str, Json] = {**trouble.details}
-    if trouble.after_ms is not None:
-        about["retry_after_ms"] = trouble.after_ms
-    return failure(trouble.code, trouble.message, _advice(trouble), about)
+def of_error(error: LedgerError) -> Reply:
+    about: dict[str, Json] = {**error.details}
+    if error.after_ms is not None:
+        about["retry_after_ms"] = error.after_ms
+    return failure(error.code, error.message, _advice(error), about)
 
 
-def _advice(trouble: Trouble) -> str:
-    match trouble.code:
+def _advice(error: LedgerError) -> str:
+    match error.code:
         case "TOKEN_BAD_SIGNATURE":
             return (
                 "Copy the token again, whole; if that fails too, send it to start_session, which adopts it."
@@ -80,7 +80,7 @@ def _advice(trouble: Trouble) -> str:
         case "TOKEN_UNKNOWN_NODE":
             return "Call start_session to begin a session."
         case _:
-            return trouble.suggestion
+            return error.suggestion
 
 
 def of_refusal(refusal: Refusal, token: str | None) -> Reply:

@@ -8,23 +8,23 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from interlock import __version__
-from interlock.authoring.diagnostics.diagnostic import Problem
+from interlock.authoring.diagnostics.diagnostic import Diagnostic
 from interlock.authoring.library import Listed, Loaded
 from interlock.core.definition.workflow import Gate, Workflow
 from interlock.core.engine.gates import find_gate
 from interlock.core.run.commands import Claim, Command, Door, EnterActivity
 from interlock.core.run.outcomes import Decided
 from interlock.core.values import Json
-from interlock.ledger.errors import Trouble, trouble_of
+from interlock.ledger.errors import LedgerError, error_of
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.runs import children as family
-from interlock.ledger.runs.position import Answered, Place, Standing
+from interlock.ledger.runs.position import Answered, Position, Target
 from interlock.ledger.runs.shared_sessions import (
     Calling,
     Joined,
     Moved,
     Progress,
-    Refused,
+    RefusedCall,
     Said,
     Sessions,
     Stale,
@@ -34,12 +34,12 @@ from interlock.ledger.tokens.slots import slot
 from interlock.surfaces.arguments import Unfit, check_context
 from interlock.surfaces.shared import params as p
 from interlock.surfaces.shared import trace_view, validation
-from interlock.surfaces.shared.documents import META, Documents, Found
-from interlock.surfaces.shared.position import Here
+from interlock.surfaces.shared.documents import META, Documents, FoundDocument
+from interlock.surfaces.shared.position import SessionPosition
 from interlock.surfaces.shared.replies import (
     failure,
+    of_error,
     of_refusal,
-    of_trouble,
     recorded,
     replayed,
     told_json,
@@ -49,7 +49,7 @@ from interlock.surfaces.tool import Call, Outcome, Reply, Surface, Tool
 SERVER = "interlock"
 MOST_TEXTS = 256
 
-Read: TypeAlias = Callable[[Here], Said[Reply]]
+Read: TypeAlias = Callable[[SessionPosition], Said[Reply]]
 
 
 class ActivityDoor(Surface):
@@ -63,9 +63,9 @@ class ActivityDoor(Surface):
         self.began = time.monotonic()
         self._texts: OrderedDict[tuple[str, str], str] = OrderedDict()
 
-    def invalid(self, tool: Tool, problem: str) -> Outcome:
-        message, _, place = problem.partition(" - at `$")
-        where = place.rstrip("`").lstrip(".")
+    def invalid(self, tool: Tool, diagnostic: str) -> Outcome:
+        message, _, target = diagnostic.partition(" - at `$")
+        where = target.rstrip("`").lstrip(".")
         text = f"{tool.name}: {message}" + (f" ({where})" if where else "")
         return failure("VALIDATION_ERROR", text, "Correct the arguments and call again.")
 
@@ -75,7 +75,7 @@ class ActivityDoor(Surface):
         )
 
     def failed(self, tool: Tool, error: Exception) -> Outcome:
-        return of_trouble(trouble_of(error))
+        return of_error(error_of(error))
 
     def health_check(self, params: p.Nothing, call: Call) -> Outcome:
         body: dict[str, Json] = {
@@ -92,7 +92,7 @@ class ActivityDoor(Surface):
 
     def _bootstrap(self) -> str:
         loaded = self.ledger.library.load(META)
-        if isinstance(loaded, Problem):
+        if isinstance(loaded, Diagnostic):
             return ""
         found = Documents.of(loaded, self.ledger.library).resource("00")
         return found.text if found is not None else ""
@@ -102,27 +102,27 @@ class ActivityDoor(Surface):
         calling: Calling,
         agent: str,
         workflow_id: str,
-        parent: Place | None = None,
+        parent: Target | None = None,
         flags: Mapping[str, Json] | None = None,
         warning: str = "",
     ) -> Outcome:
         """Begin a session of a workflow, under a parent if one is given."""
         loaded = self.ledger.library.load(workflow_id)
-        if isinstance(loaded, Problem):
+        if isinstance(loaded, Diagnostic):
             return failure("NOT_FOUND", loaded.message, loaded.fix or "Call list_workflows for the ids.")
         above = self.sessions.head(parent.session_id) if parent else None
-        if isinstance(above, Trouble):
-            return of_trouble(above)
+        if isinstance(above, LedgerError):
+            return of_error(above)
         passed = family.passed_on(above, loaded.workflow.id) if above else {}
         warnings = [text for text in (warning, *_untriggered(above, passed, loaded)) if text]
         render = _started(loaded, flags or {}, warnings)
         answered = self.sessions.start(loaded, agent, render, calling, parent, passed)
-        return of_trouble(answered) if isinstance(answered, Trouble) else replayed(answered.body)
+        return of_error(answered) if isinstance(answered, LedgerError) else replayed(answered.body)
 
     def _inherit(self, calling: Calling, token: str, agent: str | None) -> Joined | Reply | None:
         """Take up the session that a token leads to; None where it leads nowhere (rule 6)."""
         joined = self.sessions.join(token, agent, calling)
-        return of_trouble(joined) if isinstance(joined, Trouble) else joined
+        return of_error(joined) if isinstance(joined, LedgerError) else joined
 
     def _taken_up(self, joined: Joined, agent: str | None) -> Reply:
         warnings = list(validation.drift(self.ledger.library, joined.at))
@@ -137,11 +137,11 @@ class ActivityDoor(Surface):
                 f"agent_id '{joined.before}'. The session has been transitioned to '{agent}'."
             )
         flags: dict[str, Json] = {"adopted": True} if joined.adopted else {"inherited": True}
-        token = self.ledger.mint("ses", joined.place.handle, joined.at.state.visit)
+        token = self.ledger.mint("ses", joined.target.handle, joined.at.state.visit)
         workflow = joined.at.plan.workflow
         return told_json(_session(workflow_info(workflow), token, flags, warnings), token, warnings)
 
-    def _written(self, here: Here, what: str, write: Callable[[], str]) -> str:
+    def _written(self, here: SessionPosition, what: str, write: Callable[[], str]) -> str:
         """A text that follows from the pinned workflow alone, written once."""
         key = (here.at.run.workflow_hash, what)
         if key not in self._texts:
@@ -152,45 +152,47 @@ class ActivityDoor(Surface):
 
     def _read(self, token: str, calling: Calling, answer: Read) -> Outcome:
         """Answer a read from the session's head, and trace it."""
-        place = self.ledger.open(token, "ses")
-        if isinstance(place, Trouble):
-            return of_trouble(place)
-        said = self.sessions.read(place, calling, lambda at: answer(Here(self.ledger, place, at)))
-        return of_trouble(said) if isinstance(said, Trouble) else said
+        target = self.ledger.open(token, "ses")
+        if isinstance(target, LedgerError):
+            return of_error(target)
+        said = self.sessions.read(
+            target, calling, lambda at: answer(SessionPosition(self.ledger, target, at))
+        )
+        return of_error(said) if isinstance(said, LedgerError) else said
 
-    def _act(self, token: str, progress: Progress) -> Outcome | Refused:
+    def _act(self, token: str, progress: Progress) -> Outcome | RefusedCall:
         """Take a progress call; a refusal is returned to be put into the door's own words."""
-        place = self.ledger.open(token, "ses")
-        if isinstance(place, Trouble):
-            return of_trouble(place)
-        return self._acted(place, progress)
+        target = self.ledger.open(token, "ses")
+        if isinstance(target, LedgerError):
+            return of_error(target)
+        return self._acted(target, progress)
 
-    def _acted(self, place: Place, progress: Progress) -> Outcome | Refused:
-        outcome = self.sessions.act(place, progress)
+    def _acted(self, target: Target, progress: Progress) -> Outcome | RefusedCall:
+        outcome = self.sessions.act(target, progress)
         match outcome:
             case Answered():
                 return replayed(outcome.body)
             case Stale():
-                return self._stale(place, outcome.at)
-            case Trouble():
-                return of_trouble(outcome)
-            case Refused():
+                return self._stale(target, outcome.at)
+            case LedgerError():
+                return of_error(outcome)
+            case RefusedCall():
                 return outcome
 
-    def _stale(self, place: Place, at: Standing) -> Reply:
+    def _stale(self, target: Target, at: Position) -> Reply:
         where = f"activity '{at.state.activity}'" if at.state.activity else "its beginning"
         text = f"This token is of an earlier activity; the session is now in {where}."
         about: dict[str, Json] = {"current_activity": at.state.activity, "status": status_of(at)}
         then = "Go on from there with the session_token of this answer."
-        return failure("STALE_TOKEN", text, then, about, self._token(place, at))
+        return failure("STALE_TOKEN", text, then, about, self._token(target, at))
 
-    def _token(self, place: Place, at: Standing) -> str:
-        return self.ledger.mint("ses", place.handle, at.state.visit)
+    def _token(self, target: Target, at: Position) -> str:
+        return self.ledger.mint("ses", target.handle, at.state.visit)
 
-    def _refusal(self, token: str, refused: Refused) -> Reply:
-        place = self.ledger.open(token, "ses")
-        assert isinstance(place, Place), "the call was made with this token"
-        return of_refusal(refused.refusal, self._token(place, refused.at))
+    def _refusal(self, token: str, refused: RefusedCall) -> Reply:
+        target = self.ledger.open(token, "ses")
+        assert isinstance(target, Target), "the call was made with this token"
+        return of_refusal(refused.refusal, self._token(target, refused.at))
 
     def _entering(
         self, params: p.NextActivity, call: Call, render: Callable[[Moved], bytes]
@@ -203,7 +205,7 @@ class ActivityDoor(Surface):
         if isinstance(claims, Reply):
             return claims
 
-        def build(at: Standing) -> Command:
+        def build(at: Position) -> Command:
             return EnterActivity(
                 door=self.door,
                 now=self.ledger.clock(),
@@ -212,11 +214,11 @@ class ActivityDoor(Surface):
                 claims=claims,
                 claimed_condition=params.transition_condition,
                 variables=params.variables or {},
-                rulings=at.rulings,
+                decisions=at.decisions,
                 client=call.client.name,
             )
 
-        def advise(at: Standing, decided: Decided) -> tuple[str, ...]:
+        def advise(at: Position, decided: Decided) -> tuple[str, ...]:
             workflow = at.plan.workflow
             return (
                 *validation.step_manifest(at, params.step_manifest),
@@ -230,25 +232,25 @@ class ActivityDoor(Surface):
 
     def get_trace(self, params: p.GetTrace, call: Call) -> Outcome:
         """Read the trace; this is the one call that leaves none."""
-        place = self.ledger.open(params.session_token, "ses")
-        if isinstance(place, Trouble):
-            return of_trouble(place)
+        target = self.ledger.open(params.session_token, "ses")
+        if isinstance(target, LedgerError):
+            return of_error(target)
         with self.ledger.store.reading() as reader:
-            at = family.head(self.ledger, reader, place.session_id)
-        if isinstance(at, Trouble):
-            return of_trouble(at)
+            at = family.head(self.ledger, reader, target.session_id)
+        if isinstance(at, LedgerError):
+            return of_error(at)
         name = at.run.workflow_id
         if params.trace_tokens:
-            body = trace_view.segments(self.ledger, place.session_id, name, params.trace_tokens)
+            body = trace_view.segments(self.ledger, target.session_id, name, params.trace_tokens)
         else:
-            body = trace_view.whole_trace(self.ledger, place.session_id, name)
-        token = self._token(place, at)
+            body = trace_view.whole_trace(self.ledger, target.session_id, name)
+        token = self._token(target, at)
         if at.session.parent_session is not None:
             body["psid"] = at.session.parent_session
         return told_json({**body, "session_token": token}, token)
 
 
-def _untriggered(above: Standing | None, passed: Mapping[str, Json] | None, loaded: Loaded) -> list[str]:
+def _untriggered(above: Position | None, passed: Mapping[str, Json] | None, loaded: Loaded) -> list[str]:
     if above is None or passed is not None:
         return []
     where = above.state.activity or "none"
@@ -295,20 +297,20 @@ def claims_of(manifest: Sequence[p.StepDone] | None) -> tuple[Claim, ...] | Repl
     return tuple(claims)
 
 
-def status_of(at: Standing) -> str:
+def status_of(at: Position) -> str:
     """active, blocked or completed."""
     if at.state.finished:
         return "completed"
     return "blocked" if at.state.open is not None else "active"
 
 
-def open_gate(at: Standing) -> Gate | None:
+def open_gate(at: Position) -> Gate | None:
     """The gate whose question is open."""
     found = find_gate(at.plan, at.state, at.state.open.gate) if at.state.open else None
     return found.gate if found else None
 
 
-def not_found(here: Here, what: str, ref: str, then: str) -> Said[Reply]:
+def not_found(here: SessionPosition, what: str, ref: str, then: str) -> Said[Reply]:
     text = f"{what} not found: {ref}"
     return Said(failure("NOT_FOUND", text, then, token=here.token), error=text)
 
@@ -318,7 +320,7 @@ def said(reply: Reply, warnings: Sequence[str] = ()) -> Said[Reply]:
     return Said(reply, error, tuple(warnings))
 
 
-def found_text(found: Found, header: str, known: str | None, fence: str = "\n\n") -> str:
+def found_text(found: FoundDocument, header: str, known: str | None, fence: str = "\n\n") -> str:
     """A document under its header, or only the news that the agent holds it already."""
     mark = digest_mark(found.document.digest)
     head = f"{header}\ndigest: {mark}"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from interlock.core.run.events import ChildReturned, ChildStarted
 from interlock.core.values import Json
-from interlock.ledger.errors import Trouble
+from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.log.records import CallTraced
 from interlock.ledger.queries.traces import MOST, Traced, segment, whole
@@ -25,12 +25,12 @@ def segments(ledger: Ledger, session_id: str, workflow_id: str, tokens: Sequence
     events: list[Json] = []
     errors: list[Json] = []
     for number, token in enumerate(tokens):
-        place = ledger.open(token, "trc")
-        if isinstance(place, Trouble):
-            errors.append({"index": number, "code": place.code, "error": place.message})
+        target = ledger.open(token, "trc")
+        if isinstance(target, LedgerError):
+            errors.append({"index": number, "code": target.code, "error": target.message})
             continue
         with ledger.store.reading() as reader:
-            events += _events(segment(reader, place), workflow_id)
+            events += _events(segment(reader, target), workflow_id)
     body = _body(session_id, "tokens", events)
     return {**body, "token_errors": errors} if errors else body
 
@@ -44,7 +44,7 @@ def _events(traced: Iterable[Traced], workflow_id: str) -> list[Json]:
 
 
 def _event(one: Traced, workflow_id: str) -> dict[str, Json]:
-    match one.fact:
+    match one.event:
         case CallTraced() as call:
             return _call(one.index, call, workflow_id)
         case ChildStarted() as child:

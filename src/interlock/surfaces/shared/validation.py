@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from interlock.authoring.diagnostics.diagnostic import Problem
+from interlock.authoring.diagnostics.diagnostic import Diagnostic
 from interlock.authoring.library import Library
 from interlock.core.definition.conditions import describe, holds
 from interlock.core.definition.program import Plan
@@ -16,17 +16,17 @@ from interlock.core.run import events as e
 from interlock.core.run.outcomes import Decided
 from interlock.core.run.output import Output
 from interlock.core.run.state import RunState
-from interlock.ledger.runs.position import Standing
+from interlock.ledger.runs.position import Position
 from interlock.surfaces.arguments import Unfit, read_output
 from interlock.surfaces.shared.params import ActivityDone, StepDone
 from interlock.surfaces.shared.replies import as_json
 
 
-def drift(library: Library, at: Standing) -> Iterator[str]:
+def drift(library: Library, at: Position) -> Iterator[str]:
     """Say when the definition is no longer the one that the session began with."""
     run, workflow = at.run, at.plan.workflow
     now = library.load(run.workflow_id)
-    if isinstance(now, Problem):
+    if isinstance(now, Diagnostic):
         yield f"Workflow '{run.workflow_id}' can no longer be loaded; the session goes on with its copy."
     elif now.workflow.version != workflow.version:
         yield (
@@ -37,7 +37,7 @@ def drift(library: Library, at: Standing) -> Iterator[str]:
         yield f"Workflow '{run.workflow_id}' has changed on disk; the session goes on with its copy."
 
 
-def step_manifest(at: Standing, manifest: Sequence[StepDone] | None) -> Iterator[str]:
+def step_manifest(at: Position, manifest: Sequence[StepDone] | None) -> Iterator[str]:
     """Compare the steps that are claimed with those of the activity that is left."""
     activity = at.plan.workflow.activity(at.state.activity)
     if activity is None:
@@ -72,9 +72,9 @@ def _due(plan: Plan, state: RunState, activity: Activity) -> Iterator[Step]:
 def _order(due: Sequence[str], claimed: Sequence[str]) -> Iterator[str]:
     expected = [step for step in due if step in claimed]
     given = [step for step in dict.fromkeys(claimed) if step in due]
-    for place, (wanted, got) in enumerate(zip(expected, given, strict=True)):
+    for target, (wanted, got) in enumerate(zip(expected, given, strict=True)):
         if wanted != got:
-            yield f"Step order mismatch at position {place}: expected '{wanted}' but got '{got}'"
+            yield f"Step order mismatch at position {target}: expected '{wanted}' but got '{got}'"
             return
 
 
@@ -111,25 +111,25 @@ def _conditions(workflow: Workflow) -> Iterator[str]:
             yield from (describe(one.condition) for one in decision.branches if one.condition is not None)
 
 
-def outcome(at: Standing, decided: Decided) -> Iterator[str]:
+def outcome(at: Position, decided: Decided) -> Iterator[str]:
     """What came of the call that its caller may have overlooked (rules 19 and 20)."""
     yield from (notice.message for notice in decided.notices)
     activity = at.plan.workflow.activity(at.state.activity)
-    for fact in decided.facts:
-        yield from _passed_over(fact)
-        if isinstance(fact, e.StepCompleted) and activity is not None:
-            yield from _not_produced(activity.step(fact.step), decided.state)
+    for event in decided.events:
+        yield from _passed_over(event)
+        if isinstance(event, e.StepCompleted) and activity is not None:
+            yield from _not_produced(activity.step(event.step), decided.state)
 
 
-def _passed_over(fact: e.Event) -> Iterator[str]:
-    match fact:
+def _passed_over(event: e.Event) -> Iterator[str]:
+    match event:
         case e.StepSkipped(unset=unset) if unset:
-            yield f"Step '{fact.step}' was passed over: nobody has set {_listed(unset)} ({fact.condition})."
+            yield f"Step '{event.step}' was passed over: nobody has set {_listed(unset)} ({event.condition})."
         case e.GatePassed(unset=unset) if unset:
-            text = f"Checkpoint '{fact.gate}' was passed over: nobody has set {_listed(unset)}"
-            yield f"{text} ({fact.condition})."
+            text = f"Checkpoint '{event.gate}' was passed over: nobody has set {_listed(unset)}"
+            yield f"{text} ({event.condition})."
         case e.LoopLeft(unset=unset) if unset:
-            yield f"Loop '{fact.loop}' was passed over: nobody has set {_listed(unset)}."
+            yield f"Loop '{event.loop}' was passed over: nobody has set {_listed(unset)}."
 
 
 def _not_produced(step: Step | None, state: RunState) -> Iterator[str]:

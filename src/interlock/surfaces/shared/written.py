@@ -16,7 +16,7 @@ from interlock.core.definition.workflow import (
     ActivityMode,
     Artifact,
     Contract,
-    Decision,
+    DecisionPoint,
     Effect,
     Gate,
     Item,
@@ -91,18 +91,18 @@ def _gate_of(item: Item) -> Gate | None:
 
 def _ordered(items: Sequence[Item]) -> Iterator[Shape]:
     """Steps in order; what stands between them out of the usual order is named in its place."""
-    last = max((place for place, item in enumerate(items) if isinstance(item, Step)), default=-1)
+    last = max((target for target, item in enumerate(items) if isinstance(item, Step)), default=-1)
     bound: str | None = None
-    for place, item in enumerate(items):
+    for target, item in enumerate(items):
         match item:
             case Step():
                 yield step_shape(item, bound)
                 bound = None
             case Gate(bound_to=str()):
                 bound = item.id
-            case Gate() if place < last:
+            case Gate() if target < last:
                 yield {"type": "checkpoint", "checkpoint": item.id}
-            case Loop() if place < last:
+            case Loop() if target < last:
                 yield {"type": "loop", "loop": item.id}
 
 
@@ -211,7 +211,7 @@ def _transition(transition: Transition) -> Shape:
     )
 
 
-def _decision(decision: Decision) -> Shape:
+def _decision(decision: DecisionPoint) -> Shape:
     branches: list[Json] = [
         _told(
             id=one.id,

@@ -12,10 +12,10 @@ from msgspec import Struct
 
 from interlock.core.values import Json
 from interlock.surfaces.tool import (
-    Answer,
     Ask,
     Call,
     Client,
+    FormAnswer,
     Reply,
     RpcFailure,
     Surface,
@@ -58,7 +58,7 @@ class Asked(Struct):
     arguments: Json
     state: str
     out: dict[str, str]
-    answers: dict[str, Answer] = {}
+    answers: dict[str, FormAnswer] = {}
 
 
 class Handshake:
@@ -106,7 +106,7 @@ class Handshake:
         if asked is None:
             return []
         key = asked.out.pop(str(response.id))
-        asked.answers[key] = answer_of(response.result) or Answer("cancel")
+        asked.answers[key] = answer_of(response.result) or FormAnswer("cancel")
         if asked.out:
             return []
         self._asked.remove(asked)

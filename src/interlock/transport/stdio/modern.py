@@ -12,10 +12,10 @@ import msgspec
 
 from interlock.core.values import Json
 from interlock.surfaces.tool import (
-    Answer,
     Ask,
     Call,
     Client,
+    FormAnswer,
     Outcome,
     Reply,
     RpcFailure,
@@ -147,7 +147,7 @@ def _resumed(params: Params, client: Client) -> Call | RpcFailure:
         return Call(client, {}, state)
     if not isinstance(responses, Mapping):
         return invalid_params("inputResponses must be an object")
-    answers: dict[str, Answer] = {}
+    answers: dict[str, FormAnswer] = {}
     for key, response in responses.items():
         if (answer := answer_of(response)) is None:
             return invalid_params(f"inputResponses.{key} is not the answer to a form")

@@ -59,7 +59,7 @@ def _conversation(surface: Surface, server_name: str, version: str) -> Conversat
 
 
 def _converse(conversation: Conversation, chunks: Iterator[bytes], outlet: Outlet) -> None:
-    lines = Lines(LINE_LIMIT)
+    lines = LineBuffer(LINE_LIMIT)
     for chunk in chunks:
         for line in lines.feed(chunk):
             for answer in _answers(conversation, line):
@@ -75,7 +75,7 @@ def _answers(conversation: Conversation, line: bytes | None) -> list[bytes]:
     return conversation.receive(line) if line.strip() else []
 
 
-class Lines:
+class LineBuffer:
     """Cuts bytes into lines; of one that is too long only the length is kept."""
 
     def __init__(self, limit: int) -> None:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from interlock.core.values import Json
-from interlock.surfaces.tool import Answer, Client, Era, Question, Reply, RpcFailure, Surface, Tool
+from interlock.surfaces.tool import Client, Era, Form, FormAnswer, Reply, RpcFailure, Surface, Tool
 from interlock.transport.stdio.rpc import INVALID_PARAMS, Params
 
 Shape: TypeAlias = dict[str, Any]
@@ -59,18 +59,18 @@ def tool_result(reply: Reply, version: str) -> Shape:
     return shape
 
 
-def elicitation(question: Question) -> Shape:
+def elicitation(question: Form) -> Shape:
     """Give a question as the parameters of `elicitation/create`."""
     return {"message": question.message, "requestedSchema": question.schema}
 
 
-def answer_of(result: Json) -> Answer | None:
+def answer_of(result: Json) -> FormAnswer | None:
     """Read what the user did with a form; None when the client sent no such thing."""
     match result:
         case {"action": "accept", "content": Mapping() as content}:
-            return Answer("accept", content)
+            return FormAnswer("accept", content)
         case {"action": "accept" | "decline" | "cancel" as action}:
-            return Answer(action)
+            return FormAnswer(action)
         case _:
             return None
 

@@ -1,4 +1,4 @@
-"""The numbers of the execution door, over real stdio, each beside a bare SQLite FULL commit of the same run.
+"""Measures the execution surface, over real stdio beside a bare SQLite FULL commit in the same run.
 
     python -m bench.heart [--steps 10000]
 

@@ -1,4 +1,4 @@
-"""What a walk through the session door costs: its bytes beside the size of the source, and its time.
+"""What a walk through the session surface costs: its bytes beside the size of the source, and its time.
 
 Drives the real server over stdio. Prints the bytes of one whole walk, every skill loaded once, and the p50
 of the calls that a session makes most often.

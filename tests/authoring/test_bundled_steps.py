@@ -1,6 +1,6 @@
 """The bundled step workflows: they load cleanly, stay within their budgets, and are covered by scenarios.
 
-A scenario is played by the engine itself, as an agent at the execution door would.
+A scenario is played by the engine itself, as an agent at the execution surface would.
 """
 
 from __future__ import annotations

@@ -166,7 +166,7 @@ def test_what_only_the_user_can_give_is_asked_in_the_inbox(tmp_path: Path) -> No
 
 
 class Caller:
-    """An agent at one of the other doors, on a workflow with one gate between two steps."""
+    """An agent at one of the other surfaces, on a workflow with one gate between two steps."""
 
     def __init__(self, one: Agent) -> None:
         self.one = one
@@ -177,7 +177,7 @@ class Caller:
 
 
 @contextmanager
-def at_the_door(folder: Path, surface: str) -> Iterator[tuple[Path, Caller]]:
+def at_the_surface(folder: Path, surface: str) -> Iterator[tuple[Path, Caller]]:
     options = [{"id": "yes", "label": "Yes"}, {"id": "no", "label": "No"}]
     gate = {"type": "gate", "id": "go", "name": "Go", "message": "Go on?", "options": options}
     steps = [{"id": "a", "title": "A", "prompt": "A."}, gate, {"id": "b", "title": "B", "prompt": "B."}]
@@ -195,7 +195,7 @@ def decide_in_the_inbox(data: Path) -> str:
 
 
 def test_a_yielded_checkpoint_is_answered_at_once_and_can_be_resumed_from(tmp_path: Path) -> None:
-    with at_the_door(tmp_path, "session") as (data, call):
+    with at_the_surface(tmp_path, "session") as (data, call):
         begun = call("start_session", agent_id="worker", workflow_id="my.flow")["session_token"]
         entered = call("next_activity", session_token=begun, activity_id="main")["session_token"]
         yielded = call("yield_checkpoint", session_token=entered, checkpoint_id="go")["session_token"]
@@ -205,7 +205,7 @@ def test_a_yielded_checkpoint_is_answered_at_once_and_can_be_resumed_from(tmp_pa
 
 
 def test_a_pending_checkpoint_is_answered_at_once_and_the_activity_can_be_left(tmp_path: Path) -> None:
-    with at_the_door(tmp_path, "gated") as (data, call):
+    with at_the_surface(tmp_path, "gated") as (data, call):
         begun = call("start_session", workflow_id="my.flow")["session_token"]
         entered = call("next_activity", session_token=begun, activity_id="main")["session_token"]
         decide_in_the_inbox(data)
@@ -216,7 +216,7 @@ def test_a_pending_checkpoint_is_answered_at_once_and_the_activity_can_be_left(t
 
 def test_a_navigating_agent_keeps_its_state_and_passes_with_the_users_decision(tmp_path: Path) -> None:
     answer = {"action": "respond_to_checkpoint", "checkpoint_id": "go", "option_id": "yes"}
-    with at_the_door(tmp_path, "navigation") as (data, call):
+    with at_the_surface(tmp_path, "navigation") as (data, call):
         state = call("nav_start", workflow_id="my.flow")["state"]
         state = call("nav_action", state=state, action="complete_step", step_id="a")["state"]
         assert call("nav_action", state=state, **answer)["success"] is False

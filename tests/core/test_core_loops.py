@@ -7,8 +7,9 @@ import pytest
 from interlock.core.definition.conditions import Compare
 from interlock.core.definition.workflow import Contract, Gate, Loop, Option, Step
 from interlock.core.run import events as e
-from interlock.core.run.commands import SESSION, EnterActivity, Terms
+from interlock.core.run.commands import EnterActivity, Terms
 from interlock.core.run.outcomes import Code, Refusal
+from interlock.core.run.surface_policy import SESSION
 from support.story import given, one_activity, only
 
 WORK = Step("work", "Work")

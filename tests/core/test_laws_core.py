@@ -1,6 +1,6 @@
 """Laws of the decider, held against workflows and agents that nobody thought of.
 
-A run is played by commands drawn at random, at any door; what must be true of every run is stated once here.
+A run is played by random commands on any surface; what must hold for every run is stated once here.
 """
 
 from __future__ import annotations
@@ -20,16 +20,11 @@ from interlock.core.engine.decide import decide
 from interlock.core.engine.evolve import evolve, evolved
 from interlock.core.run import events as e
 from interlock.core.run.commands import (
-    EXECUTION,
-    GATED,
-    NAVIGATION,
-    SESSION,
     AcknowledgeStep,
     AdvanceLoop,
     Claim,
     Command,
     Decision,
-    Door,
     EnterActivity,
     OpenCheckpoint,
     ResolveCheckpoint,
@@ -43,14 +38,15 @@ from interlock.core.run.outcomes import Decided, Done, NeedAnswer, NeedInput, Ne
 from interlock.core.run.output import Output
 from interlock.core.run.preferences import PRESETS, Mode
 from interlock.core.run.state import RunState, instance
+from interlock.core.run.surface_policy import EXECUTION, GATED, NAVIGATION, SESSION, SurfacePolicy
 from interlock.core.values import merged
 from support.generated import DELTAS, ROUND, VALUES, decision, workflows
 
 pytestmark = pytest.mark.slow
 
 LAWS = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
-DOORS: list[Door] = [EXECUTION, SESSION, GATED, NAVIGATION]
-YIELDING: list[Door] = [SESSION, GATED]  # where checkpoints are opened and resumed from by hand
+DOORS: list[SurfacePolicy] = [EXECUTION, SESSION, GATED, NAVIGATION]
+YIELDING: list[SurfacePolicy] = [SESSION, GATED]  # where checkpoints are opened and resumed from by hand
 MODES: list[Mode] = ["guided", "stop", "never-stop"]
 ENOUGH = 2000
 Draw = st.DataObject
@@ -67,8 +63,8 @@ class Run:
         self.outcome: Decided | Refusal | None = None
         self.mode = mode
 
-    def start(self, variables: dict[str, Any], door: Door = EXECUTION) -> Run:
-        return self.do(StartRun(door, self.now, "sha256:0", "test", PRESETS[self.mode], variables))
+    def start(self, variables: dict[str, Any], policy: SurfacePolicy = EXECUTION) -> Run:
+        return self.do(StartRun(policy, self.now, "sha256:0", "test", PRESETS[self.mode], variables))
 
     def do(self, command: Command) -> Run:
         self.now += 500
@@ -132,8 +128,8 @@ def decide_awaited(plan: Plan, state: RunState) -> object:
 
 @st.composite
 def commands(draw: Any, plan: Plan, state: RunState, now: int) -> Command:
-    """Any command at any door."""
-    door, delta = draw(st.sampled_from(DOORS)), draw(DELTAS)
+    """Any command at any surface."""
+    policy, delta = draw(st.sampled_from(DOORS)), draw(DELTAS)
     workflow = plan.workflow
     items = [item for activity in workflow.activities for item in walk(activity.items)]
     ids = st.sampled_from([*(item.id for item in items), "nothing", "choose-activity"])
@@ -154,7 +150,7 @@ def commands(draw: Any, plan: Plan, state: RunState, now: int) -> Command:
     kinds: list[st.SearchStrategy[Command]] = [
         st.builds(
             AcknowledgeStep,
-            st.just(door),
+            st.just(policy),
             st.just(now),
             st.just(terms),
             st.just(output),
@@ -164,7 +160,7 @@ def commands(draw: Any, plan: Plan, state: RunState, now: int) -> Command:
         ),
         st.builds(
             EnterActivity,
-            st.just(door),
+            st.just(policy),
             st.just(now),
             st.just(terms),
             targets,
@@ -185,7 +181,7 @@ def commands(draw: Any, plan: Plan, state: RunState, now: int) -> Command:
         ),
         st.builds(
             ResolveCheckpoint,
-            st.just(door),
+            st.just(policy),
             st.just(now),
             st.just(terms),
             st.sampled_from(["agent", "cli"]),
@@ -201,7 +197,7 @@ def commands(draw: Any, plan: Plan, state: RunState, now: int) -> Command:
         ),
         st.builds(
             AdvanceLoop,
-            st.just(door),
+            st.just(policy),
             st.just(now),
             st.just(terms),
             ids,
@@ -217,10 +213,10 @@ def commands(draw: Any, plan: Plan, state: RunState, now: int) -> Command:
 @LAWS
 @given(st.data(), workflows(circles=True), st.sampled_from(MODES), st.sampled_from(DOORS), DELTAS)
 def test_no_command_raises_and_every_fact_can_be_replayed(
-    data: Draw, workflow: Workflow, mode: Mode, door: Door, context: dict[str, Any]
+    data: Draw, workflow: Workflow, mode: Mode, policy: SurfacePolicy, context: dict[str, Any]
 ) -> None:
-    """Any command at any door gives a value; its events lead to the decided state; both survive disk."""
-    run = Run(workflow, mode).start(context, door)
+    """Any command at any surface gives a value; its events lead to the decided state; both survive disk."""
+    run = Run(workflow, mode).start(context, policy)
     for _ in range(data.draw(st.integers(1, 12))):
         if data.draw(st.integers(0, 5)) == 0:
             run.change_mode(data.draw(st.sampled_from(MODES)))

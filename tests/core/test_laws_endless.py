@@ -63,7 +63,7 @@ def test_a_very_long_way_without_work_is_walked_in_stretches(mode: str) -> None:
     assert story.pending == "last"
 
 
-def test_the_execution_door_lets_a_long_way_go_on(bench: Bench) -> None:
+def test_the_execution_surface_lets_a_long_way_go_on(bench: Bench) -> None:
     """Rule 33: no input stalls the server, and none makes it fail."""
 
     def loop(name: str, *body: object) -> dict[str, object]:

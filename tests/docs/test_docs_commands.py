@@ -72,10 +72,10 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert anchor in {one.lower().replace(" ", "-") for one in headings}
 
 
-@pytest.mark.parametrize("door", SURFACES)
-def test_the_readme_counts_the_tools_of_a_door(door: str, tmp_path: Path) -> None:
-    surface = surface_of(Config(surface=door, data_dir=str(tmp_path)))
-    row = re.search(rf"^\| \[`{door}`\].*\| (\d+) \|$", (ROOT / "README.md").read_text(), re.MULTILINE)
+@pytest.mark.parametrize("name", SURFACES)
+def test_the_readme_counts_the_tools_of_a_surface(name: str, tmp_path: Path) -> None:
+    surface = surface_of(Config(surface=name, data_dir=str(tmp_path)))
+    row = re.search(rf"^\| \[`{name}`\].*\| (\d+) \|$", (ROOT / "README.md").read_text(), re.MULTILINE)
     assert row
     assert int(row[1]) == sum(tool.listed for tool in surface.tools.values())
 

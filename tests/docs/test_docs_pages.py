@@ -30,33 +30,33 @@ def test_no_generated_page_is_stale() -> None:
     assert stale == []
 
 
-@pytest.mark.parametrize("door", SURFACES)
-def test_every_code_that_a_door_writes_is_on_its_page(door: str) -> None:
-    files = [*(DOORS / door).glob("*.py")]
-    files += (DOORS / "activities").glob("*.py") if door in ("session", "gated") else []
+@pytest.mark.parametrize("surface", SURFACES)
+def test_every_code_that_a_surface_writes_is_on_its_page(surface: str) -> None:
+    files = [*(DOORS / surface).glob("*.py")]
+    files += (DOORS / "activities").glob("*.py") if surface in ("session", "gated") else []
     written = {code for file in files for code in re.findall(r'"([A-Z]+(?:_[A-Z]+)+)"', file.read_text())}
-    assert written - NOTICES <= set(ERRORS[door])
+    assert written - NOTICES <= set(ERRORS[surface])
 
 
 def test_every_reason_of_the_core_is_on_a_page() -> None:
-    told = {code for door in ("session", "gated", "navigation") for code in ERRORS[door]}
+    told = {code for surface in ("session", "gated", "navigation") for code in ERRORS[surface]}
     assert {CODES.get(code, code.value) for code in Code} <= told
     assert {code.value for code in Code if code.value not in ERRORS["session"]} <= set(ERRORS["navigation"])
     assert set(BLOCKERS) == set(BlockerCode)
 
 
-def started(door: str, folder: Path) -> Server:
-    server = Server(folder, "--surface", door, "--min-response-seconds", "0")
-    if door == "lookup":
+def started(surface: str, folder: Path) -> Server:
+    server = Server(folder, "--surface", surface, "--min-response-seconds", "0")
+    if surface == "lookup":
         server.request("initialize", {**INITIALIZE, "protocolVersion": "2024-11-05"})
     return server
 
 
-@pytest.mark.parametrize("door", SURFACES)
-def test_the_exchange_on_a_page_is_what_the_server_says(door: str, tmp_path: Path) -> None:
-    shown = [one for one in blocks(DOCS / "surfaces" / f"{door}.md") if one.language == "exchange"]
-    assert [one.name for one in shown] == [door]
-    with started(door, tmp_path) as server:
+@pytest.mark.parametrize("surface", SURFACES)
+def test_the_exchange_on_a_page_is_what_the_server_says(surface: str, tmp_path: Path) -> None:
+    shown = [one for one in blocks(DOCS / "surfaces" / f"{surface}.md") if one.language == "exchange"]
+    assert [one.name for one in shown] == [surface]
+    with started(surface, tmp_path) as server:
         assert Exchange(server).check(shown[0].body) >= 3
 
 
@@ -126,17 +126,17 @@ CALLS = {
 }
 
 
-@pytest.mark.parametrize("door", SURFACES)
-def test_what_a_page_says_of_a_result_is_what_the_tool_answers(door: str, tmp_path: Path) -> None:
-    with started(door, tmp_path) as server:
+@pytest.mark.parametrize("surface", SURFACES)
+def test_what_a_page_says_of_a_result_is_what_the_tool_answers(surface: str, tmp_path: Path) -> None:
+    with started(surface, tmp_path) as server:
         talk = Exchange(server)
-        for call in CALLS[door]:
+        for call in CALLS[surface]:
             tool, _, arguments = call.partition(" ")
             result = talk.result(tool, json.loads(arguments))
             assert not result.get("isError"), result
-            if tool in RESULTS[door]:
-                check_result(RESULTS[door][tool], result)
-    assert {call.partition(" ")[0] for call in CALLS[door]} >= set(RESULTS[door])
+            if tool in RESULTS[surface]:
+                check_result(RESULTS[surface][tool], result)
+    assert {call.partition(" ")[0] for call in CALLS[surface]} >= set(RESULTS[surface])
 
 
 def check_result(told: str, result: dict[str, Any]) -> None:

@@ -160,7 +160,7 @@ def test_an_activity_workflow_travels_with_its_documents(bench: Bench, elsewhere
     assert texts == {key: text.encode() for key, text in bundle.session.documents.items()}
 
 
-def test_a_session_of_agents_travels_and_is_taken_up_at_its_own_door(
+def test_a_session_of_agents_travels_and_is_taken_up_at_its_own_surface(
     bench: Bench, elsewhere: Agent, tmp_path: Path
 ) -> None:
     lead = started(bench)

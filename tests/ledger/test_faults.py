@@ -194,13 +194,13 @@ STORIES: list[tuple[Story, Callable[[Ledger], Surface]]] = [
 class Stage:
     """A store on which a story is told again and again, each time with its own fault."""
 
-    def __init__(self, folder: Path, story: Story, door: Callable[[Ledger], Surface]) -> None:
+    def __init__(self, folder: Path, story: Story, surface: Callable[[Ledger], Surface]) -> None:
         bench = Bench(folder)
         bench.write(STEPS)
         prepare(bench, ACTIVITIES)
         self.story = story
         self.ledger = bench.ledger(terms=Terms(min_response_ms=0))
-        self.door = door(self.ledger)
+        self.surface = surface(self.ledger)
         self.store = self.ledger.store
         self.seen: set[str] = set()
 
@@ -208,7 +208,7 @@ class Stage:
         """Tell the story with a fault at that point; give the logs that it left."""
         strike = At(number)
         self.ledger.store = Watched(self.store, strike)
-        caller = Caller(self.door, self.ledger, strike)
+        caller = Caller(self.surface, self.ledger, strike)
         self.story(caller)
         return caller, self.new_logs()
 
@@ -232,12 +232,12 @@ def log(reader: Reader, session: SessionRow, ledger: Ledger) -> Log:
     return [(row.kind, str(row.run), str(row.node)) for row in rows if row.kind != "call_traced"]
 
 
-@pytest.mark.parametrize(("story", "door"), STORIES, ids=[story.__name__ for story, _ in STORIES])
+@pytest.mark.parametrize(("story", "surface"), STORIES, ids=[story.__name__ for story, _ in STORIES])
 def test_a_call_that_failed_succeeds_when_sent_again_and_counts_once(
-    tmp_path: Path, story: Story, door: Callable[[Ledger], Surface]
+    tmp_path: Path, story: Story, surface: Callable[[Ledger], Surface]
 ) -> None:
     """Rule 43: a command is one transaction, so a fault anywhere leaves all of it or nothing."""
-    stage = Stage(tmp_path, story, door)
+    stage = Stage(tmp_path, story, surface)
     _, expected = stage.tell(0)
     points, _ = stage.tell(0)
     for number in range(1, points.strike.passed + 1):

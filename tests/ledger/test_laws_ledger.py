@@ -1,6 +1,6 @@
 """Laws of the ledger: whatever chats do with their tokens, the log keeps every step once and no branch moves.
 
-A machine plays the execution door against a small model: a tree of nodes, each with its notes and its mode.
+A machine plays the execution surface against a small model: a tree of nodes with notes and modes.
 """
 
 from __future__ import annotations

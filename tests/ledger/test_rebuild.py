@@ -115,10 +115,10 @@ def test_a_gated_session_is_rebuilt(bench: Bench) -> None:
 
 def test_a_navigated_run_is_rebuilt_with_what_refused_calls_told(bench: Bench) -> None:
     prepare(bench)
-    door = NavigationSurface(bench.ledger(terms=QUICK))
+    policy = NavigationSurface(bench.ledger(terms=QUICK))
 
     def call(tool: str, **arguments: Any) -> FormAnswer:
-        reply = call_tool(door, tool, arguments, Call(Client("test")))
+        reply = call_tool(policy, tool, arguments, Call(Client("test")))
         assert isinstance(reply, Reply)
         raw = reply.structured
         body = msgspec.json.decode(bytes(raw)) if isinstance(raw, msgspec.Raw) else raw
@@ -130,7 +130,7 @@ def test_a_navigated_run_is_rebuilt_with_what_refused_calls_told(bench: Bench) -
     second = call("nav_action", state=first, action="complete_step", step_id="look")["state"]
     call("nav_action", state=first, action="complete_step", step_id="look", variables={"goal": "fork"})
     call("nav_action", state=second, action="complete_step", step_id="close", variables={"goal": "late"})
-    no_differences(door.ledger)
+    no_differences(policy.ledger)
 
 
 def test_a_changed_row_is_noticed(bench: Bench) -> None:

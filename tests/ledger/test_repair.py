@@ -10,7 +10,7 @@ import apsw
 import msgspec
 import pytest
 
-from interlock.core.run.commands import EXECUTION
+from interlock.core.run.surface_policy import EXECUTION
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.log.repair import Finding, Repaired, inspect, mark, repair, repin
 from interlock.ledger.transfer.bundle import Bundle, read_bundle

@@ -57,7 +57,7 @@ def interlock(data: Path, *arguments: str, given: str = "", **more: str) -> Ran:
 
 
 class Agent:
-    """An agent at the execution door of the real stdio server."""
+    """An agent at the execution surface of the real stdio server."""
 
     def __init__(self, data: Path, *arguments: str) -> None:
         command = [sys.executable, "-m", "interlock", "mcp", "--data-dir", str(data), *arguments]

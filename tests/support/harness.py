@@ -1,4 +1,4 @@
-"""A door without a process: a ledger on a temporary folder, and a clock that stands still."""
+"""A surface without a process: a ledger on a temporary folder, and a clock that stands still."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Clock:
 
 
 class Bench:
-    """A data folder with workflows, and doors onto it."""
+    """A data folder with workflows, and surfaces onto it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -1,4 +1,4 @@
-"""An agent at the navigation door that knows nothing but what `availableActions` tells it."""
+"""An agent at the navigation surface that knows nothing but what `availableActions` tells it."""
 
 from __future__ import annotations
 

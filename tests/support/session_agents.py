@@ -1,4 +1,4 @@
-"""Agents at the session doors without a process: a folder of workflows, a clock that stands still."""
+"""Agents at the session surfaces without a process: a folder of workflows, a clock that stands still."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ class Told(Struct, frozen=True):
 
 
 class Talk:
-    """One agent's chat with one door; it keeps the newest token."""
+    """One agent's chat with one surface; it keeps the newest token."""
 
     def __init__(self, surface: Surface, client: Client = CLIENT) -> None:
         self.surface = surface

@@ -11,20 +11,26 @@ from interlock.core.definition.program import Plan
 from interlock.core.definition.workflow import Activity, Item, Workflow
 from interlock.core.engine.decide import decide
 from interlock.core.engine.evolve import evolved
-from interlock.core.run.commands import EXECUTION, AcknowledgeStep, Command, Door, StartRun, Terms
+from interlock.core.run.commands import (
+    AcknowledgeStep,
+    Command,
+    StartRun,
+    Terms,
+)
 from interlock.core.run.events import Event
 from interlock.core.run.outcomes import Awaited, Decided, NeedAnswer, NeedInput, NeedLoop, NeedStep, Refusal
 from interlock.core.run.output import Output
 from interlock.core.run.preferences import PRESETS, Mode
 from interlock.core.run.state import RunState
+from interlock.core.run.surface_policy import EXECUTION, SurfacePolicy
 
 
 class Story:
     """A run in memory, and everything that happened in it."""
 
-    def __init__(self, workflow: Workflow, door: Door = EXECUTION, mode: Mode = "guided") -> None:
+    def __init__(self, workflow: Workflow, policy: SurfacePolicy = EXECUTION, mode: Mode = "guided") -> None:
         self.plan = Plan(workflow)
-        self.door = door
+        self.policy = policy
         self.mode = mode
         self.state = RunState()
         self.events: list[Event] = []
@@ -32,7 +38,7 @@ class Story:
         self.now = 1_000_000
 
     def start(self, **variables: Any) -> Story:
-        return self.when(StartRun(self.door, self.now, "sha256:0", "test", PRESETS[self.mode], variables))
+        return self.when(StartRun(self.policy, self.now, "sha256:0", "test", PRESETS[self.mode], variables))
 
     def when(self, command: Command) -> Story:
         outcome = decide(self.plan, self.state, command)
@@ -48,7 +54,7 @@ class Story:
     ) -> Story:
         return self.when(
             AcknowledgeStep(
-                door=self.door,
+                policy=self.policy,
                 now=self.now,
                 terms=Terms(),
                 output=Output(notes, tuple(artifacts)),
@@ -107,8 +113,8 @@ def activities(*listed: Activity, initial: str | None = None, **fields: Any) -> 
     )
 
 
-def given(workflow: Workflow, door: Door = EXECUTION, mode: Mode = "guided") -> Story:
-    return Story(workflow, door, mode)
+def given(workflow: Workflow, policy: SurfacePolicy = EXECUTION, mode: Mode = "guided") -> Story:
+    return Story(workflow, policy, mode)
 
 
 def only(events: Sequence[Event], kind: type) -> list[Any]:

@@ -1,4 +1,4 @@
-"""The bundled activity workflows at the session and gated doors: gate by gate to the end."""
+"""The bundled activity workflows at the session and gated surfaces: gate by gate to the end."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ from interlock.core.engine.evolve import evolved
 from interlock.core.engine.gates import pending_gates
 from interlock.core.run import events as e
 from interlock.core.run.commands import (
-    GATED,
-    SESSION,
     Command,
     EnterActivity,
     OpenCheckpoint,
@@ -30,6 +28,7 @@ from interlock.core.run.commands import (
 from interlock.core.run.outcomes import Code, Decided, Refusal
 from interlock.core.run.preferences import Preferences
 from interlock.core.run.state import RunState
+from interlock.core.run.surface_policy import GATED, SESSION
 from interlock.core.values import Variables
 
 TERMS = Terms(min_response_ms=0)
@@ -169,7 +168,7 @@ def test_a_session_follows_the_answer_that_leads_elsewhere() -> None:
 
 
 class Gated:
-    """One agent at the gated door, where every required checkpoint is pending from entry (rule 15)."""
+    """One agent at the gated surface, where every required checkpoint is pending from entry (rule 15)."""
 
     def __init__(self, workflow: Workflow, variables: Variables | None = None) -> None:
         self.plan = Plan(workflow)
@@ -194,7 +193,7 @@ class Gated:
 
 
 @every
-def test_at_the_gated_door_each_checkpoint_is_answered_or_dismissed(name: str) -> None:
+def test_at_the_gated_surface_each_checkpoint_is_answered_or_dismissed(name: str) -> None:
     gated, stages = Gated(compiled(name)), PATHS[name]
     gated.do(EnterActivity(GATED, 0, TERMS, stages[0].activity))
     for stage, target in legs(stages):
@@ -224,7 +223,7 @@ def test_an_answer_given_before_its_steps_still_decides_the_way(
     assert gated.state.activity == target
 
 
-def test_at_the_gated_door_one_answer_serves_every_iteration() -> None:
+def test_at_the_gated_surface_one_answer_serves_every_iteration() -> None:
     """Rule 15: a checkpoint is pending by its id, also where the activity begins with its loop."""
     gate = Gate("ask", "Ask", "Well?", (Option("yes", "Yes"), Option("no", "No")), bound_to="do")
     loop = Loop("each", "Each", "forEach", (gate, Step("do", "Do")), items="things")

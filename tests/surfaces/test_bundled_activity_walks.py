@@ -1,4 +1,4 @@
-"""The bundled activity workflows, walked by the engine to every kind of end, door by door."""
+"""The bundled activity workflows, walked by the engine to every kind of end, surface by surface."""
 
 from __future__ import annotations
 
@@ -19,12 +19,9 @@ from interlock.core.engine.decide import decide
 from interlock.core.engine.evolve import evolved
 from interlock.core.run import events as e
 from interlock.core.run.commands import (
-    EXECUTION,
-    NAVIGATION,
     AcknowledgeStep,
     AdvanceLoop,
     Command,
-    Door,
     EnterActivity,
     StartRun,
     Terms,
@@ -42,6 +39,7 @@ from interlock.core.run.outcomes import (
 from interlock.core.run.output import Output
 from interlock.core.run.preferences import PRESETS, Preferences
 from interlock.core.run.state import RunState
+from interlock.core.run.surface_policy import EXECUTION, NAVIGATION, SurfacePolicy
 
 TERMS = Terms(min_response_ms=0)
 GUIDED = Preferences()
@@ -171,14 +169,16 @@ def started(name: str, preferences: Preferences = GUIDED) -> Decided:
     return decided(decide(Plan(compiled(name)), RunState(), start))
 
 
-def played(name: str, script: Script, preferences: Preferences = GUIDED, door: Door = EXECUTION) -> Walked:
+def played(
+    name: str, script: Script, preferences: Preferences = GUIDED, surface: SurfacePolicy = EXECUTION
+) -> Walked:
     """Do whatever is pending until the run is done."""
     plan, now = Plan(compiled(name)), started(name, preferences)
     walked = Walked([], [], [], now.state, list(now.events))
     while not isinstance(now.awaited, Done):
         assert len(walked.visited) < 300, walked.visited[-20:]
         walked.shown.append(shown(plan, now))
-        now = decided(decide(plan, now.state, move(now, script, walked.visited, door)))
+        now = decided(decide(plan, now.state, move(now, script, walked.visited, surface)))
         walked.events += now.events
     walked.state = now.state
     walked.activities = [one.activity for one in walked.events if isinstance(one, e.ActivityEntered)]
@@ -197,23 +197,23 @@ def shown(plan: Plan, now: Decided) -> str:
             return ""
 
 
-def move(now: Decided, script: Script, visited: list[str], door: Door = EXECUTION) -> Command:
+def move(now: Decided, script: Script, visited: list[str], surface: SurfacePolicy = EXECUTION) -> Command:
     """What the script does about the pending item, which joins the path."""
     match now.awaited:
         case NeedStep(step=step):
             sent = visit(script.sends.get(step.id, {}), visited.count(step.id))
             visited.append(step.id)
-            return AcknowledgeStep(door, 0, TERMS, Output("done"), sent)
+            return AcknowledgeStep(surface, 0, TERMS, Output("done"), sent)
         case NeedAnswer(gate=gate):
             option = visit(script.answers.get(gate.id), visited.count(gate.id))
             visited.append(gate.id)
-            return AcknowledgeStep(door, 0, TERMS, decision(gate.id, option))
+            return AcknowledgeStep(surface, 0, TERMS, decision(gate.id, option))
         case NeedInput():
-            return AcknowledgeStep(door, 0, TERMS)
+            return AcknowledgeStep(surface, 0, TERMS)
         case NeedLoop(loop=loop):
-            return AdvanceLoop(door, 0, TERMS, loop.id)
+            return AdvanceLoop(surface, 0, TERMS, loop.id)
         case NeedExit(exits=exits):
-            return EnterActivity(door, 0, TERMS, next(exit_.to for exit_ in exits if exit_.expected))
+            return EnterActivity(surface, 0, TERMS, next(exit_.to for exit_ in exits if exit_.expected))
         case other:
             raise AssertionError(other)
 
@@ -336,7 +336,7 @@ def test_what_a_child_returns_decides_how_the_parent_goes_on() -> None:
 
 @scripted
 def test_navigation_takes_the_same_path_as_execution(name: str, script: Script) -> None:
-    navigated, executed = played(name, script, door=NAVIGATION), played(name, script)
+    navigated, executed = played(name, script, surface=NAVIGATION), played(name, script)
     assert navigated.visited == executed.visited
     assert navigated.activities == executed.activities
     assert navigated.state.variables == executed.state.variables

@@ -1,4 +1,4 @@
-"""The execution door: start, advance, replay, rehydrate, fork, checkpoint, resume."""
+"""The execution surface: start, advance, replay, rehydrate, fork, checkpoint, resume."""
 
 from __future__ import annotations
 
@@ -224,8 +224,8 @@ def test_resume_with_an_unknown_reference_says_what_to_do(agent: Agent) -> None:
 def test_optional_tools_can_be_switched_off(bench: Bench) -> None:
     from interlock.surfaces.execution import ExecutionSurface
 
-    door = ExecutionSurface(bench.ledger(), frozenset({"start_session", "resume_session"}))
-    assert set(door.tools) == {
+    surface = ExecutionSurface(bench.ledger(), frozenset({"start_session", "resume_session"}))
+    assert set(surface.tools) == {
         "list_workflows",
         "inspect_workflow",
         "start_workflow",

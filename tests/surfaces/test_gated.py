@@ -1,4 +1,4 @@
-"""The gated door by its behaviour: every required checkpoint is pending from entry and holds the way out."""
+"""The gated surface by its behaviour: every required checkpoint is pending from entry."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ def test_a_confirmation_is_pending_like_any_checkpoint(bench: Bench) -> None:
     assert talk.go("__terminal__").body["status"] == "completed"
 
 
-def test_a_session_moves_between_the_two_doors(bench: Bench) -> None:
+def test_a_session_moves_between_the_two_surfaces(bench: Bench) -> None:
     """Rule 34."""
     talk = entered(bench)
     other = session(bench)

@@ -1,4 +1,4 @@
-"""The lookup door: what it shows of a workflow, which step it offers, what it says of an output."""
+"""The lookup surface: what it shows of a workflow, which step it offers, what it says of an output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laws of the lookup door: it goes where an execution run goes, and nothing is too odd for it."""
+"""Laws of the lookup surface: it goes where an execution run goes, and nothing is too odd for it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from interlock.core.definition.conditions import Compare
 from interlock.core.definition.program import Plan
 from interlock.core.definition.workflow import Action, Activity, Loop, Step, Transition, Workflow
 from interlock.core.engine.decide import decide
-from interlock.core.run.commands import EXECUTION, AcknowledgeStep, StartRun, Terms
+from interlock.core.run.commands import AcknowledgeStep, StartRun, Terms
 from interlock.core.run.outcomes import Decided, NeedStep
 from interlock.core.run.preferences import PRESETS
 from interlock.core.run.state import RunState
+from interlock.core.run.surface_policy import EXECUTION
 from interlock.surfaces.lookup.names import names_of
 from interlock.surfaces.lookup.progress import Offered, position
 

@@ -1,4 +1,4 @@
-"""The navigation door at its boundary: its document's response, every action, every code."""
+"""The navigation surface at its boundary: its document's response, every action, every code."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import pytest
 from interlock.core.run.commands import Terms
 from interlock.surfaces.tool import Ask, Call, Client, FormAnswer, Reply
 from support.harness import Bench, gate, steps, workflow
-from support.navigation_door import Door, Payload, events, listed, opened
+from support.navigation_client import NavigationClient, Payload, events, listed, opened
 
 
 @pytest.fixture
-def door(bench: Bench) -> Door:
+def client(bench: Bench) -> NavigationClient:
     return opened(bench)
 
 
-def test_the_response_is_the_documents(door: Door) -> None:
-    first = door.start()
+def test_the_response_is_the_documents(client: NavigationClient) -> None:
+    first = client.start()
     assert list(first)[:6] == ["success", "position", "message", "availableActions", "checkpoint", "state"]
     assert first["position"] == {
         "workflow": "build",
@@ -34,24 +34,24 @@ def test_the_response_is_the_documents(door: Door) -> None:
     assert not first["_error"]
 
 
-def test_text_and_structure_say_the_same(door: Door) -> None:
-    reply = door.raw("nav_start", workflow_id="build")
+def test_text_and_structure_say_the_same(client: NavigationClient) -> None:
+    reply = client.raw("nav_start", workflow_id="build")
     assert isinstance(reply, Reply)
     assert json.loads(reply.text) == json.loads(bytes(reply.structured))  # type: ignore[arg-type]
 
 
-def test_a_step_is_completed_in_order(door: Door) -> None:
-    first = door.start()
-    early = door.act("complete_step", step_id="decide")
+def test_a_step_is_completed_in_order(client: NavigationClient) -> None:
+    first = client.start()
+    early = client.act("complete_step", step_id="decide")
     assert (early["success"], early["error"]["code"]) == (False, "STEP_NOT_PENDING")
     assert early["state"] == first["state"]
     assert early["message"].startswith("Action failed: ")
-    assert door.done("analyze")["message"] == "Completed step 'analyze'"
+    assert client.done("analyze")["message"] == "Completed step 'analyze'"
 
 
-def test_a_checkpoint_blocks_when_its_step_is_reached(door: Door) -> None:
-    door.start(size="small")
-    reached = door.done("analyze")
+def test_a_checkpoint_blocks_when_its_step_is_reached(client: NavigationClient) -> None:
+    client.start(size="small")
+    reached = client.done("analyze")
     assert listed(reached) == [("respond_to_checkpoint", "approve")]
     assert ("complete_step", "decide") in listed(reached, "blocked")
     assert reached["checkpoint"]["message"] == "Approve the plan of size small?"
@@ -60,146 +60,146 @@ def test_a_checkpoint_blocks_when_its_step_is_reached(door: Door) -> None:
         "label": "Redo",
         "description": "Begin again",
     }
-    refused = door.done("decide")
+    refused = client.done("decide")
     assert refused["error"]["code"] == "CHECKPOINT_BLOCKING"
     assert refused["error"]["message"] == "Must respond to checkpoint before completing steps"
-    answered = door.respond("yes")
+    answered = client.respond("yes")
     assert answered["message"] == "Responded to checkpoint 'approve' with 'yes'"
     assert listed(answered) == [("complete_step", "decide")]
 
 
-def test_nav_checkpoint_shows_the_open_question_and_nothing_else(door: Door) -> None:
-    door.start(size="small")
-    quiet = door.call("nav_checkpoint", state=door.state)
+def test_nav_checkpoint_shows_the_open_question_and_nothing_else(client: NavigationClient) -> None:
+    client.start(size="small")
+    quiet = client.call("nav_checkpoint", state=client.state)
     assert quiet["active"] is False
     assert quiet["message"] == "No checkpoint is currently blocking progress"
-    reached = door.done("analyze")
-    shown = door.call("nav_checkpoint", state=door.state)
+    reached = client.done("analyze")
+    shown = client.call("nav_checkpoint", state=client.state)
     assert (shown["active"], shown["checkpoint"]) == (True, reached["checkpoint"])
 
 
-def test_effects_are_applied_and_decide_the_way(door: Door) -> None:
+def test_effects_are_applied_and_decide_the_way(client: NavigationClient) -> None:
     """Rules 19 and 21: the option set a variable; the server evaluates the condition with it."""
-    door.start()
-    door.done("analyze")
-    door.respond("yes")
-    ready = door.done("decide")
+    client.start()
+    client.done("analyze")
+    client.respond("yes")
+    ready = client.done("decide")
     assert listed(ready) == [("transition", "build")]
-    assert door.go("build")["message"] == "Transitioned to activity 'build'"
+    assert client.go("build")["message"] == "Transitioned to activity 'build'"
 
 
-def test_an_option_that_leads_elsewhere_leaves_only_that_way(door: Door) -> None:
+def test_an_option_that_leads_elsewhere_leaves_only_that_way(client: NavigationClient) -> None:
     """Rule 21: at once, over the remaining steps."""
-    door.start()
-    door.done("analyze")
-    away = door.respond("redo")
+    client.start()
+    client.done("analyze")
+    away = client.respond("redo")
     assert listed(away) == [("transition", "plan")]
     assert ("transition", "build") in listed(away, "blocked")
-    assert door.go("build")["error"]["code"] == "INVALID_TRANSITION"
-    again = door.go("plan")
+    assert client.go("build")["error"]["code"] == "INVALID_TRANSITION"
+    again = client.go("plan")
     assert again["position"]["step"]["id"] == "analyze"
 
 
 def test_a_way_over_unset_variables_is_offered_with_its_condition_and_recorded_as_a_claim(
-    door: Door, bench: Bench
+    client: NavigationClient, bench: Bench
 ) -> None:
     """Rule 22."""
-    door.start()
-    door.done("analyze")
-    door.respond("yes")
-    ready = door.done("decide")
+    client.start()
+    client.done("analyze")
+    client.respond("yes")
+    ready = client.done("decide")
     offer = next(one for one in ready["availableActions"]["optional"] if one.get("activity") == "review")
     assert offer["condition"] == "external == true"
-    assert door.go("review")["position"]["activity"]["id"] == "review"
+    assert client.go("review")["position"]["activity"]["id"] == "review"
     assert [event["via"] for event in events(bench, "activity_left")] == ["claim"]
 
 
-def test_a_false_way_is_refused(door: Door) -> None:
+def test_a_false_way_is_refused(client: NavigationClient) -> None:
     """Rule 22."""
-    door.start(external=False)
-    door.done("analyze")
-    door.respond("yes")
-    ready = door.done("decide")
+    client.start(external=False)
+    client.done("analyze")
+    client.respond("yes")
+    ready = client.done("decide")
     assert listed(ready, "optional") == []
     assert ("transition", "review") in listed(ready, "blocked")
-    assert door.go("review")["error"]["code"] == "INVALID_TRANSITION"
+    assert client.go("review")["error"]["code"] == "INVALID_TRANSITION"
 
 
-def test_a_loop_starts_with_its_items_iterates_and_ends(door: Door) -> None:
+def test_a_loop_starts_with_its_items_iterates_and_ends(client: NavigationClient) -> None:
     """Rule 30."""
-    door.into_build()
-    waiting = door.done("prepare")
+    client.into_build()
+    waiting = client.done("prepare")
     assert listed(waiting) == [("advance_loop", "task-loop")]
     assert "tasks" in waiting["availableActions"]["required"][0]["loop_items"]
-    starved = door.loop()
+    starved = client.loop()
     assert starved["error"]["code"] == "LOOP_ITEMS_REQUIRED"
-    inside = door.loop(loop_items=["login", "logout"])
+    inside = client.loop(loop_items=["login", "logout"])
     assert inside["message"] == "Started loop 'task-loop'"
     loop = {"id": "task-loop", "name": "Tasks", "iteration": 1, "total": 2, "item": "login"}
     assert inside["position"]["loop"] == loop
     assert inside["position"]["step"] == {"id": "code", "index": 1, "name": "Write Code"}
     assert inside["availableActions"]["required"][0]["description"] == "Write login."
-    door.done("code", "test")
-    second = door.loop()
+    client.done("code", "test")
+    second = client.loop()
     assert second["message"] == "Advanced loop 'task-loop' to iteration 2"
     assert second["position"]["loop"]["item"] == "logout"
-    after = door.done("code", "test")
+    after = client.done("code", "test")
     assert after["position"]["loop"] is None
     assert listed(after) == [("transition", "review")]
 
 
-def test_a_loop_breaks_when_its_condition_says_so(door: Door) -> None:
-    door.into_build()
-    door.done("prepare")
-    door.loop(loop_items=["login", "logout"])
-    door.done("code")
-    broken = door.done("test", variables={"enough": True})
+def test_a_loop_breaks_when_its_condition_says_so(client: NavigationClient) -> None:
+    client.into_build()
+    client.done("prepare")
+    client.loop(loop_items=["login", "logout"])
+    client.done("code")
+    broken = client.done("test", variables={"enough": True})
     assert listed(broken) == [("transition", "review")]
 
 
-def test_a_loop_over_nothing_is_passed(door: Door) -> None:
-    door.into_build()
-    door.done("prepare")
-    passed = door.loop(loop_items=[])
+def test_a_loop_over_nothing_is_passed(client: NavigationClient) -> None:
+    client.into_build()
+    client.done("prepare")
+    passed = client.loop(loop_items=[])
     assert passed["message"] == "Loop 'task-loop' ended"
     assert listed(passed) == [("transition", "review")]
 
 
-def test_a_loop_whose_list_is_known_needs_no_items(door: Door) -> None:
-    door.start(tasks=["login"])
-    door.done("analyze")
-    door.respond("yes")
-    door.done("decide")
-    door.go("build")
-    waiting = door.done("prepare")
+def test_a_loop_whose_list_is_known_needs_no_items(client: NavigationClient) -> None:
+    client.start(tasks=["login"])
+    client.done("analyze")
+    client.respond("yes")
+    client.done("decide")
+    client.go("build")
+    waiting = client.done("prepare")
     assert "loop_items" not in waiting["availableActions"]["required"][0]
-    assert door.loop()["position"]["loop"]["total"] == 1
+    assert client.loop()["position"]["loop"]["total"] == 1
 
 
-def test_a_workflow_ends_and_then_only_reading_is_left(door: Door) -> None:
+def test_a_workflow_ends_and_then_only_reading_is_left(client: NavigationClient) -> None:
     """Rule 21: an activity without transitions has the way to the end."""
-    door.start(external=True)
-    door.done("analyze")
-    door.respond("yes")
-    door.done("decide")
-    door.go("review")
-    last = door.done("read")
+    client.start(external=True)
+    client.done("analyze")
+    client.respond("yes")
+    client.done("decide")
+    client.go("review")
+    last = client.done("read")
     assert listed(last) == [("transition", "__terminal__")]
-    ended = door.go("__terminal__")
+    ended = client.go("__terminal__")
     assert (ended["success"], ended["status"]) == (True, "completed")
     assert ended["availableActions"] == {"required": [], "optional": [], "blocked": []}
-    for refused in (door.done("read"), door.go("plan"), door.loop(), door.respond("yes")):
+    for refused in (client.done("read"), client.go("plan"), client.loop(), client.respond("yes")):
         assert not refused["success"]
-    assert door.go("plan")["error"]["code"] == "WORKFLOW_COMPLETED"
-    assert door.situation()["status"] == "completed"
+    assert client.go("plan")["error"]["code"] == "WORKFLOW_COMPLETED"
+    assert client.situation()["status"] == "completed"
 
 
-def test_the_other_words_for_the_end_mean_the_end(door: Door) -> None:
+def test_the_other_words_for_the_end_mean_the_end(client: NavigationClient) -> None:
     """Rule 21."""
-    door.start()
-    door.done("analyze")
-    door.respond("stop")
-    assert door.go("end-workflow")["status"] == "completed"
+    client.start()
+    client.done("analyze")
+    client.respond("stop")
+    assert client.go("end-workflow")["status"] == "completed"
 
 
 REFUSALS: list[tuple[str, Payload, str]] = [
@@ -219,164 +219,164 @@ REFUSALS: list[tuple[str, Payload, str]] = [
 
 @pytest.mark.parametrize(("action", "arguments", "code"), REFUSALS, ids=lambda one: str(one)[:30])
 def test_a_refusal_has_its_code_and_changes_nothing(
-    door: Door, action: str, arguments: Payload, code: str
+    client: NavigationClient, action: str, arguments: Payload, code: str
 ) -> None:
     """Rule 40."""
-    door.start()
-    door.done("analyze")
-    before = door.respond("yes")
-    refused = door.act(action, **arguments)
+    client.start()
+    client.done("analyze")
+    before = client.respond("yes")
+    refused = client.act(action, **arguments)
     assert (refused["success"], refused["error"]["code"], refused["_error"]) == (False, code, False)
     assert refused["state"] == before["state"]
     assert refused["position"] == before["position"]
     assert refused["error"]["next"]
-    assert listed(door.situation()) == listed(before)
+    assert listed(client.situation()) == listed(before)
 
 
-def test_an_unknown_option_is_refused(door: Door) -> None:
-    door.start()
-    door.done("analyze")
-    assert door.respond("perhaps")["error"]["code"] == "OPTION_NOT_FOUND"
+def test_an_unknown_option_is_refused(client: NavigationClient) -> None:
+    client.start()
+    client.done("analyze")
+    assert client.respond("perhaps")["error"]["code"] == "OPTION_NOT_FOUND"
 
 
 @pytest.mark.parametrize("action", ["complete_step", "respond_to_checkpoint", "transition", "advance_loop"])
-def test_a_missing_parameter_is_an_error_of_the_call(door: Door, action: str) -> None:
-    door.start()
-    answer = door.act(action)
+def test_a_missing_parameter_is_an_error_of_the_call(client: NavigationClient, action: str) -> None:
+    client.start()
+    answer = client.act(action)
     assert answer["_error"]
     assert answer["error"]["code"] == "MISSING_PARAMETER"
 
 
-def test_the_situation_writes_nothing_and_says_where_the_run_stands(door: Door) -> None:
-    door.into_build()
-    door.done("prepare")
-    inside = door.loop(loop_items=["login", "logout"])
-    again = door.situation()
+def test_the_situation_writes_nothing_and_says_where_the_run_stands(client: NavigationClient) -> None:
+    client.into_build()
+    client.done("prepare")
+    inside = client.loop(loop_items=["login", "logout"])
+    again = client.situation()
     assert again["state"] == inside["state"]
     assert again["availableActions"] == inside["availableActions"]
     assert again["message"] == "Activity: Building | Step 2: Write Code | Loop: Tasks (iteration 1 of 2)"
 
 
-def test_independent_activities_are_shown_as_transitions(door: Door) -> None:
+def test_independent_activities_are_shown_as_transitions(client: NavigationClient) -> None:
     """Rule 35."""
-    first = door.start("loose")
+    first = client.start("loose")
     assert first["position"]["activity"] is None
     assert listed(first) == [("transition", "open"), ("transition", "close")]
-    assert door.done("do-close")["error"]["code"] in ("STEP_NOT_FOUND", "STEP_NOT_PENDING")
-    inside = door.go("close")
+    assert client.done("do-close")["error"]["code"] in ("STEP_NOT_FOUND", "STEP_NOT_PENDING")
+    inside = client.go("close")
     assert inside["position"]["step"]["id"] == "do-close"
-    door.done("do-close")
-    assert door.go("__terminal__")["status"] == "completed"
+    client.done("do-close")
+    assert client.go("__terminal__")["status"] == "completed"
 
 
 def test_a_confirmation_is_a_checkpoint_and_revise_makes_its_step_pending_again(
-    bench: Bench, door: Door
+    bench: Bench, client: NavigationClient
 ) -> None:
-    """Rule 25: a step workflow walks through this door too."""
+    """Rule 25: a step workflow walks through this surface too."""
     bench.write(workflow(*steps("draft", requireConfirmation=True), *steps("send")))
-    door.start("test.flow")
-    asked = door.done("draft")
+    client.start("test.flow")
+    asked = client.done("draft")
     assert listed(asked) == [("respond_to_checkpoint", "confirm-draft")]
-    revised = door.respond("revise", "confirm-draft")
+    revised = client.respond("revise", "confirm-draft")
     assert listed(revised) == [("complete_step", "draft")]
-    door.done("draft", output={"notesMarkdown": "better"})
-    assert listed(door.respond("proceed", "confirm-draft")) == [("complete_step", "send")]
+    client.done("draft", output={"notesMarkdown": "better"})
+    assert listed(client.respond("proceed", "confirm-draft")) == [("complete_step", "send")]
 
 
-def test_what_a_step_must_deliver_is_listed_and_demanded(bench: Bench, door: Door) -> None:
+def test_what_a_step_must_deliver_is_listed_and_demanded(bench: Bench, client: NavigationClient) -> None:
     contract = {"contractRef": "wr.contracts.loop_control"}
     bench.write(workflow(*steps("judge", output=contract)))
-    first = door.start("test.flow")
+    first = client.start("test.flow")
     need = first["availableActions"]["required"][0]["needs"][0]
     assert need["parameter"] == "output.artifacts"
-    refused = door.done("judge")
+    refused = client.done("judge")
     assert refused["error"]["code"] == "OUTPUT_REQUIRED"
     assert need["example"] in refused["error"]["examples"]
-    assert door.done("judge", output={"artifacts": [need["example"]]})["success"]
+    assert client.done("judge", output={"artifacts": [need["example"]]})["success"]
 
 
 def test_under_policy_user_only_the_user_opens_a_gate(bench: Bench) -> None:
     """Rule 27."""
-    door = opened(bench, terms=Terms(decisions="user"))
-    door.start()
-    reached = door.done("analyze")
+    client = opened(bench, terms=Terms(decisions="user"))
+    client.start()
+    reached = client.done("analyze")
     assert listed(reached) == []
     assert ("respond_to_checkpoint", "approve") in listed(reached, "blocked")
-    assert door.respond("yes")["error"]["code"] == "USER_MUST_DECIDE"
+    assert client.respond("yes")["error"]["code"] == "USER_MUST_DECIDE"
 
 
 def test_never_stop_takes_the_agents_option_and_records_a_critical_gap(bench: Bench) -> None:
     """Rule 27."""
-    door = opened(bench, mode="never-stop")
-    door.start()
-    door.done("analyze")
-    assert door.respond("yes")["success"]
+    client = opened(bench, mode="never-stop")
+    client.start()
+    client.done("analyze")
+    assert client.respond("yes")["success"]
     assert [one["severity"] for one in events(bench, "gap_recorded")] == ["critical"]
 
 
 ELICITING = Client("asking-client", can_elicit=True)
 
 
-def test_a_client_that_can_ask_asks_the_user_and_the_users_choice_counts(door: Door) -> None:
+def test_a_client_that_can_ask_asks_the_user_and_the_users_choice_counts(client: NavigationClient) -> None:
     """Rule 27: the agent said yes, the user said stop."""
-    door.start()
-    state = door.done("analyze")["state"]
+    client.start()
+    state = client.done("analyze")["state"]
     asked = {
         "state": state,
         "action": "respond_to_checkpoint",
         "checkpoint_id": "approve",
         "option_id": "yes",
     }
-    ask = door.raw("nav_action", Call(ELICITING), **asked)
+    ask = client.raw("nav_action", Call(ELICITING), **asked)
     assert isinstance(ask, Ask)
     answers = {"approve": FormAnswer("accept", {"choice": "stop"})}
-    reply = door.raw("nav_action", Call(ELICITING, answers, ask.state), **asked)
+    reply = client.raw("nav_action", Call(ELICITING, answers, ask.state), **asked)
     assert isinstance(reply, Reply)
     body = json.loads(reply.text)
     assert body["message"] == "Responded to checkpoint 'approve' with 'stop'"
     assert listed(body) == [("transition", "__terminal__")]
-    again = door.raw("nav_action", Call(ELICITING), **asked)
+    again = client.raw("nav_action", Call(ELICITING), **asked)
     assert isinstance(again, Reply)
     assert again.text == reply.text
 
 
 @pytest.mark.parametrize("action", ["decline", "cancel"])
-def test_a_user_who_was_asked_and_did_not_answer_still_must(door: Door, action: Any) -> None:
-    door.start()
-    state = door.done("analyze")["state"]
+def test_a_user_who_was_asked_and_did_not_answer_still_must(client: NavigationClient, action: Any) -> None:
+    client.start()
+    state = client.done("analyze")["state"]
     asked = {
         "state": state,
         "action": "respond_to_checkpoint",
         "checkpoint_id": "approve",
         "option_id": "yes",
     }
-    ask = door.raw("nav_action", Call(ELICITING), **asked)
+    ask = client.raw("nav_action", Call(ELICITING), **asked)
     assert isinstance(ask, Ask)
     answers = {"approve": FormAnswer(action)}
-    reply = door.raw("nav_action", Call(ELICITING, answers, ask.state), **asked)
+    reply = client.raw("nav_action", Call(ELICITING, answers, ask.state), **asked)
     assert isinstance(reply, Reply)
     assert json.loads(reply.text)["error"]["code"] == "USER_MUST_DECIDE"
-    assert listed(door.situation(state)) == [("respond_to_checkpoint", "approve")]
+    assert listed(client.situation(state)) == [("respond_to_checkpoint", "approve")]
 
 
-def test_nav_action_shows_no_state_before_its_words_are_checked(door: Door) -> None:
-    assert door.call("nav_action", state="x", action="fly")["error"]["code"] == "INVALID_PARAMETERS"
-    assert door.call("nav_situation", state="x", more=1)["error"]["code"] == "INVALID_PARAMETERS"
+def test_nav_action_shows_no_state_before_its_words_are_checked(client: NavigationClient) -> None:
+    assert client.call("nav_action", state="x", action="fly")["error"]["code"] == "INVALID_PARAMETERS"
+    assert client.call("nav_situation", state="x", more=1)["error"]["code"] == "INVALID_PARAMETERS"
 
 
-def test_a_gate_in_a_step_workflow_is_a_checkpoint(bench: Bench, door: Door) -> None:
+def test_a_gate_in_a_step_workflow_is_a_checkpoint(bench: Bench, client: NavigationClient) -> None:
     bench.write(workflow(*steps("one"), gate("ship", "go", "wait"), *steps("two")), "gated")
-    door.start("test.flow")
-    assert door.done("one")["checkpoint"]["id"] == "ship"
-    assert listed(door.respond("go", "ship")) == [("complete_step", "two")]
+    client.start("test.flow")
+    assert client.done("one")["checkpoint"]["id"] == "ship"
+    assert listed(client.respond("go", "ship")) == [("complete_step", "two")]
 
 
-def test_what_is_passed_over_for_want_of_a_variable_is_named(bench: Bench, door: Door) -> None:
+def test_what_is_passed_over_for_want_of_a_variable_is_named(bench: Bench, client: NavigationClient) -> None:
     """Rule 20."""
     optional = steps("extra", runCondition={"var": "wanted", "equals": True})
     bench.write(workflow(*steps("one"), *optional, *steps("two")))
-    door.start("test.flow")
-    warned = door.done("one")["warnings"]
+    client.start("test.flow")
+    warned = client.done("one")["warnings"]
     assert [one["code"] for one in warned] == ["PASSED_OVER"]
     assert "extra" in warned[0]["message"]
     assert "wanted" in warned[0]["message"]

@@ -13,7 +13,6 @@ from interlock.core.definition.workflow import TERMINAL, Activity, Gate, Loop, O
 from interlock.core.engine.decide import decide
 from interlock.core.engine.moves import Move, Moves, awaited_here, moves
 from interlock.core.run.commands import (
-    NAVIGATION,
     AcknowledgeStep,
     AdvanceLoop,
     Command,
@@ -28,12 +27,13 @@ from interlock.core.run.output import Output
 from interlock.core.run.preferences import PRESETS
 from interlock.core.run.reasons import ContextKey
 from interlock.core.run.state import RunState
+from interlock.core.run.surface_policy import NAVIGATION
 from interlock.core.values import Variables
 from support.generated import DELTAS, workflows
 
 MOST_MOVES = 40
 MODES = st.sampled_from(list(PRESETS.values()))
-POLICIES = st.sampled_from(["auto", "agent", "user"]).map(lambda policy: Terms(decisions=policy))
+TERMS = st.sampled_from(["auto", "agent", "user"]).map(lambda policy: Terms(decisions=policy))
 
 
 def ways_to_try(move: Move) -> Iterator[Command]:
@@ -152,7 +152,7 @@ def check(plan: Plan, state: RunState, terms: Terms) -> list[Decided]:
 @given(st.data())
 def test_whatever_is_listed_succeeds_and_nothing_else_does(data: st.DataObject) -> None:
     plan = Plan(data.draw(workflows()))
-    terms, mode = data.draw(POLICIES), data.draw(MODES)
+    terms, mode = data.draw(TERMS), data.draw(MODES)
     start = StartRun(NAVIGATION, 0, "hash", "bundled", mode, data.draw(DELTAS))
     here = decide(plan, RunState(), start)
     assert isinstance(here, Decided)
@@ -217,7 +217,7 @@ def test_only_the_users_own_answer_opens_a_gate_under_policy_user() -> None:
     assert found.blocked[0].target == "ship"
 
 
-def test_a_settled_run_of_another_door_is_settled_here() -> None:
+def test_a_settled_run_of_another_surface_is_settled_here() -> None:
     plan = one_gate()
     state, pending = awaited_here(plan, RunState())
     assert state.open is not None

@@ -23,7 +23,7 @@ NOTES = f"test of POST /auth/login: 401\n# Impact\n{'x' * 300}\n# Timeline\n# Fa
 FOLDERS = [None, *(CORPUS / name for name in ("activities", "steps", "steps-v1"))]
 
 
-def door(tmp_path: Path, folder: Path | None) -> NavigationSurface:
+def client(tmp_path: Path, folder: Path | None) -> NavigationSurface:
     sources = [BUNDLED] if folder is None else [BUNDLED, Source("configured", folder)]
     return NavigationSurface(Ledger(open_store(tmp_path), Keys(tmp_path), Library(sources), Settings()))
 
@@ -51,7 +51,7 @@ def cases() -> list[tuple[Path | None, str]]:
 @pytest.mark.slow
 @pytest.mark.parametrize(("folder", "workflow_id"), cases(), ids=lambda one: getattr(one, "name", str(one)))
 def test_a_workflow_walks_to_its_end(tmp_path: Path, folder: Path | None, workflow_id: str) -> None:
-    agent = Navigator(caller(door(tmp_path, folder)), NOTES)
+    agent = Navigator(caller(client(tmp_path, folder)), NOTES)
     last = agent.walk(workflow_id)
     assert last["availableActions"] == {"required": [], "optional": [], "blocked": []}
     assert len(agent.taken) > 1

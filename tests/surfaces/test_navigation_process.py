@@ -1,4 +1,4 @@
-"""The real server behind the navigation door: a client that we did not write, and a plug that is pulled."""
+"""The real server on the navigation surface: an official client, and a process that is killed."""
 
 from __future__ import annotations
 

@@ -1,47 +1,47 @@
-"""What can be read at the navigation door: workflows, activities, skills, resources, templates."""
+"""What can be read at the navigation surface: workflows, activities, skills, resources, templates."""
 
 from __future__ import annotations
 
 import pytest
 
 from support.harness import Bench
-from support.navigation_door import Door, opened, text
+from support.navigation_client import NavigationClient, opened, text
 
 
 @pytest.fixture
-def door(bench: Bench) -> Door:
+def client(bench: Bench) -> NavigationClient:
     return opened(bench)
 
 
 @pytest.mark.parametrize("bad", ["../build", "/etc/passwd", "build/../meta", "a b", ""])
 @pytest.mark.parametrize("tool", ["get_workflow", "nav_start", "list_workflow_resources", "list_templates"])
-def test_an_id_that_is_no_id_reaches_nothing(door: Door, tool: str, bad: str) -> None:
+def test_an_id_that_is_no_id_reaches_nothing(client: NavigationClient, tool: str, bad: str) -> None:
     """Rule 39."""
-    assert door.call(tool, workflow_id=bad)["error"]["code"] == "INVALID_PARAMETERS"
+    assert client.call(tool, workflow_id=bad)["error"]["code"] == "INVALID_PARAMETERS"
 
 
-def test_an_unknown_workflow_is_named_with_what_is_near(door: Door) -> None:
-    answer = door.call("nav_start", workflow_id="biuld")
+def test_an_unknown_workflow_is_named_with_what_is_near(client: NavigationClient) -> None:
+    answer = client.call("nav_start", workflow_id="biuld")
     assert answer["error"]["code"] == "WORKFLOW_NOT_FOUND"
     assert "build" in answer["error"]["next"]
 
 
-def test_workflows_are_listed_with_meta(door: Door) -> None:
-    names = [one["id"] for one in door.call("list_workflows")["workflows"]]
+def test_workflows_are_listed_with_meta(client: NavigationClient) -> None:
+    names = [one["id"] for one in client.call("list_workflows")["workflows"]]
     assert {"meta", "build", "loose"} <= set(names)
 
 
-def test_a_workflow_its_activity_and_its_checkpoint_can_be_read(door: Door) -> None:
-    whole = door.call("get_workflow", workflow_id="build")
+def test_a_workflow_its_activity_and_its_checkpoint_can_be_read(client: NavigationClient) -> None:
+    whole = client.call("get_workflow", workflow_id="build")
     assert [one["id"] for one in whole["activities"]] == ["plan", "build", "review"]
-    activity = door.call("get_workflow_activity", workflow_id="build", activity_id="plan")
+    activity = client.call("get_workflow_activity", workflow_id="build", activity_id="plan")
     assert [one["id"] for one in activity["steps"]] == ["analyze", "decide"]
     ids = {"workflow_id": "build", "activity_id": "plan"}
-    question = door.call("get_checkpoint", **ids, checkpoint_id="approve")
+    question = client.call("get_checkpoint", **ids, checkpoint_id="approve")
     assert question["options"][0]["effect"] == {"setVariable": {"approved": True}}
-    missing = door.call("get_checkpoint", **ids, checkpoint_id="other")
+    missing = client.call("get_checkpoint", **ids, checkpoint_id="other")
     assert missing["error"]["code"] == "CHECKPOINT_NOT_FOUND"
-    gone = door.call("get_workflow_activity", workflow_id="build", activity_id="other")
+    gone = client.call("get_workflow_activity", workflow_id="build", activity_id="other")
     assert gone["error"]["code"] == "ACTIVITY_NOT_FOUND"
 
 
@@ -58,80 +58,82 @@ def test_a_workflow_its_activity_and_its_checkpoint_can_be_read(door: Door) -> N
     ],
 )
 def test_a_transition_is_validated_by_the_definition(
-    door: Door, source: str, target: str, reason: str | None
+    client: NavigationClient, source: str, target: str, reason: str | None
 ) -> None:
-    answer = door.call("validate_transition", workflow_id="build", from_activity=source, to_activity=target)
+    answer = client.call("validate_transition", workflow_id="build", from_activity=source, to_activity=target)
     assert answer["valid"] is (reason is None)
     assert answer.get("reason") == reason
 
 
-def test_health_names_the_server_and_counts_the_workflows(door: Door) -> None:
-    answer = door.call("health_check")
+def test_health_names_the_server_and_counts_the_workflows(client: NavigationClient) -> None:
+    answer = client.call("health_check")
     assert (answer["status"], answer["server"]) == ("healthy", "interlock")
-    assert answer["workflows_available"] == len(door.call("list_workflows")["workflows"])
+    assert answer["workflows_available"] == len(client.call("list_workflows")["workflows"])
 
 
-def test_the_index_of_activities_matches_recognition_patterns(door: Door) -> None:
-    index = door.call("get_activities")
+def test_the_index_of_activities_matches_recognition_patterns(client: NavigationClient) -> None:
+    index = client.call("get_activities")
     ids = [one["id"] for one in index["activities"]]
     assert ids[:3] == ["start-workflow", "resume-workflow", "end-workflow"]
     assert index["quick_match"]["close it"] == "close"
     entry = next(one for one in index["activities"] if one["id"] == "close")
     assert entry["workflowId"] == "loose"
     follow = entry["next_action"]
-    found = door.call(follow["tool"], **follow["parameters"])
+    found = client.call(follow["tool"], **follow["parameters"])
     assert found["problem"] == "The user wants to close"
-    assert door.call("get_activity", activity_id="none")["error"]["code"] == "ACTIVITY_NOT_FOUND"
+    assert client.call("get_activity", activity_id="none")["error"]["code"] == "ACTIVITY_NOT_FOUND"
 
 
-def test_skills_are_the_workflows_own_then_universal(door: Door) -> None:
+def test_skills_are_the_workflows_own_then_universal(client: NavigationClient) -> None:
     """Rule 36."""
-    listing = door.call("list_skills", workflow_id="build")
+    listing = client.call("list_skills", workflow_id="build")
     assert listing["workflow_specific"] == ["looking"]
     assert {"activity-resolution", "workflow-execution"} <= set(listing["universal"])
-    assert "capability: See what is there" in text(door, "get_skill", skill_id="looking", workflow_id="build")
-    assert "id: workflow-execution" in text(
-        door, "get_skill", skill_id="workflow-execution", workflow_id="build"
+    assert "capability: See what is there" in text(
+        client, "get_skill", skill_id="looking", workflow_id="build"
     )
-    assert door.call("get_skill", skill_id="looking")["error"]["code"] == "SKILL_NOT_FOUND"
-    index = door.call("get_skills")
+    assert "id: workflow-execution" in text(
+        client, "get_skill", skill_id="workflow-execution", workflow_id="build"
+    )
+    assert client.call("get_skill", skill_id="looking")["error"]["code"] == "SKILL_NOT_FOUND"
+    index = client.call("get_skills")
     assert index["workflow_specific"]["build"][0]["capability"] == "See what is there"
 
 
 @pytest.mark.parametrize("index", ["03", "3", "003", 3])
-def test_resources_are_found_by_number_whatever_its_zeros(door: Door, index: str | int) -> None:
-    listing = door.call("list_workflow_resources", workflow_id="build")["resources"]
+def test_resources_are_found_by_number_whatever_its_zeros(client: NavigationClient, index: str | int) -> None:
+    listing = client.call("list_workflow_resources", workflow_id="build")["resources"]
     assert listing == [{"index": "03", "name": "notes", "title": "Notes", "format": "markdown"}]
-    assert text(door, "get_resource", workflow_id="build", index=index) == "# Notes\nRead me."
+    assert text(client, "get_resource", workflow_id="build", index=index) == "# Notes\nRead me."
 
 
-def test_templates_are_found_by_number(door: Door) -> None:
-    listing = door.call("list_templates", workflow_id="build")["templates"]
+def test_templates_are_found_by_number(client: NavigationClient) -> None:
+    listing = client.call("list_templates", workflow_id="build")["templates"]
     assert [one["index"] for one in listing] == ["00"]
-    assert text(door, "get_template", workflow_id="build", index="0") == "# Report: <name>"
-    missing = door.call("get_template", workflow_id="build", index="07")
+    assert text(client, "get_template", workflow_id="build", index="0") == "# Report: <name>"
+    missing = client.call("get_template", workflow_id="build", index="07")
     assert missing["error"]["code"] == "TEMPLATE_NOT_FOUND"
 
 
-def test_discovery_names_everything(door: Door) -> None:
-    found = door.call("discover_resources")
+def test_discovery_names_everything(client: NavigationClient) -> None:
+    found = client.call("discover_resources")
     assert "build" in found["workflows"]
     assert found["activities"]["build"] == ["plan", "build", "review"]
     assert (found["resources"]["build"], found["templates"]["build"]) == (["03"], ["00"])
     assert found["skills"]["build"] == ["looking"]
 
 
-def test_a_skill_that_is_offered_can_be_read(door: Door) -> None:
-    first = door.start()
+def test_a_skill_that_is_offered_can_be_read(client: NavigationClient) -> None:
+    first = client.start()
     offers = first["availableActions"]["optional"]
     skill = next(one for one in offers if one["action"] == "get_skill")
-    assert text(door, "get_skill", skill_id=skill["skill_id"], workflow_id=skill["workflow_id"])
+    assert text(client, "get_skill", skill_id=skill["skill_id"], workflow_id=skill["workflow_id"])
     resource = next(one for one in offers if one["action"] == "get_resource")
-    assert text(door, "get_resource", workflow_id=resource["workflow_id"], index=resource["index"])
+    assert text(client, "get_resource", workflow_id=resource["workflow_id"], index=resource["index"])
 
 
-def test_the_door_has_the_documents_twenty_tools(door: Door) -> None:
-    assert list(door.surface.tools) == [
+def test_the_surface_has_the_documents_twenty_tools(client: NavigationClient) -> None:
+    assert list(client.surface.tools) == [
         "nav_start", "nav_situation", "nav_action", "nav_checkpoint",
         "list_workflows", "get_workflow", "get_workflow_activity", "get_checkpoint", "validate_transition",
         "health_check", "get_activities", "get_activity", "get_skills", "list_skills", "get_skill",

@@ -1,4 +1,4 @@
-"""Navigation states: replay, fork, rewind, other doors, children, damage and forgery."""
+"""Navigation states: replay, fork, rewind, other surfaces, children, damage and forgery."""
 
 from __future__ import annotations
 
@@ -16,115 +16,117 @@ from interlock.ledger.tokens.tokens import STATE_PREFIX
 from interlock.store.protocol import SessionFilter
 from interlock.surfaces.tool import Reply
 from support.harness import Bench, steps, workflow
-from support.navigation_door import Door, events, listed, opened
+from support.navigation_client import NavigationClient, events, listed, opened
 
 
 @pytest.fixture
-def door(bench: Bench) -> Door:
+def client(bench: Bench) -> NavigationClient:
     return opened(bench)
 
 
-def test_the_same_action_again_is_a_replay_byte_for_byte(door: Door) -> None:
+def test_the_same_action_again_is_a_replay_byte_for_byte(client: NavigationClient) -> None:
     """Rules 7 and 9."""
-    first = door.start()
+    first = client.start()
     asked = {"state": first["state"], "action": "complete_step", "step_id": "analyze"}
-    once, twice = door.raw("nav_action", **asked), door.raw("nav_action", **asked)
+    once, twice = client.raw("nav_action", **asked), client.raw("nav_action", **asked)
     assert isinstance(once, Reply)
     assert isinstance(twice, Reply)
     assert once.text == twice.text
 
 
-def test_a_different_action_on_an_old_state_forks(door: Door) -> None:
+def test_a_different_action_on_an_old_state_forks(client: NavigationClient) -> None:
     """Rule 9: the branches know nothing of each other."""
-    door.start()
-    asked = door.done("analyze")["state"]
-    yes, stop = door.respond("yes", state=asked), door.respond("stop", state=asked)
+    client.start()
+    asked = client.done("analyze")["state"]
+    yes, stop = client.respond("yes", state=asked), client.respond("stop", state=asked)
     assert yes["state"] != stop["state"]
-    assert listed(door.situation(yes["state"])) == [("complete_step", "decide")]
-    assert listed(door.situation(stop["state"])) == [("transition", "__terminal__")]
-    assert door.act("complete_step", state=yes["state"], step_id="decide")["success"]
+    assert listed(client.situation(yes["state"])) == [("complete_step", "decide")]
+    assert listed(client.situation(stop["state"])) == [("transition", "__terminal__")]
+    assert client.act("complete_step", state=yes["state"], step_id="decide")["success"]
 
 
-def test_a_rewind_restores_the_variables(door: Door) -> None:
+def test_a_rewind_restores_the_variables(client: NavigationClient) -> None:
     """Rule 19."""
-    door.start()
-    before = door.done("analyze", variables={"size": "large"})
+    client.start()
+    before = client.done("analyze", variables={"size": "large"})
     assert "large" in before["checkpoint"]["message"]
-    door.respond("yes", variables={"size": "tiny"})
-    assert "large" in door.situation(before["state"])["checkpoint"]["message"]
+    client.respond("yes", variables={"size": "tiny"})
+    assert "large" in client.situation(before["state"])["checkpoint"]["message"]
 
 
-def test_variables_are_kept_when_a_gate_refuses_the_call(door: Door) -> None:
+def test_variables_are_kept_when_a_gate_refuses_the_call(client: NavigationClient) -> None:
     """Rules 19 and 40: the state is the same, and what came with the call is known from then on."""
-    door.start()
-    reached = door.done("analyze")
-    refused = door.done("decide", variables={"size": "huge"})
+    client.start()
+    reached = client.done("analyze")
+    refused = client.done("decide", variables={"size": "huge"})
     assert refused["state"] == reached["state"]
     assert "huge" in refused["checkpoint"]["message"]
-    assert "huge" in door.situation(reached["state"])["checkpoint"]["message"]
-    assert door.respond("yes", state=reached["state"])["success"]
+    assert "huge" in client.situation(reached["state"])["checkpoint"]["message"]
+    assert client.respond("yes", state=reached["state"])["success"]
 
 
-def test_null_deletes_a_variable(door: Door) -> None:
+def test_null_deletes_a_variable(client: NavigationClient) -> None:
     """Rule 19."""
-    door.start(size="small")
-    reached = door.done("analyze", variables={"size": None})
+    client.start(size="small")
+    reached = client.done("analyze", variables={"size": None})
     assert "[unset: size]" in reached["checkpoint"]["message"]
 
 
-def test_the_situation_takes_the_token_of_another_door(bench: Bench, door: Door) -> None:
+def test_the_situation_takes_the_token_of_another_surface(bench: Bench, client: NavigationClient) -> None:
     """Rule 34."""
     bench.write(workflow(*steps("one", "two")))
     agent = bench.agent()
     agent.start("test.flow")
     agent.ack("first")
-    seen = door.call("nav_situation", state=agent.last["stateToken"])
+    seen = client.call("nav_situation", state=agent.last["stateToken"])
     assert seen["position"]["step"]["id"] == "two"
     assert seen["state"].startswith(STATE_PREFIX)
-    done = door.act("complete_step", state=seen["state"], step_id="two")
+    done = client.act("complete_step", state=seen["state"], step_id="two")
     assert listed(done) == [("transition", "__terminal__")]
     shown = agent.call("continue_workflow", stateToken=done["state"])
     assert shown["isComplete"] is True
 
 
-def test_a_child_gets_what_is_passed_on_and_returns_what_the_parent_declares(door: Door) -> None:
+def test_a_child_gets_what_is_passed_on_and_returns_what_the_parent_declares(
+    client: NavigationClient,
+) -> None:
     """Rule 35."""
-    door.start(tasks=["login"])
-    door.done("analyze")
-    door.respond("yes")
-    door.done("decide")
-    parent = door.go("build")
+    client.start(tasks=["login"])
+    client.done("analyze")
+    client.respond("yes")
+    client.done("decide")
+    parent = client.go("build")
     offers = parent["availableActions"]["optional"]
     trigger = next(one for one in offers if one["action"] == "nav_start")
     assert (trigger["workflow_id"], trigger["parent_state"]) == ("helper", parent["state"])
-    child = door.call("nav_start", workflow_id="helper", parent_state=trigger["parent_state"])
+    child = client.call("nav_start", workflow_id="helper", parent_state=trigger["parent_state"])
     assert child["availableActions"]["required"][0]["description"] == 'Help with ["login"].'
-    assert door.situation(parent["state"])["children"] == [{"workflow": "helper"}]
+    assert client.situation(parent["state"])["children"] == [{"workflow": "helper"}]
     sent = {"tasks": ["other", "more"], "undeclared": 1}
-    done = door.act("complete_step", state=child["state"], step_id="aid", variables=sent)
-    ended = door.act("transition", state=done["state"], activity_id="__terminal__")
+    done = client.act("complete_step", state=child["state"], step_id="aid", variables=sent)
+    ended = client.act("transition", state=done["state"], activity_id="__terminal__")
     assert ended["status"] == "completed"
-    after = door.situation(parent["state"])
+    after = client.situation(parent["state"])
     assert "children" not in after
-    door.act("complete_step", state=parent["state"], step_id="prepare")
-    assert door.loop()["position"]["loop"]["total"] == 2
+    client.act("complete_step", state=parent["state"], step_id="prepare")
+    assert client.loop()["position"]["loop"]["total"] == 2
 
 
-def test_a_child_that_nobody_triggers_gets_nothing_and_a_warning(door: Door) -> None:
-    parent = door.start(tasks=["login"])
-    child = door.call("nav_start", workflow_id="helper", parent_state=parent["state"])
+def test_a_child_that_nobody_triggers_gets_nothing_and_a_warning(client: NavigationClient) -> None:
+    parent = client.start(tasks=["login"])
+    child = client.call("nav_start", workflow_id="helper", parent_state=parent["state"])
     assert child["warnings"][0]["code"] == "NOT_TRIGGERED"
     assert "[unset: tasks]" in child["availableActions"]["required"][0]["description"]
 
 
-def test_a_parent_that_goes_on_leaves_its_child_behind(door: Door, bench: Bench) -> None:
+def test_a_parent_that_goes_on_leaves_its_child_behind(client: NavigationClient, bench: Bench) -> None:
     """Rule 35: an abandoned child is recorded."""
-    door.start(external=True)
-    door.done("analyze")
-    door.respond("yes")
-    parent = door.done("decide")
-    door.call("nav_start", workflow_id="helper", parent_state=parent["state"])
-    door.act("transition", state=parent["state"], activity_id="build")
+    client.start(external=True)
+    client.done("analyze")
+    client.respond("yes")
+    parent = client.done("decide")
+    client.call("nav_start", workflow_id="helper", parent_state=parent["state"])
+    client.act("transition", state=parent["state"], activity_id="build")
     assert [one["outcome"] for one in events(bench, "child_returned")] == ["abandoned"]
 
 
@@ -146,60 +148,60 @@ BAD_STATES = [
 @pytest.mark.parametrize("tool", ["nav_situation", "nav_action", "nav_checkpoint"])
 @pytest.mark.parametrize(("state", "code"), BAD_STATES, ids=lambda one: str(one)[:24])
 def test_a_state_that_is_not_ours_is_refused_with_its_code(
-    door: Door, tool: str, state: str, code: str
+    client: NavigationClient, tool: str, state: str, code: str
 ) -> None:
     """Rules 1 and 2."""
     arguments = {"action": "complete_step", "step_id": "analyze"} if tool == "nav_action" else {}
-    answer = door.call(tool, state=state, **arguments)
+    answer = client.call(tool, state=state, **arguments)
     assert (answer["error"]["code"], answer["_error"]) == (code, True)
 
 
-def test_one_changed_character_is_never_believed(door: Door) -> None:
+def test_one_changed_character_is_never_believed(client: NavigationClient) -> None:
     """Rule 2."""
-    state = door.start()["state"]
+    state = client.start()["state"]
     for target in range(len(STATE_PREFIX), len(state)):
         other = "A" if state[target] != "A" else "B"
         damaged = state[:target] + other + state[target + 1 :]
-        assert door.call("nav_situation", state=damaged)["_error"], target
+        assert client.call("nav_situation", state=damaged)["_error"], target
 
 
-def test_a_state_of_another_data_directory_is_refused(door: Door, tmp_path: Path) -> None:
+def test_a_state_of_another_data_directory_is_refused(client: NavigationClient, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     foreign = opened(Bench(elsewhere)).start()["state"]
-    assert door.call("nav_situation", state=foreign)["error"]["code"] == "VALIDATION_FAILED"
+    assert client.call("nav_situation", state=foreign)["error"]["code"] == "VALIDATION_FAILED"
 
 
-def test_a_token_of_another_kind_cannot_act(bench: Bench, door: Door) -> None:
+def test_a_token_of_another_kind_cannot_act(bench: Bench, client: NavigationClient) -> None:
     bench.write(workflow(*steps("one")))
     agent = bench.agent()
     agent.start("test.flow")
-    answer = door.act("complete_step", state=agent.last["stateToken"], step_id="one")
+    answer = client.act("complete_step", state=agent.last["stateToken"], step_id="one")
     assert answer["error"]["code"] == "INVALID_FORMAT"
 
 
 @pytest.mark.slow
-def test_states_and_answers_stay_small_over_a_thousand_actions(door: Door) -> None:
-    door.into_build()
-    first = door.done("prepare")["state"]
-    inside = door.loop(loop_items=[f"task {number}" for number in range(100)])
+def test_states_and_answers_stay_small_over_a_thousand_actions(client: NavigationClient) -> None:
+    client.into_build()
+    first = client.done("prepare")["state"]
+    inside = client.loop(loop_items=[f"task {number}" for number in range(100)])
     size, sizes = len(json.dumps(inside)), set()
     for _ in range(5):
-        door.state = inside["state"]
+        client.state = inside["state"]
         for _ in range(100):
-            door.done("code", variables={"note": f"{len(sizes)}"})
-            last = door.done("test")
+            client.done("code", variables={"note": f"{len(sizes)}"})
+            last = client.done("test")
             sizes.add(len(last["state"]))
             assert len(json.dumps(last)) < 2 * size
             if last["position"]["loop"] is not None:
-                last = door.loop()
-        sizes.add(len(door.state))
+                last = client.loop()
+        sizes.add(len(client.state))
     assert sizes == {len(first)}
     assert len(first) <= 96
 
 
-def test_nothing_is_lost_when_the_store_is_opened_again(bench: Bench, door: Door) -> None:
-    reached = door.into_build()
+def test_nothing_is_lost_when_the_store_is_opened_again(bench: Bench, client: NavigationClient) -> None:
+    reached = client.into_build()
     again = opened(bench)
     assert listed(again.situation(reached["state"])) == listed(reached)
     assert again.act("complete_step", state=reached["state"], step_id="prepare")["success"]
@@ -213,22 +215,24 @@ def broken(bench: Bench) -> list[str]:
         return [one for one in sessions if inspect(reader, one, ledger.pins) is not None]
 
 
-def test_every_row_of_this_door_can_be_rebuilt_from_its_events(bench: Bench, door: Door) -> None:
+def test_every_row_of_this_surface_can_be_rebuilt_from_its_events(
+    bench: Bench, client: NavigationClient
+) -> None:
     """Rule 44: kept variables, forks and a child's return included."""
-    parent = door.into_build()
-    door.act("complete_step", state=parent["state"], step_id="nothing", variables={"size": "odd"})
-    child = door.call("nav_start", workflow_id="helper", parent_state=parent["state"])
-    done = door.act("complete_step", state=child["state"], step_id="aid")
-    door.act("transition", state=done["state"], activity_id="__terminal__")
-    door.act("complete_step", state=parent["state"], step_id="prepare")
-    door.act("complete_step", state=parent["state"], step_id="prepare", variables={"other": "branch"})
+    parent = client.into_build()
+    client.act("complete_step", state=parent["state"], step_id="nothing", variables={"size": "odd"})
+    child = client.call("nav_start", workflow_id="helper", parent_state=parent["state"])
+    done = client.act("complete_step", state=child["state"], step_id="aid")
+    client.act("transition", state=done["state"], activity_id="__terminal__")
+    client.act("complete_step", state=parent["state"], step_id="prepare")
+    client.act("complete_step", state=parent["state"], step_id="prepare", variables={"other": "branch"})
     assert broken(bench) == []
 
 
-def test_a_lost_response_is_rendered_again_by_a_repair(bench: Bench, door: Door) -> None:
+def test_a_lost_response_is_rendered_again_by_a_repair(bench: Bench, client: NavigationClient) -> None:
     """Rules 7 and 44."""
-    first = door.start()
-    done = door.done("analyze")
+    first = client.start()
+    done = client.done("analyze")
     connection = apsw.Connection(str(bench.folder / "interlock.db"))
     connection.execute("UPDATE attempts SET response = x'7b7d'")
     connection.close()
@@ -236,6 +240,6 @@ def test_a_lost_response_is_rendered_again_by_a_repair(bench: Bench, door: Door)
     ledger = bench.ledger()
     with ledger.store.writing() as tx:
         repair(tx, session, ledger.pins, renders(), owner="local", now=ledger.clock())
-    again = door.act("complete_step", state=first["state"], step_id="analyze")
+    again = client.act("complete_step", state=first["state"], step_id="analyze")
     told = ("position", "availableActions", "checkpoint", "state")
     assert [again[name] for name in told] == [done[name] for name in told]

@@ -1,4 +1,4 @@
-"""The session door by its behaviour: one head, several agents, warnings that do not block, gates that do."""
+"""The session surface by its behaviour: one head, several agents, warnings and gates."""
 
 from __future__ import annotations
 
@@ -732,17 +732,17 @@ def test_a_user_who_declines_is_not_answered_for_by_the_agent(
 ) -> None:
     """Rule 27."""
     prepare(bench)
-    for door, more in ((session(bench), {}), (gated(bench), {"checkpoint_id": "scope"})):
-        door.call("start_session", agent_id="a", workflow_id="flow")
-        door.go("gather")
+    for surface, more in ((session(bench), {}), (gated(bench), {"checkpoint_id": "scope"})):
+        surface.call("start_session", agent_id="a", workflow_id="flow")
+        surface.go("gather")
         if not more:
-            door.tell("yield_checkpoint", checkpoint_id="scope")
+            surface.tell("yield_checkpoint", checkpoint_id="scope")
         client = Client("asking", can_elicit=True)
-        arguments = {"session_token": door.token, "option_id": "yes", **more}
-        ask = call_tool(door.surface, "respond_checkpoint", arguments, Call(client))
+        arguments = {"session_token": surface.token, "option_id": "yes", **more}
+        ask = call_tool(surface.surface, "respond_checkpoint", arguments, Call(client))
         assert isinstance(ask, Ask)
         answered = Call(client, {"scope": FormAnswer(action)}, ask.state)
-        reply = call_tool(door.surface, "respond_checkpoint", arguments, answered)
+        reply = call_tool(surface.surface, "respond_checkpoint", arguments, answered)
         assert isinstance(reply, Reply)
         assert isinstance(reply.structured, dict)
         assert reply.structured["code"] == "USER_MUST_DECIDE"
@@ -831,7 +831,7 @@ def test_a_parent_that_goes_on_records_the_abandoned_child(bench: Bench) -> None
     assert again == events
 
 
-def test_a_run_started_here_is_found_and_taken_up_at_the_execution_door(bench: Bench) -> None:
+def test_a_run_started_here_is_found_and_taken_up_at_the_execution_surface(bench: Bench) -> None:
     """Rule 34."""
     talk = started(bench)
     answered(talk, talk, "scope", "yes", variables={"goal": "bread", "parts": []})
@@ -845,7 +845,7 @@ def test_a_run_started_here_is_found_and_taken_up_at_the_execution_door(bench: B
     assert status["current_activity"] == "build"
 
 
-def test_a_run_started_at_the_execution_door_is_taken_up_here(bench: Bench) -> None:
+def test_a_run_started_at_the_execution_surface_is_taken_up_here(bench: Bench) -> None:
     """Rule 34."""
     prepare(bench)
     agent = bench.agent()
@@ -885,8 +885,8 @@ def test_any_value_is_an_output(bench: Bench, output: object) -> None:
 def test_a_run_started_by_navigation_is_taken_up_here(bench: Bench) -> None:
     """Rule 34."""
     prepare(bench)
-    door = NavigationSurface(session(bench).ledger)
-    reply = call_tool(door, "nav_start", {"workflow_id": "flow"}, Call())
+    surface = NavigationSurface(session(bench).ledger)
+    reply = call_tool(surface, "nav_start", {"workflow_id": "flow"}, Call())
     assert isinstance(reply, Reply)
     state = json.loads(reply.text)["state"]
     talk = session(bench)
@@ -953,7 +953,7 @@ def _tried(talk: Talk, move: str):  # type: ignore[no-untyped-def]
             return talk.go(move)
 
 
-def test_it_is_the_door_that_its_name_says(bench: Bench) -> None:
+def test_it_is_the_surface_that_its_name_says(bench: Bench) -> None:
     surface = session(bench, QUICK).surface
     assert isinstance(surface, SessionSurface)
     assert surface.name == "session"

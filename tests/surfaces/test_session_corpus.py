@@ -1,4 +1,4 @@
-"""Real activity folders, and our bundled ones, walked to their end by a scripted agent through three doors.
+"""Real activity folders, and the bundled ones, walked to their end by a scripted agent on three surfaces.
 
 The agent supplies what only an agent can know: variables, lists and artifacts, when a refusal names them.
 """
@@ -67,7 +67,7 @@ def value_for(name: str) -> Any:
 
 
 class SessionWalk(Walk):
-    """An agent alone at the session door: orchestrator and worker at once."""
+    """An agent alone at the session surface: orchestrator and worker at once."""
 
     def __init__(self, talk: Talk, workflow: Workflow) -> None:
         super().__init__()
@@ -161,7 +161,7 @@ class SessionWalk(Walk):
 
 
 class GatedWalk(Walk):
-    """An agent at the gated door: it answers what is pending, then goes on."""
+    """An agent at the gated surface: it answers what is pending, then goes on."""
 
     def __init__(self, talk: Talk, workflow: Workflow) -> None:
         super().__init__()
@@ -230,7 +230,7 @@ def _targets(body: dict[str, Any]) -> Iterator[str]:
 
 
 class ExecutionWalk(Walk):
-    """An agent at the execution door: one step or question at a time."""
+    """An agent at the execution surface: one step or question at a time."""
 
     def __init__(self, agent: Agent, workflow: Workflow) -> None:
         super().__init__()
@@ -307,7 +307,7 @@ def check(bench: Bench, name: str, folder: Path | None) -> list[Walk]:
 
 
 @pytest.mark.parametrize("name", FOLDERS)
-def test_a_real_folder_is_walked_to_its_end_through_three_doors(bench: Bench, name: str) -> None:
+def test_a_real_folder_is_walked_to_its_end_through_three_surfaces(bench: Bench, name: str) -> None:
     if not CORPUS.is_dir():
         pytest.skip("the corpus of real workflow files is not beside this checkout")
     check(bench, name, CORPUS)

@@ -63,7 +63,7 @@ def test_3_false_is_not_a_mode(bench: Bench, mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["auto_advance", "condition_not_met"])
-def test_3_false_is_not_a_mode_at_the_gated_door(bench: Bench, mode: str) -> None:
+def test_3_false_is_not_a_mode_at_the_gated_surface(bench: Bench, mode: str) -> None:
     prepare(bench)
     talk = gated(bench)
     talk.call("start_session", workflow_id="flow")
@@ -114,13 +114,13 @@ def test_5_a_condition_that_holds_is_not_dismissed(bench: Bench) -> None:
     assert told.code == "CONDITION_HOLDS"
 
 
-@pytest.mark.parametrize("door", [session, gated])
-def test_5_a_dismissal_lasts_only_while_the_condition_is_false(bench: Bench, door) -> None:  # type: ignore[no-untyped-def]
+@pytest.mark.parametrize("surface", [session, gated])
+def test_5_a_dismissal_lasts_only_while_the_condition_is_false(bench: Bench, surface) -> None:  # type: ignore[no-untyped-def]
     prepare(bench)
-    talk = door(bench)
+    talk = surface(bench)
     talk.call("start_session", agent_id="a", workflow_id="flow")
     talk.go("gather")
-    if door is session:
+    if surface is session:
         handle = talk.tell("yield_checkpoint", checkpoint_id="danger").body["checkpoint_handle"]
         assert talk.call("respond_checkpoint", checkpoint_handle=handle, condition_not_met=True).body[
             "dismissed"
@@ -147,10 +147,10 @@ def test_6_looking_at_a_checkpoint_elsewhere_does_not_move_the_session(bench: Be
     assert (refused.code, refused.fields["pending"]) == ("GATE_UNANSWERED", ["scope", "danger"])
 
 
-@pytest.mark.parametrize("door", [session, gated])
-def test_7_version_drift_is_seen_and_the_pinned_definition_served(bench: Bench, door) -> None:  # type: ignore[no-untyped-def]
+@pytest.mark.parametrize("surface", [session, gated])
+def test_7_version_drift_is_seen_and_the_pinned_definition_served(bench: Bench, surface) -> None:  # type: ignore[no-untyped-def]
     prepare(bench)
-    talk = door(bench)
+    talk = surface(bench)
     talk.call("start_session", agent_id="a", workflow_id="flow")
     prepare(bench, {**FLOW, "flow/workflow.toon": HEAD.replace("1.2.0", "2.0.0").replace("brief", "loud")})
     expected = (

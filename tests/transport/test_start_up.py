@@ -40,9 +40,9 @@ def test_nothing_heavy_is_loaded_for_tools_list(tmp_path: Path, surface: str) ->
     assert b'"tools":[' in done.stdout
     loaded = set(done.stderr.decode().split())
     assert loaded & HEAVY == set()
-    doors = {
+    surfaces = {
         name.split(".")[2]
         for name in loaded
         if name.startswith("interlock.surfaces.") and name.count(".") > 2
     }
-    assert doors <= {surface, "shared"}
+    assert surfaces <= {surface, "shared"}

@@ -252,9 +252,9 @@ def test_the_modules_loaded_when_tools_are_listed_are_few() -> None:
         from interlock.transport.stdio.pipe import serve
         from msgspec import Struct
         class Nothing(Struct): pass
-        class Door(Surface):
-            name, instructions, tools = "door", "", {"t": Tool("t", "T", Nothing, lambda p, c: None)}
-        serve(Door(), version="0")
+        class Surface(Surface):
+            name, instructions, tools = "surface", "", {"t": Tool("t", "T", Nothing, lambda p, c: None)}
+        serve(Surface(), version="0")
         print(*sys.modules, sep="\\n", file=sys.stderr)
     """)
     lines = request(1, "initialize", {"protocolVersion": "2025-11-25"}) + request(2, "tools/list")

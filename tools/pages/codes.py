@@ -1,4 +1,4 @@
-"""What each code of an answer means and which door gives it, for the pages that people read.
+"""What each code of an answer means and which surface gives it, for the pages that people read.
 
 The codes themselves live where they arise; a test holds this table complete.
 """

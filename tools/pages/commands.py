@@ -1,4 +1,4 @@
-"""The pages that follow from the command line and the doors; a stale one fails the tests."""
+"""The pages that follow from the command line and the surfaces; a stale one fails the tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reference part of a door's page, written from its tool definitions.
+"""The reference part of a surface's page, written from its tool definitions.
 
 Only what stands below the mark is written; the introduction above it is a person's.
 """

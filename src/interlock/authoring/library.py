@@ -1,4 +1,4 @@
-"""All workflows of all sources behind one door: list them, load one, hear what is wrong with the rest.
+"""All workflows of all sources behind one interface: list them, load one, hear what is wrong with the rest.
 
 Nothing is parsed that has not changed since it was last compiled, by this process or another.
 """

@@ -1,4 +1,4 @@
-"""The composition root: a store, a keyring, a library, a ledger and a door, wired together."""
+"""The composition root: a store, a keyring, a library, a ledger and a surface, wired together."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def ledger_of(config: Config) -> Ledger:
 
 
 def surface_of(config: Config) -> Surface:
-    """Build the door that was asked for, and import no other."""
+    """Build the surface that was asked for, and import no other."""
     match config.surface:
         case "execution":
             from interlock.surfaces.execution import ExecutionSurface

@@ -17,7 +17,7 @@ from msgspec import Struct
 from interlock.cli.compose import ledger_of
 from interlock.cli.config import Config
 from interlock.cli.screen import person_reads, talk
-from interlock.core.run.commands import EXECUTION, NAVIGATION
+from interlock.core.run.surface_policy import EXECUTION, NAVIGATION
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.log.repair import Finding, Renders, Repaired, inspect, mark, repair, repin
 from interlock.ledger.tokens.keyring import KeyringDamaged, Keys
@@ -240,7 +240,7 @@ def _did(done: Repaired) -> str:
 
 
 def renders() -> Renders:
-    """The doors whose responses can be rendered again from what is recorded."""
+    """The surfaces whose responses can be rendered again from what is recorded."""
     from interlock.surfaces.execution.render import answer
     from interlock.surfaces.navigation.render import again
 

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from interlock.authoring.library import Loaded
-from interlock.core.run.commands import EXECUTION, AcknowledgeStep, Decision
+from interlock.core.run.commands import AcknowledgeStep, Decision
 from interlock.core.run.outcomes import Refusal
 from interlock.core.run.output import Output
+from interlock.core.run.surface_policy import EXECUTION
 from interlock.core.values import Json, Variables
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
@@ -73,7 +74,7 @@ class PlayedRun:
 
     def _acknowledging(self, at: Position, turn: Turn) -> AcknowledgeStep:
         return AcknowledgeStep(
-            door=EXECUTION,
+            policy=EXECUTION,
             now=self.ledger.clock(),
             terms=self.ledger.settings.terms,
             output=turn.output,

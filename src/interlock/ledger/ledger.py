@@ -1,4 +1,4 @@
-"""The ledger: open a token, decide, append once, answer. Every door records its events through here."""
+"""The ledger: open a token, decide, append once, answer. Every surface records its events through here."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from interlock.authoring.library import Library, Loaded
 from interlock.core.engine.decide import decide
 from interlock.core.engine.evolve import evolved
 from interlock.core.engine.settle import awaited
-from interlock.core.run.commands import EXECUTION, NAVIGATION, Command, Door, StartRun
+from interlock.core.run.commands import Command, StartRun
 from interlock.core.run.events import Event
 from interlock.core.run.outcomes import Decided, Notice, Refusal
 from interlock.core.run.output import NOTES_BYTES, Output
 from interlock.core.run.preferences import Preferences
 from interlock.core.run.state import RunState
+from interlock.core.run.surface_policy import EXECUTION, NAVIGATION, SurfacePolicy
 from interlock.core.values import Json, Variables
 from interlock.ledger.decisions.recorded import recorded_decisions
 from interlock.ledger.errors import LedgerError, not_healthy, response_lost, unknown_node, unknown_session
@@ -69,7 +70,7 @@ Render: TypeAlias = Callable[[View], bytes]
 
 
 class Ledger:
-    """One log behind all doors."""
+    """One log behind all surfaces."""
 
     def __init__(
         self,
@@ -116,10 +117,12 @@ class Ledger:
         key = self.keys.keyring().current
         return fill(response, lambda kind, node, attempt: mint(key, Pointer(kind, handle, node, attempt)))
 
-    def start_session(self, title: str, door: Door = EXECUTION, context: Variables | None = None) -> Target:
+    def start_session(
+        self, title: str, policy: SurfacePolicy = EXECUTION, context: Variables | None = None
+    ) -> Target:
         """Begin a session without a run."""
         with self.store.writing() as tx:
-            commit, handle = self._new_session(tx, title_of(context or {}, title), door)
+            commit, handle = self._new_session(tx, title_of(context or {}, title), policy)
             commit.finish()
         return Target("sst", handle, commit.session.session_id, 0, 0)
 
@@ -129,7 +132,7 @@ class Ledger:
         context: Variables,
         render: Render,
         *,
-        door: Door = EXECUTION,
+        policy: SurfacePolicy = EXECUTION,
         within: Target | None = None,
         parent: str | None = None,
         parent_node: int | None = None,
@@ -144,13 +147,13 @@ class Ledger:
         with self.store.writing() as tx:
             if within is None:
                 title = title_of(context, loaded.workflow.name)
-                commit, handle = self._new_session(tx, title, door, parent, agent)
+                commit, handle = self._new_session(tx, title, policy, parent, agent)
             else:
                 session = healthy(tx, within.session_id)
                 if isinstance(session, LedgerError):
                     return session
                 commit, handle = Commit(tx, session, self.clock()), within.handle
-            view = self._first_node(tx, commit, loaded, context, door)
+            view = self._first_node(tx, commit, loaded, context, policy)
             self.index(tx, commit.session, view.state, Output())
             if parent is not None:
                 child = commit.session.session_id
@@ -161,7 +164,7 @@ class Ledger:
         return Answered(self.filled(response, handle))
 
     def _new_session(
-        self, tx: Writer, title: str, door: Door, parent: str | None = None, agent: str = ""
+        self, tx: Writer, title: str, policy: SurfacePolicy, parent: str | None = None, agent: str = ""
     ) -> tuple[Commit, bytes]:
         now, session_id, handle = self.clock(), new_id("sess"), new_handle()
         session = SessionRow(
@@ -178,15 +181,17 @@ class Ledger:
         tx.add_session(session)
         tx.add_handle(HandleRow(handle, session_id, agent))
         commit = Commit(tx, session, now)
-        commit.chain.add(SessionCreated(self.settings.owner, title, now, door.name, parent))
+        commit.chain.add(SessionCreated(self.settings.owner, title, now, policy.name, parent))
         for seen in observe(self.settings.project):
             commit.chain.add(seen, key=f"observation_recorded:{seen.key}:{seen.value}")
             tx.set_observation(session_id, seen.key, seen.value)
         return commit, handle
 
-    def _first_node(self, tx: Writer, commit: Commit, loaded: Loaded, context: Variables, door: Door) -> View:
+    def _first_node(
+        self, tx: Writer, commit: Commit, loaded: Loaded, context: Variables, policy: SurfacePolicy
+    ) -> View:
         plan, now = self.pins.pin(tx, loaded), commit.now
-        start = StartRun(door, now, loaded.hash, loaded.source.kind, self.preferences(tx), context)
+        start = StartRun(policy, now, loaded.hash, loaded.source.kind, self.preferences(tx), context)
         decided = decide(plan, RunState(), start)
         assert isinstance(decided, Decided), "a run can always be started"
         number = len(tx.runs(commit.session.session_id))
@@ -313,7 +318,7 @@ class Ledger:
             response,
             child=child.node,
             notices=decided.notices,
-            door=tried.door,
+            surface=tried.surface,
         )
         tx.set_run(run)
         if tried.output.notes or tried.output.artifacts:
@@ -343,7 +348,7 @@ class Ledger:
             blockers=decided.blockers,
             kept=tried.variables,
             notices=decided.notices,
-            door=tried.door,
+            surface=tried.surface,
         )
         if on_tip:
             tx.set_run(run)
@@ -460,8 +465,8 @@ class Ledger:
 
 
 def _door(command: Command) -> str:
-    door: Door = getattr(command, "door", EXECUTION)
-    return door.name
+    policy: SurfacePolicy = getattr(command, "policy", EXECUTION)
+    return policy.name
 
 
 def checkpoint_key(attempt: int) -> int:

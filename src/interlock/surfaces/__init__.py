@@ -1,1 +1,1 @@
-"""The doors: each surface is its tools as data and the rendering of its answers. No MCP types."""
+"""The surfaces: each surface is its tools as data and the rendering of its answers. No MCP types."""

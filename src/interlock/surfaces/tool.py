@@ -1,4 +1,4 @@
-"""What a door is: tools as data, handlers that never wait, and replies that know nothing of MCP."""
+"""What a surface is: tools as data, handlers that never wait, and replies that know nothing of MCP."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class Tool(Struct, frozen=True):
 
 
 class Surface(Protocol):
-    """What a transport needs of a door. One that subclasses it speaks plain MCP unless it says otherwise."""
+    """What a transport needs of a surface. A subclass speaks plain MCP unless it says otherwise."""
 
     name: str
     instructions: str
@@ -128,7 +128,7 @@ class Surface(Protocol):
         """Refuse arguments that do not fit the tool's parameters; `problem` says what and where."""
 
     def unknown(self, name: str) -> Outcome:
-        """Refuse a tool that this door does not have."""
+        """Refuse a tool that this surface does not have."""
 
     def failed(self, tool: Tool, error: Exception) -> Outcome:
         """Answer for an exception: a fault of ours, or of the store, never a traceback for the agent."""

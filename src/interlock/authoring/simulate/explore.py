@@ -22,7 +22,7 @@ from interlock.core.definition.workflow import Activity, Gate, Item, Loop, Step,
 from interlock.core.engine.decide import decide
 from interlock.core.engine.decisions import DECISION
 from interlock.core.run import events as e
-from interlock.core.run.commands import EXECUTION, AcknowledgeStep, StartRun, Terms
+from interlock.core.run.commands import AcknowledgeStep, StartRun, Terms
 from interlock.core.run.outcomes import (
     Awaited,
     Decided,
@@ -38,6 +38,7 @@ from interlock.core.run.outcomes import (
 from interlock.core.run.output import Output
 from interlock.core.run.preferences import PRESETS
 from interlock.core.run.state import RunState
+from interlock.core.run.surface_policy import EXECUTION
 from interlock.core.values import Json
 
 MOST_STATES = 10_000

@@ -1,4 +1,4 @@
-"""Plays a scenario through the engine itself, as an agent at the execution door would."""
+"""Plays a scenario through the engine itself, as an agent at the execution surface would."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from interlock.core.definition.program import Plan, confirmation
 from interlock.core.definition.workflow import Step
 from interlock.core.engine.decide import decide
 from interlock.core.engine.decisions import DECISION
-from interlock.core.run.commands import EXECUTION, AcknowledgeStep, StartRun, Terms
+from interlock.core.run.commands import AcknowledgeStep, StartRun, Terms
 from interlock.core.run.outcomes import (
     Awaited,
     Decided,
@@ -29,6 +29,7 @@ from interlock.core.run.outcomes import (
 from interlock.core.run.output import Output
 from interlock.core.run.preferences import PRESETS
 from interlock.core.run.state import RunState
+from interlock.core.run.surface_policy import EXECUTION
 from interlock.core.values import Json
 
 LONGEST_RUN = 2_000

@@ -28,7 +28,7 @@ from interlock.cli.screen import say, stop, talk
 @click.option("--print", "only_print", is_flag=True, help="Print the entry; change nothing.")
 @click.option("--project", metavar="PATH", help="Into this project's file instead of the user's.")
 @click.option("--name", default="interlock", show_default=True, help="The server's name in the client.")
-@click.option("--surface", type=click.Choice(SURFACES), help="Which door to serve.")
+@click.option("--surface", type=click.Choice(SURFACES), help="Which tool set to serve.")
 @click.option("--workflows", metavar="[NAME=]PATH", multiple=True, help="More workflows; repeatable.")
 @click.option("--data-dir", metavar="PATH", help="Where sessions are kept.")
 def command(

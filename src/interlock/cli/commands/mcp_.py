@@ -14,7 +14,7 @@ from interlock.core.run.preferences import Mode
 
 
 @click.command(epilog="Example: claude mcp add interlock -- interlock mcp --mode stop")
-@click.option("--surface", type=click.Choice(SURFACES), help="Which door to serve; execution by default.")
+@click.option("--surface", type=click.Choice(SURFACES), help="Which tool set to serve; execution by default.")
 @click.option("--mode", type=click.Choice(get_args(Mode)), help="How far new runs go by themselves.")
 @click.option("--decisions", type=click.Choice(get_args(DecisionPolicy)), help="Through whom decisions come.")
 @click.option("--enforcement", type=click.Choice(get_args(Enforcement)), help="Whether gates hold or warn.")

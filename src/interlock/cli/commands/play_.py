@@ -115,7 +115,7 @@ def _ask(walk: PlayedRun, pending: Pending) -> Turn | str:
         case NeedStep() as need:
             return _step(need, pending)
         case _:
-            raise AssertionError("the execution door never stops here")
+            raise AssertionError("the execution surface never stops here")
 
 
 def _ruling(option: str) -> Decision:

@@ -47,13 +47,13 @@ DIVERGENCE = ("wr.workflow_divergence", "workflow_divergence", "wr.contracts.wor
 def acknowledge(plan: Plan, state: RunState, ack: AcknowledgeStep) -> Decided | Refusal:
     """Close whatever is pending; the node fixes what that is (rule 12)."""
     outcome = _acknowledged(plan, state, ack)
-    if isinstance(outcome, Decided) and outcome.blockers and not ack.door.attempts:
+    if isinstance(outcome, Decided) and outcome.blockers and ack.policy.exits == "offered":
         return _refused(outcome.blockers)
     return outcome
 
 
 def _acknowledged(plan: Plan, state: RunState, ack: AcknowledgeStep) -> Decided | Refusal:
-    draft = Draft(plan, state, ack.door, ack.now)
+    draft = Draft(plan, state, ack.policy, ack.now)
     pending = draft.settle()
     settled = draft.state
     if ack.variables:
@@ -74,7 +74,7 @@ def _acknowledged(plan: Plan, state: RunState, ack: AcknowledgeStep) -> Decided 
 
 
 def _refused(blockers: tuple[Blocker, ...]) -> Refusal:
-    """The same reasons at a door that keeps no blocked attempts."""
+    """The same reasons at a surface that keeps no blocked attempts."""
     first = blockers[0]
     user_only = first.code is BlockerCode.USER_ONLY_DEPENDENCY and first.example is None
     examples = [one.example for one in blockers if one.example is not None]

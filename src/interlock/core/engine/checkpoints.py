@@ -91,7 +91,7 @@ def _not_reached(gate: Gate) -> Refusal:
 def _draft(
     plan: Plan, state: RunState, command: OpenCheckpoint | ResolveCheckpoint | ResumeCheckpoint
 ) -> Draft:
-    draft = Draft(plan, state, command.door, command.now)
+    draft = Draft(plan, state, command.policy, command.now)
     if command.variables:
         draft.record(e.ContextSet(command.variables))
     return draft
@@ -160,7 +160,7 @@ def _already(state: RunState, gate: Gate, key: str = "") -> Refusal:
 def resolve_checkpoint(plan: Plan, state: RunState, command: ResolveCheckpoint) -> Decided | Refusal:
     """Answer the open gate, or on `gated` any pending one, in exactly one way."""
     draft = _draft(plan, state, command)
-    if command.door.opens:
+    if command.policy.gates == "opened":
         draft.settle()
     target = _target(draft, command)
     if isinstance(target, Refusal):
@@ -214,7 +214,11 @@ def _target(draft: Draft, command: ResolveCheckpoint) -> tuple[Gate, OpenGate] |
         return _not_found(draft, command.gate)
     pending = pending_gates(draft.plan, state)
     optional = not found.gate.required and found.gate.id not in state.answers
-    if command.door.opens or command.door.name == "session" or not (optional or found.gate in pending):
+    if (
+        command.policy.gates == "opened"
+        or command.policy.name == "session"
+        or not (optional or found.gate in pending)
+    ):
         return _not_active(state, found.gate, pending)
     # pending from entry, by id alone: one answer serves every iteration of a loop (rule 15)
     return found.gate, OpenGate(found.gate.id, found.gate.id, state.entered_at)
@@ -247,7 +251,7 @@ def _chosen(
 
 
 def _option(draft: Draft, gate: Gate, command: ResolveCheckpoint, elapsed: int) -> Decision | Refusal:
-    least = command.terms.min_response_ms if command.door.paced else 0
+    least = command.terms.min_response_ms if command.policy.exits == "claimed" else 0
     if command.channel == "agent" and elapsed < least:
         text = f"Checkpoint response too fast ({elapsed // 1000}s < {least / 1000:g}s minimum)."
         hint = "present the checkpoint to the user, then respond with the user's choice"

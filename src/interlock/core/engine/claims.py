@@ -71,14 +71,14 @@ class Walk:
                 case NeedExit() | NeedEntry() | Done():
                     return pending
                 case NeedLoop():
-                    raise AssertionError("session doors run their loops by themselves")
+                    raise AssertionError("these surfaces run their loops by themselves")
                 case _:
                     assert_never(pending)
 
     def _settle(self) -> NeedStep | NeedAnswer | NeedInput | NeedLoop | NeedExit | NeedEntry | Done:
         draft = self.draft
         while True:
-            event = next_event(draft.plan, draft.state, draft.door, draft.now)
+            event = next_event(draft.plan, draft.state, draft.policy, draft.now)
             if not isinstance(event, e.RunEvent):
                 return event
             if len(draft.events) > MOST_CLAIMED:

@@ -1,4 +1,4 @@
-"""The decider: what comes of a command in a state. Each door only translates into these commands."""
+"""The decider: what comes of a command in a state. Each surface only translates into these commands."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from interlock.core.engine.settle import awaited
 from interlock.core.engine.transitions import enter
 from interlock.core.run import events as e
 from interlock.core.run.commands import (
-    EXECUTION,
     AcknowledgeStep,
     AdvanceLoop,
     Command,
@@ -28,6 +27,7 @@ from interlock.core.run.commands import (
 )
 from interlock.core.run.outcomes import Awaited, Code, Decided, NeedInput, NeedLoop, Refusal
 from interlock.core.run.state import RunState
+from interlock.core.run.surface_policy import EXECUTION
 from interlock.core.values import Json
 
 
@@ -61,7 +61,7 @@ def _or_kept(outcome: Decided | Refusal, command: Command) -> Decided | Refusal:
 
 
 def _start(plan: Plan, start: StartRun) -> Decided:
-    draft = Draft(plan, RunState(), start.door, start.now)
+    draft = Draft(plan, RunState(), start.policy, start.now)
     draft.record(
         e.RunStarted(
             workflow_id=plan.workflow.id,
@@ -69,7 +69,7 @@ def _start(plan: Plan, start: StartRun) -> Decided:
             source=start.source,
             preferences=start.preferences,
             at=start.now,
-            door=start.door.name,
+            surface=start.policy.name,
         )
     )
     if start.variables:
@@ -78,7 +78,7 @@ def _start(plan: Plan, start: StartRun) -> Decided:
 
 
 def _advance_loop(plan: Plan, state: RunState, command: AdvanceLoop) -> Decided | Refusal:
-    draft = Draft(plan, state, command.door, command.now)
+    draft = Draft(plan, state, command.policy, command.now)
     if command.variables:
         draft.record(e.ContextSet(command.variables))
     pending = _supplied(draft, draft.settle(), command)
@@ -155,6 +155,6 @@ def _return_child(plan: Plan, state: RunState, command: ReturnChild) -> Decided:
 
 
 def _family(plan: Plan, state: RunState, event: e.Event) -> Decided:
-    """Record only that; what follows from it happens at the parent's own next call, at its own door."""
+    """Record only that; what follows from it happens at the parent's own next call, at its own surface."""
     after = evolve(state, event)
     return Decided((event,), after, awaited(plan, after, EXECUTION))

@@ -15,7 +15,7 @@ from interlock.core.engine.decisions import counts
 from interlock.core.engine.exits import deciding_variables, exits
 from interlock.core.engine.requirements import examine
 from interlock.core.engine.settle import settle
-from interlock.core.run.commands import NAVIGATION, Decision, Terms
+from interlock.core.run.commands import Decision, Terms
 from interlock.core.run.outcomes import (
     Awaited,
     Done,
@@ -30,6 +30,7 @@ from interlock.core.run.outcomes import (
 from interlock.core.run.output import Output
 from interlock.core.run.reasons import Blocker, BlockerCode
 from interlock.core.run.state import RunState
+from interlock.core.run.surface_policy import NAVIGATION
 
 Rulings: TypeAlias = Mapping[str, Decision]
 Kind = Literal["complete_step", "respond_to_checkpoint", "transition", "advance_loop"]

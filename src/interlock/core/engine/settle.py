@@ -1,6 +1,6 @@
 """What happens by itself: the next automatic event, or what the run waits for.
 
-`settle` repeats `next_fact` until something is awaited. The doors differ only in where that stops.
+`settle` repeats `next_fact` until something is awaited. The surfaces differ only in where that stops.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from interlock.core.engine.exits import ChosenExit, chosen_exit, deciding_variab
 from interlock.core.engine.gates import entrance_gate, find_gate, is_answered, needs_confirmation, shown
 from interlock.core.engine.loops import enter_loop, repeat_loop
 from interlock.core.run import events as e
-from interlock.core.run.commands import Door
 from interlock.core.run.outcomes import (
     Awaited,
     Done,
@@ -30,6 +29,7 @@ from interlock.core.run.outcomes import (
     NeedStep,
 )
 from interlock.core.run.state import RunState, instance
+from interlock.core.run.surface_policy import SurfacePolicy
 from interlock.core.values import Json
 
 MOST_EVENTS = 10_000
@@ -38,13 +38,13 @@ REST = "rest:"
 
 
 def settle(
-    plan: Plan, state: RunState, door: Door, now: int
+    plan: Plan, state: RunState, policy: SurfacePolicy, now: int
 ) -> tuple[tuple[e.Event, ...], RunState, Awaited]:
     """Let everything happen that happens by itself; a run that goes in a circle stops, a long one rests."""
     events: list[e.Event] = []
     met = [_Met(state, 0)]
     while len(events) < MOST_EVENTS:
-        step = next_event(plan, state, door, now)
+        step = next_event(plan, state, policy, now)
         if not isinstance(step, e.RunEvent):
             return tuple(events), state, step
         for event in (step, *consequences(step)):
@@ -106,36 +106,36 @@ def consequences(event: e.Event) -> tuple[e.Event, ...]:
             return ()
 
 
-def awaited(plan: Plan, state: RunState, door: Door) -> Awaited:
-    """What a settled run waits for at this door; taking it up at another door may need events first."""
-    return settle(plan, state, door, state.entered_at)[2]
+def awaited(plan: Plan, state: RunState, policy: SurfacePolicy) -> Awaited:
+    """What a settled run waits for at this surface; taking it up at another surface may need events first."""
+    return settle(plan, state, policy, state.entered_at)[2]
 
 
-def next_event(plan: Plan, state: RunState, door: Door, now: int) -> e.Event | Awaited:
+def next_event(plan: Plan, state: RunState, policy: SurfacePolicy, now: int) -> e.Event | Awaited:
     """The next automatic event, or what is awaited."""
     if state.finished:
         return Done()
     if state.open is not None:
         return _open(plan, state)
     if state.activity is None:
-        return _entrance(plan, state, door, now)
+        return _entrance(plan, state, policy, now)
     if state.left_to is not None:
         return arrived(plan, state, now)
     if state.exit_to is not None or state.at == END:
-        return _exit(plan, state, door)
+        return _exit(plan, state, policy)
     op = plan.program(state.activity).ops[state.at]
     following = plan.program(state.activity).after(op.key)
     match op:
         case DoStep():
             return _do(plan, state, op, following)
         case ConfirmStep():
-            return _confirm(plan, state, op, following, door, now)
+            return _confirm(plan, state, op, following, policy, now)
         case AskGate():
-            return _ask(plan, state, op, following, door, now)
+            return _ask(plan, state, op, following, policy, now)
         case EnterLoop():
-            return enter_loop(plan, state, op, following, by_hand=not door.loops)
+            return enter_loop(plan, state, op, following, by_hand=policy.loops == "advanced")
         case RepeatLoop():
-            return repeat_loop(plan, state, op, by_hand=not door.loops)
+            return repeat_loop(plan, state, op, by_hand=policy.loops == "advanced")
         case _:
             assert_never(op)
 
@@ -147,18 +147,18 @@ def _open(plan: Plan, state: RunState) -> NeedAnswer:
     return NeedAnswer(state.open.key, found.gate, state.open.opened_at, found.confirms)
 
 
-def _entrance(plan: Plan, state: RunState, door: Door, now: int) -> e.Event | Awaited:
+def _entrance(plan: Plan, state: RunState, policy: SurfacePolicy, now: int) -> e.Event | Awaited:
     initial = plan.workflow.initial
     if initial is None and len(plan.workflow.activities) == 1:
         initial = plan.workflow.activities[0].id
-    if not door.enters:
+    if policy.exits == "claimed":
         return NeedEntry(initial)
     if initial is not None:
         return entered(plan, state, initial, now)
     gate = entrance_gate(plan.workflow)
     if gate.id in state.answers:
         return entered(plan, state, state.answers[gate.id], now)
-    if not door.leaves:
+    if policy.exits != "taken":
         return NeedEntry(None)
     return e.GateOpened(gate.id, gate.id, now, shown(gate))
 
@@ -198,7 +198,7 @@ def _past_confirmation(plan: Plan, state: RunState, op: DoStep, following: str) 
 
 
 def _confirm(
-    plan: Plan, state: RunState, op: ConfirmStep, following: str, door: Door, now: int
+    plan: Plan, state: RunState, op: ConfirmStep, following: str, policy: SurfacePolicy, now: int
 ) -> e.Event | Awaited:
     key = instance(state, op.gate.id)
     if key in state.answers or op.gate.id in state.answers:
@@ -207,7 +207,7 @@ def _confirm(
         return e.GatePassed(key, op.gate.id, following, "condition")
     if not state.preferences.guided:
         return _assumed(key, op.gate, now)
-    if door.opens:
+    if policy.gates == "opened":
         return e.GateOpened(key, op.gate.id, now, shown(op.gate))
     return NeedAnswer(key, op.gate, state.entered_at, op.step)
 
@@ -226,22 +226,24 @@ def _assumed(key: str, gate: Gate, now: int) -> e.GateResolved:
     )
 
 
-def _ask(plan: Plan, state: RunState, op: AskGate, following: str, door: Door, now: int) -> e.Event | Awaited:
+def _ask(
+    plan: Plan, state: RunState, op: AskGate, following: str, policy: SurfacePolicy, now: int
+) -> e.Event | Awaited:
     gate, key, scope = op.gate, instance(state, op.gate.id), plan.scope(state.variables)
     if is_answered(plan, state, gate):
         return e.GatePassed(key, gate.id, following, "answered")
     if not holds(gate.condition, scope):
         unset = unset_in(gate.condition, scope)
         return e.GatePassed(key, gate.id, following, "condition", describe(gate.condition), unset)
-    if not gate.required and not door.offers_optional:
+    if not gate.required and policy.exits != "taken":
         return e.GatePassed(key, gate.id, following, "optional")
-    if door.opens:
+    if policy.gates == "opened":
         return e.GateOpened(key, gate.id, now, shown(gate))
     return NeedAnswer(key, gate, state.entered_at)
 
 
-def _exit(plan: Plan, state: RunState, door: Door) -> e.Event | Awaited:
-    if not door.leaves:
+def _exit(plan: Plan, state: RunState, policy: SurfacePolicy) -> e.Event | Awaited:
+    if policy.exits != "taken":
         return NeedExit(exits(plan, state))
     found = chosen_exit(plan, state)
     return _undecided(plan, state) if found is None else left(plan, state, found)

@@ -22,7 +22,7 @@ from interlock.core.run.state import RunState
 
 def enter(plan: Plan, state: RunState, command: EnterActivity) -> Decided | Refusal:
     """Leave the current activity by a way it has, and enter the target."""
-    draft = Draft(plan, state, command.door, command.now)
+    draft = Draft(plan, state, command.policy, command.now)
     if command.variables:
         draft.record(e.ContextSet(command.variables))
     refusal = _impossible(draft, command.target) or _go(draft, command)
@@ -49,7 +49,7 @@ def _impossible(draft: Draft, target: str) -> Refusal | None:
 def _go(draft: Draft, command: EnterActivity) -> Refusal | None:
     if draft.state.activity is None:
         return _begin(draft, command)
-    if not draft.door.lenient:
+    if draft.policy.exits != "claimed":
         return _take(draft, command)
     refusal = _demanded(draft, command)
     if refusal:
@@ -66,7 +66,7 @@ def _go(draft: Draft, command: EnterActivity) -> Refusal | None:
 def _demanded(draft: Draft, command: EnterActivity) -> Refusal | None:
     """On `gated` nobody goes elsewhere while a required gate has neither answer nor dismissal (rule 15)."""
     state, terms = draft.state, command.terms
-    if not draft.door.demands_all or state.preferences.never_stops or terms.enforcement == "advisory":
+    if draft.policy.gates != "pending" or state.preferences.never_stops or terms.enforcement == "advisory":
         return None
     pending = [gate.id for gate in pending_gates(draft.plan, state)]
     if not pending:

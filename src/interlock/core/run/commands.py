@@ -10,35 +10,11 @@ from msgspec import Struct
 from interlock.core.run.events import Channel
 from interlock.core.run.output import Output
 from interlock.core.run.preferences import Preferences
+from interlock.core.run.surface_policy import SurfacePolicy
 from interlock.core.values import Json, Variables
 
 DecisionPolicy = Literal["auto", "user", "agent"]
 Enforcement = Literal["strict", "advisory"]
-
-
-class Door(Struct, frozen=True):
-    """How the doors differ: where settling stops, and how strict a way out is (rule 22).
-
-    `attempts` says that a blocked acknowledgement is recorded, `paced` that an answer may come too fast,
-    `demands_all` that every required gate of an activity is pending from its entry (rule 15).
-    """
-
-    name: str
-    enters: bool = True
-    leaves: bool = True
-    loops: bool = True
-    opens: bool = True
-    offers_optional: bool = False
-    lenient: bool = False
-    attempts: bool = True
-    paced: bool = False
-    demands_all: bool = False
-
-
-EXECUTION = Door("execution", offers_optional=True)
-SESSION = Door("session", enters=False, leaves=False, opens=False, lenient=True, paced=True)
-GATED = Door("gated", enters=False, leaves=False, opens=False, lenient=True, paced=True, demands_all=True)
-NAVIGATION = Door("navigation", leaves=False, loops=False, attempts=False)
 
 
 class Terms(Struct, frozen=True):
@@ -66,7 +42,7 @@ class Claim(Struct, frozen=True):
 
 
 class StartRun(Struct, frozen=True):
-    door: Door
+    policy: SurfacePolicy
     now: int
     workflow_hash: str
     source: str
@@ -80,7 +56,7 @@ class AcknowledgeStep(Struct, frozen=True):
     `reports` says whether a bare acknowledgement counts as the agent's report of a confirmation.
     """
 
-    door: Door
+    policy: SurfacePolicy
     now: int
     terms: Terms
     output: Output = Output()
@@ -94,7 +70,7 @@ class AcknowledgeStep(Struct, frozen=True):
 class EnterActivity(Struct, frozen=True):
     """Leave the current activity, its steps claimed, and enter the target."""
 
-    door: Door
+    policy: SurfacePolicy
     now: int
     terms: Terms
     target: str
@@ -106,7 +82,7 @@ class EnterActivity(Struct, frozen=True):
 
 
 class OpenCheckpoint(Struct, frozen=True):
-    door: Door
+    policy: SurfacePolicy
     now: int
     terms: Terms
     gate: str
@@ -121,7 +97,7 @@ class OpenCheckpoint(Struct, frozen=True):
 class ResolveCheckpoint(Struct, frozen=True):
     """Answer a gate in exactly one of three ways (rule 24). `rulings` are the user's own answers."""
 
-    door: Door
+    policy: SurfacePolicy
     now: int
     terms: Terms
     channel: Channel
@@ -137,14 +113,14 @@ class ResolveCheckpoint(Struct, frozen=True):
 
 
 class ResumeCheckpoint(Struct, frozen=True):
-    door: Door
+    policy: SurfacePolicy
     now: int
     agent: str
     variables: Variables = {}
 
 
 class AdvanceLoop(Struct, frozen=True):
-    door: Door
+    policy: SurfacePolicy
     now: int
     terms: Terms
     loop: str

@@ -30,7 +30,7 @@ class RunStarted(RunEvent, frozen=True, tag="run_started"):
     source: str
     preferences: Preferences
     at: int
-    door: str = "execution"
+    surface: str = "execution"
 
 
 class ContextSet(RunEvent, frozen=True, tag="context_set"):

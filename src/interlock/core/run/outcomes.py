@@ -97,7 +97,7 @@ class Decided(Struct, frozen=True):
 
 
 class Code(StrEnum):
-    """Why a command was refused. Each door shows these in its own words."""
+    """Why a command was refused. Each surface shows these in its own words."""
 
     RUN_FINISHED = "RUN_FINISHED"
     DECISION_PENDING = "DECISION_PENDING"

@@ -15,9 +15,10 @@ from interlock.core.engine.decide import decide
 from interlock.core.engine.gates import find_gate, pending_gates, shown
 from interlock.core.engine.requirements import input_id
 from interlock.core.engine.settle import awaited
-from interlock.core.run.commands import EXECUTION, GATED, SESSION, Door, ResolveCheckpoint
+from interlock.core.run.commands import ResolveCheckpoint
 from interlock.core.run.outcomes import NeedAnswer, NeedStep, Refusal
 from interlock.core.run.state import RunState
+from interlock.core.run.surface_policy import EXECUTION, GATED, SESSION, SurfacePolicy
 from interlock.ledger.decisions.recorded import branches_from, decision_key
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
@@ -28,7 +29,7 @@ from interlock.ledger.queries.status import Shown, ref_of
 from interlock.ledger.runs.position import Position
 from interlock.store.protocol import Reader, RunRow, SessionFilter, SessionRow, Writer
 
-ONE_HEAD: dict[str, Door] = {"session": SESSION, "gated": GATED}
+ONE_HEAD: dict[str, SurfacePolicy] = {"session": SESSION, "gated": GATED}
 LOOKED_AT = 1000
 RECENT = 50
 
@@ -122,10 +123,10 @@ def _question(
 
 
 def _gates(reader: Reader, at: Position) -> tuple[Gate, ...]:
-    door = _door(reader, at.run)
-    if door == "gated" and at.state.open is None:
+    surface = _surface_of(reader, at.run)
+    if surface == "gated" and at.state.open is None:
         return pending_gates(at.plan, at.state)
-    if door == "session":
+    if surface == "session":
         found = find_gate(at.plan, at.state, at.state.open.gate) if at.state.open else None
         return (found.gate,) if found else ()
     need = awaited(at.plan, at.state, EXECUTION)
@@ -142,14 +143,14 @@ def _inputs(plan: Plan, state: RunState) -> Iterator[tuple[Step, UserInput]]:
             yield need.step, one
 
 
-def _door(reader: Reader, run: RunRow) -> str:
-    """The door that the run was started at."""
+def _surface_of(reader: Reader, run: RunRow) -> str:
+    """The surface that the run was started at."""
     from interlock.core.run.events import RunStarted
 
     for row in reader.events(run.session_id, kinds=("run_started",)):
         event = read_event(row)
         if row.run == run.run and isinstance(event, RunStarted):
-            return event.door
+            return event.surface
     return EXECUTION.name
 
 
@@ -166,7 +167,7 @@ def decide_question(ledger: Ledger, question: Question, option: str, note: str =
         if question.options and option not in {one.id for one in question.options}:
             valid = ", ".join(one.id for one in question.options)
             return LedgerError("INVALID", f"“{option}” is no option of {question.id}.", f"Options: {valid}.")
-        one_head = ONE_HEAD.get(_door(tx, at.run))
+        one_head = ONE_HEAD.get(_surface_of(tx, at.run))
         if one_head is not None and question.options:
             return _resolve(ledger, tx, at, one_head, question, option, note)
         return _keep(ledger, tx, at, question, option, note)
@@ -198,12 +199,18 @@ def _keep(
 
 
 def _resolve(
-    ledger: Ledger, tx: Writer, at: Position, door: Door, question: Question, option: str, note: str
+    ledger: Ledger,
+    tx: Writer,
+    at: Position,
+    policy: SurfacePolicy,
+    question: Question,
+    option: str,
+    note: str,
 ) -> LedgerError | None:
     """Answer the gate of a session with one head; its agents find it answered."""
     commit = Commit(tx, at.session, ledger.clock())
     answer = ResolveCheckpoint(
-        door=door,
+        policy=policy,
         now=commit.now,
         terms=ledger.settings.terms,
         channel="cli",

@@ -166,7 +166,7 @@ class Commit:
         blockers: tuple[Blocker, ...] = (),
         kept: Mapping[str, Json] | None = None,
         notices: tuple[Notice, ...] = (),
-        door: str = "execution",
+        surface: str = "execution",
     ) -> None:
         """Record the attempt with its response; a replay returns exactly this (rule 7)."""
         response = unnamed(response, node.session_id, node.run)
@@ -182,7 +182,7 @@ class Commit:
             blockers,
             kept or {},
             notices,
-            door,
+            surface,
         )
         self.chain.add(event, run=node.run, node=None, key=f"advance_recorded:{node.node}:{attempt}")
         remembered = _encode(kept) if kept else b""

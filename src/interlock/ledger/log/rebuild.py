@@ -15,10 +15,10 @@ from msgspec.structs import replace
 from interlock.core.definition.program import Plan
 from interlock.core.engine.evolve import evolved
 from interlock.core.engine.settle import awaited
-from interlock.core.run.commands import EXECUTION, GATED, NAVIGATION, SESSION, Door
 from interlock.core.run.events import ChildReturned, ChildStarted, Event, RunStarted
 from interlock.core.run.output import Output
 from interlock.core.run.state import RunState
+from interlock.core.run.surface_policy import EXECUTION, POLICIES, SurfacePolicy
 from interlock.core.values import TRUNCATED, Json
 from interlock.ledger.ids import run_id
 from interlock.ledger.log.chain import GENESIS, read_event
@@ -54,7 +54,6 @@ from interlock.store.protocol import (
 PlanOf: TypeAlias = Callable[[str], Plan | None]
 
 OF_CHILDREN = (ChildStarted, ChildReturned)
-DOORS = {door.name: door for door in (EXECUTION, SESSION, GATED, NAVIGATION)}
 
 _encode = msgspec.json.Encoder().encode
 
@@ -108,7 +107,7 @@ class _Fold:
         self.session = SessionRow(session_id, "", "", 0, 0, -1, GENESIS, 0)
         self.plan_of = plan_of
         self.runs: dict[int, RunRow] = {}
-        self.doors: dict[int, Door] = {}
+        self.policies: dict[int, SurfacePolicy] = {}
         self.nodes: dict[int, NodeRow] = {}
         self.states: dict[int, RunState] = {}
         self.attempts: dict[int, dict[int, AttemptRow]] = {}
@@ -159,7 +158,7 @@ class _Fold:
 
     def _run(self, event: RunStarted, row: EventRow) -> None:
         number = _number(row.run)
-        self.doors[number] = DOORS.get(event.door, EXECUTION)
+        self.policies[number] = POLICIES.get(event.surface, EXECUTION)
         self.runs[number] = RunRow(
             session_id=row.session_id,
             run=number,
@@ -238,9 +237,9 @@ class _Fold:
     def _advance(self, number: int, tip: int, state: RunState, at: int, status: str | None = None) -> None:
         run = self.runs[number]
         plan = self.plan_of(run.workflow_hash)
-        door = self.doors[number]
-        waits = awaiting(awaited(plan, state, door)) if plan else ""
-        if door.paced and state.open is not None:
+        policy = self.policies[number]
+        waits = awaiting(awaited(plan, state, policy)) if plan else ""
+        if policy.exits == "claimed" and state.open is not None:
             status = "blocked"
         self.runs[number] = replace(
             run, status=status or state.status, tip=tip, updated_at=at, awaiting=waits
@@ -275,7 +274,7 @@ class _Fold:
         if event.outcome == "checkpointed":
             self._index(self.states[event.node], self.fresh.output())
             return
-        self.doors[number] = DOORS.get(event.door, EXECUTION)
+        self.policies[number] = POLICIES.get(event.surface, EXECUTION)
         if event.child is not None:
             state = self.states[event.child]
             self._advance(number, event.child, state, at)

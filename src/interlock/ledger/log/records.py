@@ -28,7 +28,7 @@ class SessionCreated(SessionEvent, frozen=True, tag="session_created"):
     owner: str
     title: str
     at: int
-    door: str
+    surface: str
     parent_session: str | None = None
     imported_from: str | None = None
 
@@ -56,7 +56,7 @@ class AdvanceRecorded(SessionEvent, frozen=True, tag="advance_recorded"):
     blockers: tuple[Blocker, ...] = ()
     kept: Mapping[str, Json] = {}
     notices: tuple[Notice, ...] = ()
-    door: str = "execution"
+    surface: str = "execution"
 
 
 class OutputAppended(SessionEvent, frozen=True, tag="node_output_appended"):

@@ -14,11 +14,11 @@ from interlock.authoring.library import Library, Loaded
 from interlock.core.definition.program import Plan
 from interlock.core.engine.settle import awaited
 from interlock.core.hashing import digest_of
+from interlock.core.run.surface_policy import POLICIES
 from interlock.ledger.log.chain import GENESIS, Chain
 from interlock.ledger.log.health import intact
 from interlock.ledger.log.prefix import Trusted, trusted
 from interlock.ledger.log.rebuild import (
-    DOORS,
     PlanOf,
     Rebuilt,
     Told,
@@ -187,7 +187,7 @@ def _rendered(
     renders: Renders,
 ) -> bytes:
     run = next(one for one in made.runs if one.run == told.run)
-    plan, render = plan_of(run.workflow_hash), renders.get(told.event.door)
+    plan, render = plan_of(run.workflow_hash), renders.get(told.event.surface)
     if plan is None or render is None:
         return b""
     response = render(_view(made, told, plan))
@@ -202,7 +202,7 @@ def _view(made: Rebuilt, told: Told, plan: Plan) -> View:
         run=next(one for one in made.runs if one.run == told.run),
         plan=plan,
         state=told.state,
-        awaited=awaited(plan, told.state, DOORS[event.door]),
+        awaited=awaited(plan, told.state, POLICIES[event.surface]),
         node=event.child if advanced and event.child is not None else event.node,
         attempt=event.successor or 0,
         blockers=event.blockers,

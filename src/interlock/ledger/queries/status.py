@@ -11,7 +11,6 @@ from typing import Literal, assert_never
 from msgspec import Struct
 
 from interlock.core.engine.settle import awaited
-from interlock.core.run.commands import EXECUTION
 from interlock.core.run.outcomes import (
     Awaited,
     Done,
@@ -23,6 +22,7 @@ from interlock.core.run.outcomes import (
     NeedStep,
 )
 from interlock.core.run.preferences import Autonomy, Mode, RiskPolicy, mode_of
+from interlock.core.run.surface_policy import EXECUTION
 from interlock.ledger.decisions.recorded import recorded_decisions
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.log.chain import read_event

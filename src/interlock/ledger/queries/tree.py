@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from interlock.core.definition.program import Plan
 from interlock.core.engine.settle import awaited
 from interlock.core.run import events as e
-from interlock.core.run.commands import EXECUTION
+from interlock.core.run.surface_policy import EXECUTION
 from interlock.ledger.log.chain import read_event
 from interlock.ledger.log.commit import decode_state
 from interlock.ledger.log.records import AdvanceRecorded, Cause, LogEntry, NodeCreated

@@ -63,7 +63,7 @@ class Attempted(Struct, frozen=True):
     request: bytes
     output: Output
     variables: Variables
-    door: str
+    surface: str
 
 
 class Answered(Struct, frozen=True):

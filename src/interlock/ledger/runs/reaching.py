@@ -1,4 +1,4 @@
-"""A run where a token leads to now, read for a door that keeps no head of its own."""
+"""A run where a token leads to now, read for a surface that keeps no head of its own."""
 
 from __future__ import annotations
 

@@ -15,11 +15,12 @@ from msgspec import Struct, field
 from interlock.authoring.library import Loaded
 from interlock.core.engine.decide import decide
 from interlock.core.engine.evolve import evolved
-from interlock.core.run.commands import Claim, Command, Door
+from interlock.core.run.commands import Claim, Command
 from interlock.core.run.events import ActivityEntered, Event, GateOpened, GateResolved
 from interlock.core.run.outcomes import Code, Decided, Notice, Refusal
 from interlock.core.run.output import Output, within_budget
 from interlock.core.run.state import OpenGate, RunState
+from interlock.core.run.surface_policy import SurfacePolicy
 from interlock.core.values import Json, Variables
 from interlock.ledger.errors import LedgerError, not_healthy
 from interlock.ledger.ledger import Ledger, request_digest
@@ -104,11 +105,11 @@ Outcome: TypeAlias = Answered | RefusedCall | Stale | LedgerError
 
 
 class Sessions:
-    """The session doors' way into the ledger."""
+    """The session surfaces' way into the ledger."""
 
-    def __init__(self, ledger: Ledger, door: Door) -> None:
+    def __init__(self, ledger: Ledger, policy: SurfacePolicy) -> None:
         self.ledger = ledger
-        self.door = door
+        self.policy = policy
 
     def start(
         self,
@@ -132,7 +133,7 @@ class Sessions:
             loaded,
             variables or {},
             lambda _: said[0].body,
-            door=self.door,
+            policy=self.policy,
             parent=parent.session_id if parent else None,
             agent=agent,
             trace=trace,
@@ -143,7 +144,7 @@ class Sessions:
             return family.head(self.ledger, reader, session_id)
 
     def join(self, token: str, agent: str | None, calling: Calling) -> Joined | LedgerError | None:
-        """Take up a session by any door's token of it; None where the token leads nowhere (rules 6, 34)."""
+        """Join a session by any surface's token of it; None if the token leads nowhere (rules 6, 34)."""
         pointer = read(self.ledger.keys.keyring(), token, ("ses", "st", "nav"))
         adopted = isinstance(pointer, TokenProblem)
         known = peek(token) if isinstance(pointer, TokenProblem) else pointer
@@ -239,7 +240,7 @@ class Sessions:
             response,
             child=child,
             notices=tuple(Notice("SESSION_WARNING", text) for text in warnings),
-            door=self.door.name,
+            surface=self.policy.name,
         )
         session = commit.finish(at.run.run, child)
         if kept.notes or kept.artifacts:

@@ -69,7 +69,7 @@ class TokenProblem(Struct, frozen=True):
 
 
 class StateProblem(Struct, frozen=True):
-    """Why a navigation state is refused, in the codes of that door."""
+    """Why a navigation state is refused, in the codes of that surface."""
 
     code: StateCode
     message: str
@@ -101,7 +101,7 @@ def read(keyring: Keyring, token: str, expected: Collection[Kind]) -> Pointer | 
 
 
 def read_state(keyring: Keyring, token: str) -> Pointer | StateProblem:
-    """Check navigation's `state`, answering in that door's codes."""
+    """Check navigation's `state`, answering in that surface's codes."""
     signed = _state_bytes(token)
     if isinstance(signed, StateProblem):
         return signed

@@ -1,4 +1,4 @@
-"""The door of the execution contract: one step at a time, by short signed tokens."""
+"""The surface of the execution contract: one step at a time, by short signed tokens."""
 
 from interlock.surfaces.execution.surface import ExecutionSurface
 

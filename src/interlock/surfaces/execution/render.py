@@ -1,4 +1,4 @@
-"""Answers of the execution door: text first, JSON behind it, every token in both (rule 41)."""
+"""Answers of the execution surface: text first, JSON behind it, every token in both (rule 41)."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def pending_of(view: View) -> Pending | None:
         case Done():
             return None
         case NeedLoop() | NeedExit() | NeedEntry():
-            raise AssertionError("the execution door never stops here")
+            raise AssertionError("the execution surface never stops here")
         case _:
             assert_never(view.awaited)
 

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from msgspec.structs import replace
 
 from interlock.authoring.diagnostics.diagnostic import Diagnostic
-from interlock.core.run.commands import EXECUTION, AcknowledgeStep, Terms
+from interlock.core.run.commands import AcknowledgeStep, Terms
 from interlock.core.run.outcomes import Notice, Refusal
 from interlock.core.run.output import Output
+from interlock.core.run.surface_policy import EXECUTION
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError, error_of
 from interlock.ledger.ledger import Ledger
@@ -27,7 +28,7 @@ from interlock.surfaces.tool import Ask, Call, Outcome, Reply, Surface, Tool, re
 
 
 class ExecutionSurface(Surface):
-    """The door. `without` names the optional tools that the user switched off."""
+    """The surface. `without` names the optional tools that the user switched off."""
 
     name = "execution"
     instructions = INSTRUCTIONS
@@ -110,7 +111,7 @@ class ExecutionSurface(Surface):
     ) -> Callable[[Position], AcknowledgeStep]:
         def build(at: Position) -> AcknowledgeStep:
             return AcknowledgeStep(
-                door=EXECUTION,
+                policy=EXECUTION,
                 now=self.ledger.clock(),
                 terms=self._terms(call),
                 output=output,
@@ -134,7 +135,7 @@ class ExecutionSurface(Surface):
         )
 
     def _rehydrate(self, params: p.ContinueWorkflow) -> Outcome:
-        """Any door's token of the run will do here (rule 34)."""
+        """Any surface's token of the run will do here (rule 34)."""
         target = self.ledger.open(params.stateToken, "st", "nav", "ses")
         if isinstance(target, LedgerError):
             return of_error(target)

@@ -19,21 +19,21 @@ INSTRUCTIONS = (
 )
 
 
-def tools(door: ExecutionSurface) -> tuple[Tool, ...]:
-    """Every tool of the door, in the order in which an agent needs them."""
+def tools(surface: ExecutionSurface) -> tuple[Tool, ...]:
+    """Every tool of the surface, in the order in which an agent needs them."""
     return (
         Tool(
             "list_workflows",
             "List the workflows and routines that can be started.",
             p.ListWorkflows,
-            door.list_workflows,
+            surface.list_workflows,
             read_only=True,
         ),
         Tool(
             "inspect_workflow",
             "Show what a workflow is for, and with mode preview its steps, before starting it. Runs nothing.",
             p.InspectWorkflow,
-            door.inspect_workflow,
+            surface.inspect_workflow,
             read_only=True,
         ),
         Tool(
@@ -41,7 +41,7 @@ def tools(door: ExecutionSurface) -> tuple[Tool, ...]:
             "Start a run. Returns the first pending step and its tokens. Do only that step, then call "
             "continue_workflow. Put the goal or ticket into context (title, goal, ticketId).",
             p.StartWorkflow,
-            door.start_workflow,
+            surface.start_workflow,
             output_schema=RESULT,
         ),
         Tool(
@@ -52,7 +52,7 @@ def tools(door: ExecutionSurface) -> tuple[Tool, ...]:
             "place. An answer with kind blocked says what is missing: call again with the ackToken in it. "
             "Stop when isComplete is true.",
             p.ContinueWorkflow,
-            door.continue_workflow,
+            surface.continue_workflow,
             output_schema=RESULT,
             idempotent=True,
         ),
@@ -61,20 +61,20 @@ def tools(door: ExecutionSurface) -> tuple[Tool, ...]:
             "Keep notes of work in progress without advancing, so that they survive a rewind. Needs "
             "stateToken and checkpointToken of one response, or a sessionToken.",
             p.CheckpointWorkflow,
-            door.checkpoint_workflow,
+            surface.checkpoint_workflow,
             idempotent=True,
         ),
         Tool(
             "start_session",
             "Open a session for notes before any workflow is started.",
             p.StartSession,
-            door.start_session,
+            surface.start_session,
         ),
         Tool(
             "resume_session",
             "Find earlier work in a new chat, by words or id. Returns tokens to go on with at once.",
             p.ResumeSession,
-            door.resume_session,
+            surface.resume_session,
             read_only=True,
         ),
     )

@@ -1,4 +1,4 @@
-"""The gated door: every required checkpoint of an activity is pending from its entry."""
+"""The gated surface: every required checkpoint of an activity is pending from its entry."""
 
 from interlock.surfaces.gated.surface import GatedSurface
 

@@ -1,4 +1,4 @@
-"""The parameters of the tools that only the gated door has."""
+"""The parameters of the tools that only the gated surface has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What agents read through the gated door: JSON, skills as objects with references to their resources."""
+"""What agents read through the gated surface: JSON, skills as objects with references to their resources."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from interlock.surfaces.tool import Call, Outcome, Reply
 
 
 class GatedReading(ActivityDoor):
-    """The reading tools of the gated door; none of them waits for a checkpoint (rule 15)."""
+    """The reading tools of the gated surface; none of them waits for a checkpoint (rule 15)."""
 
     def get_workflow(self, params: shared.GetWorkflow, call: Call) -> Outcome:
         def answer(here: SessionPosition) -> Said[Reply]:

@@ -1,4 +1,4 @@
-"""The gated door: twelve tools, and all checkpoints of an activity pending at once."""
+"""The gated surface: twelve tools, and all checkpoints of an activity pending at once."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from interlock.core.definition.prompts import interpolate
 from interlock.core.definition.workflow import Activity, Gate
 from interlock.core.engine.gates import auto_advances, find_gate, pending_gates
 from interlock.core.run import commands as c
-from interlock.core.run.commands import GATED, Command
+from interlock.core.run.commands import Command
 from interlock.core.run.events import GateResolved
 from interlock.core.run.outcomes import Code, Decided, Refusal
+from interlock.core.run.surface_policy import GATED
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
@@ -49,11 +50,11 @@ RECOVERED = (
 
 
 class GatedSurface(GatedReading):
-    """The door."""
+    """The navigation surface."""
 
     name = "gated"
     instructions = INSTRUCTIONS
-    door = GATED
+    policy = GATED
 
     def __init__(self, ledger: Ledger, without: frozenset[str] = frozenset()) -> None:
         super().__init__(ledger)
@@ -192,7 +193,7 @@ class GatedSurface(GatedReading):
                 return refusal
             decision = (chosen(call, gate) or at.decisions.get(gate.id)) if gate else None
             return c.ResolveCheckpoint(
-                door=self.door,
+                policy=self.policy,
                 now=self.ledger.clock(),
                 terms=self.ledger.settings.terms,
                 channel=decision.channel if decision else "agent",

@@ -1,4 +1,4 @@
-"""The tools of the gated door as data: what an agent reads before it has read anything else."""
+"""The tools of the gated surface as data: what an agent reads before it has read anything else."""
 
 from __future__ import annotations
 
@@ -17,38 +17,38 @@ INSTRUCTIONS = (
 )
 
 
-def tools(door: GatedSurface) -> tuple[Tool, ...]:
-    """Every tool of the door, in the order in which an agent needs them."""
-    return (*_bootstrap(door), *_workflow(door), *_texts(door))
+def tools(surface: GatedSurface) -> tuple[Tool, ...]:
+    """Every tool of the surface, in the order in which an agent needs them."""
+    return (*_bootstrap(surface), *_workflow(surface), *_texts(surface))
 
 
-def _bootstrap(door: GatedSurface) -> tuple[Tool, ...]:
+def _bootstrap(surface: GatedSurface) -> tuple[Tool, ...]:
     return (
         Tool(
             "discover",
             "Start here: server, version, workflows, and how to work with them.",
             shared.Nothing,
-            door.discover,
+            surface.discover,
             read_only=True,
         ),
-        Tool("list_workflows", "List the workflows.", shared.Nothing, door.list_workflows, read_only=True),
-        Tool("health_check", "Server status.", shared.Nothing, door.health_check, read_only=True),
+        Tool("list_workflows", "List the workflows.", shared.Nothing, surface.list_workflows, read_only=True),
+        Tool("health_check", "Server status.", shared.Nothing, surface.health_check, read_only=True),
         Tool(
             "start_session",
             "Start a session of a workflow, or inherit one by session_token. Returns session_token.",
             p.StartSession,
-            door.start_session,
+            surface.start_session,
         ),
     )
 
 
-def _workflow(door: GatedSurface) -> tuple[Tool, ...]:
+def _workflow(surface: GatedSurface) -> tuple[Tool, ...]:
     return (
         Tool(
             "get_workflow",
             "Rules, variables, modes, initialActivity and activities; summary=false gives all of it.",
             shared.GetWorkflow,
-            door.get_workflow,
+            surface.get_workflow,
             read_only=True,
         ),
         Tool(
@@ -56,14 +56,14 @@ def _workflow(door: GatedSurface) -> tuple[Tool, ...]:
             "Leave the current activity, its steps done, and enter the next; returns it whole. The first is "
             "initialActivity. Refused while a required checkpoint is pending.",
             shared.NextActivity,
-            door.next_activity,
+            surface.next_activity,
             idempotent=True,
         ),
         Tool(
             "get_checkpoint",
             "A checkpoint's message and options, to show to the user.",
             p.GetCheckpoint,
-            door.get_checkpoint,
+            surface.get_checkpoint,
             read_only=True,
         ),
         Tool(
@@ -71,22 +71,22 @@ def _workflow(door: GatedSurface) -> tuple[Tool, ...]:
             "Answer a pending checkpoint with exactly one of option_id (the user's choice), auto_advance, "
             "condition_not_met. Effects are applied and returned.",
             p.RespondCheckpoint,
-            door.respond_checkpoint,
+            surface.respond_checkpoint,
             idempotent=True,
         ),
     )
 
 
-def _texts(door: GatedSurface) -> tuple[Tool, ...]:
+def _texts(surface: GatedSurface) -> tuple[Tool, ...]:
     return (
-        Tool("get_skills", "The workflow's skills.", p.GetSkills, door.get_skills, read_only=True),
-        Tool("get_skill", "The skill of a step.", p.GetSkill, door.get_skill, read_only=True),
-        Tool("get_resource", "A resource's text.", p.GetResource, door.get_resource, read_only=True),
+        Tool("get_skills", "The workflow's skills.", p.GetSkills, surface.get_skills, read_only=True),
+        Tool("get_skill", "The skill of a step.", p.GetSkill, surface.get_skill, read_only=True),
+        Tool("get_resource", "A resource's text.", p.GetResource, surface.get_resource, read_only=True),
         Tool(
             "get_trace",
             "The calls of this session, or those that trace tokens name.",
             shared.GetTrace,
-            door.get_trace,
+            surface.get_trace,
             read_only=True,
         ),
     )

@@ -1,4 +1,4 @@
-"""The lookup door: workflows as documents to read, one step asked for at a time, nothing ever written."""
+"""The lookup surface: workflows as documents to read, one step asked for at a time, nothing ever written."""
 
 from interlock.surfaces.lookup.surface import LookupSurface
 

@@ -54,7 +54,7 @@ class Visits:
 
 
 def dashed(given: str) -> str:
-    """Write an id as this door shows it."""
+    """Write an id as this surface shows it."""
     return given.translate(_DASHED).lower()
 
 

@@ -19,10 +19,11 @@ from interlock.core.definition.program import ENTRANCE, Plan
 from interlock.core.definition.workflow import Activity, Gate, Item, Loop, Step, Workflow
 from interlock.core.engine.decide import decide
 from interlock.core.run import events as e
-from interlock.core.run.commands import EXECUTION, AcknowledgeStep, StartRun, Terms
+from interlock.core.run.commands import AcknowledgeStep, StartRun, Terms
 from interlock.core.run.outcomes import Decided, Done, NeedStep
 from interlock.core.run.preferences import PRESETS
 from interlock.core.run.state import RunState
+from interlock.core.run.surface_policy import EXECUTION
 from interlock.core.values import Variables
 from interlock.surfaces.lookup.names import Names, Visits
 

@@ -195,7 +195,7 @@ def get() -> Listing:
 
 
 def workflow_schema() -> dict[str, Any]:
-    """The JSON Schema of a workflow as this door shows it; its `$id` makes the reference resolve."""
+    """The JSON Schema of a workflow as this surface shows it; its `$id` makes the reference resolve."""
     raw = Path(__file__).with_name("workflow.schema.json").read_bytes()
     schema: dict[str, Any] = msgspec.json.decode(raw)
     return schema

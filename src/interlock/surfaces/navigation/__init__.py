@@ -1,4 +1,4 @@
-"""The navigation door: a landscape of available actions, and a state that only the server reads."""
+"""The navigation surface: a landscape of available actions, and a state that only the server reads."""
 
 from interlock.surfaces.navigation.surface import NavigationSurface
 

@@ -9,7 +9,6 @@ from typing import TypeAlias, assert_never
 import msgspec
 
 from interlock.core.run.commands import (
-    NAVIGATION,
     AcknowledgeStep,
     AdvanceLoop,
     EnterActivity,
@@ -17,6 +16,7 @@ from interlock.core.run.commands import (
     Terms,
 )
 from interlock.core.run.output import Output
+from interlock.core.run.surface_policy import NAVIGATION
 from interlock.core.values import Json
 from interlock.ledger.runs.position import Position
 from interlock.ledger.runs.view import View
@@ -58,7 +58,7 @@ def command_of(
     match params.action:
         case "complete_step":
             return AcknowledgeStep(
-                door=NAVIGATION,
+                policy=NAVIGATION,
                 now=now,
                 terms=terms,
                 output=output,
@@ -70,7 +70,7 @@ def command_of(
             )
         case "respond_to_checkpoint":
             return ResolveCheckpoint(
-                door=NAVIGATION,
+                policy=NAVIGATION,
                 now=now,
                 terms=terms,
                 channel="agent",

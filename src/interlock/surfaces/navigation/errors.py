@@ -1,4 +1,4 @@
-"""Refusals of this door: a closed set of codes; the state stays as it was (rule 40)."""
+"""Refusals of this surface: a closed set of codes; the state stays as it was (rule 40)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CODES: Mapping[Code, str] = {
 
 
 def code_of(refusal: Refusal) -> str:
-    """The name that this door has for the reason."""
+    """The name that this surface has for the reason."""
     return CODES.get(refusal.code, refusal.code.value)
 
 

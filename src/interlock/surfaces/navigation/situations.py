@@ -1,4 +1,4 @@
-"""A run as navigation sees it, whichever door its token comes from (rule 34)."""
+"""A run as navigation sees it, whichever surface its token comes from (rule 34)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from interlock.surfaces.navigation.errors import of_error, of_state
 from interlock.surfaces.navigation.render import Landscape
 from interlock.surfaces.tool import Reply
 
-OTHER_DOORS = ("st.", "ses.")
+OTHER_PREFIXES = ("st.", "ses.")
 
 
 def opened(ledger: Ledger, state: str) -> Target | Reply:
@@ -27,8 +27,8 @@ def opened(ledger: Ledger, state: str) -> Target | Reply:
 
 
 def opened_anywhere(ledger: Ledger, token: str) -> Target | Reply:
-    """Take any door's token of a run."""
-    if token.startswith(STATE_PREFIX) or not token.startswith(OTHER_DOORS):
+    """Take any surface's token of a run."""
+    if token.startswith(STATE_PREFIX) or not token.startswith(OTHER_PREFIXES):
         return opened(ledger, token)
     target = ledger.open(token, "st", "ses")
     return of_error(target) if isinstance(target, LedgerError) else target

@@ -9,9 +9,10 @@ from msgspec.structs import replace
 
 from interlock.authoring.diagnostics.diagnostic import Diagnostic
 from interlock.authoring.library import Loaded
-from interlock.core.run.commands import NAVIGATION, ResolveCheckpoint
+from interlock.core.run.commands import ResolveCheckpoint
 from interlock.core.run.outcomes import Notice, Refusal
 from interlock.core.run.output import Output
+from interlock.core.run.surface_policy import NAVIGATION
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError, error_of
 from interlock.ledger.ledger import Build, Ledger, Render
@@ -41,7 +42,7 @@ from interlock.surfaces.tool import Call, Outcome, Reply, Surface, Tool
 
 
 class NavigationSurface(Surface):
-    """The door."""
+    """The navigation surface."""
 
     name = "navigation"
     instructions = INSTRUCTIONS
@@ -77,7 +78,7 @@ class NavigationSurface(Surface):
             return not_loaded(loaded)
         if params.parent_state is not None:
             return self._start_child(loaded, given, params.parent_state)
-        return self._reply(self.ledger.start_run(loaded, given, self._begun, door=NAVIGATION))
+        return self._reply(self.ledger.start_run(loaded, given, self._begun, policy=NAVIGATION))
 
     def _start_child(self, loaded: Loaded, given: Mapping[str, Json], parent_state: str) -> Outcome:
         """Begin as a child of another run: context by passContext, the parent waits (rule 35)."""
@@ -92,7 +93,7 @@ class NavigationSurface(Surface):
             loaded,
             {**(passed or {}), **given},
             self._begun if passed is not None else self._begun_untriggered,
-            door=NAVIGATION,
+            policy=NAVIGATION,
             parent=target.session_id,
             parent_node=parent.node.node,
         )

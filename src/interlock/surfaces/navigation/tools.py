@@ -23,25 +23,25 @@ INSTRUCTIONS = (
 )
 
 
-def tools(door: NavigationSurface) -> tuple[Tool, ...]:
-    """Every tool of the door, in the document's order."""
-    return (*_navigating(door), *_workflows(door.reading), *_texts(door.texts))
+def tools(surface: NavigationSurface) -> tuple[Tool, ...]:
+    """Every tool of the surface, in the document's order."""
+    return (*_navigating(surface), *_workflows(surface.reading), *_texts(surface.texts))
 
 
-def _navigating(door: NavigationSurface) -> tuple[Tool, ...]:
+def _navigating(surface: NavigationSurface) -> tuple[Tool, ...]:
     return (
         Tool(
             "nav_start",
             "Start a workflow. Returns the first situation: position, availableActions, checkpoint, state.",
             p.NavStart,
-            door.nav_start,
+            surface.nav_start,
             output_schema=SITUATION,
         ),
         Tool(
             "nav_situation",
             "Show the situation again. Changes nothing. Takes the token of any run, from any surface.",
             p.NavState,
-            door.nav_situation,
+            surface.nav_situation,
             output_schema=SITUATION,
             read_only=True,
         ),
@@ -52,7 +52,7 @@ def _navigating(door: NavigationSurface) -> tuple[Tool, ...]:
             "The same call again returns the same answer; an older state starts a new branch. "
             "success false: nothing moved; error says what to do.",
             p.NavAction,
-            door.nav_action,
+            surface.nav_action,
             output_schema=SITUATION,
             idempotent=True,
         ),
@@ -60,7 +60,7 @@ def _navigating(door: NavigationSurface) -> tuple[Tool, ...]:
             "nav_checkpoint",
             "Show the checkpoint that waits for the user, with its options.",
             p.NavState,
-            door.nav_checkpoint,
+            surface.nav_checkpoint,
             read_only=True,
         ),
     )

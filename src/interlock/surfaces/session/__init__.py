@@ -1,4 +1,4 @@
-"""The session door: activities one by one, checkpoints yielded by a worker, answered by its orchestrator."""
+"""The session surface: a worker yields a checkpoint, its orchestrator has it answered."""
 
 from interlock.surfaces.session.surface import SessionSurface
 

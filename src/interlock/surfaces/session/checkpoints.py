@@ -1,4 +1,4 @@
-"""Checkpoints of the session door: a worker yields, its orchestrator responds, the worker resumes."""
+"""Checkpoints of the session surface: a worker yields, its orchestrator responds, the worker resumes."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ NEITHER = "Either checkpoint_handle or session_token must be provided. Both were
 
 
 class Checkpoints(SessionReading):
-    """The checkpoint tools of the session door."""
+    """The checkpoint tools of the session surface."""
 
     def yield_checkpoint(self, params: p.YieldCheckpoint, call: Call) -> Outcome:
         target = self._progressing(params.session_token, params.variables)
@@ -62,7 +62,7 @@ class Checkpoints(SessionReading):
 
         def build(at: Position) -> Command:
             return c.OpenCheckpoint(
-                door=self.door,
+                policy=self.policy,
                 now=self.ledger.clock(),
                 terms=self.ledger.settings.terms,
                 gate=params.checkpoint_id,
@@ -146,7 +146,7 @@ class Checkpoints(SessionReading):
                 return refusal
             decision = chosen(call, gate) or at.decisions.get(gate.id)
             return c.ResolveCheckpoint(
-                door=self.door,
+                policy=self.policy,
                 now=self.ledger.clock(),
                 terms=self.ledger.settings.terms,
                 channel=decision.channel if decision else "agent",
@@ -187,7 +187,7 @@ class Checkpoints(SessionReading):
             return target
 
         def build(at: Position) -> Command:
-            return c.ResumeCheckpoint(self.door, self.ledger.clock(), target.agent, params.variables or {})
+            return c.ResumeCheckpoint(self.policy, self.ledger.clock(), target.agent, params.variables or {})
 
         outcome = self._acted(target, Progress(Calling("resume_checkpoint"), build, _advise, _resumed))
         return self._refusal(params.session_token, outcome) if isinstance(outcome, RefusedCall) else outcome

@@ -1,4 +1,4 @@
-"""The parameters of the tools that only the session door has."""
+"""The parameters of the tools that only the session surface has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What agents read through the session door: raw TOON under a header with the token; none while blocked."""
+"""The reading tools of the session surface: TOON under a header with the token; refused while blocked."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FENCE = "\n\n---\n\n"
 
 
 class SessionReading(ActivityDoor):
-    """The reading tools of the session door."""
+    """The reading tools of the session surface."""
 
     def get_workflow(self, params: shared.GetWorkflow, call: Call) -> Outcome:
         def answer(here: SessionPosition) -> Said[Reply]:

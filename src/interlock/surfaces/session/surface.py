@@ -1,12 +1,12 @@
-"""The session door: sixteen tools over one head per session. A handler parses, calls, renders."""
+"""The session surface: sixteen tools over one head per session. A handler parses, calls, renders."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from interlock import __version__
-from interlock.core.run.commands import SESSION
 from interlock.core.run.outcomes import Code
+from interlock.core.run.surface_policy import SESSION
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
@@ -30,11 +30,11 @@ RECOVERED = (
 
 
 class SessionSurface(Checkpoints):
-    """The door."""
+    """The navigation surface."""
 
     name = "session"
     instructions = INSTRUCTIONS
-    door = SESSION
+    policy = SESSION
 
     def __init__(self, ledger: Ledger, without: frozenset[str] = frozenset()) -> None:
         super().__init__(ledger)

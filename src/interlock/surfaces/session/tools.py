@@ -1,4 +1,4 @@
-"""The tools of the session door as data: what an agent reads before it has read anything else."""
+"""The tools of the session surface as data: what an agent reads before it has read anything else."""
 
 from __future__ import annotations
 
@@ -17,53 +17,53 @@ INSTRUCTIONS = (
 )
 
 
-def tools(door: SessionSurface) -> tuple[Tool, ...]:
-    """Every tool of the door, in the order in which an agent needs them."""
-    return (*_bootstrap(door), *_workflow(door), *_checkpoints(door), *_texts(door))
+def tools(surface: SessionSurface) -> tuple[Tool, ...]:
+    """Every tool of the surface, in the order in which an agent needs them."""
+    return (*_bootstrap(surface), *_workflow(surface), *_checkpoints(surface), *_texts(surface))
 
 
-def _bootstrap(door: SessionSurface) -> tuple[Tool, ...]:
+def _bootstrap(surface: SessionSurface) -> tuple[Tool, ...]:
     return (
         Tool(
             "discover",
             "Start here: server, version, and how to work with it.",
             shared.Nothing,
-            door.discover,
+            surface.discover,
             read_only=True,
         ),
         Tool(
             "list_workflows",
             "List workflows: id, title, version, tags.",
             shared.Nothing,
-            door.list_workflows,
+            surface.list_workflows,
             read_only=True,
         ),
-        Tool("health_check", "Server status.", shared.Nothing, door.health_check, read_only=True),
+        Tool("health_check", "Server status.", shared.Nothing, surface.health_check, read_only=True),
         Tool(
             "start_session",
             "Start a session of a workflow, inherit one by session_token, or start a child with "
             "parent_session_token. Returns session_token.",
             p.StartSession,
-            door.start_session,
+            surface.start_session,
         ),
         Tool(
             "get_workflow_status",
             "Where the session stands: active, blocked or completed, activity, last checkpoint, parent.",
             shared.WithToken,
-            door.get_workflow_status,
+            surface.get_workflow_status,
             read_only=True,
         ),
     )
 
 
-def _workflow(door: SessionSurface) -> tuple[Tool, ...]:
+def _workflow(surface: SessionSurface) -> tuple[Tool, ...]:
     return (
         Tool(
             "get_workflow",
             "The primary skill, then rules, variables, modes, initialActivity and activities; "
             "summary=false gives the whole definition.",
             shared.GetWorkflow,
-            door.get_workflow,
+            surface.get_workflow,
             read_only=True,
         ),
         Tool(
@@ -71,39 +71,39 @@ def _workflow(door: SessionSurface) -> tuple[Tool, ...]:
             "Orchestrator: leave the current activity, its steps done, and enter the next. The first is "
             "initialActivity. Refused while a checkpoint is unanswered. Then get_activity.",
             shared.NextActivity,
-            door.next_activity,
+            surface.next_activity,
             idempotent=True,
         ),
         Tool(
             "get_activity",
             "Worker: the current activity with steps, checkpoints, loops and transitions.",
             p.GetActivity,
-            door.get_activity,
+            surface.get_activity,
             read_only=True,
         ),
     )
 
 
-def _checkpoints(door: SessionSurface) -> tuple[Tool, ...]:
+def _checkpoints(surface: SessionSurface) -> tuple[Tool, ...]:
     return (
         Tool(
             "yield_checkpoint",
             "Worker: stop at a checkpoint. Hand the checkpoint_handle to the orchestrator and wait. "
             "One that is already answered returns its answer.",
             p.YieldCheckpoint,
-            door.yield_checkpoint,
+            surface.yield_checkpoint,
         ),
         Tool(
             "resume_checkpoint",
             "Worker: go on after the orchestrator has answered.",
             p.ResumeCheckpoint,
-            door.resume_checkpoint,
+            surface.resume_checkpoint,
         ),
         Tool(
             "present_checkpoint",
             "Orchestrator: the open checkpoint's message and options, to show to the user.",
             p.PresentCheckpoint,
-            door.present_checkpoint,
+            surface.present_checkpoint,
             read_only=True,
         ),
         Tool(
@@ -111,34 +111,34 @@ def _checkpoints(door: SessionSurface) -> tuple[Tool, ...]:
             "Orchestrator: answer with exactly one of option_id (the user's choice), auto_advance, "
             "condition_not_met. Effects are applied and returned.",
             p.RespondCheckpoint,
-            door.respond_checkpoint,
+            surface.respond_checkpoint,
             idempotent=True,
         ),
     )
 
 
-def _texts(door: SessionSurface) -> tuple[Tool, ...]:
+def _texts(surface: SessionSurface) -> tuple[Tool, ...]:
     return (
         Tool(
             "get_skills",
             "The workflow's primary skill.",
             p.GetActivity,
-            door.get_skills,
+            surface.get_skills,
             read_only=True,
         ),
         Tool(
             "get_skill",
             "The skill of a step, of the activity, or before any activity of the workflow.",
             p.GetSkill,
-            door.get_skill,
+            surface.get_skill,
             read_only=True,
         ),
-        Tool("get_resource", "A resource's text.", p.GetResource, door.get_resource, read_only=True),
+        Tool("get_resource", "A resource's text.", p.GetResource, surface.get_resource, read_only=True),
         Tool(
             "get_trace",
             "The calls of this session, or those that trace tokens name.",
             shared.GetTrace,
-            door.get_trace,
+            surface.get_trace,
             read_only=True,
         ),
     )

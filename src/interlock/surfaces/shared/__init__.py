@@ -1,1 +1,1 @@
-"""What the doors for activity workflows share: documents, shapes, warnings, the session's own tools."""
+"""What the surfaces for activity workflows share: documents, shapes, warnings, the session's own tools."""

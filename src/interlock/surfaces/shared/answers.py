@@ -1,4 +1,4 @@
-"""Answered checkpoints as both session doors tell them, and when a second answer is only a repeat."""
+"""Answered checkpoints as both session surfaces tell them, and when a second answer is only a repeat."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parameters that both session doors share. Every agent reads their descriptions: each word counts."""
+"""Parameters that both session surfaces share. Every agent reads their descriptions: each word counts."""
 
 from __future__ import annotations
 

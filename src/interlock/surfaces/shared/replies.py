@@ -1,4 +1,4 @@
-"""Answers of the session doors: text first, the token once in it and once in `_meta` (rules 18, 40, 41)."""
+"""Answers of session and gated: text first, the token once in it and once in `_meta` (rules 18, 40, 41)."""
 
 from __future__ import annotations
 

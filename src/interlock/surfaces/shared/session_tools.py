@@ -1,4 +1,4 @@
-"""What both session doors do alike: begin and take up sessions, read what is pinned, trace every call."""
+"""What both session surfaces do alike: begin and take up sessions, read what is pinned, trace every call."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from interlock.authoring.diagnostics.diagnostic import Diagnostic
 from interlock.authoring.library import Listed, Loaded
 from interlock.core.definition.workflow import Gate, Workflow
 from interlock.core.engine.gates import find_gate
-from interlock.core.run.commands import Claim, Command, Door, EnterActivity
+from interlock.core.run.commands import Claim, Command, EnterActivity
 from interlock.core.run.outcomes import Decided
+from interlock.core.run.surface_policy import SurfacePolicy
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError, error_of
 from interlock.ledger.ledger import Ledger
@@ -53,13 +54,13 @@ Read: TypeAlias = Callable[[SessionPosition], Said[Reply]]
 
 
 class ActivityDoor(Surface):
-    """The base of the session and gated doors."""
+    """The base of the session and gated surfaces."""
 
-    door: Door
+    policy: SurfacePolicy
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
-        self.sessions = Sessions(ledger, self.door)
+        self.sessions = Sessions(ledger, self.policy)
         self.began = time.monotonic()
         self._texts: OrderedDict[tuple[str, str], str] = OrderedDict()
 
@@ -161,7 +162,7 @@ class ActivityDoor(Surface):
         return of_error(said) if isinstance(said, LedgerError) else said
 
     def _act(self, token: str, progress: Progress) -> Outcome | RefusedCall:
-        """Take a progress call; a refusal is returned to be put into the door's own words."""
+        """Take a progress call; a refusal is returned to be put into the surface's own words."""
         target = self.ledger.open(token, "ses")
         if isinstance(target, LedgerError):
             return of_error(target)
@@ -207,7 +208,7 @@ class ActivityDoor(Surface):
 
         def build(at: Position) -> Command:
             return EnterActivity(
-                door=self.door,
+                policy=self.policy,
                 now=self.ledger.clock(),
                 terms=self.ledger.settings.terms,
                 target=params.activity_id,

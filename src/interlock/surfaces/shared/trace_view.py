@@ -1,4 +1,4 @@
-"""Traces as the session doors show them."""
+"""Traces as the session surfaces show them."""
 
 from __future__ import annotations
 

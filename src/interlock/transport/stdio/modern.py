@@ -164,7 +164,7 @@ def _input_required(ask: Ask) -> Shape:
 
 
 def _acknowledged(request: Request) -> bytes:
-    """Open a stream of changes; the tools of a door never change, so nothing will follow."""
+    """Open a stream of changes; the tools of a surface never change, so nothing will follow."""
     wanted = request.params.get("notifications")
     tools = isinstance(wanted, Mapping) and wanted.get("toolsListChanged") is True
     honoured: Params = {"toolsListChanged": True} if tools else {}

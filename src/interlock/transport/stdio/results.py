@@ -28,7 +28,7 @@ class Server(Struct, frozen=True):
 
 
 def listed(surface: Surface, version: str) -> list[Shape]:
-    """List the tools of a door as this version of the protocol knows them."""
+    """List the tools of a surface as this version of the protocol knows them."""
     return [_tool(tool, version) for tool in surface.tools.values() if tool.listed]
 
 

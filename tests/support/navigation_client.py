@@ -1,4 +1,4 @@
-"""A workflow of every kind of thing, and an agent's side of the navigation door."""
+"""A workflow of every kind of thing, and an agent's side of the navigation surface."""
 
 from __future__ import annotations
 
@@ -127,8 +127,8 @@ FILES = {
 PLAIN = Call()
 
 
-class Door:
-    """Calls the door's tools, and remembers the newest state as an agent's chat would."""
+class NavigationClient:
+    """Calls the surface's tools, and remembers the newest state as an agent's chat would."""
 
     def __init__(self, surface: NavigationSurface) -> None:
         self.surface = surface
@@ -176,9 +176,9 @@ class Door:
         return self.go("build")
 
 
-def opened(bench: Bench, mode: Mode | None = None, terms: Terms | None = None) -> Door:
+def opened(bench: Bench, mode: Mode | None = None, terms: Terms | None = None) -> NavigationClient:
     write(bench.workflows, FILES)
-    return Door(NavigationSurface(bench.ledger(mode, terms)))
+    return NavigationClient(NavigationSurface(bench.ledger(mode, terms)))
 
 
 def listed(answer: Payload, kind: str = "required") -> list[tuple[str, str]]:
@@ -198,8 +198,8 @@ def events(bench: Bench, kind: str) -> list[Payload]:
         return [json.loads(row.payload) for row in rows]
 
 
-def text(door: Door, tool: str, **arguments: Any) -> str:
-    reply = door.raw(tool, **arguments)
+def text(client: NavigationClient, tool: str, **arguments: Any) -> str:
+    reply = client.raw(tool, **arguments)
     assert isinstance(reply, Reply)
     assert not reply.is_error
     return reply.text

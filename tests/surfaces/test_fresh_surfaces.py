@@ -1,4 +1,4 @@
-"""Files written by hand, as other people write them, brought to the real doors."""
+"""Files written by hand, as other people write them, brought to the real surfaces."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ activities[1]:
     name: One
     steps[1]:
       - id: first
-        name: Count the doors
+        name: Count the surfaces
 """
 
 
@@ -31,7 +31,7 @@ def test_a_step_of_an_activity_needs_only_its_id_and_name(tmp_path: Path) -> Non
     (flows / "bare.toon").write_text(BARE)
     with Server(tmp_path / "data", "--workflows", str(flows)) as server:
         here = server.call("start_workflow", workflowId="bare")
-        assert here["pending"]["prompt"] == "Count the doors"
+        assert here["pending"]["prompt"] == "Count the surfaces"
         assert here["_text"].startswith("Bare\n")
         assert server.ack(here, "three")["isComplete"]
 
@@ -42,7 +42,7 @@ EACH = """{"id": "team.each", "name": "Each", "description": "D", "version": "1.
    "loop": {"type": "forEach", "items": "list", "itemVar": "one", "maxIterations": 3}}]}"""
 
 
-def test_lookup_works_the_variables_into_a_title_as_the_other_doors_do(tmp_path: Path) -> None:
+def test_lookup_works_the_variables_into_a_title_as_the_other_surfaces_do(tmp_path: Path) -> None:
     flows = tmp_path / "flows"
     flows.mkdir()
     (flows / "each.json").write_text(EACH)

@@ -92,7 +92,7 @@ def healthy(reader: Reader, session_id: str) -> SessionRow | LedgerError:
 
 
 def kept_before(reader: Reader, node: NodeRow, attempt: int) -> Variables:
-    """What blocked attempts before this one have already told (rule 19)."""
+    """What blocked attempts before this one have already told (rule 10)."""
     if attempt == 0:
         return {}
     before = reader.attempt_before(node.session_id, node.node, attempt)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from documented import ROOT
+from support.paths import ROOT
 
 FOLDERS = ("src", "tests", "docs", "bench")
 SUFFIXES = {".py", ".md", ".json", ".toon", ".yaml", ".yml", ".txt", ".mjs"}

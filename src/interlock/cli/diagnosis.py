@@ -19,7 +19,7 @@ from interlock.cli.config import Config
 from interlock.cli.screen import person_reads, talk
 from interlock.core.run.surface_policy import EXECUTION, NAVIGATION
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.log.repair import Finding, Renders, Repaired, inspect, mark, repair, repin
+from interlock.ledger.log.repair import Finding, Renders, Repaired, inspect, mark, repair, session_batches
 from interlock.ledger.tokens.keyring import KeyringDamaged, Keys
 from interlock.store.protocol import StoreBusy, StoreCorrupt, StoreTooNew, StoreUnavailable
 from interlock.store.sqlite.lock import FileLock
@@ -183,20 +183,12 @@ def _sessions(ledger: Ledger, mend: bool) -> Iterator[Check]:
 
 
 def _findings(ledger: Ledger) -> Iterator[Finding | None]:
-    after, seen = "", 0
-    while True:
-        with ledger.store.reading() as reader:
-            batch = reader.session_ids(after, BATCH)
-            found = [inspect(reader, session_id, ledger.pins) for session_id in batch]
-        yield from found
-        if not batch:
-            break
-        after, seen = batch[-1], seen + len(batch)
-        if seen % WORTH_A_WORD == 0 and person_reads():
+    seen = 0
+    for batch in session_batches(ledger.store, BATCH):
+        yield from (inspect(ledger.store, session_id, ledger.pins) for session_id in batch)
+        seen += len(batch)
+        if seen % WORTH_A_WORD == 0 and seen and person_reads():
             talk(f"{seen} sessions checked…")
-    with ledger.store.reading() as reader:
-        strays = [inspect(reader, session_id, ledger.pins) for session_id in reader.stray_sessions()]
-    yield from strays
 
 
 def _reported(ledger: Ledger, found: Finding) -> Check:
@@ -209,20 +201,18 @@ def _reported(ledger: Ledger, found: Finding) -> Check:
 
 
 def _mended(ledger: Ledger, found: Finding) -> Check:
-    with ledger.store.writing() as tx:
-        repin(tx, found.session_id, ledger.pins, ledger.library)
-        done = repair(
-            tx,
-            found.session_id,
-            ledger.pins,
-            renders(),
-            owner=ledger.settings.owner,
-            now=ledger.clock(),
-        )
+    done = repair(
+        ledger.store,
+        found.session_id,
+        ledger.pins,
+        ledger.library,
+        renders(),
+        owner=ledger.settings.owner,
+        now=ledger.clock(),
+    )
     if isinstance(done, Finding):
         return _reported(ledger, done)
-    with ledger.store.reading() as reader:
-        left = inspect(reader, found.session_id, ledger.pins)
+    left = inspect(ledger.store, found.session_id, ledger.pins)
     if left is not None:
         return Check("session", False, f"{found.session_id}: {', '.join(left.rows)} cannot be recovered")
     return Check("session", True, f"{found.session_id}: repaired; {_did(done)}")

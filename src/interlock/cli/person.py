@@ -8,7 +8,7 @@ import click
 
 from interlock.cli.exits import CHECK_FAILED, USAGE
 from interlock.cli.screen import stop
-from interlock.ledger.decisions.user_pin import has_pin, pin_fits
+from interlock.ledger.decisions.user_pin import has_pin, pin_matches
 from interlock.ledger.ledger import Ledger
 
 
@@ -20,12 +20,11 @@ def need_terminal(what: str) -> None:
 
 def need_pin(ledger: Ledger) -> None:
     """Ask for the PIN where one is set."""
-    with ledger.store.reading() as reader:
-        if not has_pin(reader):
-            return
-        need_terminal("The PIN")
-        if not pin_fits(reader, click.prompt("PIN", hide_input=True, err=True)):
-            stop(CHECK_FAILED, "That is not the PIN. Nothing was changed.")
+    if not has_pin(ledger.store):
+        return
+    need_terminal("The PIN")
+    if not pin_matches(ledger.store, click.prompt("PIN", hide_input=True, err=True)):
+        stop(CHECK_FAILED, "That is not the PIN. Nothing was changed.")
 
 
 def choose(options: list[str]) -> str:

@@ -7,15 +7,19 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from interlock.authoring.library import Loaded
+from interlock.core.engine.decide import decide
 from interlock.core.run.commands import AcknowledgeStep, Decision
 from interlock.core.run.outcomes import Refusal
 from interlock.core.run.output import Output
 from interlock.core.run.surface_policy import EXECUTION
 from interlock.core.values import Json, Variables
-from interlock.ledger.errors import LedgerError
+from interlock.ledger.attempt import Replayed
+from interlock.ledger.errors import LedgerError, response_lost
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.runs.position import Position, Target, remembered
-from interlock.ledger.runs.view import View
+from interlock.ledger.queries.status import handle_of
+from interlock.ledger.retry import until_recorded
+from interlock.ledger.runs.position import View, subject_of
+from interlock.ledger.tokens.tokens import Pointer
 from interlock.store.protocol import SessionRow
 from interlock.surfaces.execution.render import answer
 
@@ -33,76 +37,70 @@ class Turn(Struct, frozen=True):
 class PlayedRun:
     """A run and where the person stands in it."""
 
-    def __init__(self, ledger: Ledger, view: View) -> None:
+    def __init__(self, ledger: Ledger, view: View, handle: bytes) -> None:
         self.ledger = ledger
         self.view = view
+        self.handle = handle
 
     @classmethod
     def started(cls, ledger: Ledger, loaded: Loaded, context: Variables) -> PlayedRun | LedgerError:
         """Begin a real run."""
-        seen: list[View] = []
-        begun = ledger.start_run(loaded, context, lambda view: _kept(seen, view))
-        return begun if isinstance(begun, LedgerError) else cls(ledger, seen[-1])
+        start = ledger.start(loaded, context)
+        if isinstance(start, LedgerError):
+            return start
+        ledger.record_start(start)
+        return cls(ledger, start.view, start.handle)
 
     @classmethod
     def taken_up(cls, ledger: Ledger, session: SessionRow) -> PlayedRun | LedgerError:
-        """Go on with a session where it stands."""
+        """Continue a session where it is."""
         if session.head_node is None:
             return LedgerError(
                 "CONFLICT", "This session has no run yet.", "Play a workflow by its id instead."
             )
-        view = ledger.rehydrate(_place(ledger, session.session_id, session.head_node))
-        return view if isinstance(view, LedgerError) else cls(ledger, view)
+        position = ledger.position(session.session_id)
+        if isinstance(position, LedgerError):
+            return position
+        return cls(ledger, ledger.rehydrate(position), handle_of(ledger, session.session_id))
 
     def hand_in(self, turn: Turn) -> Refusal | LedgerError | None:
         """Close the pending item; the view shows what came of it."""
-        seen: list[View] = []
-        view = self.view
-        request: dict[str, Json] = {"context": turn.variables, "output": {"notesMarkdown": turn.output.notes}}
-        outcome = self.ledger.advance(
-            _place(self.ledger, view.session.session_id, view.node),
-            view.attempt,
-            request,
-            lambda at: self._acknowledging(at, turn),
-            lambda view: _kept(seen, view),
-            turn.output,
-        )
-        if isinstance(outcome, (Refusal, LedgerError)):
-            return outcome
-        self.view = seen[-1]
-        return None
+        return until_recorded(lambda: self._handed_in(turn))
 
-    def _acknowledging(self, at: Position, turn: Turn) -> AcknowledgeStep:
-        return AcknowledgeStep(
+    def _handed_in(self, turn: Turn) -> Refusal | LedgerError | None:
+        view, pointer = self.view, Pointer("st", self.handle, self.view.node)
+        request: dict[str, Json] = {"context": turn.variables, "output": {"notesMarkdown": turn.output.notes}}
+        attempt = self.ledger.attempt(pointer, view.attempt, request)
+        if isinstance(attempt, (Replayed, LedgerError)):
+            return attempt if isinstance(attempt, LedgerError) else response_lost()
+        position = attempt.position
+        command = AcknowledgeStep(
             policy=EXECUTION,
-            now=self.ledger.clock(),
+            now=attempt.now,
             terms=self.ledger.settings.terms,
             output=turn.output,
-            variables=remembered(at, turn.variables),
-            decisions={**at.decisions, **turn.decisions},
+            variables=position.with_kept(turn.variables),
+            decisions={**position.decisions, **turn.decisions},
             client=CLIENT,
         )
+        decided = decide(attempt.plan, attempt.state, command)
+        if isinstance(decided, Refusal):
+            return decided
+        after = attempt.view(decided, turn.output)
+        outputs = ((subject_of(position.awaited), turn.output),)
+        attempt.record(
+            decided, answer(after), surface="execution", outputs=outputs, variables=command.variables
+        )
+        self.view = after
+        return None
 
     def step_back(self) -> bool:
-        """Rewind to the node before; going on from there makes a branch (rule 8)."""
-        session_id = self.view.session.session_id
-        with self.ledger.store.reading() as reader:
-            node = reader.node(session_id, self.view.node)
-        if node is None or node.parent is None:
+        """Rewind to the node before; advancing from there makes a branch (rule 8)."""
+        position = self.ledger.position(self.view.session.session_id, self.view.node)
+        if isinstance(position, LedgerError) or position.node.parent is None:
             return False
-        view = self.ledger.rehydrate(_place(self.ledger, session_id, node.parent))
-        if isinstance(view, LedgerError):
+        before = self.ledger.position(position.session_id, position.node.parent)
+        if isinstance(before, LedgerError):
             return False
-        self.view = view
+        self.view = self.ledger.rehydrate(before)
         return True
-
-
-def _kept(seen: list[View], view: View) -> bytes:
-    seen.append(view)
-    return answer(view)
-
-
-def _place(ledger: Ledger, session_id: str, node: int) -> Target:
-    with ledger.store.reading() as reader:
-        handle = reader.handles(session_id)[0].handle
-    return Target("st", handle, session_id, node, 0)

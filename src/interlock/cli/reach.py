@@ -16,7 +16,7 @@ from interlock.cli.screen import line_of, stop
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.status import find_session, session_lines
-from interlock.store.protocol import Reader, SessionFilter, SessionRow
+from interlock.store.protocol import SessionFilter, SessionRow
 
 Command = Callable[..., None]
 
@@ -48,9 +48,9 @@ def workflow_argument(command: Command) -> Command:
     return click.argument("workflow_id", metavar="ID", shell_complete=_workflows)(command)
 
 
-def session_of(ledger: Ledger, reader: Reader, ref: str) -> SessionRow:
+def session_of(ledger: Ledger, ref: str) -> SessionRow:
     """The session that a person means, or the end of the command."""
-    found = find_session(reader, ref, ledger.settings.owner)
+    found = find_session(ledger, ref, ledger.settings.owner)
     return give_up(found) if isinstance(found, LedgerError) else found
 
 
@@ -62,8 +62,7 @@ def give_up(error: LedgerError) -> NoReturn:
 
 def _sessions(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     ledger = ledger_of(config_of(ctx.params.get("data_dir"), None))
-    with ledger.store.reading() as reader:
-        lines = session_lines(reader, SessionFilter(owner=ledger.settings.owner, limit=OFFERED))
+    lines = session_lines(ledger, SessionFilter(owner=ledger.settings.owner, limit=OFFERED))
     ledger.store.close()
     begun = incomplete.removeprefix("sess_")
     return [CompletionItem(one.ref, help=line_of(one.title)) for one in lines if one.ref.startswith(begun)]

@@ -5,33 +5,30 @@ A removed session leaves a tombstone, so that its id is never taken for one that
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from msgspec.structs import replace
-
-from interlock.store.protocol import Reader, Store
+from interlock.store.protocol import Store
 
 DAYS = 90
 DAY = 86_400_000
 BATCH = 200
 
 
-def stale(reader: Reader, before: int) -> Iterator[str]:
+def stale(store: Store, before: int) -> list[str]:
     """Sessions without activity since a time and without a keep mark, by id."""
-    after = ""
-    while batch := reader.stale_sessions(before, after, BATCH):
-        yield from batch
-        after = batch[-1]
+    listed: list[str] = []
+    with store.reading() as reader:
+        while batch := reader.stale_sessions(before, listed[-1] if listed else "", BATCH):
+            listed += batch
+    return listed
 
 
 def collect(store: Store, before: int, now: int) -> int:
     """Remove stale sessions, a batch to a transaction, so that nobody waits long for their turn."""
     removed = 0
     while True:
-        with store.writing() as tx:
-            batch = tx.stale_sessions(before, "", BATCH)
+        with store.writing() as writer:
+            batch = writer.stale_sessions(before, "", BATCH)
             for session_id in batch:
-                tx.remove_session(session_id, now)
+                writer.remove_session(session_id, now)
         if not batch:
             return removed
         removed += len(batch)
@@ -39,7 +36,5 @@ def collect(store: Store, before: int, now: int) -> int:
 
 def set_keep(store: Store, session_id: str, keep: bool) -> None:
     """Mark a session to be kept whatever its age, or take the mark away."""
-    with store.writing() as tx:
-        session = tx.session(session_id)
-        assert session is not None, "whoever marks a session has found it"
-        tx.set_session(replace(session, keep=keep))
+    with store.writing() as writer:
+        writer.set_keep(session_id, keep)

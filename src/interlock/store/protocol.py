@@ -1,20 +1,19 @@
-"""What the ledger needs of a store: rows in, rows out, one transaction per command.
+"""What the ledger needs of a store: one `load` before a command, one `append` after it, and queries.
 
-Nothing here knows what a workflow is. Every key begins with the session id, nothing depends on a global
-sequence, and all that is not an event can be rebuilt from events, so that any SQL database can serve.
+Nothing here knows what a workflow is, and nothing is SQLite's: every key begins with the session id, rows
+are ordered by declared columns, and no sequence or lock is shared by sessions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
 Health = Literal["healthy", "corrupt_tail", "corrupt_head", "unknown_version"]
-NodeKind = Literal["step", "checkpoint"]
-OutputKind = Literal["notes", "artifact"]
+NodeKind = Literal["step", "note"]
 
 
 class StoreBusy(Exception):
@@ -22,7 +21,7 @@ class StoreBusy(Exception):
 
 
 class StoreConflict(Exception):
-    """A key is already taken, or an event was to be changed: the backstop behind the ledger's own checks."""
+    """The session has moved since it was read, or a key is taken: read again and decide again."""
 
 
 class StoreCorrupt(Exception):
@@ -34,11 +33,15 @@ class StoreTooNew(Exception):
 
 
 class StoreUnavailable(Exception):
-    """The store cannot be used where it lies: no room, no permission, a network file system."""
+    """The store cannot be used where it is: no room, no permission, a network file system."""
 
 
 class SessionRow(Struct, frozen=True):
-    """A session and its head. `head_run` and `head_node` are where work goes on by default."""
+    """A session and its head.
+
+    `head_run` and `head_node` are where work continues by default: the tip of the run that was advanced
+    last. `visit_index` and `visit_node` name the event and the node with which the current visit began.
+    """
 
     session_id: str
     owner: str
@@ -50,6 +53,8 @@ class SessionRow(Struct, frozen=True):
     next_node: int
     head_run: int | None = None
     head_node: int | None = None
+    visit_index: int = 0
+    visit_node: int | None = None
     parent_session: str | None = None
     health: Health = "healthy"
     health_reason: str = ""
@@ -57,7 +62,7 @@ class SessionRow(Struct, frozen=True):
 
 
 class HandleRow(Struct, frozen=True):
-    """A secret handle and what it leads to: a session, or one agent's place in it."""
+    """A secret handle and what it leads to: a session, or one agent's position in it."""
 
     handle: bytes
     session_id: str
@@ -65,13 +70,17 @@ class HandleRow(Struct, frozen=True):
 
 
 class RunRow(Struct, frozen=True):
-    """One execution of one workflow. `status`, `tip`, `awaiting` follow the preferred tip."""
+    """One execution of one workflow; written when it starts, changes its status or stops being the head.
+
+    While the run is the session's head, its tip is `head_node` and `tip` may lag behind.
+    """
 
     session_id: str
     run: int
     run_id: str
     workflow_id: str
     workflow_hash: str
+    surface: str
     status: str
     tip: int
     started_at: int
@@ -80,7 +89,11 @@ class RunRow(Struct, frozen=True):
 
 
 class NodeRow(Struct, frozen=True):
-    """A durable snapshot. `entries` counts the recap entries on the path from the root."""
+    """A durable snapshot, with the attempt on its parent that made it, its outputs and its response.
+
+    `entries` counts the recap entries on the path from the root. A node without an `attempt` was made by
+    the server: a root, kept variables, a child's news, the user's decision.
+    """
 
     session_id: str
     node: int
@@ -93,78 +106,121 @@ class NodeRow(Struct, frozen=True):
     state_digest: bytes
     event_index: int
     created_at: int
+    attempt: int | None = None
+    request_digest: bytes = b""
+    response_digest: bytes = b""
+    response: bytes = b""
+    outputs: bytes = b""
 
 
-class AttemptRow(Struct, frozen=True):
-    """The recorded event behind a replay. A blocked attempt has a `successor` and keeps its variables."""
-
-    session_id: str
-    node: int
-    attempt: int
-    outcome: str
-    request_digest: bytes
-    response: bytes
-    response_digest: bytes
-    child: int | None = None
-    successor: int | None = None
-    kept: bytes = b""
-
-
-class OutputRow(Struct, frozen=True):
-    """Notes or an artifact, kept with the node that the attempt was made on.
-
-    `child` is the node that the attempt led to, or None for a blocked attempt or a checkpoint.
-    """
+class BlockedRow(Struct, frozen=True):
+    """An attempt that made no node. `kept` holds all context that was kept at the node so far (rule 10)."""
 
     session_id: str
     node: int
     attempt: int
-    ordinal: int
-    kind: OutputKind
-    step: str
-    body: str
-    child: int | None = None
-    recorded_at: int = 0
-
-
-class PathRow(Struct, frozen=True):
-    """A node on the way up to the root, with one of the notes made there, if any.
-
-    `towards` is the node below it on that way; `child` is where the note's own attempt led.
-    """
-
-    node: int
-    parent: int | None
-    entries: int
-    towards: int | None
-    attempt: int | None
-    child: int | None
-    step: str | None
-    body: str | None
-    recorded_at: int | None
-
-
-class EventRow(Struct, frozen=True):
-    """One event. `digest` is SHA-256 over the previous digest and the stored bytes of this row's fields."""
-
-    session_id: str
-    index: int
-    kind: str
-    payload: bytes
-    digest: bytes
+    successor: int
+    event_index: int
     recorded_at: int
-    run: int | None = None
-    node: int | None = None
-    dedupe_key: str | None = None
+    request_digest: bytes
+    response_digest: bytes
+    response: bytes = b""
+    kept: bytes = b""
+    outputs: bytes = b""
+
+
+class ModeRow(Struct, frozen=True):
+    """A mode that the user attached to a node; the newest one holds from there on (rule 29)."""
+
+    session_id: str
+    node: int
+    event_index: int
+    preferences: bytes
+
+
+class CommitRow(Struct, frozen=True):
+    """The events of one command, `first` to `last`. The digest covers the commit before it and its bytes."""
+
+    session_id: str
+    first: int
+    last: int
+    recorded_at: int
+    digest: bytes
+    body: bytes
+    key: str | None = None
+
+
+class StartRow(Struct, frozen=True):
+    """A start that can be repeated: who asked with which request id, and what came of it (rule 13a)."""
+
+    owner: str
+    request_id: bytes
+    request_digest: bytes
+    session_id: str
+    node: int
+    started_at: int
+
+
+class TraceRow(Struct, frozen=True):
+    """A reading call: outside the chain, placed after the event that was the head when it was made."""
+
+    session_id: str
+    after_index: int
+    at: int
+    body: bytes
 
 
 class SearchRow(Struct, frozen=True):
-    """What a session is found by: its title and goal, the notes of its tips, its workflows and tags."""
+    """What a session is found by, and the event up to which its words are indexed."""
 
     session_id: str
     title: str
     notes: str
     workflows: str
+    indexed_to: int = -1
+
+
+class Changes(Struct, frozen=True, kw_only=True):
+    """Everything that one command writes to one session: all of it is stored, or nothing.
+
+    `before` is the head digest that the command was decided on; None begins a session.
+    """
+
+    session: SessionRow
+    before: bytes | None
+    commit: CommitRow
+    runs: Sequence[RunRow] = ()
+    nodes: Sequence[NodeRow] = ()
+    blocked: Sequence[BlockedRow] = ()
+    modes: Sequence[ModeRow] = ()
+    handles: Sequence[HandleRow] = ()
+    starts: Sequence[StartRow] = ()
+    observations: Mapping[str, str] = {}
+    contents: Mapping[str, bytes] = {}
+
+
+class Loaded(Struct, frozen=True, kw_only=True):
+    """Everything that a command on one node needs, read at once.
+
+    `recorded` is the attempt that was asked for, if it was made before. `blocked` and `notes` come without
+    their responses. `branches` counts the steps that already leave from the node; `carried_to` is the
+    newest of them that no attempt made. `decisions` are the commits of the user's decisions at this node.
+    """
+
+    session: SessionRow
+    agent: str
+    last: CommitRow | None
+    previous_digest: bytes
+    head_run: RunRow | None = None
+    node: NodeRow | None = None
+    run: RunRow | None = None
+    recorded: NodeRow | BlockedRow | None = None
+    blocked: Sequence[BlockedRow] = ()
+    notes: Sequence[NodeRow] = ()
+    branches: int = 0
+    carried_to: int | None = None
+    mode: bytes | None = None
+    decisions: Sequence[CommitRow] = ()
 
 
 class SessionFilter(Struct, frozen=True):
@@ -174,16 +230,21 @@ class SessionFilter(Struct, frozen=True):
     status: str | None = None
     workflow: str | None = None
     awaiting: bool = False
-    updated_before: int | None = None
     limit: int = 50
     offset: int = 0
+
+
+Recorded: TypeAlias = NodeRow | BlockedRow
 
 
 class Reader(Protocol):
     """Everything that can be asked. Rows come back as stored; checking digests is the ledger's work."""
 
-    def handle(self, handle: bytes) -> HandleRow | None: ...
-    def agent_handle(self, session_id: str, agent: str) -> HandleRow | None: ...
+    def load(
+        self, handle: bytes | str, *, node: int | None = None, attempt: int | None = None
+    ) -> Loaded | None:
+        """Read what a command needs, by a secret handle or a session id; the head where no node is named."""
+
     def handles(self, session_id: str) -> list[HandleRow]: ...
     def session(self, session_id: str) -> SessionRow | None: ...
     def sessions(self, wanted: SessionFilter) -> list[SessionRow]: ...
@@ -194,34 +255,29 @@ class Reader(Protocol):
     def ranked(
         self, session_ids: Sequence[str], *, owner: str, repo_root: str, finished: Sequence[str], limit: int
     ) -> list[str]: ...
-    def count_sessions(self) -> int: ...
     def removed_at(self, session_id: str) -> int | None: ...
+    def start(self, owner: str, request_id: bytes) -> StartRow | None: ...
     def runs(self, session_id: str) -> list[RunRow]: ...
     def run(self, session_id: str, run: int) -> RunRow | None: ...
     def run_by_id(self, run_id: str) -> RunRow | None: ...
     def node(self, session_id: str, node: int) -> NodeRow | None: ...
-    def nodes(self, session_id: str, run: int | None = None) -> list[NodeRow]: ...
+    def nodes(self, session_id: str, run: int | None = None) -> Iterator[NodeRow]: ...
     def children(self, session_id: str, node: int) -> list[NodeRow]: ...
-    def attempt(self, session_id: str, node: int, attempt: int) -> AttemptRow | None: ...
-    def attempts(self, session_id: str, node: int) -> list[AttemptRow]: ...
-    def each_attempt(self, session_id: str) -> Iterator[AttemptRow]: ...
-    def each_output(self, session_id: str) -> Iterator[OutputRow]: ...
-    def attempt_before(self, session_id: str, node: int, successor: int) -> AttemptRow | None: ...
-    def outputs(self, session_id: str, node: int) -> list[OutputRow]: ...
-    def path(self, session_id: str, node: int, towards: int | None, limit: int) -> list[PathRow]: ...
-    def last_event(self, session_id: str) -> EventRow | None: ...
-    def events(
-        self,
-        session_id: str,
-        *,
-        start: int = 0,
-        kinds: Sequence[str] = (),
-        limit: int | None = None,
-        newest_first: bool = False,
-    ) -> Iterator[EventRow]: ...
-    def event_by_key(self, session_id: str, dedupe_key: str) -> EventRow | None: ...
+    def path(self, session_id: str, node: int, limit: int) -> list[NodeRow]: ...
+    def recorded(self, session_id: str, node: int, attempt: int) -> Recorded | None: ...
+    def blocked(self, session_id: str, nodes: Sequence[int] | None = None) -> Iterator[BlockedRow]: ...
+    def notes(self, session_id: str, nodes: Sequence[int]) -> list[NodeRow]: ...
+    def modes(self, session_id: str) -> list[ModeRow]: ...
+    def commits(
+        self, session_id: str, *, start: int = 0, newest_first: bool = False, limit: int | None = None
+    ) -> Iterator[CommitRow]:
+        """Yield the commits whose events reach `start` or beyond; read them before the view is closed."""
+
+    def commit_by_key(self, session_id: str, key: str) -> CommitRow | None: ...
     def content(self, digest: str) -> bytes | None: ...
     def observations(self, session_id: str) -> Mapping[str, str]: ...
+    def traces(self, session_id: str, start: int, end: int, limit: int) -> list[TraceRow]: ...
+    def unindexed(self, limit: int) -> list[str]: ...
     def search_row(self, session_id: str) -> SearchRow | None: ...
     def search(self, words: Sequence[str], *, columns: Sequence[str], limit: int) -> list[str]: ...
     def search_outputs(self, words: Sequence[str], *, limit: int) -> list[str]: ...
@@ -230,30 +286,44 @@ class Reader(Protocol):
 
 
 class Writer(Reader, Protocol):
-    """The one transaction of a command: all of it, or nothing."""
+    """Writes that are not a command: settings, upkeep, repair, import."""
 
-    def add_session(self, row: SessionRow) -> None: ...
-    def set_session(self, row: SessionRow) -> None: ...
     def remove_session(self, session_id: str, removed_at: int) -> None: ...
+    def set_keep(self, session_id: str, keep: bool) -> None: ...
+    def set_health(self, session_id: str, health: Health, reason: str) -> None: ...
     def add_handle(self, row: HandleRow) -> None: ...
-    def add_run(self, row: RunRow) -> None: ...
-    def set_run(self, row: RunRow) -> None: ...
-    def add_node(self, row: NodeRow) -> None: ...
-    def set_node(self, row: NodeRow) -> None: ...
-    def add_attempt(self, row: AttemptRow) -> None: ...
-    def add_outputs(self, rows: Sequence[OutputRow]) -> None: ...
-    def add_events(self, rows: Sequence[EventRow]) -> None: ...
-    def cut_events(self, session_id: str, from_index: int) -> None: ...
-    def clear_projections(self, session_id: str) -> None: ...
-    def drop_content(self, digest: str) -> None: ...
     def add_content(self, digest: str, body: bytes) -> None: ...
-    def set_observation(self, session_id: str, key: str, value: str) -> None: ...
-    def set_search(self, row: SearchRow) -> None: ...
+    def drop_content(self, digest: str) -> None: ...
     def set_setting(self, key: str, value: str) -> None: ...
+    def index(self, row: SearchRow, outputs: Sequence[str]) -> None: ...
+    def replace_session(self, rows: SessionRows) -> None: ...
+
+
+class SessionRows(Struct, frozen=True, kw_only=True):
+    """All rows of one session, as a repair or an import writes them. Handles are kept beside."""
+
+    session: SessionRow
+    commits: Sequence[CommitRow]
+    runs: Sequence[RunRow]
+    nodes: Sequence[NodeRow]
+    blocked: Sequence[BlockedRow]
+    modes: Sequence[ModeRow]
+    observations: Mapping[str, str]
 
 
 class Store(Protocol):
-    """A place to keep events. `writing` waits a bounded time for its turn, then raises StoreBusy."""
+    """Where sessions are kept. A writer waits a bounded time for its turn, then raises StoreBusy."""
+
+    def load(
+        self, handle: bytes | str, *, node: int | None = None, attempt: int | None = None
+    ) -> Loaded | None:
+        """Read what a command needs."""
+
+    def append(self, *changes: Changes) -> None:
+        """Store what a command changed, durably, or raise StoreConflict and store nothing."""
+
+    def trace(self, rows: Sequence[TraceRow]) -> None:
+        """Keep traces of reading calls; a crash may lose the newest."""
 
     def reading(self) -> AbstractContextManager[Reader]: ...
     def writing(self) -> AbstractContextManager[Writer]: ...

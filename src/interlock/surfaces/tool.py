@@ -145,8 +145,10 @@ def call_tool(surface: Surface, name: str, arguments: Json, call: Call) -> Outco
         params = msgspec.convert({} if arguments is None else arguments, tool.params)
     except msgspec.ValidationError as error:
         return surface.invalid(tool, str(error))
+    from interlock.ledger.retry import until_recorded
+
     try:
-        return tool.handler(params, call)
+        return until_recorded(lambda: tool.handler(params, call))
     except Exception as error:  # the edge of the process: a fault must become an answer
         return surface.failed(tool, error)
 

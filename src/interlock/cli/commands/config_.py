@@ -65,7 +65,6 @@ def pin(ledger: Ledger) -> None:
         confirmation_prompt=True,
         err=True,
     )
-    with ledger.store.writing() as tx:
-        set_pin(tx, chosen)
+    set_pin(ledger.store, chosen)
     say("PIN set." if chosen else "PIN removed.")
     talk("It is asked for when you decide, play, or loosen a mode.")

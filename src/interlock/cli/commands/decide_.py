@@ -10,9 +10,8 @@ from interlock.cli.person import choose, need_pin, need_terminal
 from interlock.cli.reach import give_up, session_argument, session_of, with_ledger
 from interlock.cli.screen import line_of, say, stop, talk
 from interlock.ledger.decisions.inbox import Question, decide_question, questions
-from interlock.ledger.errors import not_healthy
+from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.log.health import damage
 
 
 @click.command(epilog='Example: interlock decide hmc3gzdk accept --note "seen on staging"')
@@ -41,11 +40,11 @@ def command(ledger: Ledger, ref: str, option: str | None, gate: str | None, note
 
 
 def _question(ledger: Ledger, ref: str, gate: str | None) -> Question:
-    with ledger.store.reading() as reader:
-        session = session_of(ledger, reader, ref)
-        if reason := damage(reader, session):
-            give_up(not_healthy(session.session_id, reason))
-        found = [one for one in questions(ledger, reader, session) if gate in (None, one.id)]
+    session = session_of(ledger, ref)
+    position = ledger.position(session.session_id)
+    if isinstance(position, LedgerError) and position.code == "SESSION_NOT_HEALTHY":
+        give_up(position)
+    found = [question for question in questions(ledger, session) if gate in (None, question.id)]
     if not found:
         stop(CONFLICT, f"Nothing waits for a decision in session {ref}. See `interlock inbox`.")
     if len(found) > 1:

@@ -15,7 +15,9 @@ from interlock.cli.config import Config
 from interlock.cli.screen import line_of, paint, paragraph, say
 from interlock.cli.scripted import Answer, ScriptedAgent
 from interlock.core.values import Json
-from interlock.ledger.queries.tree import tree_of
+from interlock.ledger.errors import LedgerError
+from interlock.ledger.queries.status import find_session
+from interlock.ledger.queries.tree import trees_of
 
 GOAL = "Make the login test reliable"
 REPORT: Answer = {
@@ -112,9 +114,9 @@ class Story:
     def tree(self) -> None:
         _scene("What is on record, as `interlock tree` draws it:")
         ledger = ledger_of(Config(data_dir=str(self.folder)))
-        with ledger.store.reading() as reader:
-            run = reader.runs(self.session)[0]
-            draw(tree_of(reader, ledger.pins, run))
+        session = find_session(ledger, self.session, ledger.settings.owner)
+        assert not isinstance(session, LedgerError), "the demo has just worked on it"
+        draw(trees_of(ledger, session)[0])
         ledger.store.close()
 
 

@@ -34,9 +34,8 @@ Format = Literal["json", "markdown", "html"]
 @with_ledger
 def command(ledger: Ledger, ref: str, form: Format, output: Path | None) -> None:
     """Write a session to a file that travels. It holds no token."""
-    with ledger.store.reading() as reader:
-        session = session_of(ledger, reader, ref)
-        bundle = export_session(reader, session, ledger.pins, ledger.clock())
+    session = session_of(ledger, ref)
+    bundle = export_session(ledger.store, session, ledger.pins, ledger.clock())
     _write(_printed(bundle, form), output)
     if banner := banner_of(bundle.session.meta):
         _mark(ledger, session.session_id)
@@ -66,7 +65,6 @@ def _write(text: str, output: Path | None) -> None:
 
 def _mark(ledger: Ledger, session_id: str) -> None:
     """Whoever finds damage says so, and no run goes on from it (rule 44)."""
-    with ledger.store.reading() as reader:
-        found = inspect(reader, session_id, ledger.pins)
+    found = inspect(ledger.store, session_id, ledger.pins)
     if found is not None:
         mark(ledger.store, found)

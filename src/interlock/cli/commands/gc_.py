@@ -39,9 +39,8 @@ def command(
 
 
 def _mark(ledger: Ledger, keep: tuple[str, ...], unkeep: tuple[str, ...], as_json: bool) -> None:
-    with ledger.store.reading() as reader:
-        kept = [session_of(ledger, reader, ref).session_id for ref in keep]
-        freed = [session_of(ledger, reader, ref).session_id for ref in unkeep]
+    kept = [session_of(ledger, ref).session_id for ref in keep]
+    freed = [session_of(ledger, ref).session_id for ref in unkeep]
     for session_id in kept:
         set_keep(ledger.store, session_id, True)
     for session_id in freed:
@@ -56,8 +55,7 @@ def _mark(ledger: Ledger, keep: tuple[str, ...], unkeep: tuple[str, ...], as_jso
 
 
 def _foretell(ledger: Ledger, before: int, days: int, as_json: bool) -> None:
-    with ledger.store.reading() as reader:
-        found = list(stale(reader, before))
+    found = stale(ledger.store, before)
     if as_json:
         print_json({"wouldRemove": len(found), "days": days, "sessions": list(found)})
         return

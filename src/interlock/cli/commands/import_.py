@@ -28,8 +28,7 @@ def command(ledger: Ledger, file: Path, as_json: bool) -> None:
         if as_json:
             print_json({"imported": False, "code": bundle.code, "message": bundle.message})
         stop(CHECK_FAILED, f"{bundle.code}: {bundle.message} {bundle.suggestion}")
-    with ledger.store.writing() as tx:
-        session = import_bundle(tx, bundle, ledger.settings.owner)
+    session = import_bundle(ledger.store, bundle, ledger.settings.owner)
     before = bundle.session.meta.session_id
     if as_json:
         print_json({"imported": True, "sessionId": session.session_id, "importedFrom": before})

@@ -18,8 +18,7 @@ from interlock.ledger.ledger import Ledger
 @with_ledger
 def command(ledger: Ledger, as_json: bool) -> None:
     """List the decisions that wait for you. Exits with 4 if there are any."""
-    with ledger.store.reading() as reader:
-        found = inbox(ledger, reader)
+    found = inbox(ledger)
     if as_json:
         print_json({"questions": msgspec.to_builtins(found)})
     elif not found:

@@ -11,9 +11,11 @@ from interlock.cli.exits import CHECK_FAILED
 from interlock.cli.options import json_option, print_json
 from interlock.cli.reach import session_argument, session_of, with_ledger
 from interlock.cli.screen import clock, fit, json_lines, line_of, paint, say, stop, width
+from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.log.health import examine
 from interlock.ledger.queries.log_lines import EventLine, event_lines
+from interlock.ledger.queries.status import find_session
 
 PAUSE_SECONDS = 0.3
 
@@ -29,20 +31,19 @@ def command(
     ledger: Ledger, ref: str, kinds: tuple[str, ...], limit: int | None, follow: bool, as_json: bool
 ) -> None:
     """Print what was recorded, and check its chain of digests."""
-    with ledger.store.reading() as reader:
-        session = session_of(ledger, reader, ref)
-        report = examine(reader, session)
-        lines = event_lines(reader, session.session_id, kinds, end=report.valid)
+    session = session_of(ledger, ref)
+    report = examine(ledger.store, session)
+    lines = event_lines(ledger, session.session_id, kinds, end=report.events)
     lines = lines[-limit:] if limit else lines
     if follow:
-        _follow(ledger, session.session_id, lines, kinds, report.valid, as_json)
+        _follow(ledger, session.session_id, lines, kinds, report.events, as_json)
     elif as_json:
         events = [line.fields() for line in lines]
         print_json({"sessionId": session.session_id, "health": report.health, "events": events})
     else:
         _print(lines)
     if report.health != "healthy":
-        kept = f"The log is damaged ({report.reason}); its first {report.valid} events are sound."
+        kept = f"The log is damaged ({report.reason}); its first {report.events} events are sound."
         stop(CHECK_FAILED, f"{kept} Run `interlock doctor --repair`.")
 
 
@@ -79,11 +80,10 @@ def _batches(
     yield lines
     while True:
         time.sleep(PAUSE_SECONDS)
-        with ledger.store.reading() as reader:
-            session = reader.session(session_id)
-            if session is None:
-                return
-            end = session.head_index + 1
-            fresh = event_lines(reader, session_id, kinds, start=start, end=end) if end > start else []
+        session = find_session(ledger, session_id, ledger.settings.owner)
+        if isinstance(session, LedgerError):
+            return
+        end = session.head_index + 1
+        fresh = event_lines(ledger, session_id, kinds, start=start, end=end) if end > start else []
         start = max(start, end)
         yield fresh

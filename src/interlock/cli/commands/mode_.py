@@ -52,10 +52,9 @@ def command(
 
 
 def _lines(ledger: Ledger, ref: str | None) -> tuple[ModeLine, ...]:
-    with ledger.store.reading() as reader:
-        if ref is None:
-            return (global_mode(ledger, reader),)
-        return session_modes(reader, session_of(ledger, reader, ref))
+    if ref is None:
+        return (global_mode(ledger),)
+    return session_modes(ledger, session_of(ledger, ref))
 
 
 def _change(ledger: Ledger, mode: Mode | None, risk: RiskPolicy | None, ref: str | None) -> None:
@@ -72,8 +71,7 @@ def _change(ledger: Ledger, mode: Mode | None, risk: RiskPolicy | None, ref: str
         if ledger.settings.preferences_fixed:
             talk("But a mode in the environment or a config file outranks it: see `interlock config show`.")
         return
-    with ledger.store.reading() as reader:
-        session = session_of(ledger, reader, ref)
+    session = session_of(ledger, ref)
     changed = set_session_mode(ledger, session.session_id, wanted)
     if isinstance(changed, LedgerError):
         give_up(changed)

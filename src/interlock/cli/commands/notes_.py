@@ -24,8 +24,7 @@ from interlock.ledger.queries.status import Notes, notes_of
 @with_ledger
 def command(ledger: Ledger, ref: str, node: int | None, as_json: bool) -> None:
     """Print the notes of a branch as Markdown."""
-    with ledger.store.reading() as reader:
-        found = notes_of(reader, session_of(ledger, reader, ref), node)
+    found = notes_of(ledger, session_of(ledger, ref), node)
     if isinstance(found, LedgerError):
         give_up(found)
     elif as_json:

@@ -53,8 +53,7 @@ def command(ledger: Ledger, workflow_id: str, goal: str | None) -> None:
 
 
 def _begun(ledger: Ledger, name: str, goal: str | None) -> PlayedRun:
-    with ledger.store.reading() as reader:
-        session = find_session(reader, name, ledger.settings.owner)
+    session = find_session(ledger, name, ledger.settings.owner)
     if not isinstance(session, LedgerError):
         walk = PlayedRun.taken_up(ledger, session)
     else:

@@ -22,8 +22,7 @@ from interlock.ledger.queries.status import ref_of
 def command(ledger: Ledger, query: tuple[str, ...], as_json: bool) -> None:
     """Find earlier work by words, by id, or, without either, by what was worked on last."""
     seen: dict[str, str] = {event.key: event.value for event in observe(ledger.settings.project)}
-    with ledger.store.reading() as reader:
-        found = find(reader, " ".join(query), ledger.settings.owner, seen)
+    found = find(ledger, " ".join(query), ledger.settings.owner, seen)
     if as_json:
         print_json({"candidates": [_fields(one) for one in found]})
     for one in () if as_json else found:

@@ -27,8 +27,7 @@ def command(
 ) -> None:
     """List sessions, newest activity first."""
     wanted = SessionFilter(ledger.settings.owner, status, workflow, awaiting, limit=limit + 1)
-    with ledger.store.reading() as reader:
-        found = session_lines(reader, wanted)
+    found = session_lines(ledger, wanted)
     lines = found[:limit]
     if as_json:
         print_json({"sessions": msgspec.to_builtins(lines), "more": len(found) > limit})

@@ -19,8 +19,7 @@ from interlock.ledger.queries.status import RunStatus, SessionStatus, session_st
 @with_ledger
 def command(ledger: Ledger, ref: str, as_json: bool) -> None:
     """Show where a session stands. Exits with 4 if it waits for a decision."""
-    with ledger.store.reading() as reader:
-        found = session_status(reader, ledger.pins, session_of(ledger, reader, ref))
+    found = session_status(ledger, session_of(ledger, ref))
     if as_json:
         print_json(msgspec.to_builtins(found))
     else:

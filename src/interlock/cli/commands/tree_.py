@@ -14,7 +14,7 @@ from interlock.cli.screen import STATUS_TONES, fit, line_of, paint, say, stop, w
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.log.health import examine
 from interlock.ledger.queries.status import ref_of
-from interlock.ledger.queries.tree import Tree, TreeNode, children_of, tree_of
+from interlock.ledger.queries.tree import Tree, TreeNode, children_of, trees_of
 from interlock.store.protocol import SessionRow
 
 
@@ -24,11 +24,9 @@ from interlock.store.protocol import SessionRow
 @with_ledger
 def command(ledger: Ledger, ref: str, as_json: bool) -> None:
     """Draw the branches of a session: forks with their causes, the preferred tip marked."""
-    with ledger.store.reading() as reader:
-        session = session_of(ledger, reader, ref)
-        report = examine(reader, session)
-        runs = reader.runs(session.session_id)
-        trees = [tree_of(reader, ledger.pins, run, report.valid) for run in runs]
+    session = session_of(ledger, ref)
+    report = examine(ledger.store, session)
+    trees = trees_of(ledger, session, report.events)
     if as_json:
         print_json({"sessionId": session.session_id, "runs": msgspec.to_builtins(trees)})
     else:
@@ -88,7 +86,7 @@ def _branch(
     while here is not None:
         yield _line(here, margin)
         below = children.get(here.node, [])
-        for kept in (one for one in below if one.kind == "checkpoint"):
+        for kept in (one for one in below if one.kind == "note"):
             yield _fitted(f"{margin}├─◇", kept, "quiet")
         steps = sorted((one for one in below if one.kind == "step"), key=lambda one: one.node in liked)
         for fork in steps[:-1]:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import msgspec
-from msgspec.structs import replace
 
-from interlock.core.engine.evolve import evolve
 from interlock.core.run.events import PreferencesChanged
 from interlock.core.run.preferences import Autonomy, Mode, Preferences, RiskPolicy, mode_of
+from interlock.core.run.state import RunState
 from interlock.ledger.errors import LedgerError, not_healthy, unknown_session
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.log.commit import Commit, decode_state, encode_state
+from interlock.ledger.log.commit import Commit
 from interlock.ledger.log.health import damage
+from interlock.ledger.log.projection import Rows, state_of
 from interlock.ledger.queries.status import Shown, tips
-from interlock.store.protocol import NodeRow, Reader, SessionRow
+from interlock.ledger.retry import until_recorded
+from interlock.store.protocol import NodeRow, RunRow, SessionRow
 
 SETTING = "preferences"
 
@@ -28,24 +29,23 @@ class ModeLine(Shown, frozen=True):
     node: int | None = None
 
 
-def global_mode(ledger: Ledger, reader: Reader) -> ModeLine:
+def global_mode(ledger: Ledger) -> ModeLine:
     """What new sessions begin with."""
-    return _line(ledger.preferences(reader))
+    return _line(ledger.preferences())
 
 
 def set_global_mode(ledger: Ledger, preferences: Preferences) -> None:
     """Choose what new sessions begin with; sessions that have begun keep theirs."""
-    with ledger.store.writing() as tx:
-        tx.set_setting(SETTING, msgspec.json.encode(preferences).decode())
+    with ledger.store.writing() as writer:
+        writer.set_setting(SETTING, msgspec.json.encode(preferences).decode())
 
 
-def session_modes(reader: Reader, session: SessionRow) -> tuple[ModeLine, ...]:
+def session_modes(ledger: Ledger, session: SessionRow) -> tuple[ModeLine, ...]:
     """What holds at every tip of a session's unfinished branches."""
     return tuple(
-        _line(decode_state(tip).preferences, run.run_id, tip.node)
-        for run in reader.runs(session.session_id)
-        for tip in tips(reader, run)
-        if not decode_state(tip).finished
+        _line(state.preferences, run.run_id, tip.node)
+        for run, tip, state in _tips(ledger, session)
+        if not state.finished
     )
 
 
@@ -53,29 +53,36 @@ def _line(chosen: Preferences, run_id: str | None = None, node: int | None = Non
     return ModeLine(mode_of(chosen), chosen.autonomy, chosen.risk_policy, run_id, node)
 
 
+def _tips(ledger: Ledger, session: SessionRow) -> list[tuple[RunRow, NodeRow, RunState]]:
+    with ledger.store.reading() as reader:
+        modes = {row.node: row.preferences for row in reader.modes(session.session_id)}
+        return [
+            (run, tip, state_of(tip, modes.get(tip.node)))
+            for run in reader.runs(session.session_id)
+            for tip in tips(reader, run)
+        ]
+
+
 def set_session_mode(ledger: Ledger, session_id: str, preferences: Preferences) -> int | LedgerError:
     """Attach a change to all current tips; a rewind to before it is not touched. Returns how many."""
-    with ledger.store.writing() as tx:
-        session = tx.session(session_id)
-        if session is None:
-            return unknown_session()
-        if found := damage(tx, session):
-            return not_healthy(session_id, found)
-        commit, changed = Commit(tx, session, ledger.clock()), 0
-        for run in tx.runs(session_id):
-            for tip in tips(tx, run):
-                changed += _attach(commit, tip, preferences)
-        if changed:
-            commit.finish()
-    return changed
+    return until_recorded(lambda: _attached(ledger, session_id, preferences))
 
 
-def _attach(commit: Commit, tip: NodeRow, preferences: Preferences) -> bool:
-    state = decode_state(tip)
-    if state.finished or state.preferences == preferences:
-        return False
-    event = PreferencesChanged(preferences)
-    commit.chain.add(event, run=tip.run, node=tip.node)
-    body, digest = encode_state(evolve(state, event))
-    commit.tx.set_node(replace(tip, state=body, state_digest=digest))
-    return True
+def _attached(ledger: Ledger, session_id: str, preferences: Preferences) -> int | LedgerError:
+    loaded = ledger.store.load(session_id)
+    if loaded is None:
+        return unknown_session()
+    if fault := damage(loaded):
+        return not_healthy(session_id, fault)
+    rows, changed = Rows(loaded.session), list[NodeRow]()
+    for run, tip, state in _tips(ledger, loaded.session):
+        if not state.finished and state.preferences != preferences:
+            rows.runs[run.run], rows.nodes[tip.node], rows.states[tip.node] = run, tip, state
+            changed.append(tip)
+    if not changed:
+        return 0
+    commit = Commit(rows, ledger.clock())
+    for tip in changed:
+        commit.add(PreferencesChanged(preferences), run=tip.run, node=tip.node)
+    ledger.append(commit.finish())
+    return len(changed)

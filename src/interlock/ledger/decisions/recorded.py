@@ -4,41 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from interlock.core.definition.program import confirmation
+from interlock.core.definition.program import Plan, confirmation
 from interlock.core.engine.gates import shown
 from interlock.core.engine.requirements import input_id
+from interlock.core.engine.settle import awaited
 from interlock.core.run.commands import Decision
 from interlock.core.run.outcomes import Awaited, NeedAnswer, NeedStep
-from interlock.ledger.log.chain import read_event
+from interlock.core.run.state import RunState
+from interlock.core.run.surface_policy import EXECUTION
+from interlock.ledger.log.chain import entries_of
 from interlock.ledger.log.records import DecisionRecorded
-from interlock.store.protocol import Reader
+from interlock.store.protocol import Loaded
 
 
-def decision_key(node: int, gate: str, branches: int = 0) -> str:
+def decision_key(node: int, gate: str, branches: int) -> str:
     """What a decision is kept under. Using it makes a branch, so that a rewind asks the user again."""
     return f"decision:{node}:{gate}:{branches}"
 
 
-def branches_from(reader: Reader, session_id: str, node: int) -> int:
-    """How many ways were already gone from a node."""
-    return sum(child.kind == "step" for child in reader.children(session_id, node))
-
-
-def recorded_decisions(reader: Reader, session_id: str, node: int, pending: Awaited) -> dict[str, Decision]:
+def recorded_decisions(plan: Plan, state: RunState, loaded: Loaded) -> dict[str, Decision]:
     """The user's answers to what is pending at this node, by gate id or input key."""
-    found = {}
-    for name, digest in _questions(pending):
-        row = reader.event_by_key(
-            session_id, decision_key(node, name, branches_from(reader, session_id, node))
-        )
-        event = read_event(row) if row is not None else None
-        if isinstance(event, DecisionRecorded) and event.shown in ("", digest):
-            found[name] = Decision(event.option, event.channel, note=event.note)
-    return found
+    assert loaded.node is not None
+    by_key = {row.key: row for row in loaded.decisions}
+    decisions: dict[str, Decision] = {}
+    for name, digest in _questions(awaited(plan, state, EXECUTION)):
+        row = by_key.get(decision_key(loaded.node.node, name, loaded.branches))
+        for entry in entries_of(row) if row is not None else ():
+            event = entry.event
+            if isinstance(event, DecisionRecorded) and event.shown in ("", digest):
+                decisions[name] = Decision(event.option, event.channel, note=event.note)
+    return decisions
 
 
 def _questions(pending: Awaited) -> Iterator[tuple[str, str]]:
-    """What the user may be asked at this place, each with the digest of the question."""
+    """What the user may be asked at this position, each with the digest of the question."""
     match pending:
         case NeedAnswer():
             yield pending.gate.id, shown(pending.gate)

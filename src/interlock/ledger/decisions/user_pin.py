@@ -6,23 +6,26 @@ import hmac
 import os
 from hashlib import scrypt
 
-from interlock.store.protocol import Reader, Writer
+from interlock.store.protocol import Store
 
 SETTING = "pin"
 
 
-def has_pin(reader: Reader) -> bool:
-    return bool(reader.setting(SETTING))
+def has_pin(store: Store) -> bool:
+    with store.reading() as reader:
+        return bool(reader.setting(SETTING))
 
 
-def set_pin(writer: Writer, pin: str) -> None:
+def set_pin(store: Store, pin: str) -> None:
     """Keep a new PIN; an empty one removes it."""
     salt = os.urandom(16)
-    writer.set_setting(SETTING, f"{salt.hex()}:{_digest(pin, salt).hex()}" if pin else "")
+    with store.writing() as writer:
+        writer.set_setting(SETTING, f"{salt.hex()}:{_digest(pin, salt).hex()}" if pin else "")
 
 
-def pin_fits(reader: Reader, pin: str) -> bool:
-    salt, _, digest = (reader.setting(SETTING) or "").partition(":")
+def pin_matches(store: Store, pin: str) -> bool:
+    with store.reading() as reader:
+        salt, _, digest = (reader.setting(SETTING) or "").partition(":")
     return hmac.compare_digest(_digest(pin, bytes.fromhex(salt)).hex(), digest)
 
 

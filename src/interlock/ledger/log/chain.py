@@ -1,68 +1,76 @@
-"""The hash chain: every event's digest covers the one before it, its place and its bytes."""
+"""The hash chain: a commit's digest covers the one before it, its position, its time and its bytes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 
 import msgspec
+from msgspec import Struct
 
 from interlock.ledger.log.records import LogEntry
-from interlock.store.protocol import EventRow, SessionRow
+from interlock.store.protocol import CommitRow
 
 GENESIS = bytes(32)
 
+
+class Entry(Struct, frozen=True, array_like=True):
+    """One event in a commit. `node` is the node that it leads to or is attached to."""
+
+    event: LogEntry
+    run: int | None = None
+    node: int | None = None
+
+
+class Logged(Struct, frozen=True):
+    """One event with its position in the session and the time of its command."""
+
+    index: int
+    at: int
+    event: LogEntry
+    run: int | None
+    node: int | None
+
+
 _encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(LogEntry).decode
+_decode = msgspec.json.Decoder(tuple[Entry, ...]).decode
 
 
-class Chain:
-    """Events of one transaction, chained onto a session's head."""
+def commit_of(
+    session_id: str, head_index: int, before: bytes, entries: Sequence[Entry], now: int, key: str | None
+) -> CommitRow:
+    """Chain the events of one command onto the commit before it."""
+    body, first = _encode(entries), head_index + 1
+    digest = link(before, first, now, body)
+    return CommitRow(session_id, first, head_index + len(entries), now, digest, body, key)
 
-    def __init__(self, session_id: str, head_index: int, head_digest: bytes, now: int) -> None:
-        self.session_id = session_id
-        self.head_index = head_index
-        self.head_digest = head_digest
-        self.now = now
-        self.rows: list[EventRow] = []
 
-    @classmethod
-    def onto(cls, session: SessionRow, now: int) -> Chain:
-        return cls(session.session_id, session.head_index, session.head_digest, now)
+def link(before: bytes, first: int, recorded_at: int, body: bytes) -> bytes:
+    """The digest of one commit."""
+    return sha256(before + f"{first}:{recorded_at}:".encode() + body).digest()
 
-    def add(
-        self, event: LogEntry, *, run: int | None = None, node: int | None = None, key: str | None = None
-    ) -> None:
-        """Append one event; `key` makes it unique in its session."""
-        payload, kind = _encode(event), kind_of(event)
-        index = self.head_index + 1
-        digest = link(self.head_digest, index, kind, payload, run, node)
-        self.rows.append(EventRow(self.session_id, index, kind, payload, digest, self.now, run, node, key))
-        self.head_index, self.head_digest = index, digest
 
-    def add_all(self, events: Iterable[LogEntry], *, run: int, node: int | None) -> None:
-        for event in events:
-            self.add(event, run=run, node=node)
+def follows(before: bytes, row: CommitRow) -> bool:
+    """Say whether the commit's digest is the one that its content and predecessor demand."""
+    return isinstance(row.body, bytes) and row.digest == link(before, row.first, row.recorded_at, row.body)
+
+
+def entries_of(row: CommitRow) -> tuple[Entry, ...]:
+    """Decode the events of a commit."""
+    entries: tuple[Entry, ...] = _decode(row.body)
+    return entries
+
+
+def logged(commits: Iterable[CommitRow], *, newest_first: bool = False) -> Iterator[Logged]:
+    """Yield the events of commits in the order in which the commits come."""
+    for row in commits:
+        events = [
+            Logged(row.first + offset, row.recorded_at, entry.event, entry.run, entry.node)
+            for offset, entry in enumerate(entries_of(row))
+        ]
+        yield from reversed(events) if newest_first else events
 
 
 def kind_of(event: LogEntry) -> str:
+    """The name under which an event is stored."""
     return str(event.__struct_config__.tag)
-
-
-def link(before: bytes, index: int, kind: str, payload: bytes, run: int | None, node: int | None) -> bytes:
-    """The digest of one event."""
-    target = f"{index}:{kind}:{run}:{node}:".encode()
-    return sha256(before + target + payload).digest()
-
-
-def follows(before: bytes, row: EventRow) -> bool:
-    """Say whether the row's digest is the one that its content and predecessor demand."""
-    return isinstance(row.payload, bytes) and row.digest == link(
-        before, row.index, row.kind, row.payload, row.run, row.node
-    )
-
-
-def read_event(row: EventRow) -> LogEntry:
-    """Decode a stored event."""
-    event: LogEntry = _decode(row.payload)
-    return event

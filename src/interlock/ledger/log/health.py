@@ -1,4 +1,4 @@
-"""Health of a session: what progress checks in constant time, and the whole chain for those who look."""
+"""Health of a session: what progress checks in constant time, and the whole chain for those who ask."""
 
 from __future__ import annotations
 
@@ -8,15 +8,19 @@ from hashlib import sha256
 import msgspec
 from msgspec import Struct
 
-from interlock.ledger.log.chain import GENESIS, follows, read_event
-from interlock.store.protocol import EventRow, Health, Reader, SessionRow
+from interlock.ledger.log.chain import GENESIS, entries_of, follows
+from interlock.store.protocol import CommitRow, Health, Loaded, Reader, SessionRow, Store
 
 
 class ChainReport(Struct, frozen=True):
-    """The verdict on a session's log. `valid` events form the prefix that can be trusted."""
+    """The verdict on a session's log. The `valid` commits form the prefix that can be trusted.
+
+    `events` counts the events in them, `total` those that the session once had.
+    """
 
     health: Health
     valid: int
+    events: int
     total: int
     reason: str = ""
 
@@ -26,54 +30,75 @@ def intact(body: bytes, digest: bytes) -> bool:
     return isinstance(body, bytes) and sha256(body).digest() == digest
 
 
-def damage(reader: Reader, session: SessionRow) -> str | None:
-    """What keeps this session from going on; checks the head only (rule 44)."""
+def damage(loaded: Loaded) -> str | None:
+    """What keeps this session from being advanced; checks the head only (rule 44)."""
+    session, last = loaded.session, loaded.last
     if session.health != "healthy":
         return session.health_reason or session.health
-    before = max(session.head_index - 1, 0)
-    events = list(reader.events(session.session_id, start=before, limit=3))
-    if not events:
+    if last is None:
         return "its log is empty"
-    *earlier, last = events
-    if last.index != session.head_index or last.digest != session.head_digest:
+    if last.last != session.head_index or last.digest != session.head_digest:
         return "the head of its log does not match the last event"
-    if not follows(earlier[-1].digest if earlier else GENESIS, last):
+    if not follows(loaded.previous_digest, last):
         return "the last event does not match its digest"
     return None
 
 
-def examine(reader: Reader, session: SessionRow) -> ChainReport:
-    """Check every event of a session against the chain."""
-    return examine_events(reader.events(session.session_id), session)
+def damage_of(reader: Reader, session: SessionRow) -> str | None:
+    """The same for a session that was found by a query."""
+    loaded = reader.load(session.session_id)
+    return damage(loaded) if loaded is not None else "it is gone"
 
 
-def examine_events(events: Iterable[EventRow], session: SessionRow) -> ChainReport:
-    """Check events as they come, oldest first; each is looked at once."""
-    before, valid, total = GENESIS, 0, session.head_index + 1
-    for row in events:
-        diagnostic = _problem(before, valid, row)
-        if diagnostic:
+def examine(store: Store, session: SessionRow) -> ChainReport:
+    """Check every commit of a session against the chain."""
+    with store.reading() as reader:
+        return examine_commits(reader.commits(session.session_id), session)
+
+
+def examine_commits(commits: Iterable[CommitRow], session: SessionRow) -> ChainReport:
+    """Check commits as they come, oldest first; each is looked at once."""
+    before, valid, next_index, total = GENESIS, 0, 0, session.head_index + 1
+    for row in commits:
+        if fault := _fault(before, next_index, row):
             health: Health = "corrupt_head" if valid == 0 else "corrupt_tail"
-            if diagnostic == "unknown_schema_version":
+            if fault == "unknown_schema_version":
                 health = "unknown_version"
-            return ChainReport(health, valid, total, f"{diagnostic} at event {row.index}")
-        before, valid = row.digest, valid + 1
-    if valid != total or before != session.head_digest:
-        return ChainReport(
-            "corrupt_tail" if valid else "corrupt_head", valid, total, "missing events at the end"
-        )
-    return ChainReport("healthy", valid, total)
+            return ChainReport(health, valid, next_index, total, f"{fault} at event {next_index}")
+        before, valid, next_index = row.digest, valid + 1, row.last + 1
+    if next_index != total or before != session.head_digest:
+        health = "corrupt_tail" if valid else "corrupt_head"
+        return ChainReport(health, valid, next_index, total, "missing events at the end")
+    return ChainReport("healthy", valid, next_index, total)
 
 
-def _problem(before: bytes, expected: int, row: EventRow) -> str:
-    if row.index != expected:
+def _fault(before: bytes, next_index: int, row: CommitRow) -> str:
+    if row.first != next_index:
         return "non_contiguous_indices"
-    if not isinstance(row.payload, bytes) or not follows(before, row):
+    if not follows(before, row):
         return "digest_mismatch"
     try:
-        read_event(row)
+        entries = entries_of(row)
     except msgspec.ValidationError as error:
         return "unknown_schema_version" if "Invalid value" in str(error) else "schema_validation_failed"
     except msgspec.DecodeError:
         return "schema_validation_failed"
-    return ""
+    return "" if row.last == row.first + len(entries) - 1 else "non_contiguous_indices"
+
+
+class Trusted(Struct, frozen=True):
+    """The verdict on a log, and the commits that a run can be resumed from: whole commands only."""
+
+    report: ChainReport
+    commits: tuple[CommitRow, ...]
+
+    @property
+    def whole(self) -> bool:
+        return self.report.health == "healthy"
+
+
+def trusted(reader: Reader, session: SessionRow) -> Trusted:
+    """Read a session's log as far as it can be trusted."""
+    stored = tuple(reader.commits(session.session_id))
+    report = examine_commits(stored, session)
+    return Trusted(report, stored[: report.valid])

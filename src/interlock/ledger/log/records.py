@@ -15,9 +15,9 @@ from interlock.core.run.outcomes import Notice
 from interlock.core.run.reasons import Blocker
 from interlock.core.values import Json
 
-EdgeKind = Literal["root", "acked_step", "checkpoint"]
-AttemptOutcome = Literal["advanced", "blocked", "checkpointed"]
-Cause = Literal["started", "advanced", "non_tip_advance", "checkpoint_created"]
+EdgeKind = Literal["root", "acked_step", "note"]
+AttemptOutcome = Literal["advanced", "blocked", "noted"]
+Cause = Literal["started", "advanced", "non_tip_advance", "noted"]
 
 
 class SessionEvent(Struct, frozen=True, omit_defaults=True, tag_field="kind"):
@@ -34,13 +34,19 @@ class SessionCreated(SessionEvent, frozen=True, tag="session_created"):
 
 
 class NodeCreated(SessionEvent, frozen=True, tag="node_created"):
-    """A node and the edge that led to it."""
+    """A node and the edge that led to it. `awaiting` is the gate or input that the run waits for there.
+
+    `leads` says that the node becomes the tip of its run and the head of its session, `held` that agents
+    can do nothing there before a question is answered.
+    """
 
     node: int
     parent: int | None
     edge: EdgeKind
     cause: Cause
-    at: int
+    awaiting: str = ""
+    leads: bool = True
+    held: bool = False
 
 
 class AdvanceRecorded(SessionEvent, frozen=True, tag="advance_recorded"):
@@ -57,9 +63,12 @@ class AdvanceRecorded(SessionEvent, frozen=True, tag="advance_recorded"):
     kept: Mapping[str, Json] = {}
     notices: tuple[Notice, ...] = ()
     surface: str = "execution"
+    awaiting: str = ""
 
 
 class OutputAppended(SessionEvent, frozen=True, tag="node_output_appended"):
+    """Notes or an artifact, with the node and attempt they came with; node -1 is the session itself."""
+
     node: int
     attempt: int
     channel: Literal["recap", "artifact"]
@@ -101,6 +110,13 @@ class CallTraced(SessionEvent, frozen=True, tag="call_traced"):
     about: Mapping[str, Json] = {}
 
 
+class HeadMoved(SessionEvent, frozen=True, tag="head_moved"):
+    """A call took up another run of the session than the one advanced last."""
+
+    run: int
+    node: int
+
+
 class RepairRecorded(SessionEvent, frozen=True, tag="repair_recorded"):
     """What a repair cut off, kept elsewhere by this digest."""
 
@@ -126,6 +142,7 @@ LogEntry: TypeAlias = (
     | ObservationRecorded
     | DecisionRecorded
     | CallTraced
+    | HeadMoved
     | RepairRecorded
     | ResponseRestored
     | Event

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import TypeAlias
 
@@ -15,36 +15,27 @@ from interlock.core.definition.program import Plan
 from interlock.core.engine.settle import awaited
 from interlock.core.hashing import digest_of
 from interlock.core.run.surface_policy import POLICIES
-from interlock.ledger.log.chain import GENESIS, Chain
-from interlock.ledger.log.health import intact
-from interlock.ledger.log.prefix import Trusted, trusted
+from interlock.ledger.log.chain import GENESIS, Entry, commit_of
+from interlock.ledger.log.health import Trusted, intact, trusted
+from interlock.ledger.log.projection import Rows
 from interlock.ledger.log.rebuild import (
-    PlanOf,
-    Rebuilt,
-    Told,
+    Answered,
+    answered_in,
     differences,
-    plans_of,
     rebuild,
-    restore,
+    recorded_in,
+    session_rows,
 )
 from interlock.ledger.log.records import RepairRecorded, ResponseRestored, SessionCreated
-from interlock.ledger.runs.pinned_workflows import Pins
-from interlock.ledger.runs.view import View
+from interlock.ledger.runs.pinned_workflows import PinDamaged, Pins, contents_of
+from interlock.ledger.runs.position import View
 from interlock.ledger.tokens.slots import unnamed
 from interlock.ledger.tokens.tokens import new_handle
-from interlock.store.protocol import (
-    AttemptRow,
-    EventRow,
-    HandleRow,
-    Health,
-    Reader,
-    SessionRow,
-    Store,
-    Writer,
-)
+from interlock.store.protocol import CommitRow, HandleRow, Health, Reader, SessionRow, Store, Writer
 
 Renders: TypeAlias = Mapping[str, Callable[[View], bytes]]
 Responses: TypeAlias = dict[tuple[int, int], bytes]
+PlanOf: TypeAlias = Callable[[str], Plan | None]
 
 
 class Finding(Struct, frozen=True):
@@ -66,17 +57,37 @@ class Repaired(Struct, frozen=True):
     lost_responses: int = 0
 
 
-def inspect(reader: Reader, session_id: str, pins: Pins) -> Finding | None:
+def session_batches(store: Store, size: int) -> Iterator[list[str]]:
+    """The ids of all sessions, in batches; last those that have commits but no session row."""
+    after = ""
+    while True:
+        with store.reading() as reader:
+            batch = reader.session_ids(after, size)
+        if not batch:
+            break
+        yield batch
+        after = batch[-1]
+    with store.reading() as reader:
+        yield reader.stray_sessions()
+
+
+def inspect(store: Store, session_id: str, pins: Pins) -> Finding | None:
     """Check a session's whole chain, and every row against what the events make."""
+    with store.reading() as reader:
+        return _inspected(reader, session_id, pins)
+
+
+def _inspected(reader: Reader, session_id: str, pins: Pins) -> Finding | None:
     session = reader.session(session_id)
     if session is None:
         return Finding(session_id, "corrupt_head", "its events are there, but the session is not")
     log = trusted(reader, session)
     if not log.whole:
         return Finding(session_id, log.report.health, log.report.reason)
+    made = rebuild(session_id, log.commits)
     plan_of = plans_of(reader, pins)
-    made = rebuild(session_id, log.events, plan_of)
-    wrong = (*differences(reader, made), *_lost_pins(made, plan_of))
+    lost = [run.workflow_id for run in made.runs.values() if plan_of(run.workflow_hash) is None]
+    wrong = (*differences(reader, made), *(f"pinned workflow {workflow_id}" for workflow_id in lost))
     if wrong:
         return Finding(session_id, "healthy", "rows are not what the events make", wrong)
     if session.health != "healthy":
@@ -84,144 +95,150 @@ def inspect(reader: Reader, session_id: str, pins: Pins) -> Finding | None:
     return None
 
 
-def _lost_pins(made: Rebuilt, plan_of: PlanOf) -> Iterator[str]:
-    for run in made.runs:
-        if plan_of(run.workflow_hash) is None:
-            yield f"pinned workflow {run.workflow_id}"
+def plans_of(reader: Reader, pins: Pins) -> PlanOf:
+    """Look pinned workflows up; a lost one leaves only what depends on it undone."""
+
+    def plan(workflow_hash: str) -> Plan | None:
+        try:
+            return pins.plan(reader.content, workflow_hash)
+        except PinDamaged:
+            return None
+
+    return plan
 
 
-def repin(tx: Writer, session_id: str, pins: Pins, library: Library) -> None:
+def _repin(tx: Writer, session_id: str, pins: Pins, library: Library) -> None:
     """Take lost pinned workflows from the library again, where it still has exactly what was pinned."""
     plan_of = plans_of(tx, pins)
     for run in tx.runs(session_id):
         loaded = library.load(run.workflow_id) if plan_of(run.workflow_hash) is None else None
         if isinstance(loaded, Loaded) and loaded.hash == run.workflow_hash:
-            for digest in (loaded.hash, *(text.digest for text in loaded.workflow.documents)):
+            for digest, body in contents_of(loaded).items():
                 tx.drop_content(digest)
-            pins.pin(tx, loaded)
+                tx.add_content(digest, body)
 
 
-def mark(store: Store, found: Finding) -> None:
-    """Let no run of a damaged session go on until it is repaired."""
+def mark(store: Store, finding: Finding) -> None:
+    """Let no run of a damaged session be advanced until it is repaired."""
     with store.writing() as tx:
-        session = tx.session(found.session_id)
-        if session is not None and session.health != found.health:
-            tx.set_session(replace(session, health=found.health, health_reason=found.reason))
+        session = tx.session(finding.session_id)
+        if session is not None and session.health != finding.health:
+            tx.set_health(finding.session_id, finding.health, finding.reason)
 
 
 def repair(
-    tx: Writer, session_id: str, pins: Pins, renders: Renders, *, owner: str, now: int
+    store: Store, session_id: str, pins: Pins, library: Library, renders: Renders, *, owner: str, now: int
 ) -> Repaired | Finding:
     """Cut what cannot be trusted, keep it, and rebuild everything else from what remains."""
+    with store.writing() as tx:
+        _repin(tx, session_id, pins, library)
+        return _repaired(tx, session_id, pins, renders, owner, now)
+
+
+def _repaired(
+    tx: Writer, session_id: str, pins: Pins, renders: Renders, owner: str, now: int
+) -> Repaired | Finding:
     session = tx.session(session_id) or _stray(tx, session_id, owner)
-    log, plan_of = trusted(tx, session), plans_of(tx, pins)
+    log = trusted(tx, session)
     if log.report.health == "unknown_version":
         return Finding(session_id, log.report.health, log.report.reason)
-    damaged = tuple(differences(tx, rebuild(session_id, log.events, plan_of)))
-    chain = _onto(session_id, log, now)
-    kept_as, cut = _cut(tx, session, log, chain)
-    made = rebuild(session_id, (*log.events, *chain.rows), plan_of)
-    responses = _recovered(tx, made, plan_of, renders)
+    damaged = tuple(differences(tx, rebuild(session_id, log.commits)))
+    commits, kept_as, cut = _cut(tx, session, log, now)
+    made = rebuild(session_id, commits)
+    responses = _recovered(tx, made, commits, plans_of(tx, pins), renders)
     restored = list(_restored(made, responses))
-    for event in restored:
-        chain.add(event)
-    tx.clear_projections(session_id)
-    tx.add_events(chain.rows)
-    _write(tx, rebuild(session_id, (*log.events, *chain.rows), plan_of), session, responses)
-    lost = sum(not responses[one.node, one.attempt] for one in restored)
+    if restored:
+        commits = (*commits, _commit(session_id, commits, restored, now))
+        made = rebuild(session_id, commits)
+    made.session = replace(made.session, owner=session.owner, keep=session.keep)
+    tx.replace_session(session_rows(made, commits, responses))
+    if not tx.handles(session_id):
+        tx.add_handle(HandleRow(new_handle(), session_id))
+    lost = sum(not responses[event.node, event.attempt] for event in restored)
     return Repaired(session_id, cut, kept_as, damaged, lost)
 
 
 def _stray(tx: Writer, session_id: str, owner: str) -> SessionRow:
-    """A stand-in for a session row that is gone: its head is the last event."""
-    last = tx.last_event(session_id)
-    index, digest = (last.index, last.digest) if last else (-1, GENESIS)
+    """A stand-in for a session row that is gone: its head is the last commit."""
+    last = next(tx.commits(session_id, newest_first=True, limit=1), None)
+    index, digest = (last.last, last.digest) if last else (-1, GENESIS)
     at = last.recorded_at if last else 0
     return SessionRow(session_id, owner, "", at, at, index, digest, 0)
 
 
-def _onto(session_id: str, log: Trusted, now: int) -> Chain:
-    head = log.events[-1].digest if log.events else GENESIS
-    return Chain(session_id, len(log.events) - 1, head, now)
-
-
-def _cut(tx: Writer, session: SessionRow, log: Trusted, chain: Chain) -> tuple[str, int]:
-    """Take off what is behind the trusted events, and record that and where it is kept."""
+def _cut(tx: Writer, session: SessionRow, log: Trusted, now: int) -> tuple[tuple[CommitRow, ...], str, int]:
+    """Remove the commits after the trusted prefix, and record that and where they are kept."""
     if log.whole:
-        return "", 0
-    behind = list(tx.events(session.session_id))[len(log.events) :]
-    kept_as = _kept(tx, behind) if behind else ""
-    tx.cut_events(session.session_id, len(log.events))
-    if not log.events:
+        return log.commits, "", 0
+    cut = list(tx.commits(session.session_id))[len(log.commits) :]
+    kept_as = ""
+    if cut:
+        body = msgspec.json.encode(cut)
+        kept_as = digest_of(body)
+        tx.add_content(kept_as, body)
+    events: list[SessionCreated | RepairRecorded] = []
+    if not log.commits:
         title = session.title or "Recovered session"
-        chain.add(SessionCreated(session.owner, title, session.created_at, "execution"))
-    chain.add(RepairRecorded(chain.now, len(behind), kept_as, log.report.reason))
-    return kept_as, len(behind)
+        events.append(SessionCreated(session.owner, title, session.created_at, "execution"))
+    removed = sum(max(row.last - row.first + 1, 0) for row in cut)
+    events.append(RepairRecorded(now, removed, kept_as, log.report.reason))
+    return (*log.commits, _commit(session.session_id, log.commits, events, now)), kept_as, removed
 
 
-def _kept(tx: Writer, behind: list[EventRow]) -> str:
-    body = msgspec.json.encode(behind)
-    digest = digest_of(body)
-    tx.add_content(digest, body)
-    return digest
+def _commit(
+    session_id: str,
+    commits: Sequence[CommitRow],
+    events: Sequence[SessionCreated | RepairRecorded | ResponseRestored],
+    now: int,
+) -> CommitRow:
+    last = commits[-1] if commits else None
+    index, digest = (last.last, last.digest) if last else (-1, GENESIS)
+    return commit_of(session_id, index, digest, [Entry(event) for event in events], now, None)
 
 
-def _recovered(tx: Writer, made: Rebuilt, plan_of: PlanOf, renders: Renders) -> Responses:
+def _recovered(
+    tx: Writer, made: Rows, commits: Sequence[CommitRow], plan_of: PlanOf, renders: Renders
+) -> Responses:
     """Every attempt's response: as stored where it is whole, else rendered again, else empty."""
-    found = {}
-    for one in made.attempts:
-        at = one.node, one.attempt
-        stored = tx.attempt(one.session_id, *at)
-        if stored is not None and intact(stored.response, one.response_digest):
-            found[at] = stored.response
+    answered = answered_in(made, commits)
+    responses: Responses = {}
+    for node, row in recorded_in(made):
+        assert row.attempt is not None
+        key = node, row.attempt
+        stored = tx.recorded(row.session_id, *key)
+        if stored is not None and intact(stored.response, row.response_digest):
+            responses[key] = stored.response
         else:
-            found[at] = _rendered(one, made, made.told[at], plan_of, renders)
-    return found
+            responses[key] = _rendered(made, answered[key], plan_of, renders)
+    return responses
 
 
-def _rendered(
-    attempt: AttemptRow,
-    made: Rebuilt,
-    told: Told,
-    plan_of: PlanOf,
-    renders: Renders,
-) -> bytes:
-    run = next(one for one in made.runs if one.run == told.run)
-    plan, render = plan_of(run.workflow_hash), renders.get(told.event.surface)
+def _rendered(made: Rows, answered: Answered, plan_of: PlanOf, renders: Renders) -> bytes:
+    run = made.runs[answered.run]
+    plan, render = plan_of(run.workflow_hash), renders.get(answered.event.surface)
     if plan is None or render is None:
         return b""
-    response = render(_view(made, told, plan))
-    return unnamed(response, attempt.session_id, told.run)
-
-
-def _view(made: Rebuilt, told: Told, plan: Plan) -> View:
-    event = told.event
+    event = answered.event
     advanced = event.outcome == "advanced" and event.child is not None
-    return View(
+    view = View(
         session=made.session,
-        run=next(one for one in made.runs if one.run == told.run),
+        run=run,
         plan=plan,
-        state=told.state,
-        awaited=awaited(plan, told.state, POLICIES[event.surface]),
+        state=answered.state,
+        awaited=awaited(plan, answered.state, POLICIES[event.surface]),
         node=event.child if advanced and event.child is not None else event.node,
         attempt=event.successor or 0,
         blockers=event.blockers,
         notices=event.notices,
-        notes_cut=told.notes_cut,
+        notes_cut=answered.notes_cut,
     )
+    return unnamed(render(view), made.session.session_id, answered.run)
 
 
-def _restored(made: Rebuilt, responses: Responses) -> Iterator[ResponseRestored]:
+def _restored(made: Rows, responses: Responses) -> Iterator[ResponseRestored]:
     """One event for every response that is no longer, byte for byte, the one that was given."""
-    for one in made.attempts:
-        digest = sha256(responses[one.node, one.attempt]).digest()
-        if digest != one.response_digest:
-            yield ResponseRestored(one.node, one.attempt, digest.hex())
-
-
-def _write(tx: Writer, made: Rebuilt, before: SessionRow, responses: Responses) -> None:
-    """Store the rebuilt rows; what the user set beside the log stays."""
-    tx.add_session(replace(made.session, owner=before.owner, keep=before.keep))
-    if not tx.handles(before.session_id):
-        tx.add_handle(HandleRow(new_handle(), before.session_id))
-    restore(tx, made, responses)
+    for node, row in recorded_in(made):
+        assert row.attempt is not None
+        digest = sha256(responses[node, row.attempt]).digest()
+        if digest != row.response_digest:
+            yield ResponseRestored(node, row.attempt, digest.hex())

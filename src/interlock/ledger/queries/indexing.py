@@ -1,4 +1,7 @@
-"""What a session is found by: its title and goal, its newest notes and previews, its workflows."""
+"""What a session is found by: its title and goal, its newest notes and previews, its workflows.
+
+A command only marks its session. The index catches up before a search, and when the server is idle.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,69 @@ from interlock.core.definition.program import Plan
 from interlock.core.run.output import Output, within_budget
 from interlock.core.run.state import RunState
 from interlock.core.values import Variables, cut
-from interlock.store.protocol import SearchRow, SessionRow
+from interlock.ledger.log.chain import entries_of
+from interlock.ledger.log.projection import state_of
+from interlock.ledger.log.records import OutputAppended
+from interlock.ledger.runs.pinned_workflows import PinDamaged, Pins
+from interlock.store.protocol import Reader, SearchRow, SessionRow, Store
 
 PREVIEW = 2048
 MARK = "wf"
 NAMES = ("title", "goal", "ticketId")
+BATCH = 50
 
 _encode = msgspec.json.Encoder().encode
+
+
+def catch_up(store: Store, pins: Pins, most: int | None = None) -> int:
+    """Index the sessions that have changed since they were indexed, a batch to a transaction."""
+    done = 0
+    while most is None or done < most:
+        with store.reading() as reader:
+            waiting = reader.unindexed(BATCH if most is None else min(BATCH, most - done))
+        if not waiting:
+            break
+        with store.writing() as writer:
+            for session_id in waiting:
+                session = writer.session(session_id)
+                if session is not None:
+                    row, outputs = _entry(writer, pins, session)
+                    writer.index(row, outputs)
+        done += len(waiting)
+    return done
+
+
+def _entry(reader: Reader, pins: Pins, session: SessionRow) -> tuple[SearchRow, list[str]]:
+    """The search row of a session, and the texts of the outputs that are not indexed yet."""
+    known = reader.search_row(session.session_id)
+    start = known.indexed_to + 1 if known else 0
+    texts, newest = list[str](), list[OutputAppended]()
+    for commit in reader.commits(session.session_id, start=start):
+        events = [entry.event for entry in entries_of(commit)]
+        outputs = [event for event in events if isinstance(event, OutputAppended)]
+        texts += [event.notes or _encode(event.artifact).decode() for event in outputs]
+        newest = outputs or newest
+    head = reader.node(session.session_id, session.head_node) if session.head_node is not None else None
+    output, state = _together(newest), state_of(head) if head else None
+    row = search_row(session, _plans(reader, pins, session), state, output)
+    if not newest and known is not None:
+        row = msgspec.structs.replace(row, notes=known.notes)
+    return msgspec.structs.replace(row, indexed_to=session.head_index), texts
+
+
+def _plans(reader: Reader, pins: Pins, session: SessionRow) -> list[Plan]:
+    plans: list[Plan] = []
+    for run in reader.runs(session.session_id):
+        try:
+            plans.append(pins.plan(reader.content, run.workflow_hash))
+        except PinDamaged:
+            continue
+    return plans
+
+
+def _together(events: Sequence[OutputAppended]) -> Output:
+    notes = "\n".join(event.notes for event in events if event.notes)
+    return Output(notes, tuple(event.artifact for event in events if event.artifact))
 
 
 def search_row(
@@ -26,7 +85,7 @@ def search_row(
     """The session's row as its newest output makes it."""
     title = " ".join(dict.fromkeys([session.title, *(named(state.variables) if state else ())]))
     kept = within_budget(output)
-    previews = (cut(_encode(one).decode(), PREVIEW, "") for one in kept.artifacts)
+    previews = (cut(_encode(artifact).decode(), PREVIEW, "") for artifact in kept.artifacts)
     notes = " ".join((kept.notes, *previews)).strip()
     return SearchRow(session.session_id, _folded(title), _folded(notes), workflow_words(plans))
 
@@ -38,8 +97,8 @@ def _folded(text: str) -> str:
 
 def workflow_words(plans: Sequence[Plan]) -> str:
     """The words of ids, names and tags."""
-    each = (word for plan in plans for word in (plan.workflow.id, plan.workflow.name, *plan.workflow.tags))
-    return " ".join(dict.fromkeys(word for text in each for word in marked(text)))
+    texts = (text for plan in plans for text in (plan.workflow.id, plan.workflow.name, *plan.workflow.tags))
+    return " ".join(dict.fromkeys(word for text in texts for word in marked(text)))
 
 
 def marked(text: str) -> list[str]:
@@ -50,5 +109,5 @@ def marked(text: str) -> list[str]:
 
 def named(context: Variables) -> list[str]:
     """What the context calls the work, best first (rule 42)."""
-    given = (context.get(key) for key in NAMES)
-    return [value[:200] for value in given if isinstance(value, str) and value.strip()]
+    values = (context.get(key) for key in NAMES)
+    return [value[:200] for value in values if isinstance(value, str) and value.strip()]

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from interlock.core.values import Json
+from interlock.ledger.log.chain import Logged, kind_of, logged
 from interlock.ledger.queries.status import Shown, placed
-from interlock.store.protocol import EventRow, Reader
+from interlock.ledger.runs.positions import Positions
 
 # Digests, times and places: true, but no help to a reader.
 UNSAID = frozenset(
@@ -50,17 +51,18 @@ class EventLine(Shown, frozen=True):
 
 
 def event_lines(
-    reader: Reader, session_id: str, kinds: Sequence[str] = (), *, start: int = 0, end: int
+    positions: Positions, session_id: str, kinds: Sequence[str] = (), *, start: int = 0, end: int
 ) -> list[EventLine]:
     """The events from `start` up to `end`, of these kinds or of all."""
-    rows = reader.events(session_id, start=start, kinds=kinds)
-    return [_line(row) for row in rows if row.index < end]
+    with positions.store.reading() as reader:
+        rows = logged(reader.commits(session_id, start=start))
+        lines = [_line(row) for row in rows if start <= row.index < end]
+    return [line for line in lines if not kinds or line.kind in kinds]
 
 
-def _line(row: EventRow) -> EventLine:
-    return EventLine(
-        row.index, row.kind, row.recorded_at, row.run, row.node, msgspec.json.decode(row.payload)
-    )
+def _line(row: Logged) -> EventLine:
+    event: dict[str, Json] = msgspec.json.decode(msgspec.json.encode(row.event))
+    return EventLine(row.index, kind_of(row.event), row.at, row.run, row.node, event)
 
 
 def summary_of(event: Mapping[str, Json]) -> str:

@@ -9,8 +9,11 @@ from typing import Literal
 from msgspec import Struct
 
 from interlock.core.values import cut
-from interlock.ledger.log.health import damage
-from interlock.ledger.queries.indexing import marked
+from interlock.ledger.log.health import damage_of
+from interlock.ledger.log.projection import notes_in
+from interlock.ledger.queries.indexing import catch_up, marked
+from interlock.ledger.runs.position import tip_of
+from interlock.ledger.runs.positions import Positions
 from interlock.store.protocol import Reader, RunRow, SessionFilter, SessionRow
 
 CANDIDATES = 5
@@ -37,6 +40,8 @@ class Candidate(Struct, frozen=True):
 
     session: SessionRow
     run: RunRow
+    tip: int
+    handle: bytes
     why: Why
     snippet: str
 
@@ -48,10 +53,24 @@ def words_of(query: str) -> list[str]:
     return split.split()
 
 
+def is_reference(positions: Positions, reference: str) -> bool:
+    """Say whether this is the id, or an unambiguous beginning of the id, of a stored session."""
+    with positions.store.reading() as reader:
+        return len(by_reference(reader, reference)) == 1
+
+
 def find(
-    reader: Reader, query: str, owner: str, observed: Mapping[str, str] | None = None
+    positions: Positions, query: str, owner: str, observed: Mapping[str, str] | None = None
 ) -> tuple[Candidate, ...]:
     """The best five runs for a query, each session once; a lower tier is asked only for what is missing."""
+    catch_up(positions.store, positions.pins)
+    with positions.store.reading() as reader:
+        return _best(reader, query, owner, observed)
+
+
+def _best(
+    reader: Reader, query: str, owner: str, observed: Mapping[str, str] | None
+) -> tuple[Candidate, ...]:
     here = observed or {}
     found: dict[str, Candidate] = {}
     for why, matched in _tiers(reader, query.strip(), owner, here):
@@ -117,21 +136,22 @@ def _ranked(reader: Reader, matched: list[str], owner: str, observed: Mapping[st
 
 def _candidate(reader: Reader, session_id: str, why: Why, query: str) -> Candidate | None:
     session = reader.session(session_id)
-    if session is None or session.head_run is None or damage(reader, session):
+    if session is None or session.head_run is None or damage_of(reader, session):
         return None
     asked = reader.run_by_id(query.strip()) if why == "matched_exact_id" else None
     run = asked or reader.run(session_id, session.head_run)
-    return Candidate(session, run, why, _snippet(reader, run)) if run is not None else None
+    if run is None:
+        return None
+    tip, handle = tip_of(session, run), reader.handles(session_id)[0].handle
+    return Candidate(session, run, tip, handle, why, _snippet(reader, session_id, tip))
 
 
-def _snippet(reader: Reader, run: RunRow) -> str:
+def _snippet(reader: Reader, session_id: str, tip: int) -> str:
     """The newest note on the way to the tip."""
-    node = reader.node(run.session_id, run.tip)
-    for _ in range(10):
-        if node is None:
-            return ""
-        notes = [row for row in reader.outputs(run.session_id, node.node) if row.kind == "notes"]
+    for node in reader.path(session_id, tip, 10):
+        blocked, saved = reader.blocked(session_id, (node.node,)), reader.notes(session_id, (node.node,))
+        aside = [note for row in blocked for note in notes_in(row)]
+        notes = [*notes_in(node), *aside, *(note for row in saved for note in notes_in(row))]
         if notes:
             return cut(notes[-1].body, SNIPPET, "…")
-        node = reader.node(run.session_id, node.parent) if node.parent is not None else None
     return ""

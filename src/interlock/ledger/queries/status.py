@@ -25,11 +25,12 @@ from interlock.core.run.preferences import Autonomy, Mode, RiskPolicy, mode_of
 from interlock.core.run.surface_policy import EXECUTION
 from interlock.ledger.decisions.recorded import recorded_decisions
 from interlock.ledger.errors import LedgerError
-from interlock.ledger.log.chain import read_event
-from interlock.ledger.log.commit import decode_state
-from interlock.ledger.log.health import damage
+from interlock.ledger.log.chain import logged
+from interlock.ledger.log.health import damage_of
+from interlock.ledger.log.projection import state_of
 from interlock.ledger.log.records import OutputAppended
-from interlock.ledger.runs.pinned_workflows import Pins
+from interlock.ledger.runs.position import tip_of
+from interlock.ledger.runs.positions import Positions
 from interlock.ledger.runs.recap import RecapEntry, recap
 from interlock.store.protocol import NodeRow, Reader, RunRow, SessionFilter, SessionRow
 
@@ -126,8 +127,13 @@ def ref_of(session_id: str) -> str:
     return session_id.removeprefix("sess_")[:REF]
 
 
-def find_session(reader: Reader, ref: str, owner: str) -> SessionRow | LedgerError:
+def find_session(positions: Positions, ref: str, owner: str) -> SessionRow | LedgerError:
     """A session by its id, by the id of a run, or by an unambiguous beginning (rule 42)."""
+    with positions.store.reading() as reader:
+        return _found(reader, ref, owner)
+
+
+def _found(reader: Reader, ref: str, owner: str) -> SessionRow | LedgerError:
     run = reader.run_by_id(ref)
     if run is not None:
         return _owned(reader, run.session_id, ref, owner)
@@ -153,15 +159,22 @@ def _no_session(reader: Reader, ref: str) -> LedgerError:
     return LedgerError("NOT_FOUND", f"There is no session {ref}.", hint)
 
 
-def session_lines(reader: Reader, wanted: SessionFilter) -> tuple[SessionLine, ...]:
+def handle_of(positions: Positions, session_id: str) -> bytes:
+    """A handle of a session, for a person who works on it at this machine."""
+    with positions.store.reading() as reader:
+        return reader.handles(session_id)[0].handle
+
+
+def session_lines(positions: Positions, wanted: SessionFilter) -> tuple[SessionLine, ...]:
     """The sessions that fit, newest activity first."""
-    return tuple(_line(reader, session) for session in reader.sessions(wanted))
+    with positions.store.reading() as reader:
+        return tuple(_line(reader, session) for session in reader.sessions(wanted))
 
 
 def _line(reader: Reader, session: SessionRow) -> SessionLine:
     runs = reader.runs(session.session_id)
     run = head_run(session, runs)
-    status = "damaged" if damage(reader, session) else run.status if run else "no run"
+    status = "damaged" if damage_of(reader, session) else run.status if run else "no run"
     return SessionLine(
         session_id=session.session_id,
         ref=ref_of(session.session_id),
@@ -181,9 +194,11 @@ def head_run(session: SessionRow, runs: list[RunRow]) -> RunRow | None:
     return next((one for one in runs if one.run == session.head_run), runs[-1] if runs else None)
 
 
-def session_status(reader: Reader, pins: Pins, session: SessionRow) -> SessionStatus:
+def session_status(positions: Positions, session: SessionRow) -> SessionStatus:
     """Where a session stands, run by run."""
-    found = damage(reader, session)
+    with positions.store.reading() as reader:
+        found = damage_of(reader, session)
+        observed, runs = dict(reader.observations(session.session_id)), reader.runs(session.session_id)
     return SessionStatus(
         session_id=session.session_id,
         ref=ref_of(session.session_id),
@@ -194,17 +209,21 @@ def session_status(reader: Reader, pins: Pins, session: SessionRow) -> SessionSt
         created_at=session.created_at,
         updated_at=session.updated_at,
         keep=session.keep,
-        observed=dict(reader.observations(session.session_id)),
-        runs=tuple(_run_status(reader, pins, run) for run in reader.runs(session.session_id)),
+        observed=observed,
+        runs=tuple(_run_status(positions, session, run) for run in runs),
     )
 
 
-def _run_status(reader: Reader, pins: Pins, run: RunRow) -> RunStatus:
-    tip = reader.node(run.session_id, run.tip)
-    assert tip is not None, "a run has a tip"
-    state = decode_state(tip)
-    need = awaited(pins.plan(reader, run.workflow_hash), state, EXECUTION)
-    decisions = recorded_decisions(reader, run.session_id, run.tip, need)
+def _run_status(positions: Positions, session: SessionRow, run: RunRow) -> RunStatus:
+    with positions.store.reading() as reader:
+        tip = reader.load(session.session_id, node=tip_of(session, run))
+        branches = len(tips(reader, run))
+    assert tip is not None
+    assert tip.node is not None, "a run has a tip"
+    plan = positions.pins.plan(positions.content, run.workflow_hash)
+    state = state_of(tip.node, tip.mode)
+    need = awaited(plan, state, EXECUTION)
+    decisions = recorded_decisions(plan, state, tip)
     return RunStatus(
         run_id=run.run_id,
         workflow_id=run.workflow_id,
@@ -214,20 +233,20 @@ def _run_status(reader: Reader, pins: Pins, run: RunRow) -> RunStatus:
         autonomy=state.preferences.autonomy,
         risk_policy=state.preferences.risk_policy,
         pending=pending_line(need),
-        decided=next((one.option for one in decisions.values()), None),
+        decided=next((decision.option for decision in decisions.values()), None),
         gaps=state.gaps,
-        tip=run.tip,
-        branches=len(tips(reader, run)),
+        tip=tip.node.node,
+        branches=branches,
         started_at=run.started_at,
-        updated_at=run.updated_at,
+        updated_at=max(run.updated_at, tip.node.created_at),
     )
 
 
 def tips(reader: Reader, run: RunRow) -> list[NodeRow]:
     """The ends of all branches of a run."""
-    nodes = [one for one in reader.nodes(run.session_id, run.run) if one.kind == "step"]
-    parents = {one.parent for one in nodes}
-    return [one for one in nodes if one.node not in parents]
+    nodes = [node for node in reader.nodes(run.session_id, run.run) if node.kind == "step"]
+    parents = {node.parent for node in nodes}
+    return [node for node in nodes if node.node not in parents]
 
 
 def pending_line(need: Awaited) -> PendingLine:
@@ -249,8 +268,13 @@ def pending_line(need: Awaited) -> PendingLine:
             assert_never(need)
 
 
-def notes_of(reader: Reader, session: SessionRow, node: int | None = None) -> Notes | LedgerError:
+def notes_of(positions: Positions, session: SessionRow, node: int | None = None) -> Notes | LedgerError:
     """Everything noted on the way to a node, the head unless another is named."""
+    with positions.store.reading() as reader:
+        return _notes(reader, session, node)
+
+
+def _notes(reader: Reader, session: SessionRow, node: int | None) -> Notes | LedgerError:
     wanted = node if node is not None else session.head_node
     row = reader.node(session.session_id, wanted) if wanted is not None else None
     if row is None and node is not None:
@@ -273,10 +297,9 @@ def _note(entry: RecapEntry) -> Note:
 
 
 def _session_notes(reader: Reader, session_id: str) -> Iterator[str]:
-    for row in reader.events(session_id, kinds=("node_output_appended",)):
-        event = read_event(row)
-        if isinstance(event, OutputAppended) and event.node < 0 and event.notes:
-            yield event.notes
+    for row in logged(reader.commits(session_id)):
+        if isinstance(row.event, OutputAppended) and row.event.node < 0 and row.event.notes:
+            yield row.event.notes
 
 
 def placed(key: str) -> str:

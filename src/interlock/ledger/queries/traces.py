@@ -1,26 +1,37 @@
-"""Traces: the calls of a session as the log holds them, whole or in the segments that trace tokens name."""
+"""Traces: the calls of a session, whole or in the segments that trace tokens name.
+
+Progress calls are events of the log. Reading calls are kept outside the chain and written without waiting
+for the disk: a crash may lose the last second of them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
+import msgspec
 from msgspec import Struct
 
-from interlock.ledger.log.chain import read_event
-from interlock.ledger.log.records import CallTraced, LogEntry
-from interlock.ledger.runs.position import Target
-from interlock.store.protocol import EventRow, Reader
+from interlock.core.run.events import ChildReturned, ChildStarted
+from interlock.ledger.log.chain import logged
+from interlock.ledger.log.records import CallTraced
+from interlock.ledger.runs.positions import Positions
+from interlock.store.protocol import SessionRow, TraceRow
 
-KINDS = ("call_traced", "child_started", "child_returned")
 MOST = 1000
+
+TraceEvent: TypeAlias = CallTraced | ChildStarted | ChildReturned
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(CallTraced).decode
 
 
 class Traced(Struct, frozen=True):
-    """One event of a trace, and where and when it stands in the log."""
+    """One event of a trace. `index` is its position in the log, or that of the head it was made on."""
 
     index: int
     at: int
-    event: LogEntry
+    event: TraceEvent
 
 
 class Trace(Struct, frozen=True):
@@ -30,26 +41,38 @@ class Trace(Struct, frozen=True):
     cut: bool = False
 
 
-def whole(reader: Reader, session_id: str) -> Trace:
+def keep_trace(positions: Positions, session: SessionRow, call: CallTraced) -> None:
+    """Keep the trace of a reading call."""
+    positions.unwritten.append(TraceRow(session.session_id, session.head_index, call.at, _encode(call)))
+
+
+def whole_trace(positions: Positions, session: SessionRow) -> Trace:
     """The newest calls of a session."""
-    rows = list(reader.events(session_id, kinds=KINDS, newest_first=True, limit=MOST + 1))
-    return Trace(tuple(_traced(row) for row in reversed(rows[:MOST])), len(rows) > MOST)
+    positions.write_traces()
+    events = list(_between(positions, session.session_id, 0, session.head_index))
+    return Trace(tuple(events[-MOST:]), len(events) > MOST)
 
 
-def segment(reader: Reader, target: Target) -> Iterator[Traced]:
+def trace_segment(positions: Positions, session_id: str, first: int, last: int) -> list[Traced]:
     """From the entry of a visit to the call that left it; the call that entered belongs to the one before."""
-    first = target.node
-    for number, row in enumerate(reader.events(target.session_id, start=first, kinds=KINDS)):
-        if row.index > target.attempt:
-            return
-        traced = _traced(row)
-        if number > 0 or first == 0 or not _enters(traced.event):
-            yield traced
+    positions.write_traces()
+    events = [traced for traced in _between(positions, session_id, first, last) if traced.index >= first]
+    return events[1:] if events and first > 0 and _enters(events[0]) else events
 
 
-def _traced(row: EventRow) -> Traced:
-    return Traced(row.index, row.recorded_at, read_event(row))
+def _between(positions: Positions, session_id: str, first: int, last: int) -> Iterator[Traced]:
+    """Merge what the log and the traces of reads hold, in the order in which it happened."""
+    with positions.store.reading() as reader:
+        reads = reader.traces(session_id, first, last, MOST + 1)
+        chained = [
+            Traced(row.index, row.at, row.event)
+            for row in logged(reader.commits(session_id, start=first))
+            if row.index <= last and isinstance(row.event, (CallTraced, ChildStarted, ChildReturned))
+        ]
+    beside = [Traced(row.after_index, row.at, _decode(row.body)) for row in reads]
+    keyed = [((traced.index, 0), traced) for traced in chained] + [((row.index, 1), row) for row in beside]
+    yield from (traced for _, traced in sorted(keyed, key=lambda item: item[0]))
 
 
-def _enters(event: LogEntry) -> bool:
-    return isinstance(event, CallTraced) and event.tool == "next_activity"
+def _enters(traced: Traced) -> bool:
+    return isinstance(traced.event, CallTraced) and traced.event.tool == "next_activity"

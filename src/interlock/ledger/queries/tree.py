@@ -9,12 +9,13 @@ from interlock.core.definition.program import Plan
 from interlock.core.engine.settle import awaited
 from interlock.core.run import events as e
 from interlock.core.run.surface_policy import EXECUTION
-from interlock.ledger.log.chain import read_event
-from interlock.ledger.log.commit import decode_state
+from interlock.ledger.log.chain import logged
+from interlock.ledger.log.projection import state_of
 from interlock.ledger.log.records import AdvanceRecorded, Cause, LogEntry, NodeCreated
 from interlock.ledger.queries.status import PendingLine, Shown, pending_line, placed
-from interlock.ledger.runs.pinned_workflows import Pins
-from interlock.store.protocol import NodeKind, NodeRow, Reader, RunRow
+from interlock.ledger.runs.position import tip_of
+from interlock.ledger.runs.positions import Positions
+from interlock.store.protocol import NodeKind, NodeRow, Reader, RunRow, SessionRow
 
 NOTHING = PendingLine("nothing", "", "")
 
@@ -45,16 +46,21 @@ class Tree(Shown, frozen=True):
     nodes: tuple[TreeNode, ...]
 
 
-def tree_of(reader: Reader, pins: Pins, run: RunRow, sound: int | None = None) -> Tree:
-    """Read the graph of a run from its log, or from the first `sound` events of a damaged one."""
-    told = _told(reader, run, sound)
+def trees_of(positions: Positions, session: SessionRow, sound: int | None = None) -> list[Tree]:
+    """Read the graphs of all runs from the log, or from the first `sound` events of a damaged one."""
+    with positions.store.reading() as reader:
+        return [_tree(reader, positions, session, run, sound) for run in reader.runs(session.session_id)]
+
+
+def _tree(reader: Reader, positions: Positions, session: SessionRow, run: RunRow, sound: int | None) -> Tree:
+    told, tip = _told(reader, run, sound), tip_of(session, run)
     nodes_of_run = reader.nodes(run.session_id, run.run)
     rows = [row for row in nodes_of_run if sound is None or row.event_index < sound]
     parents = {row.parent for row in rows if row.kind == "step"}
-    plan = pins.plan(reader, run.workflow_hash)
-    nodes = tuple(_node(row, told, run, plan, row.node not in parents) for row in rows)
-    forks = sum(one.cause == "non_tip_advance" for one in nodes)
-    return Tree(run.run_id, run.workflow_id, run.status, run.tip, forks, nodes)
+    plan = positions.pins.plan(reader.content, run.workflow_hash)
+    nodes = tuple(_node(row, told, tip, plan, row.node not in parents) for row in rows)
+    forks = sum(node.cause == "non_tip_advance" for node in nodes)
+    return Tree(run.run_id, run.workflow_id, run.status, tip, forks, nodes)
 
 
 class _Told:
@@ -68,10 +74,10 @@ class _Told:
 
 def _told(reader: Reader, run: RunRow, sound: int | None) -> _Told:
     told = _Told()
-    for row in reader.events(run.session_id, limit=sound):
-        if row.run != run.run:
+    for row in logged(reader.commits(run.session_id)):
+        if row.run != run.run or (sound is not None and row.index >= sound):
             continue
-        match read_event(row):
+        match row.event:
             case NodeCreated() as made:
                 told.causes[made.node] = made.cause
             case AdvanceRecorded(outcome="blocked") as tried:
@@ -81,19 +87,19 @@ def _told(reader: Reader, run: RunRow, sound: int | None) -> _Told:
     return told
 
 
-def _node(row: NodeRow, told: _Told, run: RunRow, plan: Plan, childless: bool) -> TreeNode:
+def _node(row: NodeRow, told: _Told, preferred: int, plan: Plan, childless: bool) -> TreeNode:
     tip = childless and row.kind == "step"
     return TreeNode(
         node=row.node,
         parent=row.parent,
         kind=row.kind,
         cause=told.causes.get(row.node, "advanced"),
-        label=label_of(told.events[row.node]) if row.kind == "step" else "checkpoint",
+        label=label_of(told.events[row.node]) if row.kind == "step" else "notes",
         at=row.created_at,
         tip=tip,
-        preferred=tip and row.node == run.tip,
+        preferred=tip and row.node == preferred,
         blocked=told.blocked[row.node],
-        pending=pending_line(awaited(plan, decode_state(row), EXECUTION)) if tip else NOTHING,
+        pending=pending_line(awaited(plan, state_of(row), EXECUTION)) if tip else NOTHING,
     )
 
 

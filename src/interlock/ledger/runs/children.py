@@ -1,12 +1,11 @@
 """Parents and children (rule 35): a child begins with what its parent passes on, and returns to it.
 
-Both sides are recorded in the transaction that brings them about, so that no kill can part them.
+Both sides are appended together, so that no crash can part them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -16,31 +15,20 @@ from interlock.core.run.commands import Command, ReturnChild, StartChild
 from interlock.core.run.events import ActivityEntered, ChildStarted, GateResolved
 from interlock.core.run.outcomes import Decided
 from interlock.core.values import Json, Missing, Variables
-from interlock.ledger.errors import LedgerError, unknown_session
-from interlock.ledger.log.chain import read_event
-from interlock.ledger.log.commit import Commit, run_after
-from interlock.ledger.runs.onward import onward
-from interlock.store.protocol import NodeRow, Reader, SessionRow, Writer
-
-if TYPE_CHECKING:
-    from interlock.ledger.ledger import Ledger
-    from interlock.ledger.runs.position import Position
+from interlock.ledger.errors import LedgerError
+from interlock.ledger.log.chain import entries_of, logged
+from interlock.ledger.log.commit import Commit
+from interlock.ledger.runs.position import Position
+from interlock.ledger.runs.positions import Positions
+from interlock.store.protocol import Changes, Reader, SessionRow
 
 DEEPEST = 16
-
-
-def head(ledger: Ledger, reader: Reader, session_id: str) -> Position | LedgerError:
-    """A session's head: the run and node at which its work goes on."""
-    session = reader.session(session_id)
-    if session is None or session.head_node is None:
-        return unknown_session()
-    return ledger.position(reader, session_id, session.head_node)
 
 
 def passed_on(parent: Position, workflow_id: str) -> dict[str, Json] | None:
     """What the parent's current activity passes to a child of this workflow; None if it triggers none."""
     activity = parent.plan.workflow.activity(parent.state.activity)
-    trigger = next((one for one in _triggers(activity) if one.workflow == workflow_id), None)
+    trigger = next((trigger for trigger in _triggers(activity) if trigger.workflow == workflow_id), None)
     if trigger is None:
         return None
     scope = parent.plan.scope(parent.state.variables)
@@ -56,59 +44,64 @@ def _triggers(activity: Activity | None) -> Iterator[Trigger]:
         yield from step.triggers
 
 
-def begin(
-    ledger: Ledger, tx: Writer, parent_id: str, child_id: str, workflow_id: str, node: int | None
-) -> None:
-    """Record in the parent, at the given node or at its head, that the child has begun."""
-    at = head(ledger, tx, parent_id) if node is None else ledger.position(tx, parent_id, node)
-    if not isinstance(at, LedgerError):
-        _record(ledger, tx, at, StartChild(workflow_id, child_id), _key(child_id))
+def begin_in_parent(parent: Position, child_id: str, workflow_id: str, now: int) -> Changes:
+    """Record in the parent that the child has begun."""
+    return _recorded(parent, StartChild(workflow_id, child_id), now, _key(child_id))
 
 
-def finish(ledger: Ledger, tx: Writer, child: SessionRow, workflow_id: str, variables: Variables) -> None:
+def return_to_parent(
+    positions: Positions, child: SessionRow, workflow_id: str, variables: Variables, now: int
+) -> list[Changes]:
     """Record in the parent, if it still waits for this child, that it has returned."""
     if child.parent_session is None:
-        return
-    at = _waiting(ledger, tx, child.parent_session, child.session_id)
-    if at is not None:
-        _record(ledger, tx, at, ReturnChild(workflow_id, child.session_id, True, variables), None)
+        return []
+    parent = _waiting(positions, child.parent_session, child.session_id)
+    if parent is None:
+        return []
+    return [_recorded(parent, ReturnChild(workflow_id, child.session_id, True, variables), now, None)]
 
 
-def _waiting(ledger: Ledger, tx: Writer, parent_id: str, child_id: str) -> Position | None:
+def _waiting(positions: Positions, parent_id: str, child_id: str) -> Position | None:
     """The parent where it waits for the child: at its head, else on the branch where the child was begun."""
-    at = head(ledger, tx, parent_id)
-    if isinstance(at, LedgerError) or child_id in at.state.children:
-        return None if isinstance(at, LedgerError) else at
-    row = tx.event_by_key(parent_id, _key(child_id))
-    if row is None or row.node is None or _went_on(tx, at.node, row.node):
+    at = positions.position(parent_id)
+    if isinstance(at, LedgerError):
         return None
-    at = ledger.position(tx, parent_id, onward(tx, parent_id, row.node))
+    if child_id in at.state.children:
+        return at
+    with positions.store.reading() as reader:
+        row = reader.commit_by_key(parent_id, _key(child_id))
+        began = (
+            next((entry.node for entry in entries_of(row) if entry.node is not None), None) if row else None
+        )
+        if began is None or _is_behind(reader, at, began):
+            return None
+    at = positions.position_onward(parent_id, began)
     return None if isinstance(at, LedgerError) or child_id not in at.state.children else at
 
 
-def _went_on(reader: Reader, tip: NodeRow, began: int) -> bool:
-    """Say whether the tip lies behind the node that the child was begun at: it was left behind there."""
-    here: NodeRow | None = tip
-    while here is not None and here.node > began:
-        here = reader.node(here.session_id, here.parent) if here.parent is not None else None
-    return here is not None and here.node == began
+def _is_behind(reader: Reader, tip: Position, began: int) -> bool:
+    """Say whether the tip comes after the node at which the child was begun: the child was left behind."""
+    number: int | None = tip.node.node
+    while number is not None and number > began:
+        node = reader.node(tip.session_id, number)
+        number = node.parent if node is not None else None
+    return number == began
 
 
-def _record(ledger: Ledger, tx: Writer, at: Position, command: Command, key: str | None) -> None:
+def _recorded(at: Position, command: Command, now: int, key: str | None) -> Changes:
     decided = decide(at.plan, at.state, command)
     assert isinstance(decided, Decided), "a child can always begin and return"
-    commit = Commit(tx, at.session, ledger.clock())
-    node = commit.add_node(at.run.run, at.node, decided.state, decided.events, "advanced", key)
-    waits = decided.state.open is not None
-    tx.set_run(run_after(at.run, node.node, decided.state, decided.awaited, commit.now, blocked=waits))
-    commit.finish(at.run.run, node.node)
+    commit = Commit(at.rows(), now)
+    held = decided.state.open is not None
+    commit.add_node(at.run.run, at.node.node, decided.events, "advanced", decided.awaited, held=held)
+    return commit.finish(key)
 
 
 def origin(reader: Reader, parent_id: str, child_id: str) -> ChildStarted | None:
     """The parent's record of the child's beginning."""
-    row = reader.event_by_key(parent_id, _key(child_id))
-    event = read_event(row) if row is not None else None
-    return event if isinstance(event, ChildStarted) else None
+    row = reader.commit_by_key(parent_id, _key(child_id))
+    events = [entry.event for entry in entries_of(row)] if row is not None else []
+    return next((event for event in events if isinstance(event, ChildStarted)), None)
 
 
 class Ancestor(Struct, frozen=True):
@@ -120,18 +113,20 @@ class Ancestor(Struct, frozen=True):
     activity: str | None
 
 
-def ancestors(ledger: Ledger, reader: Reader, at: Position) -> Iterator[Ancestor]:
+def ancestors(positions: Positions, at: Position) -> list[Ancestor]:
     """The session that triggered this one, and what triggered that, all the way up."""
-    for _ in range(DEEPEST):
-        session_id = at.session.parent_session
-        above = head(ledger, reader, session_id) if session_id else None
-        if above is None or isinstance(above, LedgerError):
-            return
-        began = origin(reader, above.session.session_id, at.session.session_id)
-        activity = began.activity if began else above.state.activity
-        version = above.plan.workflow.version
-        yield Ancestor(above.session.session_id, above.run.workflow_id, version, activity)
-        at = above
+    above: list[Ancestor] = []
+    while at.session.parent_session is not None and len(above) < DEEPEST:
+        parent = positions.position(at.session.parent_session)
+        if isinstance(parent, LedgerError):
+            break
+        with positions.store.reading() as reader:
+            began = origin(reader, parent.session_id, at.session_id)
+        activity = began.activity if began else parent.state.activity
+        version = parent.plan.workflow.version
+        above.append(Ancestor(parent.session_id, parent.run.workflow_id, version, activity))
+        at = parent
+    return above
 
 
 class LastAnswer(Struct, frozen=True):
@@ -141,16 +136,15 @@ class LastAnswer(Struct, frozen=True):
     activity: str | None
 
 
-def last_answer(reader: Reader, session_id: str) -> LastAnswer | None:
+def last_answer(positions: Positions, session_id: str) -> LastAnswer | None:
     """Find the newest decision; the activity entered last before it is where it belongs."""
-    kinds = ("gate_resolved", "activity_entered")
     answer: GateResolved | None = None
-    for row in reader.events(session_id, kinds=kinds, newest_first=True):
-        event = read_event(row)
-        if answer is None and isinstance(event, GateResolved):
-            answer = event
-        elif answer is not None and isinstance(event, ActivityEntered):
-            return LastAnswer(answer, event.activity)
+    with positions.store.reading() as reader:
+        for row in logged(reader.commits(session_id, newest_first=True), newest_first=True):
+            if answer is None and isinstance(row.event, GateResolved):
+                answer = row.event
+            elif answer is not None and isinstance(row.event, ActivityEntered):
+                return LastAnswer(answer, row.event.activity)
     return LastAnswer(answer, None) if answer else None
 
 

@@ -1,8 +1,11 @@
-"""Pinned workflows: a run goes on with the definition it began with, whatever becomes of the file."""
+"""Pinned workflows: a run continues with the definition it began with, whatever becomes of the file."""
 
 from __future__ import annotations
 
+from _thread import allocate_lock  # threading costs start-up and adds nothing here
 from collections import OrderedDict
+from collections.abc import Callable
+from typing import TypeAlias
 
 import msgspec
 
@@ -10,9 +13,10 @@ from interlock.authoring.library import Loaded
 from interlock.core.definition.program import Plan
 from interlock.core.definition.workflow import Workflow
 from interlock.core.hashing import digest_of
-from interlock.store.protocol import Reader, Writer
 
 MOST_PLANS = 64
+
+Content: TypeAlias = Callable[[str], bytes | None]
 
 _decode = msgspec.json.Decoder(Workflow).decode
 
@@ -22,35 +26,43 @@ class PinDamaged(Exception):
 
 
 class Pins:
-    """Reads pinned workflows by hash and keeps the last ones ready to run."""
+    """Reads pinned workflows by hash and keeps the last ones ready to run; safe under threads."""
 
     def __init__(self) -> None:
         self._plans: OrderedDict[str, Plan] = OrderedDict()
+        self._turn = allocate_lock()
 
-    def plan(self, reader: Reader, workflow_hash: str) -> Plan:
+    def plan(self, content: Content, workflow_hash: str) -> Plan:
         """The plan of a pinned workflow."""
-        if workflow_hash in self._plans:
-            self._plans.move_to_end(workflow_hash)
-            return self._plans[workflow_hash]
-        plan = Plan(_decode(pinned(reader, workflow_hash)))
-        self._keep(workflow_hash, plan)
+        plan = self._known(workflow_hash)
+        return plan or self._keep(workflow_hash, Plan(_decode(pinned(content, workflow_hash))))
+
+    def pin(self, content: Content, loaded: Loaded) -> tuple[Plan, dict[str, bytes]]:
+        """The plan of a workflow, and the contents to store with the first run that is pinned to it."""
+        plan = self._known(loaded.hash) or self._keep(loaded.hash, Plan(loaded.workflow))
+        if content(loaded.hash) is not None:
+            return plan, {}
+        return plan, contents_of(loaded)
+
+    def _known(self, workflow_hash: str) -> Plan | None:
+        with self._turn:
+            plan = self._plans.get(workflow_hash)
+            if plan is not None:
+                self._plans.move_to_end(workflow_hash)
+            return plan
+
+    def _keep(self, workflow_hash: str, plan: Plan) -> Plan:
+        with self._turn:
+            self._plans[workflow_hash] = plan
+            while len(self._plans) > MOST_PLANS:
+                self._plans.popitem(last=False)
         return plan
 
-    def pin(self, writer: Writer, loaded: Loaded) -> Plan:
-        """Store the workflow and every text that belongs to it, once."""
-        if writer.content(loaded.hash) is None:
-            body = msgspec.json.encode(loaded.workflow)
-            writer.add_content(loaded.hash, seal(body))
-            for document in loaded.workflow.documents:
-                writer.add_content(document.digest, loaded.text(document.digest).encode())
-        plan = self._plans.get(loaded.hash) or Plan(loaded.workflow)
-        self._keep(loaded.hash, plan)
-        return plan
 
-    def _keep(self, workflow_hash: str, plan: Plan) -> None:
-        self._plans[workflow_hash] = plan
-        while len(self._plans) > MOST_PLANS:
-            self._plans.popitem(last=False)
+def contents_of(loaded: Loaded) -> dict[str, bytes]:
+    """A workflow and every text that belongs to it, as they are stored."""
+    texts = {document.digest: loaded.text(document.digest).encode() for document in loaded.workflow.documents}
+    return {loaded.hash: seal(msgspec.json.encode(loaded.workflow)), **texts}
 
 
 def seal(body: bytes) -> bytes:
@@ -58,9 +70,9 @@ def seal(body: bytes) -> bytes:
     return digest_of(body).encode() + b"\n" + body
 
 
-def pinned(reader: Reader, workflow_hash: str) -> bytes:
+def pinned(content: Content, workflow_hash: str) -> bytes:
     """The text of a pinned workflow."""
-    stored = reader.content(workflow_hash)
+    stored = content(workflow_hash)
     if stored is None:
         raise PinDamaged(f"the pinned workflow {workflow_hash} is not in the store")
     digest, _, body = stored.partition(b"\n")

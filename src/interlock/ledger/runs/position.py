@@ -1,107 +1,109 @@
-"""Where a command stands: a place that a token leads to, a run at one node, an attempt, a recorded answer."""
+"""Where a command starts from: a run at one node, read at once and checked (rule 44)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-import msgspec
 from msgspec import Struct
 
 from interlock.core.definition.program import Plan
+from interlock.core.engine.settle import awaited
 from interlock.core.run.commands import Decision
-from interlock.core.run.outcomes import Awaited, NeedAnswer, NeedInput, NeedStep
-from interlock.core.run.output import Output
+from interlock.core.run.outcomes import Awaited, NeedAnswer, NeedInput, NeedStep, Notice
+from interlock.core.run.reasons import Blocker
 from interlock.core.run.state import RunState
+from interlock.core.run.surface_policy import EXECUTION
 from interlock.core.values import Json, Variables
-from interlock.ledger.errors import LedgerError, not_healthy, unknown_session
-from interlock.ledger.log.health import damage
-from interlock.ledger.tokens.tokens import Kind
-from interlock.store.protocol import NodeRow, Reader, RunRow, SessionRow
-
-
-class Target(Struct, frozen=True):
-    """Where a genuine token leads: a session by its secret handle, and a node or visit in it."""
-
-    kind: Kind
-    handle: bytes
-    session_id: str
-    node: int
-    attempt: int
-    agent: str = ""
+from interlock.ledger.log.projection import Rows, kept_at
+from interlock.ledger.runs.recap import Branches, Recap
+from interlock.store.protocol import Loaded, NodeRow, RunRow, SessionRow
 
 
 class Position(Struct, frozen=True):
-    """A run at one node, read and checked: what a command is decided on."""
+    """A run at one node. `handle` and `agent` are the caller's; without a caller they are empty."""
+
+    loaded: Loaded
+    node: NodeRow
+    run: RunRow
+    plan: Plan
+    state: RunState
+    decisions: Mapping[str, Decision] = {}
+    handle: bytes = b""
+
+    @property
+    def session(self) -> SessionRow:
+        return self.loaded.session
+
+    @property
+    def session_id(self) -> str:
+        return self.loaded.session.session_id
+
+    @property
+    def agent(self) -> str:
+        return self.loaded.agent
+
+    @property
+    def awaited(self) -> Awaited:
+        """What the run waits for on the execution surface."""
+        return awaited(self.plan, self.state, EXECUTION)
+
+    @property
+    def kept(self) -> Variables:
+        """The context that blocked attempts at this node have sent (rule 10)."""
+        return kept_at(self.loaded.blocked)
+
+    def with_kept(self, delta: Variables) -> dict[str, Json]:
+        """A call's own variables on top of what blocked attempts before it sent."""
+        return {**self.kept, **delta}
+
+    @property
+    def is_tip(self) -> bool:
+        return tip_of(self.session, self.run) == self.node.node
+
+    def rows(self) -> Rows:
+        """The rows that a command on this position may change."""
+        rows = Rows(self.session)
+        rows.runs[self.run.run] = self.run
+        rows.nodes[self.node.node], rows.states[self.node.node] = self.node, self.state
+        rows.blocked[self.node.node] = list(self.loaded.blocked)
+        rows.notes[self.node.node] = [note.node for note in self.loaded.notes]
+        rows.nodes.update({note.node: note for note in self.loaded.notes})
+        if (head := self.loaded.head_run) is not None:
+            rows.runs.setdefault(head.run, head)
+        return rows
+
+
+class View(Struct, frozen=True, kw_only=True):
+    """What a surface renders: a run at one node. `attempt` is the one to offer for the next advance."""
 
     session: SessionRow
     run: RunRow
-    node: NodeRow
     plan: Plan
     state: RunState
     awaited: Awaited
-    kept: Variables = {}
-    decisions: Mapping[str, Decision] = {}
-
-    @property
-    def step(self) -> str:
-        """The name under which notes of the pending item are kept."""
-        match self.awaited:
-            case NeedStep(key=key):
-                return key
-            case NeedAnswer(gate=gate):
-                return gate.id
-            case NeedInput(subject=subject):
-                return subject
-            case _:
-                return ""
+    node: int
+    attempt: int = 0
+    blockers: tuple[Blocker, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    notes_cut: bool = False
+    recap: Recap | None = None
+    branches: Branches | None = None
+    started: bool = False
 
 
-class Attempted(Struct, frozen=True):
-    """An attempt as it came in: its number, what was asked, what was handed in."""
-
-    attempt: int
-    request: bytes
-    output: Output
-    variables: Variables
-    surface: str
+def tip_of(session: SessionRow, run: RunRow) -> int:
+    """The preferred tip of a run: the session's head while the run is the one advanced last."""
+    return session.head_node if session.head_run == run.run and session.head_node is not None else run.tip
 
 
-class Answered(Struct, frozen=True):
-    """A recorded response with live tokens. `differs` says that a replay was asked for something else."""
-
-    body: bytes
-    replayed: bool = False
-    differs: bool = False
-
-
-def head_node(reader: Reader, target: Target) -> int:
-    """The node that a place means: its own, or the session's head for a token that names a visit."""
-    if target.kind != "ses":
-        return target.node
-    session = reader.session(target.session_id)
-    return session.head_node if session and session.head_node is not None else 0
-
-
-def healthy(reader: Reader, session_id: str) -> SessionRow | LedgerError:
-    """The session, if nothing keeps it from going on."""
-    session = reader.session(session_id)
-    if session is None:
-        return unknown_session()
-    found = damage(reader, session)
-    return session if found is None else not_healthy(session_id, found)
-
-
-def kept_before(reader: Reader, node: NodeRow, attempt: int) -> Variables:
-    """What blocked attempts before this one have already told (rule 10)."""
-    if attempt == 0:
-        return {}
-    before = reader.attempt_before(node.session_id, node.node, attempt)
-    if before is None or not before.kept:
-        return {}
-    kept: Variables = msgspec.json.decode(before.kept)
-    return kept
-
-
-def remembered(at: Position, delta: Variables) -> dict[str, Json]:
-    """This attempt's variables on top of what blocked attempts before it sent."""
-    return {**at.kept, **delta}
+def subject_of(need: Awaited) -> str:
+    """The name under which notes of the pending item are kept."""
+    match need:
+        case NeedStep(key=key):
+            return key
+        case NeedAnswer(gate=gate):
+            return gate.id
+        case NeedInput(subject=subject):
+            return subject
+        case _:
+            return ""

@@ -6,37 +6,33 @@ A token names the visit of an activity, so that reading never makes it stale and
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from hashlib import sha256
-from typing import Generic, TypeAlias, TypeVar
 
 from msgspec import Struct, field
 
-from interlock.authoring.library import Loaded
-from interlock.core.engine.decide import decide
 from interlock.core.engine.evolve import evolved
-from interlock.core.run.commands import Claim, Command
+from interlock.core.run.commands import Claim
 from interlock.core.run.events import ActivityEntered, Event, GateOpened, GateResolved
 from interlock.core.run.outcomes import Code, Decided, Notice, Refusal
-from interlock.core.run.output import Output, within_budget
+from interlock.core.run.output import Output
 from interlock.core.run.state import OpenGate, RunState
 from interlock.core.run.surface_policy import SurfacePolicy
-from interlock.core.values import Json, Variables
+from interlock.core.values import Json
+from interlock.ledger.attempt import Attempt, Replayed, request_digest
 from interlock.ledger.errors import LedgerError, not_healthy
-from interlock.ledger.ledger import Ledger, request_digest
-from interlock.ledger.log.chain import read_event
-from interlock.ledger.log.commit import Commit, run_after
+from interlock.ledger.ledger import Ledger
+from interlock.ledger.log.chain import logged
+from interlock.ledger.log.commit import Commit
+from interlock.ledger.log.health import intact
 from interlock.ledger.log.records import CallTraced
-from interlock.ledger.runs import children as family
-from interlock.ledger.runs.position import Answered, Position, Target
-from interlock.ledger.runs.view import View
+from interlock.ledger.queries.traces import keep_trace
+from interlock.ledger.runs.position import Position, tip_of
 from interlock.ledger.tokens.slots import named
-from interlock.ledger.tokens.tokens import TokenProblem, new_handle, peek, read
-from interlock.store.protocol import EventRow, HandleRow, Reader, Writer
+from interlock.ledger.tokens.tokens import Pointer, TokenProblem, new_handle, peek, read
+from interlock.store.protocol import HandleRow, Reader
 
-OWN_ATTEMPTS = 2**40  # above every attempt that a token can name: session calls are replayed by their visit
-
-T = TypeVar("T")
+OWN_ATTEMPT = 2**40  # above every attempt that a token can name: session calls are replayed by their visit
 
 
 class Calling(Struct, frozen=True):
@@ -46,347 +42,219 @@ class Calling(Struct, frozen=True):
     about: Mapping[str, Json] = {}
     began: float = field(default_factory=time.perf_counter)
 
-
-class Said(Struct, Generic[T], frozen=True):
-    """An answer, and what the trace keeps of it."""
-
-    body: T
-    error: str = ""
-    warnings: tuple[str, ...] = ()
-
-
-class Moved(Struct, frozen=True):
-    """What a progress call has brought about. `trace` is the range of events that tell of the visit."""
-
-    before: Position
-    decided: Decided
-    warnings: tuple[str, ...]
-    trace: tuple[int, int]
-
-    @property
-    def state(self) -> RunState:
-        return self.decided.state
-
-
-class Stale(Struct, frozen=True):
-    """A progress call with the token of another visit (rule 13)."""
-
-    at: Position
-
-
-class RefusedCall(Struct, frozen=True):
-    """A progress call that the core refuses."""
-
-    at: Position
-    refusal: Refusal
+    def traced(
+        self, agent: str, state: RunState, now: int, error: str = "", warnings: tuple[str, ...] = ()
+    ) -> CallTraced:
+        """The call as the trace holds it."""
+        return CallTraced(
+            tool=self.tool,
+            agent=agent,
+            at=now,
+            ms=round((time.perf_counter() - self.began) * 1000, 3),
+            ok=not error,
+            activity=state.activity,
+            visit=state.visit,
+            error=error,
+            warnings=warnings,
+            about=self.about,
+        )
 
 
 class Joined(Struct, frozen=True):
-    """An agent's place in a session that was there before it."""
+    """An agent's position in a session that was there before it."""
 
-    target: Target
-    at: Position
-    before: str
+    handle: bytes
+    position: Position
+    agent: str
+    previous_agent: str
     adopted: bool = False
 
 
-class Progress(Struct, frozen=True):
-    """A progress call: the command it stands for, what it claims, and how its answer is made."""
+class SessionCall:
+    """A progress call on the head of a session: decided by the surface, recorded here, once."""
 
-    calling: Calling
-    build: Callable[[Position], Command | Refusal]
-    advise: Callable[[Position, Decided], tuple[str, ...]]
-    render: Callable[[Moved], bytes]
-    claims: tuple[Claim, ...] = ()
-    target: str | None = None
+    def __init__(
+        self, ledger: Ledger, pointer: Pointer, position: Position, calling: Calling, policy: SurfacePolicy
+    ) -> None:
+        self._attempt = Attempt(ledger, position, OWN_ATTEMPT, b"")
+        self._ledger = ledger
+        self._policy = policy
+        self.pointer = pointer
+        self.position = position
+        self.calling = calling
+        self.agent = position.agent
+        self.now = self._attempt.now
 
+    @property
+    def state(self) -> RunState:
+        return self.position.state
 
-Outcome: TypeAlias = Answered | RefusedCall | Stale | LedgerError
+    @property
+    def is_stale(self) -> bool:
+        """Whether the token is of another visit than the current one (rule 13)."""
+        return self.pointer.node != self.state.visit
+
+    @property
+    def token(self) -> str:
+        """The caller's token for the visit that the call found."""
+        return self._ledger.mint("ses", self.pointer.handle, self.state.visit)
+
+    @property
+    def trace_range(self) -> tuple[int, int]:
+        """The events that tell of the current visit, up to this call."""
+        return self.position.session.visit_index, self.position.session.head_index + 1
+
+    def repeated(self, target: str) -> Replayed | LedgerError | None:
+        """The recorded response of the call that made the current visit, or the end, sent again."""
+        session, state = self.position.session, self.state
+        follows = self.pointer.node == state.visit - (not state.finished)
+        if session.visit_node is None or not follows:
+            return None
+        with self._ledger.store.reading() as reader:
+            made = reader.node(session.session_id, session.visit_node)
+        request = _request(self.calling.tool, target)
+        if made is None or not made.response or made.request_digest != request:
+            return None
+        if not intact(made.response, made.response_digest):
+            return not_healthy(session.session_id, "a recorded response does not match its digest")
+        return Replayed(named(made.response, session.session_id), self.pointer.handle)
+
+    def record(
+        self,
+        decided: Decided,
+        response: bytes,
+        *,
+        warnings: tuple[str, ...] = (),
+        claims: tuple[Claim, ...] = (),
+        target: str | None = None,
+    ) -> None:
+        """Write what came of the call, with the outputs of steps that exist and its trace."""
+        activity = self.position.plan.workflow.activity(self.state.activity)
+        known: list[tuple[str, Output]] = [
+            (claim.step, claim.output)
+            for claim in claims
+            if activity is not None and activity.step(claim.step) is not None
+        ]
+        self._attempt.request = _request(self.calling.tool, target)
+        self._attempt.record(
+            decided,
+            response,
+            surface=self._policy.name,
+            outputs=known,
+            notices=tuple(Notice("SESSION_WARNING", text) for text in warnings),
+            trace=self._traced("", warnings),
+        )
+
+    def refuse(self, error: str, kept: tuple[Event, ...] = ()) -> None:
+        """Trace a refusal; variables that came with the call are kept all the same (rule 19)."""
+        self._attempt.keep(kept, evolved(self.state, kept), self._traced(error, ()))
+
+    def _traced(self, error: str, warnings: tuple[str, ...]) -> CallTraced:
+        return self.calling.traced(self.agent, self.state, self.now, error, warnings)
 
 
 class Sessions:
-    """The session surfaces' way into the ledger."""
+    """What the session and gated surfaces ask of the ledger."""
 
     def __init__(self, ledger: Ledger, policy: SurfacePolicy) -> None:
         self.ledger = ledger
         self.policy = policy
 
-    def start(
-        self,
-        loaded: Loaded,
-        agent: str,
-        render: Callable[[View], Said[bytes]],
-        calling: Calling,
-        parent: Target | None = None,
-        variables: Variables | None = None,
-    ) -> Answered | LedgerError:
-        """Begin a session; a child takes over what its parent passes on (rule 35)."""
-        said: list[Said[bytes]] = []
+    def call(self, pointer: Pointer, calling: Calling) -> SessionCall | LedgerError:
+        """Read the head of a session for a progress call."""
+        position = self.ledger.at(pointer)
+        if isinstance(position, LedgerError):
+            return position
+        return SessionCall(self.ledger, pointer, position, calling, self.policy)
 
-        def trace(tx: Writer, view: View) -> None:
-            said.append(render(view))
-            commit = Commit(tx, view.session, self.ledger.clock())
-            commit.chain.add(self._traced(calling, agent, view.state, warnings=said[0].warnings))
-            commit.finish()
-
-        return self.ledger.start_run(
-            loaded,
-            variables or {},
-            lambda _: said[0].body,
-            policy=self.policy,
-            parent=parent.session_id if parent else None,
-            agent=agent,
-            trace=trace,
-        )
-
-    def head(self, session_id: str) -> Position | LedgerError:
-        with self.ledger.store.reading() as reader:
-            return family.head(self.ledger, reader, session_id)
+    def trace(self, position: Position, calling: Calling, error: str, warnings: tuple[str, ...]) -> None:
+        """Trace a reading call; the head stays where it is."""
+        traced = calling.traced(position.agent, position.state, self.ledger.clock(), error, warnings)
+        keep_trace(self.ledger, position.session, traced)
 
     def join(self, token: str, agent: str | None, calling: Calling) -> Joined | LedgerError | None:
         """Join a session by any surface's token of it; None if the token leads nowhere (rules 6, 34)."""
         pointer = read(self.ledger.keys.keyring(), token, ("ses", "st", "nav"))
         adopted = isinstance(pointer, TokenProblem)
         known = peek(token) if isinstance(pointer, TokenProblem) else pointer
-        target = self.ledger.target(known) if known is not None else None
-        if target is None or isinstance(target, LedgerError):
+        if known is None:
             return None
-        with self.ledger.store.writing() as tx:
-            session = tx.session(target.session_id)
-            if session is None or session.owner != self.ledger.settings.owner:
-                return None
-            return self._joined(tx, target, agent or target.agent, calling, adopted)
+        loaded = self.ledger.store.load(known.handle)
+        if loaded is None or loaded.session.owner != self.ledger.settings.owner:
+            return None
+        position = self._head_of_run(known)
+        if isinstance(position, LedgerError):
+            return position
+        return self._joined(position, agent or loaded.agent, loaded.agent, calling, adopted)
 
     def _joined(
-        self, tx: Writer, target: Target, agent: str, calling: Calling, adopted: bool
-    ) -> Joined | LedgerError:
-        at = self._head_of_run(tx, target)
-        if isinstance(at, LedgerError):
-            return at
-        row = tx.agent_handle(target.session_id, agent)
-        if row is None:
-            row = HandleRow(new_handle(), target.session_id, agent)
-            tx.add_handle(row)
-        commit = Commit(tx, at.session, self.ledger.clock())
-        commit.chain.add(self._traced(calling, agent, at.state), run=at.run.run)
-        commit.finish(at.run.run, at.node.node)
-        own = Target("ses", row.handle, target.session_id, at.state.visit, 0, agent)
-        return Joined(own, at, target.agent, adopted)
+        self, position: Position, agent: str, previous: str, calling: Calling, adopted: bool
+    ) -> Joined:
+        session_id = position.session_id
+        with self.ledger.store.reading() as reader:
+            handles = {row.agent: row for row in reader.handles(session_id)}
+        new = HandleRow(new_handle(), session_id, agent) if agent not in handles else None
+        row = new or handles[agent]
+        now = self.ledger.clock()
+        commit = Commit(position.rows(), now)
+        commit.add(calling.traced(agent, position.state, now), run=position.run.run)
+        commit.make_head(position.run.run, position.node.node)
+        self.ledger.append(commit.finish(handles=(new,) if new else ()))
+        return Joined(row.handle, position, agent, previous, adopted)
 
-    def _head_of_run(self, reader: Reader, target: Target) -> Position | LedgerError:
-        """The head of the session; a token of another run in it makes that run's tip the head."""
-        at = family.head(self.ledger, reader, target.session_id)
-        node = reader.node(target.session_id, target.node) if target.kind != "ses" else None
-        if isinstance(at, LedgerError) or node is None or node.run == at.run.run:
-            return at
-        run = reader.run(target.session_id, node.run)
-        assert run is not None, "a node belongs to a run"
-        return self.ledger.position(reader, target.session_id, run.tip)
-
-    def read(
-        self, target: Target, calling: Calling, answer: Callable[[Position], Said[T]]
-    ) -> T | LedgerError:
-        """Answer from the head and trace the call; the head stays where it is."""
-        with self.ledger.store.writing() as tx:
-            at = family.head(self.ledger, tx, target.session_id)
-            if isinstance(at, LedgerError):
-                return at
-            said = answer(at)
-            commit = Commit(tx, at.session, self.ledger.clock())
-            traced = self._traced(calling, target.agent, at.state, said.error, said.warnings)
-            commit.chain.add(traced, run=at.run.run)
-            commit.finish()
-        return said.body
-
-    def act(self, target: Target, progress: Progress) -> Outcome:
-        """Decide a progress call on the head and record what came of it, once."""
-        with self.ledger.store.writing() as tx:
-            at = family.head(self.ledger, tx, target.session_id)
-            if isinstance(at, LedgerError):
-                return at
-            if target.node != at.state.visit or at.state.finished:
-                replayed = self._replayed(tx, at, target, progress)
-                if replayed is not None:
-                    return replayed
-            if target.node != at.state.visit:
-                self._refused(tx, at, target, progress.calling, "stale token", ())
-                return Stale(at)
-            return self._decided(tx, at, target, progress)
-
-    def _decided(self, tx: Writer, at: Position, target: Target, progress: Progress) -> Outcome:
-        command = progress.build(at)
-        decided = command if isinstance(command, Refusal) else decide(at.plan, at.state, command)
-        if isinstance(decided, Refusal):
-            self._refused(tx, at, target, progress.calling, decided.message, decided.kept)
-            return RefusedCall(at, decided)
-        response = self._record(tx, at, target, progress, decided)
-        return Answered(named(self.ledger.filled(response, target.handle), target.session_id))
-
-    def _record(
-        self, tx: Writer, at: Position, target: Target, progress: Progress, decided: Decided
-    ) -> bytes:
-        commit = Commit(tx, at.session, self.ledger.clock())
-        first = _visit_began(tx, target.session_id)
-        kept = self._keep_outputs(commit, at, progress.claims)
-        warnings = progress.advise(at, decided)
-        child = self._add_node(commit, at, decided.state, decided.events, decided)
-        commit.chain.add(self._traced(progress.calling, target.agent, at.state, "", warnings), run=at.run.run)
-        response = progress.render(Moved(at, decided, warnings, (first, commit.chain.head_index)))
-        commit.add_attempt(
-            at.node,
-            OWN_ATTEMPTS,
-            "advanced",
-            _request(progress),
-            response,
-            child=child,
-            notices=tuple(Notice("SESSION_WARNING", text) for text in warnings),
-            surface=self.policy.name,
-        )
-        session = commit.finish(at.run.run, child)
-        if kept.notes or kept.artifacts:
-            self.ledger.index(tx, session, decided.state, kept)
-        if decided.state.finished:
-            family.finish(self.ledger, tx, session, at.run.workflow_id, decided.state.variables)
-        return response
-
-    def _keep_outputs(self, commit: Commit, at: Position, claims: tuple[Claim, ...]) -> Output:
-        """Keep what is claimed of steps that exist, and return all of it together."""
-        activity = at.plan.workflow.activity(at.state.activity)
-        kept: list[Output] = []
-        for number, claim in enumerate(claims):
-            if activity is not None and activity.step(claim.step) is not None:
-                child = commit.session.next_node
-                commit.add_outputs(at.node, OWN_ATTEMPTS + number, claim.step, claim.output, child)
-                kept.append(within_budget(claim.output))
-        return _together(kept)
-
-    def _add_node(
-        self,
-        commit: Commit,
-        at: Position,
-        state: RunState,
-        events: tuple[Event, ...],
-        decided: Decided | None,
-    ) -> int:
-        child = commit.add_node(at.run.run, at.node, state, events, "advanced")
-        awaits = decided.awaited if decided else at.awaited
-        waits = state.open is not None
-        commit.tx.set_run(run_after(at.run, child.node, state, awaits, commit.now, blocked=waits))
-        return child.node
-
-    def _refused(
-        self,
-        tx: Writer,
-        at: Position,
-        target: Target,
-        calling: Calling,
-        error: str,
-        kept: tuple[Event, ...],
-    ) -> None:
-        """Trace a refusal; variables that came with the call are kept all the same (rule 19)."""
-        commit = Commit(tx, at.session, self.ledger.clock())
-        commit.chain.add(self._traced(calling, target.agent, at.state, error), run=at.run.run)
-        node = self._add_node(commit, at, evolved(at.state, kept), kept, None) if kept else None
-        commit.finish(at.run.run if kept else None, node)
-
-    def _replayed(
-        self, reader: Reader, at: Position, target: Target, progress: Progress
-    ) -> Answered | LedgerError | None:
-        """The recorded response of the call that made the current visit, or the end, asked for again."""
-        made = _newest(reader, target.session_id, "activity_entered", "run_completed")
-        if progress.target is None or made is None or made.node is None:
-            return None
-        node = reader.node(target.session_id, made.node)
-        if node is None or node.parent is None or not _follows(target, at.state):
-            return None
-        seen = reader.attempt(target.session_id, node.parent, OWN_ATTEMPTS)
-        if seen is None or not seen.response or seen.request_digest != _request(progress):
-            return None
-        if sha256(seen.response).digest() != seen.response_digest:
-            return not_healthy(target.session_id, "a recorded response does not match its digest")
-        body = named(self.ledger.filled(seen.response, target.handle), target.session_id)
-        return Answered(body, replayed=True)
-
-    def _traced(
-        self,
-        calling: Calling,
-        agent: str,
-        state: RunState,
-        error: str = "",
-        warnings: tuple[str, ...] = (),
-    ) -> CallTraced:
-        return CallTraced(
-            tool=calling.tool,
-            agent=agent,
-            at=self.ledger.clock(),
-            ms=round((time.perf_counter() - calling.began) * 1000, 3),
-            ok=not error,
-            activity=state.activity,
-            visit=state.visit,
-            error=error,
-            warnings=warnings,
-            about=calling.about,
-        )
+    def _head_of_run(self, pointer: Pointer) -> Position | LedgerError:
+        """The head of the session; a token of another run in it leads to that run's tip."""
+        head = self.ledger.at(Pointer("ses", pointer.handle))
+        if isinstance(head, LedgerError) or pointer.kind == "ses":
+            return head
+        named_run = self.ledger.at(pointer)
+        if isinstance(named_run, LedgerError) or named_run.run.run == head.run.run:
+            return head
+        return self.ledger.position(head.session_id, tip_of(head.session, named_run.run))
 
 
-def _request(progress: Progress) -> bytes:
+def _request(tool: str, target: str | None) -> bytes:
     """Calls are the same that have the same target (rule 13)."""
-    return request_digest({"tool": progress.calling.tool, "target": progress.target})
-
-
-def _follows(target: Target, state: RunState) -> bool:
-    return target.node == state.visit - (not state.finished)
-
-
-def _together(outputs: list[Output]) -> Output:
-    notes = "\n".join(output.notes for output in outputs if output.notes)
-    return Output(notes, tuple(one for output in outputs for one in output.artifacts))
+    return request_digest({"tool": tool, "target": target})
 
 
 def mark(opened: OpenGate) -> int:
     """What a checkpoint handle carries beside the visit: which opening of which gate it belongs to."""
-    said = f"{opened.key}:{opened.opened_at}".encode()
-    return int.from_bytes(sha256(said).digest()[:4], "big") or 1
+    opening = f"{opened.key}:{opened.opened_at}".encode()
+    return int.from_bytes(sha256(opening).digest()[:4], "big") or 1
 
 
-def answer_of(reader: Reader, session_id: str, handle: Target) -> GateResolved | None:
+def answer_of(ledger: Ledger, position: Position, opening: int) -> GateResolved | None:
     """The recorded answer to the question that a handle was given for."""
     answers: dict[str, GateResolved] = {}
-    for event in _of_this_visit(reader, session_id):
-        if isinstance(event, GateResolved):
-            answers[event.key] = event
-        elif isinstance(event, GateOpened):
-            if mark(OpenGate(event.key, event.gate, event.at)) == handle.attempt:
-                return answers.get(event.key)
-            answers.pop(event.key, None)
+    with ledger.store.reading() as reader:
+        for event in _of_this_visit(reader, position):
+            if isinstance(event, GateResolved):
+                answers[event.key] = event
+            elif isinstance(event, GateOpened):
+                if mark(OpenGate(event.key, event.gate, event.at)) == opening:
+                    return answers.get(event.key)
+                answers.pop(event.key, None)
     return None
 
 
-def answer_to(reader: Reader, session_id: str, key: str) -> GateResolved | None:
+def answer_to(ledger: Ledger, position: Position, key: str) -> GateResolved | None:
     """The recorded answer of one instance of a gate in the current visit."""
-    for event in _of_this_visit(reader, session_id):
-        if isinstance(event, GateResolved) and event.key == key:
-            return event
+    with ledger.store.reading() as reader:
+        for event in _of_this_visit(reader, position):
+            if isinstance(event, GateResolved) and event.key == key:
+                return event
     return None
 
 
-def _of_this_visit(reader: Reader, session_id: str) -> Iterator[object]:
+def _of_this_visit(reader: Reader, position: Position) -> Iterator[object]:
     """What was asked and answered since the current activity was entered, newest first."""
-    kinds = ("activity_entered", "gate_opened", "gate_resolved")
-    for row in reader.events(session_id, kinds=kinds, newest_first=True):
-        event = read_event(row)
-        if isinstance(event, ActivityEntered):
+    start = position.session.visit_index
+    commits = reader.commits(position.session_id, start=start, newest_first=True)
+    for row in logged(commits, newest_first=True):
+        if isinstance(row.event, ActivityEntered):
             return
-        yield event
-
-
-def _newest(reader: Reader, session_id: str, *kinds: str) -> EventRow | None:
-    return next(reader.events(session_id, kinds=kinds, newest_first=True, limit=1), None)
-
-
-def _visit_began(reader: Reader, session_id: str) -> int:
-    row = _newest(reader, session_id, "activity_entered")
-    return row.index if row is not None else 0
+        yield row.event
 
 
 def answered_already(refusal: Refusal) -> str | None:

@@ -6,14 +6,16 @@ from typing import get_args
 
 from msgspec import Struct
 
+from interlock.core.run.events import ActivityLeft
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.log.chain import read_event
+from interlock.ledger.log.chain import logged
 from interlock.ledger.log.records import CallTraced
-from interlock.ledger.runs.position import Position, Target, head_node
-from interlock.ledger.tokens.tokens import VERSION, Kind
-from interlock.store.protocol import Reader
+from interlock.ledger.queries.traces import whole_trace
+from interlock.ledger.runs.position import Position
+from interlock.ledger.tokens.tokens import VERSION, Kind, Pointer
+from interlock.store.protocol import SessionRow
 
 
 class Disclosed(Struct, frozen=True, omit_defaults=True):
@@ -44,75 +46,83 @@ class Disclosed(Struct, frozen=True, omit_defaults=True):
 
 def disclose(ledger: Ledger, token: str) -> Disclosed | LedgerError:
     """Open a token of any kind and say where it leads. Nothing is written."""
-    target = ledger.open(token, *get_args(Kind))
-    if isinstance(target, LedgerError):
-        return target
-    with ledger.store.reading() as reader:
-        node = head_node(reader, target)
-        at = ledger.position(reader, target.session_id, node)
-        if isinstance(at, LedgerError):
-            return at if target.kind not in ("sst", "trc") else _bare(reader, target)
-        return _full(ledger, reader, target, at)
+    pointer = ledger.read_token(token, *get_args(Kind))
+    if isinstance(pointer, LedgerError):
+        return pointer
+    position = ledger.at(Pointer("ses", pointer.handle) if pointer.kind == "trc" else pointer)
+    if isinstance(position, LedgerError):
+        loaded = ledger.store.load(pointer.handle)
+        if loaded is None or pointer.kind not in ("sst", "trc"):
+            return position
+        return _bare(pointer, loaded.session)
+    return _full(ledger, pointer, position)
 
 
-def _bare(reader: Reader, target: Target) -> Disclosed:
+def _bare(pointer: Pointer, session: SessionRow) -> Disclosed:
     """A session that has no run yet."""
-    session = reader.session(target.session_id)
-    created = session.created_at if session else 0
-    return Disclosed(target.kind, VERSION, target.session_id, target.node, target.attempt, False, ts=created)
-
-
-def _full(ledger: Ledger, reader: Reader, target: Target, at: Position) -> Disclosed:
-    workflow, state = at.plan.workflow, at.state
     return Disclosed(
-        kind=target.kind,
+        pointer.kind,
+        VERSION,
+        session.session_id,
+        pointer.node,
+        pointer.attempt,
+        False,
+        ts=session.created_at,
+    )
+
+
+def _full(ledger: Ledger, pointer: Pointer, position: Position) -> Disclosed:
+    workflow, state = position.plan.workflow, position.state
+    with ledger.store.reading() as reader:
+        used = reader.recorded(position.session_id, pointer.node, pointer.attempt) is not None
+    return Disclosed(
+        kind=pointer.kind,
         version=VERSION,
-        sid=target.session_id,
-        node=target.node,
-        attempt=target.attempt,
-        used=reader.attempt(target.session_id, target.node, target.attempt) is not None,
+        sid=position.session_id,
+        node=pointer.node,
+        attempt=pointer.attempt,
+        used=used,
         wf=workflow.id,
         v=workflow.version,
         act=state.activity or "",
         seq=state.visit,
-        ts=at.session.created_at,
-        aid=target.agent,
+        ts=position.session.created_at,
+        aid=position.agent,
         bcp=state.open.gate if state.open else "",
-        skill=_last_skill(reader, target),
-        cond=_last_condition(reader, target),
-        run=at.run.run_id,
-        status=at.run.status,
-        **_parent(ledger, reader, at.session.parent_session),
+        skill=_last_skill(ledger, position),
+        cond=_last_condition(ledger, position),
+        run=position.run.run_id,
+        status=position.run.status,
+        **_parent(ledger, position.session.parent_session),
     )
 
 
-def _parent(ledger: Ledger, reader: Reader, parent: str | None) -> dict[str, str]:
-    session = reader.session(parent) if parent else None
-    if session is None or session.head_node is None:
+def _parent(ledger: Ledger, parent: str | None) -> dict[str, str]:
+    position = ledger.position(parent) if parent else None
+    if position is None or isinstance(position, LedgerError):
         return {"psid": parent or ""}
-    at = ledger.position(reader, session.session_id, session.head_node)
-    if isinstance(at, LedgerError):
-        return {"psid": session.session_id}
-    workflow = at.plan.workflow
+    workflow = position.plan.workflow
     return {
-        "psid": session.session_id,
+        "psid": position.session_id,
         "pwf": workflow.id,
-        "pact": at.state.activity or "",
+        "pact": position.state.activity or "",
         "pv": workflow.version,
     }
 
 
-def _last_skill(reader: Reader, target: Target) -> str:
-    for row in reader.events(target.session_id, kinds=["call_traced"], newest_first=True):
-        event = read_event(row)
+def _last_skill(ledger: Ledger, position: Position) -> str:
+    for traced in reversed(whole_trace(ledger, position.session).events):
+        event = traced.event
         if isinstance(event, CallTraced) and event.tool == "get_skill" and event.ok:
-            return _text(event.about.get("skill") or event.about.get("step_id"))
+            return _text(event.about.get("skill") or event.about.get("step"))
     return ""
 
 
-def _last_condition(reader: Reader, target: Target) -> str:
-    for row in reader.events(target.session_id, kinds=["activity_left"], newest_first=True, limit=1):
-        return _text(getattr(read_event(row), "condition", ""))
+def _last_condition(ledger: Ledger, position: Position) -> str:
+    with ledger.store.reading() as reader:
+        for row in logged(reader.commits(position.session_id, newest_first=True), newest_first=True):
+            if isinstance(row.event, ActivityLeft):
+                return row.event.condition
     return ""
 
 

@@ -15,12 +15,20 @@ from interlock.ledger.tokens.tokens import Kind
 
 _KINDS = "|".join(get_args(Kind))
 _SLOT = re.compile(rf"\\u0000({_KINDS}):(\d+):(\d+)\\u0000".encode())
+_TEXT_SLOT = re.compile(rf"\0({_KINDS}):(\d+):(\d+)\0")
 _NAME = re.compile(rb"\\u0000(session|run):(\d+)\\u0000")
 
 
 def slot(kind: Kind, node: int, attempt: int = 0) -> str:
     """A place for a token, to be written into a response."""
     return f"\0{kind}:{node}:{attempt}\0"
+
+
+def fill_text(text: str, mint: Callable[[Kind, int, int], str]) -> str:
+    """Put live tokens into a text."""
+    if "\0" not in text:
+        return text
+    return _TEXT_SLOT.sub(lambda found: mint(found[1], int(found[2]), int(found[3])), text)  # type: ignore[arg-type]
 
 
 def fill(encoded: bytes, mint: Callable[[Kind, int, int], str]) -> bytes:

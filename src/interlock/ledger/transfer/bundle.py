@@ -12,16 +12,19 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from interlock.core.definition.program import Plan
 from interlock.core.definition.workflow import Workflow
 from interlock.core.hashing import canonical, digest_of, workflow_hash
 from interlock.core.values import Json
 from interlock.ledger.log.chain import GENESIS, follows
-from interlock.ledger.log.rebuild import Rebuilt, rebuild
-from interlock.store.protocol import EventRow, Health, OutputKind
+from interlock.ledger.log.projection import Rows, outputs_of
+from interlock.ledger.log.rebuild import rebuild, recorded_in
+from interlock.ledger.runs.position import tip_of
+from interlock.store.protocol import CommitRow, Health, NodeRow
 
 VERSION = 1
 MANIFEST: Literal["sha256_manifest_v1"] = "sha256_manifest_v1"
+
+OutputKind = Literal["notes", "artifact"]
 
 BundleCode = Literal[
     "BUNDLE_INVALID_FORMAT",
@@ -108,16 +111,14 @@ class BundledResponse(BundlePart, frozen=True):
     body: str
 
 
-class Logged(BundlePart, frozen=True):
-    """An event. `payload` is the stored text, because the chain is over its bytes."""
+class BundledCommit(BundlePart, frozen=True):
+    """The events of one command. `body` is the stored text, because the chain is over its bytes."""
 
-    index: int
-    kind: str
-    payload: str
-    digest: str
+    first: int
+    last: int
     recorded_at: int
-    run: int | None = None
-    node: int | None = None
+    digest: str
+    body: str
     key: str | None = None
 
 
@@ -137,7 +138,7 @@ class Session(BundlePart, frozen=True):
 
     meta: Meta
     graph: Graph
-    events: tuple[Logged, ...]
+    commits: tuple[BundledCommit, ...]
     responses: tuple[BundledResponse, ...]
     pinned_workflows: dict[str, str]
     documents: dict[str, str]
@@ -195,7 +196,7 @@ def _parts(session: Session) -> Iterator[tuple[str, Json]]:
     graph = session.graph
     for name, part in (
         ("meta", session.meta),
-        ("events", session.events),
+        ("commits", session.commits),
         ("responses", session.responses),
         ("observations", graph.observations),
         ("runs", graph.runs),
@@ -217,84 +218,68 @@ def _digest(path: str, part: Json) -> Digest:
     return Digest(path, digest_of(body).removeprefix("sha256:"), len(body))
 
 
-def graph_of(made: Rebuilt) -> Graph:
+def graph_of(made: Rows) -> Graph:
     """A rebuilt session as a bundle shows it."""
+    nodes = list(made.nodes.values())
     return Graph(
         observations=dict(made.observations),
         runs=tuple(
             Run(
-                one.run,
-                one.run_id,
-                one.workflow_id,
-                one.workflow_hash,
-                one.status,
-                one.tip,
-                one.started_at,
-                one.updated_at,
+                run.run,
+                run.run_id,
+                run.workflow_id,
+                run.workflow_hash,
+                run.status,
+                tip_of(made.session, run),
+                run.started_at,
+                run.updated_at,
             )
-            for one in made.runs
+            for run in made.runs.values()
         ),
         nodes=tuple(
-            Node(one.node, one.run, one.kind, _ref(one.state), one.event_index, one.created_at)
-            for one in made.nodes
+            Node(node.node, node.run, node.kind, digest_of(node.state), node.event_index, node.created_at)
+            for node in nodes
         ),
-        edges=tuple(Edge(one.parent, one.node, one.kind) for one in made.nodes if one.parent is not None),
-        outputs=tuple(
-            Produced(
-                one.node,
-                one.attempt,
-                one.ordinal,
-                one.kind,
-                one.step,
-                one.body,
-                one.child,
-                one.recorded_at,
-            )
-            for one in made.outputs
-        ),
-        snapshots={_ref(one.state): one.state.decode() for one in made.nodes},
+        edges=tuple(Edge(node.parent, node.node, node.kind) for node in nodes if node.parent is not None),
+        outputs=tuple(_produced(made)),
+        snapshots={digest_of(node.state): node.state.decode() for node in nodes},
     )
 
 
-def _ref(state: bytes) -> str:
-    return digest_of(state)
+def _produced(made: Rows) -> Iterator[Produced]:
+    """Every output with the node and attempt it came with, in the order in which it was recorded."""
+    recorded = sorted(recorded_in(made), key=lambda item: item[1].event_index)
+    for node, row in recorded:
+        child = row.node if isinstance(row, NodeRow) and row.kind == "step" else None
+        at = row.created_at if isinstance(row, NodeRow) else row.recorded_at
+        for ordinal, output in enumerate(outputs_of(row)):
+            kind: OutputKind = "notes" if output.channel == "recap" else "artifact"
+            yield Produced(node, row.attempt or 0, ordinal, kind, output.step, output.body, child, at)
 
 
-def logged(row: EventRow) -> Logged:
-    return Logged(
-        row.index,
-        row.kind,
-        row.payload.decode(),
-        row.digest.hex(),
-        row.recorded_at,
-        row.run,
-        row.node,
-        row.dedupe_key,
-    )
+def bundled(row: CommitRow) -> BundledCommit:
+    return BundledCommit(row.first, row.last, row.recorded_at, row.digest.hex(), row.body.decode(), row.key)
 
 
-def event_rows(session: Session, session_id: str) -> list[EventRow]:
-    """The events as stored under an id."""
+def commit_rows(session: Session, session_id: str) -> list[CommitRow]:
+    """The commits as stored under an id."""
     return [
-        EventRow(
+        CommitRow(
             session_id,
-            one.index,
-            one.kind,
-            one.payload.encode(),
-            bytes.fromhex(one.digest),
-            one.recorded_at,
-            one.run,
-            one.node,
-            one.key,
+            commit.first,
+            commit.last,
+            commit.recorded_at,
+            bytes.fromhex(commit.digest),
+            commit.body.encode(),
+            commit.key,
         )
-        for one in session.events
+        for commit in session.commits
     ]
 
 
-def rebuilt_as(session: Session, session_id: str) -> Rebuilt:
-    """A bundle's rows under an id, built from its events and its own workflows."""
-    plans = {key: Plan(_workflow(text)) for key, text in session.pinned_workflows.items()}
-    return rebuild(session_id, event_rows(session, session_id), plans.get)
+def rebuilt_as(session: Session, session_id: str) -> Rows:
+    """A bundle's rows under an id, built from its events."""
+    return rebuild(session_id, commit_rows(session, session_id))
 
 
 def _workflow(text: str) -> Workflow:
@@ -310,8 +295,8 @@ def _incomplete(session: Session) -> BundleRefused | None:
         if run.workflow_hash not in session.pinned_workflows:
             what = f"the workflow {run.workflow_id} that run {run.run} is pinned to is missing"
             return _refused("BUNDLE_MISSING_PINNED_WORKFLOW", what)
-    indices = [one.index for one in session.events]
-    if not indices or indices != list(range(len(indices))):
+    ends = [-1, *(commit.last for commit in session.commits)]
+    if not session.commits or [commit.first for commit in session.commits] != [end + 1 for end in ends[:-1]]:
         return _refused("BUNDLE_EVENT_ORDER_INVALID", "its events are not numbered from 0 without a gap")
     return None
 
@@ -329,9 +314,9 @@ def _contradiction(session: Session) -> BundleRefused | None:
     """What a manifest cannot show: a broken chain, a false hash, rows that the events do not make."""
     before = GENESIS
     try:
-        for row in event_rows(session, session.meta.session_id):
+        for row in commit_rows(session, session.meta.session_id):
             if not follows(before, row):
-                return _refused("BUNDLE_INTEGRITY_FAILED", f"event {row.index} breaks the chain")
+                return _refused("BUNDLE_INTEGRITY_FAILED", f"event {row.first} breaks the chain")
             before = row.digest
         return _false_workflow(session) or _other_graph(session)
     except (ValueError, KeyError, AssertionError) as error:
@@ -357,7 +342,7 @@ def _other_graph(session: Session) -> BundleRefused | None:
     made = rebuilt_as(session, session.meta.session_id)
     if graph_of(made) != session.graph:
         return _refused("BUNDLE_INTEGRITY_FAILED", "its nodes, runs or outputs are not what its events make")
-    answered = {(one.node, one.attempt): one.response_digest.hex() for one in made.attempts}
+    answered = {(node, row.attempt): row.response_digest.hex() for node, row in recorded_in(made)}
     for one in session.responses:
         digest = digest_of(one.body.encode()).removeprefix("sha256:")
         if answered.get((one.node, one.attempt)) != digest:

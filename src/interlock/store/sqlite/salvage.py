@@ -115,6 +115,7 @@ def _copied(source: apsw.Connection, target: apsw.Connection) -> Salvaged:
     readings = {table: _Reading(source, table) for table in TABLES}
     with target:
         rows = {table: _copy(target, table, reading) for table, reading in readings.items()}
+        target.execute("UPDATE sessions SET unindexed = 1")  # the words are derived from the log again
     return Salvaged(rows, tuple(table for table, reading in readings.items() if reading.gaps))
 
 

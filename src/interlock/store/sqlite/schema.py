@@ -1,23 +1,24 @@
 """The tables of the embedded store, as a list of migrations that only grows.
 
-Keys begin with the session id; words for the search follow their rows by trigger, so that no caller can
-forget them; events refuse every update.
+A command writes few rows, so few pages: the session's head, one commit, one node. Commits refuse updates.
 """
 
 from __future__ import annotations
 
 TIPS = 2**40  # one word index holds both, so that a commit flushes once: outputs below, tips above
 
-FIRST = f"""
+FIRST = """
 CREATE TABLE sessions (
     session_id TEXT NOT NULL, owner TEXT NOT NULL, title TEXT NOT NULL,
     created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL,
     head_index INTEGER NOT NULL, head_digest BLOB NOT NULL, next_node INTEGER NOT NULL,
-    head_run INTEGER, head_node INTEGER, parent_session TEXT,
-    health TEXT NOT NULL, health_reason TEXT NOT NULL, keep INTEGER NOT NULL
+    head_run INTEGER, head_node INTEGER, visit_index INTEGER NOT NULL, visit_node INTEGER,
+    parent_session TEXT, health TEXT NOT NULL, health_reason TEXT NOT NULL, keep INTEGER NOT NULL,
+    unindexed INTEGER NOT NULL DEFAULT 1, recent_at INTEGER NOT NULL DEFAULT 0
 );
 CREATE UNIQUE INDEX sessions_key ON sessions (session_id);
-CREATE INDEX sessions_recent ON sessions (updated_at);
+CREATE INDEX sessions_unindexed ON sessions (session_id) WHERE unindexed;
+CREATE INDEX sessions_recent ON sessions (recent_at) WHERE NOT unindexed;
 
 CREATE TABLE tombstones (session_id TEXT NOT NULL, removed_at INTEGER NOT NULL);
 CREATE UNIQUE INDEX tombstones_key ON tombstones (session_id);
@@ -26,10 +27,17 @@ CREATE TABLE handles (handle BLOB NOT NULL, session_id TEXT NOT NULL, agent TEXT
 CREATE UNIQUE INDEX handles_key ON handles (session_id, agent);
 CREATE UNIQUE INDEX handles_secret ON handles (handle);
 
+CREATE TABLE starts (
+    owner TEXT NOT NULL, request_id BLOB NOT NULL, request_digest BLOB NOT NULL,
+    session_id TEXT NOT NULL, node INTEGER NOT NULL, started_at INTEGER NOT NULL
+);
+CREATE UNIQUE INDEX starts_key ON starts (owner, request_id);
+CREATE INDEX starts_session ON starts (session_id);
+
 CREATE TABLE runs (
     session_id TEXT NOT NULL, run INTEGER NOT NULL, run_id TEXT NOT NULL,
-    workflow_id TEXT NOT NULL, workflow_hash TEXT NOT NULL, status TEXT NOT NULL, tip INTEGER NOT NULL,
-    started_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, awaiting TEXT NOT NULL
+    workflow_id TEXT NOT NULL, workflow_hash TEXT NOT NULL, surface TEXT NOT NULL, status TEXT NOT NULL,
+    tip INTEGER NOT NULL, started_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, awaiting TEXT NOT NULL
 );
 CREATE UNIQUE INDEX runs_key ON runs (session_id, run);
 CREATE INDEX runs_id ON runs (run_id);
@@ -38,32 +46,33 @@ CREATE INDEX runs_awaiting ON runs (session_id) WHERE awaiting <> '';
 CREATE TABLE nodes (
     session_id TEXT NOT NULL, node INTEGER NOT NULL, run INTEGER NOT NULL, parent INTEGER,
     kind TEXT NOT NULL, depth INTEGER NOT NULL, entries INTEGER NOT NULL,
-    state BLOB NOT NULL, state_digest BLOB NOT NULL, event_index INTEGER NOT NULL, created_at INTEGER NOT NULL
+    state BLOB NOT NULL, state_digest BLOB NOT NULL, event_index INTEGER NOT NULL,
+    created_at INTEGER NOT NULL, attempt INTEGER, request_digest BLOB NOT NULL,
+    response_digest BLOB NOT NULL, response BLOB NOT NULL, outputs BLOB NOT NULL
 );
 CREATE UNIQUE INDEX nodes_key ON nodes (session_id, node);
-CREATE INDEX nodes_parent ON nodes (session_id, parent, node);
+CREATE UNIQUE INDEX nodes_parent ON nodes (session_id, parent, attempt);  -- any number without an attempt
 
-CREATE TABLE attempts (
-    session_id TEXT NOT NULL, node INTEGER NOT NULL, attempt INTEGER NOT NULL, outcome TEXT NOT NULL,
-    request_digest BLOB NOT NULL, response BLOB NOT NULL, response_digest BLOB NOT NULL,
-    child INTEGER, successor INTEGER, kept BLOB NOT NULL
+CREATE TABLE blocked (
+    session_id TEXT NOT NULL, node INTEGER NOT NULL, attempt INTEGER NOT NULL, successor INTEGER NOT NULL,
+    event_index INTEGER NOT NULL, recorded_at INTEGER NOT NULL, request_digest BLOB NOT NULL,
+    response_digest BLOB NOT NULL, response BLOB NOT NULL, kept BLOB NOT NULL, outputs BLOB NOT NULL
 );
-CREATE UNIQUE INDEX attempts_key ON attempts (session_id, node, attempt);
+CREATE UNIQUE INDEX blocked_key ON blocked (session_id, node, attempt);
 
-CREATE TABLE outputs (
-    id INTEGER PRIMARY KEY,
-    session_id TEXT NOT NULL, node INTEGER NOT NULL, attempt INTEGER NOT NULL, ordinal INTEGER NOT NULL,
-    kind TEXT NOT NULL, step TEXT NOT NULL, body TEXT NOT NULL, child INTEGER, recorded_at INTEGER NOT NULL
+CREATE TABLE modes (
+    session_id TEXT NOT NULL, node INTEGER NOT NULL, event_index INTEGER NOT NULL, preferences BLOB NOT NULL
 );
-CREATE UNIQUE INDEX outputs_key ON outputs (session_id, node, attempt, ordinal);
+CREATE UNIQUE INDEX modes_key ON modes (session_id, node, event_index);
 
-CREATE TABLE events (
-    session_id TEXT NOT NULL, "index" INTEGER NOT NULL, kind TEXT NOT NULL, payload BLOB NOT NULL,
-    digest BLOB NOT NULL, recorded_at INTEGER NOT NULL, run INTEGER, node INTEGER, dedupe_key TEXT
+CREATE TABLE commits (
+    session_id TEXT NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, recorded_at INTEGER NOT NULL,
+    digest BLOB NOT NULL, body BLOB NOT NULL, key TEXT
 );
-CREATE UNIQUE INDEX events_key ON events (session_id, "index");
-CREATE UNIQUE INDEX events_once ON events (session_id, dedupe_key) WHERE dedupe_key IS NOT NULL;
-CREATE TRIGGER events_stay BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'events are append-only'); END;
+CREATE UNIQUE INDEX commits_key ON commits (session_id, last);
+CREATE UNIQUE INDEX commits_once ON commits (session_id, key) WHERE key IS NOT NULL;
+CREATE TRIGGER commits_stay BEFORE UPDATE ON commits
+    BEGIN SELECT RAISE(ABORT, 'commits are append-only'); END;
 
 CREATE TABLE contents (digest TEXT NOT NULL, deflated INTEGER NOT NULL, body BLOB NOT NULL);
 CREATE UNIQUE INDEX contents_key ON contents (digest);
@@ -75,41 +84,27 @@ CREATE INDEX observations_value ON observations (key, value);
 CREATE TABLE settings (key TEXT NOT NULL, value TEXT NOT NULL);
 CREATE UNIQUE INDEX settings_key ON settings (key);
 
+CREATE TABLE traces (
+    session_id TEXT NOT NULL, after_index INTEGER NOT NULL, at INTEGER NOT NULL, body BLOB NOT NULL
+);
+CREATE INDEX traces_key ON traces (session_id, after_index, at);
+
 CREATE TABLE search (
     id INTEGER PRIMARY KEY,
-    session_id TEXT NOT NULL, title TEXT NOT NULL, notes TEXT NOT NULL, workflows TEXT NOT NULL
+    session_id TEXT NOT NULL, title TEXT NOT NULL, notes TEXT NOT NULL, workflows TEXT NOT NULL,
+    indexed_to INTEGER NOT NULL
 );
 CREATE UNIQUE INDEX search_key ON search (session_id);
+CREATE TABLE indexed_outputs (id INTEGER PRIMARY KEY, session_id TEXT NOT NULL);
+CREATE INDEX indexed_outputs_session ON indexed_outputs (session_id);
 CREATE VIRTUAL TABLE words USING fts5 (
     title, notes, workflows, content='', contentless_delete=1, tokenize='unicode61 remove_diacritics 2'
 );
-CREATE TRIGGER search_added AFTER INSERT ON search BEGIN
-    INSERT INTO words (rowid, title, notes, workflows)
-    VALUES (new.id + {TIPS}, new.title, new.notes, new.workflows);
-END;
-CREATE TRIGGER search_removed AFTER DELETE ON search BEGIN
-    DELETE FROM words WHERE rowid = old.id + {TIPS};
-END;
-CREATE TRIGGER outputs_added AFTER INSERT ON outputs BEGIN
-    INSERT INTO words (rowid, notes) VALUES (new.id, new.body);
-END;
-CREATE TRIGGER outputs_removed AFTER DELETE ON outputs BEGIN
-    DELETE FROM words WHERE rowid = old.id;
-END;
 """
 
 MIGRATIONS: tuple[str, ...] = (FIRST,)
 
-OF_A_SESSION = (
-    "events",
-    "nodes",
-    "attempts",
-    "outputs",
-    "runs",
-    "handles",
-    "observations",
-    "search",
-    "sessions",
-)
-PROJECTIONS = ("nodes", "attempts", "outputs", "runs", "observations", "search", "sessions")
-TABLES = (*OF_A_SESSION, "tombstones", "contents", "settings")
+FOUND_BY = ("search", "indexed_outputs")  # derived from the log when the index catches up
+PROJECTIONS = ("nodes", "blocked", "modes", "runs", "observations", "sessions")
+OF_A_SESSION = ("commits", *PROJECTIONS, "handles", "starts", "traces", *FOUND_BY)
+TABLES = ("commits", *PROJECTIONS, "handles", "starts", "traces", "tombstones", "contents", "settings")

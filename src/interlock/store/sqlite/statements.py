@@ -6,42 +6,49 @@ Columns carry the names of the row structs' fields, so a row is its struct in or
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import apsw
 from msgspec import Struct
 from msgspec.json import encode
-from msgspec.structs import astuple
+from msgspec.structs import astuple, replace
 
 from interlock.store.protocol import (
-    AttemptRow,
-    EventRow,
+    BlockedRow,
+    Changes,
+    CommitRow,
     HandleRow,
+    Health,
+    Loaded,
+    ModeRow,
     NodeRow,
-    OutputRow,
-    PathRow,
+    Recorded,
     RunRow,
     SearchRow,
     SessionFilter,
     SessionRow,
+    SessionRows,
+    StartRow,
+    StoreConflict,
+    TraceRow,
 )
-from interlock.store.sqlite.schema import OF_A_SESSION, PROJECTIONS, TIPS
+from interlock.store.sqlite.schema import FOUND_BY, OF_A_SESSION, PROJECTIONS, TIPS
 
 T = TypeVar("T")
 
-COMPRESS_OVER = 1024
+COMPRESS_OVER = 512
 LATEST = 2000  # matches looked at, newest first: common words and values stay cheap (rule 47)
 NOT_IN_STRINGS = {ord('"'): " ", 0: " "}
 LAST_CHARACTER = chr(0x10FFFF)
 
 
-def _columns(row: type[Struct]) -> str:
-    return ", ".join(f'"{name}"' for name in row.__struct_fields__)
+def _columns(row: type[Struct], *without: str) -> str:
+    return ", ".join(f"x'' AS {name}" if name in without else name for name in row.__struct_fields__)
 
 
-def _select(row: type[Struct], table: str) -> str:
-    return f"SELECT {_columns(row)} FROM {table} "
+def _select(row: type[Struct], table: str, *without: str) -> str:
+    return f"SELECT {_columns(row, *without)} FROM {table} "
 
 
 def _insert(row: type[Struct], table: str) -> str:
@@ -53,40 +60,43 @@ SESSION = _select(SessionRow, "sessions")
 HANDLE = _select(HandleRow, "handles")
 RUN = _select(RunRow, "runs")
 NODE = _select(NodeRow, "nodes")
-ATTEMPT = _select(AttemptRow, "attempts")
-OUTPUT = _select(OutputRow, "outputs")
-EVENT = _select(EventRow, "events")
+LIGHT_NODE = _select(NodeRow, "nodes", "response")
+BLOCKED = _select(BlockedRow, "blocked")
+LIGHT_BLOCKED = _select(BlockedRow, "blocked", "response")
+MODE = _select(ModeRow, "modes")
+COMMIT = _select(CommitRow, "commits")
+START = _select(StartRow, "starts")
+TRACE = _select(TraceRow, "traces")
 SEARCH = _select(SearchRow, "search")
 
 ADD_SESSION = _insert(SessionRow, "sessions")
 ADD_HANDLE = _insert(HandleRow, "handles")
 ADD_RUN = _insert(RunRow, "runs")
 ADD_NODE = _insert(NodeRow, "nodes")
-ADD_ATTEMPT = _insert(AttemptRow, "attempts")
-ADD_OUTPUT = _insert(OutputRow, "outputs")
-ADD_EVENT = _insert(EventRow, "events")
-ADD_SEARCH = _insert(SearchRow, "search")
+ADD_BLOCKED = _insert(BlockedRow, "blocked")
+ADD_MODE = _insert(ModeRow, "modes")
+ADD_COMMIT = _insert(CommitRow, "commits")
+ADD_START = _insert(StartRow, "starts")
+ADD_TRACE = _insert(TraceRow, "traces")
 
-SET_SESSION = (
-    "UPDATE sessions SET title = ?, updated_at = ?, head_index = ?, head_digest = ?, next_node = ?,"
-    " head_run = ?, head_node = ?, health = ?, health_reason = ?, keep = ? WHERE session_id = ?"
+MOVE_HEAD = (
+    "UPDATE sessions SET updated_at = ?, head_index = ?, head_digest = ?, next_node = ?, head_run = ?,"
+    " head_node = ?, visit_index = ?, visit_node = ?, unindexed = 1 WHERE session_id = ? AND head_digest = ?"
 )
 SET_RUN = "UPDATE runs SET status = ?, tip = ?, updated_at = ?, awaiting = ? WHERE session_id = ? AND run = ?"
+PATH = (
+    "WITH RECURSIVE path (node, above, far) AS ("
+    " SELECT node, parent, 0 FROM nodes WHERE session_id = ?1 AND node = ?2"
+    " UNION ALL SELECT n.node, n.parent, far + 1 FROM path"
+    " JOIN nodes AS n ON n.session_id = ?1 AND n.node = path.above LIMIT ?3)"
+    f" SELECT {_columns(NodeRow, 'response')} FROM path JOIN nodes USING (node)"
+    " WHERE session_id = ?1 ORDER BY far"
+)
 EQUALS, BEGINS = "value = ?", "value BETWEEN ? AND ?"
 OBSERVED = (
     "SELECT session_id FROM observations JOIN sessions USING (session_id) WHERE observations.rowid IN"
     f" (SELECT rowid FROM observations WHERE key = ? AND {{where}} ORDER BY rowid DESC LIMIT {LATEST})"
     " ORDER BY updated_at DESC, session_id LIMIT ?"
-)
-
-PATH = (
-    "WITH RECURSIVE path (node, parent, entries, towards, far) AS ("
-    " SELECT node, parent, entries, ?, 0 FROM nodes WHERE session_id = ? AND node = ?"
-    " UNION ALL SELECT n.node, n.parent, n.entries, path.node, far + 1 FROM path"
-    " JOIN nodes AS n ON n.session_id = ? AND n.node = path.parent LIMIT ?)"
-    " SELECT path.node, path.parent, path.entries, path.towards, o.attempt, o.child, o.step, o.body,"
-    " o.recorded_at FROM path LEFT JOIN outputs AS o"
-    " ON o.session_id = ? AND o.node = path.node AND o.kind = 'notes' ORDER BY far, o.rowid DESC"
 )
 RANKED = (
     "SELECT sessions.session_id FROM json_each(?) AS given"
@@ -96,7 +106,6 @@ RANKED = (
     " WHERE owner = ? ORDER BY seen.value IS NOT ?, status IN ({finished}), sessions.updated_at DESC,"
     " sessions.session_id LIMIT ?"
 )
-SET_NODE = "UPDATE nodes SET state = ?, state_digest = ? WHERE session_id = ? AND node = ?"
 
 
 class SqliteReader:
@@ -105,22 +114,86 @@ class SqliteReader:
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
 
-    def handle(self, handle: bytes) -> HandleRow | None:
-        return self._one(HandleRow, HANDLE + "WHERE handle = ?", handle)
+    def load(
+        self, handle: bytes | str, *, node: int | None = None, attempt: int | None = None
+    ) -> Loaded | None:
+        """Read what a command needs, by a secret handle or a session id; the head where no node is named."""
+        session_id, agent = handle, ""
+        if isinstance(handle, bytes):
+            known = self._one(HandleRow, HANDLE + "WHERE handle = ?", handle)
+            if known is None:
+                return None
+            session_id, agent = known.session_id, known.agent
+        session = self.session(str(session_id))
+        if session is None:
+            return None
+        last, previous = self._head(session.session_id)
+        loaded = Loaded(session=session, agent=agent, last=last, previous_digest=previous)
+        number = session.head_node if node is None else node
+        return loaded if number is None else self._with_node(loaded, number, attempt)
 
-    def agent_handle(self, session_id: str, agent: str) -> HandleRow | None:
-        return self._one(HandleRow, HANDLE + "WHERE session_id = ? AND agent = ?", session_id, agent)
+    def _head(self, session_id: str) -> tuple[CommitRow | None, bytes]:
+        """The last commit, and the digest that it must follow."""
+        newest = list(self.commits(session_id, newest_first=True, limit=2))
+        return (newest[0] if newest else None), (newest[1].digest if len(newest) > 1 else bytes(32))
+
+    def _with_node(self, loaded: Loaded, number: int, attempt: int | None) -> Loaded:
+        session_id = loaded.session.session_id
+        node = self._one(_node, LIGHT_NODE + "WHERE session_id = ? AND node = ?", session_id, number)
+        if node is None:
+            return loaded
+        children = self.children(session_id, number)
+        steps = [child for child in children if child.kind == "step"]
+        beside = [child.node for child in steps if child.attempt is None]
+        return replace(
+            loaded,
+            head_run=self._head_run(loaded.session, node.run),
+            node=node,
+            run=self.run(session_id, node.run),
+            recorded=None if attempt is None else self.recorded(session_id, number, attempt),
+            blocked=list(self.blocked(session_id, (number,))),
+            notes=[child for child in children if child.kind == "note"],
+            branches=len(steps),
+            carried_to=beside[-1] if beside else None,
+            mode=self._one(
+                bytes,
+                "SELECT preferences FROM modes WHERE session_id = ? AND node = ?"
+                " ORDER BY event_index DESC LIMIT 1",
+                session_id,
+                number,
+            ),
+            decisions=self._all(
+                CommitRow,
+                COMMIT + "WHERE session_id = ? AND key BETWEEN ? AND ? ORDER BY last",
+                session_id,
+                f"decision:{number}:",
+                f"decision:{number};",
+            ),
+        )
+
+    def _head_run(self, session: SessionRow, wanted: int) -> RunRow | None:
+        """The run at the head, where it is another than the one that is asked for."""
+        if session.head_run is None or session.head_run == wanted:
+            return None
+        return self.run(session.session_id, session.head_run)
 
     def handles(self, session_id: str) -> list[HandleRow]:
-        return self._all(HandleRow, HANDLE + "WHERE session_id = ? ORDER BY rowid", session_id)
+        return self._all(HandleRow, HANDLE + "WHERE session_id = ? ORDER BY agent", session_id)
 
     def session(self, session_id: str) -> SessionRow | None:
         return self._one(_session, SESSION + "WHERE session_id = ?", session_id)
 
     def sessions(self, wanted: SessionFilter) -> list[SessionRow]:
+        """Return an owner's sessions, newest first: those not yet indexed, and the newest of the others."""
         where, bindings = _conditions(wanted)
-        newest = f"WHERE {where} ORDER BY updated_at DESC, session_id LIMIT ? OFFSET ?"
-        return self._all(_session, SESSION + newest, *bindings, wanted.limit, wanted.offset)
+        most = wanted.limit + wanted.offset
+        fresh = f"SELECT * FROM sessions WHERE unindexed AND {where}"
+        rest = f"SELECT * FROM sessions WHERE NOT unindexed AND {where} ORDER BY recent_at DESC LIMIT ?"
+        sql = (
+            f"SELECT {_columns(SessionRow)} FROM (SELECT * FROM ({fresh}) UNION ALL SELECT * FROM ({rest}))"
+            " ORDER BY updated_at DESC, session_id LIMIT ? OFFSET ?"
+        )
+        return self._all(_session, sql, *bindings, *bindings, most, wanted.limit, wanted.offset)
 
     def sessions_by_prefix(self, prefix: str, limit: int) -> list[str]:
         sql = "SELECT session_id FROM sessions WHERE session_id BETWEEN ? AND ? ORDER BY session_id LIMIT ?"
@@ -140,8 +213,8 @@ class SqliteReader:
         return self._all(str, sql, after, before, limit)
 
     def stray_sessions(self) -> list[str]:
-        """Return the ids that have events but no session row: what a salvage may leave."""
-        sql = "SELECT DISTINCT session_id FROM events EXCEPT SELECT session_id FROM sessions"
+        """Return the ids that have commits but no session row: what a salvage may leave."""
+        sql = "SELECT DISTINCT session_id FROM commits EXCEPT SELECT session_id FROM sessions"
         return self._all(str, sql)
 
     def ranked(
@@ -152,11 +225,11 @@ class SqliteReader:
         given = encode(list(session_ids)).decode()
         return self._all(str, sql, given, owner, repo_root, *finished, limit)
 
-    def count_sessions(self) -> int:
-        return self._one(int, "SELECT count(*) FROM sessions") or 0
-
     def removed_at(self, session_id: str) -> int | None:
         return self._one(int, "SELECT removed_at FROM tombstones WHERE session_id = ?", session_id)
+
+    def start(self, owner: str, request_id: bytes) -> StartRow | None:
+        return self._one(StartRow, START + "WHERE owner = ? AND request_id = ?", owner, request_id)
 
     def runs(self, session_id: str) -> list[RunRow]:
         return self._all(RunRow, RUN + "WHERE session_id = ? ORDER BY run", session_id)
@@ -168,76 +241,75 @@ class SqliteReader:
         return self._one(RunRow, RUN + "WHERE run_id = ?", run_id)
 
     def node(self, session_id: str, node: int) -> NodeRow | None:
-        return self._one(NodeRow, NODE + "WHERE session_id = ? AND node = ?", session_id, node)
+        return self._one(_node, NODE + "WHERE session_id = ? AND node = ?", session_id, node)
 
-    def nodes(self, session_id: str, run: int | None = None) -> list[NodeRow]:
+    def nodes(self, session_id: str, run: int | None = None) -> Iterator[NodeRow]:
+        """Yield all nodes of a session with their responses; read them before the view is closed."""
         if run is None:
-            return self._all(NodeRow, NODE + "WHERE session_id = ? ORDER BY node", session_id)
-        return self._all(NodeRow, NODE + "WHERE session_id = ? AND run = ? ORDER BY node", session_id, run)
+            return self._each(_node, NODE + "WHERE session_id = ? ORDER BY node", session_id)
+        return self._each(
+            _node, LIGHT_NODE + "WHERE session_id = ? AND run = ? ORDER BY node", session_id, run
+        )
 
     def children(self, session_id: str, node: int) -> list[NodeRow]:
         return self._all(
-            NodeRow, NODE + "WHERE session_id = ? AND parent = ? ORDER BY node", session_id, node
+            _node, LIGHT_NODE + "WHERE session_id = ? AND parent = ? ORDER BY node", session_id, node
         )
 
-    def attempt(self, session_id: str, node: int, attempt: int) -> AttemptRow | None:
+    def path(self, session_id: str, node: int, limit: int) -> list[NodeRow]:
+        """Walk from a node towards the root, at most `limit` nodes."""
+        return self._all(_node, PATH, session_id, node, limit)
+
+    def recorded(self, session_id: str, node: int, attempt: int) -> Recorded | None:
+        """Return what an attempt on a node led to: the node it made, or the record that it was blocked."""
+        made = self._one(
+            _node, NODE + "WHERE session_id = ? AND parent = ? AND attempt = ?", session_id, node, attempt
+        )
         where = "WHERE session_id = ? AND node = ? AND attempt = ?"
-        return self._one(AttemptRow, ATTEMPT + where, session_id, node, attempt)
+        return made or self._one(_blocked, BLOCKED + where, session_id, node, attempt)
 
-    def attempts(self, session_id: str, node: int) -> list[AttemptRow]:
-        """Return the attempts on a node in the order in which they were made."""
-        where = "WHERE session_id = ? AND node = ? ORDER BY rowid"
-        return self._all(AttemptRow, ATTEMPT + where, session_id, node)
+    def blocked(self, session_id: str, nodes: Sequence[int] | None = None) -> Iterator[BlockedRow]:
+        """Yield the blocked attempts of a session, or of some nodes without their responses."""
+        if nodes is None:
+            return self._each(_blocked, BLOCKED + "WHERE session_id = ? ORDER BY event_index", session_id)
+        where = f"WHERE session_id = ? AND node IN ({', '.join('?' * len(nodes))}) ORDER BY event_index"
+        return self._each(_blocked, LIGHT_BLOCKED + where, session_id, *nodes)
 
-    def each_attempt(self, session_id: str) -> Iterator[AttemptRow]:
-        """Yield all attempts of a session; read them before the view they come from is closed."""
-        return self._each(AttemptRow, ATTEMPT + "WHERE session_id = ?", session_id)
+    def notes(self, session_id: str, nodes: Sequence[int]) -> list[NodeRow]:
+        """Return the note nodes that hang on some nodes."""
+        among = ", ".join("?" * len(nodes))
+        where = f"WHERE session_id = ? AND parent IN ({among}) AND kind = 'note' ORDER BY node"
+        return self._all(_node, LIGHT_NODE + where, session_id, *nodes)
 
-    def each_output(self, session_id: str) -> Iterator[OutputRow]:
-        """Yield all outputs of a session; read them before the view they come from is closed."""
-        return self._each(OutputRow, OUTPUT + "WHERE session_id = ?", session_id)
+    def modes(self, session_id: str) -> list[ModeRow]:
+        return self._all(ModeRow, MODE + "WHERE session_id = ? ORDER BY event_index, node", session_id)
 
-    def attempt_before(self, session_id: str, node: int, successor: int) -> AttemptRow | None:
-        where = "WHERE session_id = ? AND node = ? AND successor = ?"
-        return self._one(AttemptRow, ATTEMPT + where, session_id, node, successor)
-
-    def outputs(self, session_id: str, node: int) -> list[OutputRow]:
-        """Return the outputs on a node in the order in which they were recorded."""
-        return self._all(
-            OutputRow, OUTPUT + "WHERE session_id = ? AND node = ? ORDER BY id", session_id, node
-        )
-
-    def path(self, session_id: str, node: int, towards: int | None, limit: int) -> list[PathRow]:
-        """Walk from a node towards the root, at most `limit` nodes, with the notes made on the way."""
-        return self._all(PathRow, PATH, towards, session_id, node, session_id, limit, session_id)
-
-    def last_event(self, session_id: str) -> EventRow | None:
-        return self._one(EventRow, EVENT + 'WHERE session_id = ? ORDER BY "index" DESC LIMIT 1', session_id)
-
-    def events(
-        self,
-        session_id: str,
-        *,
-        start: int = 0,
-        kinds: Sequence[str] = (),
-        limit: int | None = None,
-        newest_first: bool = False,
-    ) -> Iterator[EventRow]:
-        """Yield events one by one; read them before the view they come from is closed."""
-        among = f"AND kind IN ({', '.join('?' * len(kinds))}) " if kinds else ""
+    def commits(
+        self, session_id: str, *, start: int = 0, newest_first: bool = False, limit: int | None = None
+    ) -> Iterator[CommitRow]:
         order = "DESC" if newest_first else "ASC"
-        where = f'WHERE session_id = ? AND "index" >= ? {among}ORDER BY "index" {order} LIMIT ?'
-        return self._each(EventRow, EVENT + where, session_id, start, *kinds, -1 if limit is None else limit)
+        where = f"WHERE session_id = ? AND last >= ? ORDER BY last {order} LIMIT ?"
+        return self._each(CommitRow, COMMIT + where, session_id, start, -1 if limit is None else limit)
 
-    def event_by_key(self, session_id: str, dedupe_key: str) -> EventRow | None:
-        return self._one(EventRow, EVENT + "WHERE session_id = ? AND dedupe_key = ?", session_id, dedupe_key)
+    def commit_by_key(self, session_id: str, key: str) -> CommitRow | None:
+        return self._one(CommitRow, COMMIT + "WHERE session_id = ? AND key = ?", session_id, key)
 
     def content(self, digest: str) -> bytes | None:
-        return self._one(_inflated, "SELECT deflated, body FROM contents WHERE digest = ?", digest)
+        return self._one(_content, "SELECT deflated, body FROM contents WHERE digest = ?", digest)
 
     def observations(self, session_id: str) -> Mapping[str, str]:
         sql = "SELECT key, value FROM observations WHERE session_id = ? ORDER BY key"
-        return dict(self._all(_pair, sql, session_id))
+        return dict(self._connection.execute(sql, (session_id,)))
+
+    def traces(self, session_id: str, start: int, end: int, limit: int) -> list[TraceRow]:
+        """Return the newest traces that were made while an event of the range was the head, oldest first."""
+        where = (
+            "WHERE session_id = ? AND after_index BETWEEN ? AND ? ORDER BY after_index DESC, at DESC LIMIT ?"
+        )
+        return self._all(TraceRow, TRACE + where, session_id, start, end, limit)[::-1]
+
+    def unindexed(self, limit: int) -> list[str]:
+        return self._all(str, "SELECT session_id FROM sessions WHERE unindexed LIMIT ?", limit)
 
     def search_row(self, session_id: str) -> SearchRow | None:
         return self._one(SearchRow, SEARCH + "WHERE session_id = ?", session_id)
@@ -255,11 +327,11 @@ class SqliteReader:
         """Return sessions that have all words in one output, among the newest outputs that match."""
         query = _query(words, ("notes",))
         sql = (
-            "SELECT session_id FROM words JOIN outputs ON outputs.id = words.rowid"
+            "SELECT session_id FROM words JOIN indexed_outputs ON indexed_outputs.id = words.rowid"
             f" WHERE words MATCH ? AND words.rowid < {TIPS} ORDER BY words.rowid DESC LIMIT {LATEST}"
         )
-        found = dict.fromkeys(self._all(str, sql, query)) if query else {}
-        return list(found)[:limit]
+        matched = dict.fromkeys(self._all(str, sql, query)) if query else {}
+        return list(matched)[:limit]
 
     def observed(self, key: str, value: str, *, prefix: bool, limit: int) -> list[str]:
         """Return sessions by an observed value, newest activity first among the latest observed."""
@@ -282,118 +354,175 @@ class SqliteReader:
 class SqliteWriter(SqliteReader):
     """The writes of one transaction; what they wrote can be read at once."""
 
-    def add_session(self, row: SessionRow) -> None:
-        self._connection.execute(ADD_SESSION, astuple(row))
+    def append(self, changes: Changes) -> None:
+        """Write what a command changed, if the session is still as it was when the command read it."""
+        row = changes.session
+        if changes.before is None:
+            self._run(ADD_SESSION, astuple(row))
+        else:
+            head = (row.head_index, row.head_digest, row.next_node, row.head_run, row.head_node)
+            visit = (row.visit_index, row.visit_node, row.session_id, changes.before)
+            self._run(MOVE_HEAD, (row.updated_at, *head, *visit))
+            if self._connection.changes() != 1:
+                raise StoreConflict(f"session {row.session_id} has moved since it was read")
+        self._add_rows(changes.nodes, changes.blocked, changes.modes)
+        self._run(ADD_COMMIT, astuple(changes.commit))
+        for run in changes.runs:
+            self._set_run(run)
+        for handle in changes.handles:
+            self.add_handle(handle)
+        for start in changes.starts:
+            self._run(ADD_START, astuple(start))
+        for key, value in changes.observations.items():
+            self._run("INSERT INTO observations VALUES (?, ?, ?)", (row.session_id, key, value))
+        for digest, body in changes.contents.items():
+            self.add_content(digest, body)
 
-    def set_session(self, row: SessionRow) -> None:
-        """Store what changes in a session; owner, origin and time of creation never do."""
-        head = (row.head_index, row.head_digest, row.next_node, row.head_run, row.head_node)
-        rest = (row.health, row.health_reason, row.keep, row.session_id)
-        self._update(SET_SESSION, (row.title, row.updated_at, *head, *rest))
+    def _add_rows(
+        self, nodes: Sequence[NodeRow], blocked: Sequence[BlockedRow], modes: Sequence[ModeRow]
+    ) -> None:
+        for node in nodes:
+            self._run(ADD_NODE, astuple(replace(node, response=_deflated(node.response))))
+        for row in blocked:
+            self._run(ADD_BLOCKED, astuple(replace(row, response=_deflated(row.response))))
+        for mode in modes:
+            self._run(ADD_MODE, astuple(mode))
+
+    def _set_run(self, row: RunRow) -> None:
+        changed = (row.status, row.tip, row.updated_at, row.awaiting, row.session_id, row.run)
+        self._run(SET_RUN, changed)
+        if self._connection.changes() == 0:
+            self._run(ADD_RUN, astuple(row))
+
+    def trace(self, rows: Sequence[TraceRow]) -> None:
+        self._connection.executemany(ADD_TRACE, [astuple(row) for row in rows])
 
     def remove_session(self, session_id: str, removed_at: int) -> None:
         """Delete all of a session and leave a tombstone."""
+        self._forget_words(session_id)
         for table in OF_A_SESSION:
-            self._connection.execute(f"DELETE FROM {table} WHERE session_id = ?", (session_id,))
-        self._connection.execute("INSERT OR REPLACE INTO tombstones VALUES (?, ?)", (session_id, removed_at))
+            self._run(f"DELETE FROM {table} WHERE session_id = ?", (session_id,))
+        self._run("INSERT OR REPLACE INTO tombstones VALUES (?, ?)", (session_id, removed_at))
+
+    def set_keep(self, session_id: str, keep: bool) -> None:
+        self._run("UPDATE sessions SET keep = ? WHERE session_id = ?", (keep, session_id))
+
+    def set_health(self, session_id: str, health: Health, reason: str) -> None:
+        sql = "UPDATE sessions SET health = ?, health_reason = ? WHERE session_id = ?"
+        self._run(sql, (health, reason, session_id))
 
     def add_handle(self, row: HandleRow) -> None:
-        self._connection.execute(ADD_HANDLE, astuple(row))
-
-    def add_run(self, row: RunRow) -> None:
-        self._connection.execute(ADD_RUN, astuple(row))
-
-    def set_run(self, row: RunRow) -> None:
-        """Store what changes in a run; the workflow that it is pinned to never does."""
-        changed = (row.status, row.tip, row.updated_at, row.awaiting)
-        self._update(SET_RUN, (*changed, row.session_id, row.run))
-
-    def add_node(self, row: NodeRow) -> None:
-        self._connection.execute(ADD_NODE, astuple(row))
-
-    def set_node(self, row: NodeRow) -> None:
-        """Store a node's new state; where it hangs never changes."""
-        self._update(SET_NODE, (row.state, row.state_digest, row.session_id, row.node))
-
-    def add_attempt(self, row: AttemptRow) -> None:
-        self._connection.execute(ADD_ATTEMPT, astuple(row))
-
-    def add_outputs(self, rows: Sequence[OutputRow]) -> None:
-        self._insert_all(ADD_OUTPUT, rows)
-
-    def add_events(self, rows: Sequence[EventRow]) -> None:
-        self._insert_all(ADD_EVENT, rows)
-
-    def cut_events(self, session_id: str, from_index: int) -> None:
-        """Remove a damaged tail; whoever cuts keeps what is cut."""
-        sql = 'DELETE FROM events WHERE session_id = ? AND "index" >= ?'
-        self._connection.execute(sql, (session_id, from_index))
-
-    def clear_projections(self, session_id: str) -> None:
-        """Remove every row of a session that can be rebuilt from its events; handles stay."""
-        for table in PROJECTIONS:
-            self._connection.execute(f"DELETE FROM {table} WHERE session_id = ?", (session_id,))
-
-    def drop_content(self, digest: str) -> None:
-        """Remove a damaged body, so that the right one can be kept under its digest."""
-        self._connection.execute("DELETE FROM contents WHERE digest = ?", (digest,))
+        self._run(ADD_HANDLE, astuple(row))
 
     def add_content(self, digest: str, body: bytes) -> None:
         """Keep a body under its digest; the same digest again changes nothing."""
         small = zlib.compress(body) if len(body) > COMPRESS_OVER else body
         deflated = len(small) < len(body)
-        sql = "INSERT OR IGNORE INTO contents VALUES (?, ?, ?)"
-        self._connection.execute(sql, (digest, deflated, small if deflated else body))
-
-    def set_observation(self, session_id: str, key: str, value: str) -> None:
-        self._connection.execute(
-            "INSERT OR REPLACE INTO observations VALUES (?, ?, ?)", (session_id, key, value)
+        self._run(
+            "INSERT OR IGNORE INTO contents VALUES (?, ?, ?)", (digest, deflated, small if deflated else body)
         )
 
-    def set_search(self, row: SearchRow) -> None:
-        """Replace a session's search row, which makes it the newest."""
-        self._connection.execute("DELETE FROM search WHERE session_id = ?", (row.session_id,))
-        self._connection.execute(ADD_SEARCH, astuple(row))
+    def drop_content(self, digest: str) -> None:
+        self._run("DELETE FROM contents WHERE digest = ?", (digest,))
 
     def set_setting(self, key: str, value: str) -> None:
-        self._connection.execute("INSERT OR REPLACE INTO settings VALUES (?, ?)", (key, value))
+        self._run("INSERT OR REPLACE INTO settings VALUES (?, ?)", (key, value))
 
-    def _insert_all(self, sql: str, rows: Iterable[Struct]) -> None:
-        self._connection.executemany(sql, map(astuple, rows))
+    def index(self, row: SearchRow, outputs: Sequence[str]) -> None:
+        """Replace what a session is found by, add the words of its new outputs, and take off its mark."""
+        self._run(
+            f"DELETE FROM words WHERE rowid IN (SELECT id + {TIPS} FROM search WHERE session_id = ?)",
+            (row.session_id,),
+        )
+        self._run("DELETE FROM search WHERE session_id = ?", (row.session_id,))
+        self._run(_insert(SearchRow, "search"), astuple(row))
+        number = self._connection.last_insert_rowid()
+        self._run(
+            "INSERT INTO words (rowid, title, notes, workflows) VALUES (?, ?, ?, ?)",
+            (number + TIPS, row.title, row.notes, row.workflows),
+        )
+        for text in outputs:
+            self._run("INSERT INTO indexed_outputs (session_id) VALUES (?)", (row.session_id,))
+            self._run(
+                "INSERT INTO words (rowid, notes) VALUES (?, ?)",
+                (self._connection.last_insert_rowid(), text),
+            )
+        self._run(
+            "UPDATE sessions SET unindexed = 0, recent_at = updated_at"
+            " WHERE session_id = ? AND head_index = ?",
+            (row.session_id, row.indexed_to),
+        )
 
-    def _update(self, sql: str, bindings: tuple[Any, ...]) -> None:
+    def replace_session(self, rows: SessionRows) -> None:
+        """Write a session anew from its rows; its handles, starts and traces stay."""
+        session_id = rows.session.session_id
+        self._forget_words(session_id)
+        for table in ("commits", *PROJECTIONS, *FOUND_BY):
+            self._run(f"DELETE FROM {table} WHERE session_id = ?", (session_id,))
+        self._run(ADD_SESSION, astuple(rows.session))
+        for commit in rows.commits:
+            self._run(ADD_COMMIT, astuple(commit))
+        for run in rows.runs:
+            self._run(ADD_RUN, astuple(run))
+        self._add_rows(rows.nodes, rows.blocked, rows.modes)
+        for key, value in rows.observations.items():
+            self._run("INSERT INTO observations VALUES (?, ?, ?)", (session_id, key, value))
+
+    def _forget_words(self, session_id: str) -> None:
+        self._run(
+            f"DELETE FROM words WHERE rowid IN (SELECT id + {TIPS} FROM search WHERE session_id = ?1"
+            " UNION ALL SELECT id FROM indexed_outputs WHERE session_id = ?1)",
+            (session_id,),
+        )
+
+    def _run(self, sql: str, bindings: Sequence[Any]) -> None:
         self._connection.execute(sql, bindings)
-        if self._connection.changes() != 1:
-            raise LookupError("the row to update does not exist")
 
 
 def _session(*values: Any) -> SessionRow:
     return SessionRow(*(*values[:-1], bool(values[-1])))
 
 
-def _inflated(deflated: int, body: bytes) -> bytes:
+def _node(*values: Any) -> NodeRow:
+    node = NodeRow(*values)
+    return replace(node, response=_inflated(node.response)) if node.response else node
+
+
+def _blocked(*values: Any) -> BlockedRow:
+    row = BlockedRow(*values)
+    return replace(row, response=_inflated(row.response)) if row.response else row
+
+
+def _content(deflated: int, body: bytes) -> bytes:
     return zlib.decompress(body) if deflated else body
 
 
-def _pair(key: str, value: str) -> tuple[str, str]:
-    return key, value
+def _deflated(body: bytes) -> bytes:
+    """Compress a long response; JSON never begins with the byte that marks a compressed one."""
+    return zlib.compress(body, 1) if len(body) > COMPRESS_OVER else body
+
+
+def _inflated(body: bytes) -> bytes:
+    """Undo the compression; damaged bytes come back as they are, and fail their digest."""
+    if not isinstance(body, bytes) or body[:1] != b"\x78":
+        return body
+    try:
+        return zlib.decompress(body)
+    except zlib.error:
+        return body
 
 
 def _conditions(wanted: SessionFilter) -> tuple[str, list[Any]]:
-    tests: list[tuple[str, Any]] = [
-        ("+owner = ?", wanted.owner),  # the plus keeps the planner on the index of recent sessions
-        ("updated_at < ?", wanted.updated_before),
-    ]
     of_run: list[tuple[str, Any]] = [("workflow_id = ?", wanted.workflow), ("status = ?", wanted.status)]
     within = [test for test, value in of_run if value is not None]
-    where = [test for test, value in tests if value is not None]
+    where = ["+owner = ?"] if wanted.owner is not None else []  # the plus keeps the planner on recent_at
     if wanted.awaiting:
         few = " AND ".join(["awaiting <> ''", *within])
         where.append(f"session_id IN (SELECT session_id FROM runs WHERE {few})")
     elif within:
         many = " AND ".join(["runs.session_id = sessions.session_id", *within])
         where.append(f"EXISTS (SELECT 1 FROM runs INDEXED BY runs_key WHERE {many})")
-    bindings = [value for _, value in tests + of_run if value is not None]
+    bindings = [value for value in (wanted.owner, wanted.workflow, wanted.status) if value is not None]
     return " AND ".join(where) or "true", bindings
 
 

@@ -8,13 +8,22 @@ from __future__ import annotations
 import os
 import sys
 from _thread import RLock  # threading costs start-up and adds nothing here
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import apsw
 
-from interlock.store.protocol import StoreBusy, StoreConflict, StoreCorrupt, StoreTooNew, StoreUnavailable
+from interlock.store.protocol import (
+    Changes,
+    Loaded,
+    StoreBusy,
+    StoreConflict,
+    StoreCorrupt,
+    StoreTooNew,
+    StoreUnavailable,
+    TraceRow,
+)
 from interlock.store.sqlite.lock import PATIENCE, FileLock
 from interlock.store.sqlite.schema import MIGRATIONS
 from interlock.store.sqlite.statements import SqliteReader, SqliteWriter
@@ -30,37 +39,63 @@ class SqliteStore:
     def __init__(self, connection: apsw.Connection, path: Path, lock: FileLock) -> None:
         self.path = path
         self.sqlite_version = apsw.sqlite_lib_version()
-        self._connection = connection
         self._lock = lock
         self._turn = RLock()
-        self._reading = SqliteReader(connection)
-        self._writing = SqliteWriter(connection)
+        self._use(connection)
+
+    def _use(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+        self._reader = SqliteReader(connection)
+        self._writer = SqliteWriter(connection)
+        self._file = _identity(self.path)
         self._wrote = False
 
     @property
     def schema_version(self) -> int:
         return version_of(self._connection)
 
+    def load(
+        self, handle: bytes | str, *, node: int | None = None, attempt: int | None = None
+    ) -> Loaded | None:
+        with self.reading() as reader:
+            return reader.load(handle, node=node, attempt=attempt)
+
+    def append(self, *changes: Changes) -> None:
+        """Store what a command changed, durably, or raise StoreConflict and store nothing."""
+        with self.writing() as writer:
+            for change in changes:
+                writer.append(change)
+
+    def trace(self, rows: Sequence[TraceRow]) -> None:
+        """Keep traces of reading calls without waiting for the disk."""
+        with self._alone():
+            self._connection.pragma("synchronous", "normal")
+            try:
+                with self.writing() as writer:
+                    writer.trace(rows)
+            finally:
+                self._connection.pragma("synchronous", "full")
+
     @contextmanager
     def reading(self) -> Iterator[SqliteReader]:
         """Give one consistent view; within `writing`, that of the transaction."""
         with self._alone(), _translated(self.path):
             if self._connection.in_transaction:
-                yield self._reading
+                yield self._reader
                 return
             with _transaction(self._connection, "BEGIN"):
-                yield self._reading
+                yield self._reader
 
     @contextmanager
     def writing(self) -> Iterator[SqliteWriter]:
-        """Give the one transaction of a command; it is on disk when the block is left without exception."""
+        """Give one transaction; it is on disk when the block is left without exception."""
         with self._alone(), _translated(self.path):
             if self._connection.in_transaction:
                 raise RuntimeError("a transaction does not nest in another, nor in a reading")
             with self._lock:
                 self._prepare_to_write()
                 with _transaction(self._connection, "BEGIN IMMEDIATE"):
-                    yield self._writing
+                    yield self._writer
 
     def integrity(self) -> list[str]:
         """Return what SQLite finds wrong with the file; nothing when it is sound."""
@@ -88,6 +123,14 @@ class SqliteStore:
             pass  # whoever holds the lock is a writer too, and will do it
 
     def _prepare_to_write(self) -> None:
+        """Under the lock: make sure that the path still names the open file, or open the one it names."""
+        if _identity(self.path) != self._file:
+            self._connection.close()
+            make_private(self.path)
+            connection = connect(self.path)
+            if version_of(connection) != len(MIGRATIONS):
+                migrate(connection, self.path, MIGRATIONS)
+            self._use(connection)
         if not self._wrote:
             self._connection.pragma("wal_autocheckpoint", CHECKPOINT_PAGES)
             self._wrote = True
@@ -100,6 +143,15 @@ class SqliteStore:
             yield
         finally:
             self._turn.release()
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which file a path names now."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def open_store(data_dir: Path) -> SqliteStore:

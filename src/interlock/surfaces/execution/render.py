@@ -24,8 +24,8 @@ from interlock.core.run.outcomes import (
 from interlock.core.run.preferences import exceeds
 from interlock.core.run.reasons import Blocker
 from interlock.core.values import Json, cut
+from interlock.ledger.runs.position import View
 from interlock.ledger.runs.recap import POLICY, Branches, Recap
-from interlock.ledger.runs.view import View
 from interlock.ledger.tokens.slots import slot
 from interlock.surfaces.tool import Reply
 

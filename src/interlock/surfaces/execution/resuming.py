@@ -5,7 +5,7 @@ from __future__ import annotations
 from interlock.core.values import Json
 from interlock.ledger.git_context import observe
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.queries.search import Candidate, by_reference, find
+from interlock.ledger.queries.search import Candidate, find, is_reference
 from interlock.surfaces.execution.errors import envelope
 from interlock.surfaces.tool import Outcome, Reply
 
@@ -13,24 +13,18 @@ from interlock.surfaces.tool import Outcome, Reply
 def resumed(ledger: Ledger, query: str, reference: str | None) -> Outcome:
     """Find the runs that fit, tips only, best first."""
     seen: dict[str, str] = {event.key: event.value for event in observe(ledger.settings.project)}
-    with ledger.store.reading() as reader:
-        if reference is not None and len(by_reference(reader, reference)) != 1:
-            return envelope(
-                "NOT_FOUND",
-                f"“{reference}” is not the id, or an unambiguous beginning of the id, of a stored session.",
-                "Call resume_session with query instead: a few words about the work.",
-            )
-        found = find(reader, reference or query, ledger.settings.owner, seen)
-        handles = {one.session.session_id: reader.handles(one.session.session_id) for one in found}
-    tokens = {key: ledger.mint("st", rows[0].handle, _tip(found, key)) for key, rows in handles.items()}
-    body: list[Json] = [_fields(one, tokens[one.session.session_id]) for one in found]
-    lines = [_line(one, tokens[one.session.session_id]) for one in found]
+    if reference is not None and not is_reference(ledger, reference):
+        return envelope(
+            "NOT_FOUND",
+            f"“{reference}” is not the id, or an unambiguous beginning of the id, of a stored session.",
+            "Call resume_session with query instead: a few words about the work.",
+        )
+    candidates = find(ledger, reference or query, ledger.settings.owner, seen)
+    tokens = [ledger.mint("st", candidate.handle, candidate.tip) for candidate in candidates]
+    body: list[Json] = [_fields(*found) for found in zip(candidates, tokens, strict=True)]
+    lines = [_line(*found) for found in zip(candidates, tokens, strict=True)]
     text = "\n".join(lines) if lines else "Nothing stored fits. Try other words, or start_workflow."
     return Reply(text, {"candidates": body})
-
-
-def _tip(found: tuple[Candidate, ...], session_id: str) -> int:
-    return next(one.run.tip for one in found if one.session.session_id == session_id)
 
 
 def _fields(one: Candidate, token: str) -> dict[str, Json]:

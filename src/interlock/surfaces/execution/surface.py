@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from msgspec.structs import replace
 
 from interlock.authoring.diagnostics.diagnostic import Diagnostic
+from interlock.core.engine.decide import decide
 from interlock.core.run.commands import AcknowledgeStep, Terms
 from interlock.core.run.outcomes import Notice, Refusal
 from interlock.core.run.output import Output
 from interlock.core.run.surface_policy import EXECUTION
 from interlock.core.values import Json
+from interlock.ledger.attempt import Replayed
 from interlock.ledger.errors import LedgerError, error_of
-from interlock.ledger.ledger import Ledger
-from interlock.ledger.runs.position import Answered, Position, Target, remembered
+from interlock.ledger.ledger import Ledger, note_attempt
+from interlock.ledger.runs.position import subject_of
 from interlock.ledger.tokens.tokens import Kind, Pointer
 from interlock.surfaces.arguments import Unfit, check_context, read_output
 from interlock.surfaces.execution import params as p
 from interlock.surfaces.execution.catalogue import described, listed
 from interlock.surfaces.execution.errors import envelope, invalid, of_error, of_refusal
 from interlock.surfaces.execution.questions import answered, question
-from interlock.surfaces.execution.render import answer
+from interlock.surfaces.execution.render import reply
 from interlock.surfaces.execution.resuming import resumed
 from interlock.surfaces.execution.tools import INSTRUCTIONS, template_of, tools
-from interlock.surfaces.tool import Ask, Call, Outcome, Reply, Surface, Tool, recorded_reply
+from interlock.surfaces.recorded import body_of, encoded, live, replayed
+from interlock.surfaces.tool import Call, Outcome, Reply, Surface, Tool
 
 
 class ExecutionSurface(Surface):
@@ -65,10 +68,15 @@ class ExecutionSurface(Surface):
         loaded = self.ledger.library.load(params.workflowId)
         if isinstance(loaded, Diagnostic):
             return _not_loaded(loaded)
-        within = self.ledger.open(params.sessionToken, "sst") if params.sessionToken else None
+        within = self.ledger.read_token(params.sessionToken, "sst") if params.sessionToken else None
         if isinstance(within, LedgerError):
             return of_error(within)
-        return _reply(self.ledger.start_run(loaded, params.context or {}, answer, within=within))
+        start = self.ledger.start(loaded, params.context or {}, within=within)
+        if isinstance(start, LedgerError):
+            return of_error(start)
+        answer = encoded(reply(start.view))
+        self.ledger.record_start(start)
+        return live(answer, self.ledger, start.handle)
 
     def continue_workflow(self, params: p.ContinueWorkflow, call: Call) -> Outcome:
         if params.ackToken is None:
@@ -78,56 +86,57 @@ class ExecutionSurface(Surface):
             return _unfit(unfit)
         if isinstance(output, Unfit):
             return _unfit(output)
-        target = self.ledger.open(params.stateToken, "st")
-        if isinstance(target, LedgerError):
-            return of_error(target)
-        ack = self._beside(target, params.ackToken, "ack")
+        ack = self._pointer(params.stateToken, params.ackToken, "ack")
         if isinstance(ack, LedgerError):
             return of_error(ack)
-        request: dict[str, Json] = {"context": params.context, "output": params.output}
-        build = self._acknowledging(params, output, call)
-        asked = self._asked(target, ack.attempt, build) if call.client.can_elicit and not call.asked else None
-        if asked is not None:
-            return asked
-        return _reply(self.ledger.advance(target, ack.attempt, request, build, answer, output))
+        attempt = self.ledger.attempt(ack, ack.attempt, {"context": params.context, "output": params.output})
+        match attempt:
+            case LedgerError():
+                return of_error(attempt)
+            case Replayed():
+                answer = replayed(attempt, self.ledger)
+                return _with_replay_note(answer) if attempt.differs else answer
+        position = attempt.position
+        command = AcknowledgeStep(
+            policy=EXECUTION,
+            now=attempt.now,
+            terms=self._terms(call),
+            output=output,
+            variables=position.with_kept(params.context or {}),
+            decisions={**position.decisions, **answered(call, position)},
+            client=call.client.name,
+        )
+        if call.client.can_elicit and not call.asked:
+            ask = question(position, command)  # a call that only asks the user is not an attempt (rule 10)
+            if ask is not None:
+                return ask
+        decided = decide(attempt.plan, attempt.state, command)
+        if isinstance(decided, Refusal):
+            return of_refusal(decided)
+        answer = encoded(reply(attempt.view(decided, output)))
+        attempt.record(
+            decided,
+            body_of(answer),
+            surface="execution",
+            outputs=((subject_of(position.awaited), output),),
+            variables=command.variables,
+        )
+        return live(answer, self.ledger, ack.handle)
 
     def _terms(self, call: Call) -> Terms:
         """Where the user was asked, only the user's answer counts: a decline is not for the agent to fill."""
         terms = self.ledger.settings.terms
         return replace(terms, decisions="user") if call.asked is not None else terms
 
-    def _asked(
-        self, target: Target, attempt: int, build: Callable[[Position], AcknowledgeStep]
-    ) -> Ask | None:
-        """A call that only asks the user is not an attempt: nothing is recorded (rule 10)."""
-        with self.ledger.store.reading() as reader:
-            if reader.attempt(target.session_id, target.node, attempt) is not None:
-                return None
-            at = self.ledger.position(reader, target.session_id, target.node, attempt)
-        return None if isinstance(at, LedgerError) else question(at, build(at))
-
-    def _acknowledging(
-        self, params: p.ContinueWorkflow, output: Output, call: Call
-    ) -> Callable[[Position], AcknowledgeStep]:
-        def build(at: Position) -> AcknowledgeStep:
-            return AcknowledgeStep(
-                policy=EXECUTION,
-                now=self.ledger.clock(),
-                terms=self._terms(call),
-                output=output,
-                variables=remembered(at, params.context or {}),
-                decisions={**at.decisions, **answered(call, at)},
-                client=call.client.name,
-            )
-
-        return build
-
-    def _beside(self, target: Target, token: str, kind: Kind) -> Pointer | LedgerError:
-        """Open a token that must belong to the same node as the state token."""
-        other = self.ledger.point(token, kind)
-        if isinstance(other, LedgerError) or (other.handle, other.node) == (target.handle, target.node):
-            return other
-        which = "another run" if other.handle != target.handle else "another step of this session"
+    def _pointer(self, state_token: str, token: str, kind: Kind) -> Pointer | LedgerError:
+        """Check a state token and the token beside it, which must belong to the same node."""
+        state = self.ledger.read_token(state_token, "st")
+        if isinstance(state, LedgerError):
+            return state
+        beside = self.ledger.read_token(token, kind)
+        if isinstance(beside, LedgerError) or (beside.handle, beside.node) == (state.handle, state.node):
+            return beside
+        which = "another run" if beside.handle != state.handle else "another step of this session"
         return LedgerError(
             "TOKEN_SCOPE_MISMATCH",
             f"This {kind} token belongs to {which}, not to the stateToken beside it.",
@@ -135,19 +144,17 @@ class ExecutionSurface(Surface):
         )
 
     def _rehydrate(self, params: p.ContinueWorkflow) -> Outcome:
-        """Any surface's token of the run will do here (rule 34)."""
-        target = self.ledger.open(params.stateToken, "st", "nav", "ses")
-        if isinstance(target, LedgerError):
-            return of_error(target)
-        view = self.ledger.rehydrate(target)
-        if isinstance(view, LedgerError):
-            return of_error(view)
+        """Show the pending step again; any surface's token of the run will do (rule 34)."""
+        position = self.ledger.open(params.stateToken, "st", "nav", "ses")
+        if isinstance(position, LedgerError):
+            return of_error(position)
+        view = self.ledger.rehydrate(position)
         notices = [*view.notices, *self.ledger.drift(view.run)]
         if params.output is not None or params.context is not None:
             text = "output and context were ignored: without ackToken nothing is recorded."
             notices.append(Notice("ARGUMENTS_IGNORED", text))
-        body = answer(replace(view, notices=tuple(notices)))
-        return _reply(Answered(self.ledger.filled(body, target.handle)))
+        answer = encoded(reply(replace(view, notices=tuple(notices))))
+        return live(answer, self.ledger, position.handle)
 
     def checkpoint_workflow(self, params: p.CheckpointWorkflow, call: Call) -> Outcome:
         output = read_output(params.output)
@@ -161,52 +168,45 @@ class ExecutionSurface(Surface):
         if params.stateToken is None or params.checkpointToken is None:
             fix = "Send stateToken and checkpointToken of one response, or a sessionToken."
             return invalid("A checkpoint needs to know where it belongs.", fix, "stateToken")
-        target = self.ledger.open(params.stateToken, "st")
-        if isinstance(target, LedgerError):
-            return of_error(target)
-        beside = self._beside(target, params.checkpointToken, "chk")
-        if isinstance(beside, LedgerError):
-            return of_error(beside)
-        request: dict[str, Json] = {"output": params.output}
-        return _reply(self.ledger.checkpoint(target, beside.attempt, request, answer, output))
+        pointer = self._pointer(params.stateToken, params.checkpointToken, "chk")
+        if isinstance(pointer, LedgerError):
+            return of_error(pointer)
+        attempt = self.ledger.attempt(pointer, note_attempt(pointer.attempt), {"output": params.output})
+        match attempt:
+            case LedgerError():
+                return of_error(attempt)
+            case Replayed():
+                answer = replayed(attempt, self.ledger)
+                return _with_replay_note(answer) if attempt.differs else answer
+        answer = encoded(reply(attempt.unmoved(output)))
+        attempt.save_notes(body_of(answer), output)
+        return live(answer, self.ledger, pointer.handle)
 
     def _note(self, token: str, output: Output) -> Outcome:
-        target = self.ledger.open(token, "sst")
-        if isinstance(target, LedgerError):
-            return of_error(target)
-        kept = self.ledger.note(target, output)
+        pointer = self.ledger.read_token(token, "sst")
+        if isinstance(pointer, LedgerError):
+            return of_error(pointer)
+        kept = self.ledger.note(pointer, output)
         if isinstance(kept, LedgerError):
             return of_error(kept)
         body: dict[str, Json] = {"kind": "ok", "sessionToken": token, "session": {"sessionId": kept}}
         return Reply(f"Kept in session {kept}.\n\nsessionToken: {token}", body)
 
     def start_session(self, params: p.StartSession, call: Call) -> Outcome:
-        target = self.ledger.start_session(params.title or "Untitled work")
-        token = self.ledger.mint("sst", target.handle)
+        session_id, handle = self.ledger.start_session(params.title or "Untitled work")
+        token = self.ledger.mint("sst", handle)
         text = (
-            f"Session {target.session_id} is open. Pass sessionToken to start_workflow "
-            "or checkpoint_workflow."
+            f"Session {session_id} is open. Pass sessionToken to start_workflow or checkpoint_workflow."
             f"\n\nsessionToken: {token}"
         )
-        session: dict[str, Json] = {"sessionId": target.session_id}
+        session: dict[str, Json] = {"sessionId": session_id}
         return Reply(text, {"kind": "ok", "sessionToken": token, "session": session})
 
     def resume_session(self, params: p.ResumeSession, call: Call) -> Outcome:
         return resumed(self.ledger, params.query or "", params.resumeRef)
 
 
-def _reply(outcome: Answered | Refusal | LedgerError) -> Outcome:
-    match outcome:
-        case Answered():
-            reply = recorded_reply(outcome.body)
-            return _with_replay_note(reply) if outcome.differs else reply
-        case Refusal():
-            return of_refusal(outcome)
-        case LedgerError():
-            return of_error(outcome)
-
-
-def _with_replay_note(reply: Reply) -> Reply:
+def _with_replay_note(recorded: Reply) -> Reply:
     """A replay that was asked for something else says so, outside the recorded payload (rule 7)."""
     note: Mapping[str, Json] = {
         "replayed": True,
@@ -214,7 +214,7 @@ def _with_replay_note(reply: Reply) -> Reply:
         "message": "This ackToken was used before; the recorded response is returned and this call's output "
         "and context were ignored. To try another way, call without ackToken: its fresh ackToken forks.",
     }
-    return replace(reply, meta={**reply.meta, "interlock/replay": note})
+    return replace(recorded, meta={**recorded.meta, "interlock/replay": note})
 
 
 def _unfit(unfit: Unfit) -> Reply:

@@ -32,7 +32,7 @@ def _bootstrap(surface: GatedSurface) -> tuple[Tool, ...]:
             read_only=True,
         ),
         Tool("list_workflows", "List the workflows.", shared.Nothing, surface.list_workflows, read_only=True),
-        Tool("health_check", "Server status.", shared.Nothing, surface.health_check, read_only=True),
+        Tool("health_check", "Server status.", shared.Nothing, surface.shared.health_check, read_only=True),
         Tool(
             "start_session",
             "Start a session of a workflow, or inherit one by session_token. Returns session_token.",
@@ -48,7 +48,7 @@ def _workflow(surface: GatedSurface) -> tuple[Tool, ...]:
             "get_workflow",
             "Rules, variables, modes, initialActivity and activities; summary=false gives all of it.",
             shared.GetWorkflow,
-            surface.get_workflow,
+            surface.reading.get_workflow,
             read_only=True,
         ),
         Tool(
@@ -79,14 +79,16 @@ def _workflow(surface: GatedSurface) -> tuple[Tool, ...]:
 
 def _texts(surface: GatedSurface) -> tuple[Tool, ...]:
     return (
-        Tool("get_skills", "The workflow's skills.", p.GetSkills, surface.get_skills, read_only=True),
-        Tool("get_skill", "The skill of a step.", p.GetSkill, surface.get_skill, read_only=True),
-        Tool("get_resource", "A resource's text.", p.GetResource, surface.get_resource, read_only=True),
+        Tool("get_skills", "The workflow's skills.", p.GetSkills, surface.reading.get_skills, read_only=True),
+        Tool("get_skill", "The skill of a step.", p.GetSkill, surface.reading.get_skill, read_only=True),
+        Tool(
+            "get_resource", "A resource's text.", p.GetResource, surface.reading.get_resource, read_only=True
+        ),
         Tool(
             "get_trace",
             "The calls of this session, or those that trace tokens name.",
             shared.GetTrace,
-            surface.get_trace,
+            surface.shared.get_trace,
             read_only=True,
         ),
     )

@@ -18,8 +18,7 @@ from interlock.core.run.commands import (
 from interlock.core.run.output import Output
 from interlock.core.run.surface_policy import NAVIGATION
 from interlock.core.values import Json
-from interlock.ledger.runs.position import Position
-from interlock.ledger.runs.view import View
+from interlock.ledger.runs.position import Position, View
 from interlock.surfaces.navigation.params import NavAction
 
 Action: TypeAlias = AcknowledgeStep | ResolveCheckpoint | EnterActivity | AdvanceLoop

@@ -5,34 +5,22 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from interlock.core.engine.moves import awaited_here
-from interlock.core.run.commands import Decision, ResolveCheckpoint
+from interlock.core.run.commands import Decision, ResolveCheckpoint, Terms
 from interlock.core.run.outcomes import NeedAnswer
-from interlock.ledger.errors import LedgerError
-from interlock.ledger.ledger import Ledger
-from interlock.ledger.runs.position import Position, Target
-from interlock.ledger.runs.reaching import reached
+from interlock.ledger.runs.position import Position
 from interlock.surfaces.navigation.params import NavAction
 from interlock.surfaces.shared.asking import asked, chosen
 from interlock.surfaces.tool import Ask, Call
 
 
-def question(ledger: Ledger, target: Target, attempt: int, params: NavAction, call: Call) -> Ask | None:
-    """The question to put before the response counts; None on a replay, or where nobody can be asked."""
+def question(position: Position, params: NavAction, terms: Terms, call: Call) -> Ask | None:
+    """The question to put before the response counts; None where nobody can be asked."""
     if params.action != "respond_to_checkpoint" or not call.client.can_elicit:
         return None
-    at = reached(ledger, target)
-    if isinstance(at, LedgerError) or _recorded(ledger, target, at, attempt):
-        return None
-    need = awaited_here(at.plan, at.state)[1]
+    need = awaited_here(position.plan, position.state)[1]
     if not isinstance(need, NeedAnswer) or need.gate.id != params.checkpoint_id:
         return None
-    return asked(at, need.gate, ledger.settings.terms, call)
-
-
-def _recorded(ledger: Ledger, target: Target, at: Position, attempt: int) -> bool:
-    with ledger.store.reading() as reader:
-        places = {target.node, at.node.node}
-        return any(reader.attempt(target.session_id, node, attempt) for node in places)
+    return asked(position, need.gate, terms, call)
 
 
 def heard(at: Position, command: ResolveCheckpoint, call: Call) -> ResolveCheckpoint:

@@ -16,7 +16,7 @@ from interlock.core.run.commands import Terms
 from interlock.core.run.outcomes import NeedAnswer, NeedInput, NeedLoop, NeedStep, Notice
 from interlock.core.run.reasons import ContextKey, ContractPointer
 from interlock.core.values import Json
-from interlock.ledger.runs.view import View
+from interlock.ledger.runs.position import View
 from interlock.ledger.tokens.slots import slot
 from interlock.surfaces.tool import Reply
 
@@ -37,6 +37,7 @@ class Landscape(Struct, frozen=True):
     terms: Terms
     decisions: Rulings = {}
     startable: Callable[[str], bool] = bool
+    handle: bytes = b""
 
     @property
     def activity(self) -> Activity | None:

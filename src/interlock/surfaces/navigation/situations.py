@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from interlock.authoring.library import Loaded
 from interlock.core.engine.moves import Rulings, awaited_here
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.runs.position import Target
-from interlock.ledger.runs.reaching import reached
-from interlock.ledger.runs.view import View
-from interlock.ledger.tokens.tokens import STATE_PREFIX, StateProblem, read_state
+from interlock.ledger.runs.position import Position, View
+from interlock.ledger.tokens.tokens import STATE_PREFIX, Pointer, StateProblem, read_state
 from interlock.surfaces.navigation.errors import of_error, of_state
 from interlock.surfaces.navigation.render import Landscape
 from interlock.surfaces.tool import Reply
@@ -17,39 +17,33 @@ from interlock.surfaces.tool import Reply
 OTHER_PREFIXES = ("st.", "ses.")
 
 
-def opened(ledger: Ledger, state: str) -> Target | Reply:
+def opened(ledger: Ledger, state: str) -> Pointer | Reply:
     """Check a state before anything in it is trusted."""
     pointer = read_state(ledger.keys.keyring(), state)
-    if isinstance(pointer, StateProblem):
-        return of_state(pointer)
-    target = ledger.target(pointer)
-    return of_error(target) if isinstance(target, LedgerError) else target
+    return of_state(pointer) if isinstance(pointer, StateProblem) else pointer
 
 
-def opened_anywhere(ledger: Ledger, token: str) -> Target | Reply:
+def opened_anywhere(ledger: Ledger, token: str) -> Pointer | Reply:
     """Take any surface's token of a run."""
     if token.startswith(STATE_PREFIX) or not token.startswith(OTHER_PREFIXES):
         return opened(ledger, token)
-    target = ledger.open(token, "st", "ses")
-    return of_error(target) if isinstance(target, LedgerError) else target
+    pointer = ledger.read_token(token, "st", "ses")
+    return of_error(pointer) if isinstance(pointer, LedgerError) else pointer
 
 
-def situation(ledger: Ledger, target: Target) -> Landscape | LedgerError:
-    """Read the run at the place; nothing is written."""
-    at = reached(ledger, target)
-    if isinstance(at, LedgerError):
-        return at
-    state, pending = awaited_here(at.plan, at.state)
+def situation(ledger: Ledger, position: Position) -> Landscape:
+    """The run as it is at a position; nothing is written."""
+    state, pending = awaited_here(position.plan, position.state)
     view = View(
-        session=at.session,
-        run=at.run,
-        plan=at.plan,
+        session=position.session,
+        run=position.run,
+        plan=position.plan,
         state=state,
         awaited=pending,
-        node=at.node.node,
-        notices=ledger.drift(at.run),
+        node=position.node.node,
+        notices=ledger.drift(position.run),
     )
-    return landscape(ledger, view, at.decisions)
+    return replace(landscape(ledger, view, position.decisions), handle=position.handle)
 
 
 def landscape(ledger: Ledger, view: View, decisions: Rulings) -> Landscape:

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import msgspec
 from msgspec.structs import replace
 
 from interlock.authoring.diagnostics.diagnostic import Diagnostic
-from interlock.authoring.library import Loaded
+from interlock.core.engine.decide import decide
+from interlock.core.engine.evolve import evolved
 from interlock.core.run.commands import ResolveCheckpoint
 from interlock.core.run.outcomes import Notice, Refusal
 from interlock.core.run.output import Output
 from interlock.core.run.surface_policy import NAVIGATION
 from interlock.core.values import Json
+from interlock.ledger.attempt import Replayed
 from interlock.ledger.errors import LedgerError, error_of
-from interlock.ledger.ledger import Build, Ledger, Render
+from interlock.ledger.ledger import Ledger
 from interlock.ledger.runs.children import passed_on
-from interlock.ledger.runs.position import Answered, Position, Target
-from interlock.ledger.runs.reaching import reached
-from interlock.ledger.runs.view import View
+from interlock.ledger.runs.position import Position, subject_of
+from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.arguments import Unfit, check_context, read_output
 from interlock.surfaces.elicitation import CHOICE
 from interlock.surfaces.navigation import params as p
-from interlock.surfaces.navigation.actions import Action, asked, attempt_of, command_of, done_message, missing
+from interlock.surfaces.navigation.actions import asked, attempt_of, command_of, done_message, missing
 from interlock.surfaces.navigation.errors import code_of, failure, not_loaded, of_error
 from interlock.surfaces.navigation.questions import heard, question
 from interlock.surfaces.navigation.reading import CatalogueTools
@@ -76,57 +75,55 @@ class NavigationSurface(Surface):
         loaded = self.ledger.library.load(params.workflow_id)
         if isinstance(loaded, Diagnostic):
             return not_loaded(loaded)
+        parent, notices = None, list[Notice]()
         if params.parent_state is not None:
-            return self._start_child(loaded, given, params.parent_state)
-        return self._reply(self.ledger.start_run(loaded, given, self._begun, policy=NAVIGATION))
-
-    def _start_child(self, loaded: Loaded, given: Mapping[str, Json], parent_state: str) -> Outcome:
-        """Begin as a child of another run: context by passContext, the parent waits (rule 35)."""
-        target = opened(self.ledger, parent_state)
-        if isinstance(target, Reply):
-            return target
-        parent = reached(self.ledger, target)
-        if isinstance(parent, LedgerError):
-            return of_error(parent)
-        passed = passed_on(parent, loaded.workflow.id)
-        started = self.ledger.start_run(
-            loaded,
-            {**(passed or {}), **given},
-            self._begun if passed is not None else self._begun_untriggered,
-            policy=NAVIGATION,
-            parent=target.session_id,
-            parent_node=parent.node.node,
-        )
-        return self._reply(started)
-
-    def _begun(self, view: View) -> bytes:
+            reached = self._reached(params.parent_state)
+            if isinstance(reached, Reply):
+                return reached
+            parent = reached
+            passed = passed_on(parent, loaded.workflow.id)
+            given = {**(passed or {}), **given}
+            if passed is None:
+                text = (
+                    f"The parent's activity does not trigger '{loaded.workflow.id}'; nothing was passed on."
+                )
+                notices.append(Notice("NOT_TRIGGERED", text))
+        start = self.ledger.start(loaded, given, policy=NAVIGATION, parent=parent)
+        if isinstance(start, LedgerError):
+            return of_error(start)
+        view = replace(start.view, notices=(*start.view.notices, *notices))
         where = f" at activity '{view.state.activity}'" if view.state.activity else ""
-        return self._recorded(view, f"Started workflow '{view.plan.workflow.name}'{where}")
+        message = f"Started workflow '{view.plan.workflow.name}'{where}"
+        answer = recorded(landscape(self.ledger, view, {}), message)
+        self.ledger.record_start(start)
+        return replied(self.ledger.filled(answer, start.handle))
 
-    def _begun_untriggered(self, view: View) -> bytes:
-        text = f"The parent's activity does not trigger '{view.plan.workflow.id}'; nothing was passed on."
-        return self._begun(replace(view, notices=(*view.notices, Notice("NOT_TRIGGERED", text))))
-
-    def _recorded(self, view: View, message: str) -> bytes:
-        return recorded(landscape(self.ledger, view, {}), message)
+    def _reached(self, state: str) -> Position | Reply:
+        """The run at the node that a state leads to by now."""
+        pointer = opened(self.ledger, state)
+        if isinstance(pointer, Reply):
+            return pointer
+        position = self.ledger.onward(pointer)
+        return of_error(position) if isinstance(position, LedgerError) else position
 
     def nav_situation(self, params: p.NavState, call: Call) -> Outcome:
-        target = opened_anywhere(self.ledger, params.state)
-        if isinstance(target, Reply):
-            return target
-        here = situation(self.ledger, target)
-        if isinstance(here, LedgerError):
-            return of_error(here)
-        return replied(self.ledger.filled(recorded(here, situated(here)), target.handle))
+        here = self._landscape(params.state)
+        if isinstance(here, Reply):
+            return here
+        return replied(self.ledger.filled(recorded(here, situated(here)), here.handle))
 
     def nav_checkpoint(self, params: p.NavState, call: Call) -> Outcome:
-        target = opened_anywhere(self.ledger, params.state)
-        if isinstance(target, Reply):
-            return target
-        here = situation(self.ledger, target)
-        if isinstance(here, LedgerError):
-            return of_error(here)
+        here = self._landscape(params.state)
+        if isinstance(here, Reply):
+            return here
         return replied(msgspec.json.encode(_question(here)))
+
+    def _landscape(self, state: str) -> Landscape | Reply:
+        pointer = opened_anywhere(self.ledger, state)
+        if isinstance(pointer, Reply):
+            return pointer
+        position = self.ledger.onward(pointer)
+        return of_error(position) if isinstance(position, LedgerError) else situation(self.ledger, position)
 
     def nav_action(self, params: p.NavAction, call: Call) -> Outcome:
         unfit, output = check_context(params.variables), read_output(params.output)
@@ -139,49 +136,56 @@ class NavigationSurface(Surface):
             return failure(
                 "MISSING_PARAMETER", f"{params.action} needs {' and '.join(lacking)}", "send it too"
             )
-        target = opened(self.ledger, params.state)
-        return target if isinstance(target, Reply) else self._act(target, params, output, call)
+        pointer = opened(self.ledger, params.state)
+        return pointer if isinstance(pointer, Reply) else self._act(pointer, params, output, call)
 
-    def _act(self, target: Target, params: p.NavAction, output: Output, call: Call) -> Outcome:
+    def _act(self, pointer: Pointer, params: p.NavAction, output: Output, call: Call) -> Outcome:
         request = asked(params)
-        attempt = attempt_of(request)
-        ask = question(self.ledger, target, attempt, params, call)
+        attempt = self.ledger.attempt(pointer, attempt_of(request), request)
+        match attempt:
+            case LedgerError():
+                return of_error(attempt)
+            case Replayed():
+                return replied(self.ledger.filled(attempt.body, attempt.handle))
+        position = attempt.position
+        ask = question(position, params, self.ledger.settings.terms, call)
         if ask is not None:
             return ask
-        build, render = self._building(params, output, call), self._rendering(params, call)
-        outcome = self.ledger.advance(target, attempt, request, build, render, output)
-        return (
-            self._refused(target, params, outcome) if isinstance(outcome, Refusal) else self._reply(outcome)
+        command = command_of(
+            params, position, output, self.ledger.settings.terms, attempt.now, call.client.name
         )
-
-    def _building(self, params: p.NavAction, output: Output, call: Call) -> Build:
-        def build(at: Position) -> Action:
-            terms, now = self.ledger.settings.terms, self.ledger.clock()
-            command = command_of(params, at, output, terms, now, call.client.name)
-            return heard(at, command, call) if isinstance(command, ResolveCheckpoint) else command
-
-        return build
-
-    def _rendering(self, params: p.NavAction, call: Call) -> Render:
+        if isinstance(command, ResolveCheckpoint):
+            command = heard(position, command, call)
+        decided = decide(attempt.plan, attempt.state, command)
+        if isinstance(decided, Refusal):
+            attempt.keep(decided.kept, evolved(attempt.state, decided.kept))
+            return self._refused(pointer, params, decided)
+        view = attempt.view(decided, output)
         answer = call.answers.get(params.checkpoint_id or "")
         choice = answer.content.get(CHOICE) if answer is not None and answer.action == "accept" else None
         told = replace(params, option_id=choice) if isinstance(choice, str) else params
-        return lambda view: self._recorded(view, done_message(told, view))
+        response = recorded(landscape(self.ledger, view, {}), done_message(told, view))
+        attempt.record(
+            decided,
+            response,
+            surface="navigation",
+            outputs=((subject_of(position.awaited), output),),
+            variables=command.variables,
+        )
+        return replied(self.ledger.filled(response, pointer.handle))
 
-    def _refused(self, target: Target, params: p.NavAction, refusal: Refusal) -> Outcome:
+    def _refused(self, pointer: Pointer, params: p.NavAction, refusal: Refusal) -> Outcome:
         """A refused action is an answer, not an error of the call: the state stays as it was."""
-        here = situation(self.ledger, target)
-        if isinstance(here, LedgerError):
-            return of_error(here)
+        position = self.ledger.onward(pointer)
+        if isinstance(position, LedgerError):
+            return of_error(position)
+        here = situation(self.ledger, position)
         error: dict[str, Json] = {"code": code_of(refusal), "message": refusal.message, "next": refusal.next}
         if refusal.about.get("examples"):
             error["examples"] = refusal.about["examples"]
         shown = {**body(here, f"Action failed: {refusal.message}"), "success": False, "error": error}
         encoded = msgspec.json.encode({**shown, "state": params.state})
-        return replied(self.ledger.filled(encoded, target.handle))
-
-    def _reply(self, outcome: Answered | LedgerError) -> Outcome:
-        return of_error(outcome) if isinstance(outcome, LedgerError) else replied(outcome.body)
+        return replied(self.ledger.filled(encoded, pointer.handle))
 
 
 def _question(here: Landscape) -> dict[str, Json]:

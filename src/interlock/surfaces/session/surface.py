@@ -1,123 +1,147 @@
-"""The session surface: sixteen tools over one head per session. A handler parses, calls, renders."""
+"""The session surface: sixteen tools over one head per session."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 from interlock import __version__
-from interlock.core.run.outcomes import Code
+from interlock.core.engine.decide import decide
+from interlock.core.run.outcomes import Code, Decided, Refusal
 from interlock.core.run.surface_policy import SESSION
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.runs import children as family
+from interlock.ledger.runs.children import Ancestor, LastAnswer, ancestors, last_answer
 from interlock.ledger.runs.position import Position
-from interlock.ledger.runs.shared_sessions import Calling, Moved, RefusedCall
+from interlock.ledger.runs.shared_sessions import Calling, SessionCall
 from interlock.ledger.tokens.slots import slot
+from interlock.ledger.tokens.tokens import Pointer
+from interlock.surfaces.recorded import body_of, encoded, live, replayed
 from interlock.surfaces.session import params as p
 from interlock.surfaces.session.checkpoints import Checkpoints
+from interlock.surfaces.session.reading import SessionReading
 from interlock.surfaces.session.tools import INSTRUCTIONS, tools
 from interlock.surfaces.shared import params as shared
 from interlock.surfaces.shared.documents import META
-from interlock.surfaces.shared.replies import failure, of_error, recorded, told_json
-from interlock.surfaces.shared.session_tools import SERVER, status_of
+from interlock.surfaces.shared.position import status_of
+from interlock.surfaces.shared.replies import failure, of_error, of_refusal, told_json
+from interlock.surfaces.shared.session_tools import RECOVERED, SERVER, SessionTools, claims_of
 from interlock.surfaces.shared.written import as_toon
-from interlock.surfaces.tool import Call, Outcome, Reply, Tool
-
-RECOVERED = (
-    "The session token was not recognised. This is a fresh session; the earlier state was NOT inherited."
-)
+from interlock.surfaces.tool import Call, Outcome, Reply, Surface, Tool
 
 
-class SessionSurface(Checkpoints):
-    """The navigation surface."""
+class SessionSurface(Surface):
+    """Sixteen tools over one head per session."""
 
     name = "session"
     instructions = INSTRUCTIONS
-    policy = SESSION
 
     def __init__(self, ledger: Ledger, without: frozenset[str] = frozenset()) -> None:
-        super().__init__(ledger)
+        self.ledger = ledger
+        self.shared = SessionTools(ledger, SESSION)
+        self.reading = SessionReading(self.shared)
+        self.checkpoints = Checkpoints(self.shared)
         self.tools: Mapping[str, Tool] = {tool.name: tool for tool in tools(self) if tool.name not in without}
 
+    def invalid(self, tool: Tool, diagnostic: str) -> Outcome:
+        return self.shared.invalid(tool, diagnostic)
+
+    def unknown(self, name: str) -> Outcome:
+        return self.shared.unknown(name, self.tools)
+
+    def failed(self, tool: Tool, error: Exception) -> Outcome:
+        return self.shared.failed(error)
+
     def discover(self, params: shared.Nothing, call: Call) -> Outcome:
-        return Reply(f"server: {SERVER}\nversion: {__version__}\n\n{self._bootstrap()}")
+        return Reply(f"server: {SERVER}\nversion: {__version__}\n\n{self.shared.bootstrap()}")
 
     def list_workflows(self, params: shared.Nothing, call: Call) -> Outcome:
         listed: list[Json] = [
-            {"id": one.id, "title": one.name, "version": one.version, "tags": list(one.tags)}
-            for one in self._listed()
+            {"id": entry.id, "title": entry.name, "version": entry.version, "tags": list(entry.tags)}
+            for entry in self.shared.listed()
         ]
         return Reply(as_toon({"workflows": listed}))
 
     def start_session(self, params: p.StartSession, call: Call) -> Outcome:
         about: dict[str, Json] = {"workflow": params.workflow_id[:128]} if params.workflow_id else {}
-        calling = Calling("start_session", about)
+        calling, workflow_id = Calling("start_session", about), params.workflow_id or META
         if params.session_token is not None:
-            joined = self._inherit(calling, params.session_token, params.agent_id)
-            if isinstance(joined, Reply):
-                return joined
+            joined = self.shared.join(calling, params.session_token, params.agent_id)
             if joined is not None:
-                return self._taken_up(joined, params.agent_id)
-            flags: dict[str, Json] = {"recovered": True}
-            workflow_id = params.workflow_id or META
-            return self._start(calling, params.agent_id, workflow_id, flags=flags, warning=RECOVERED)
-        return self._fresh(calling, params)
-
-    def _fresh(self, calling: Calling, params: p.StartSession) -> Outcome:
+                return joined
+            recovered: dict[str, Json] = {"recovered": True}
+            return self.shared.start(
+                calling, params.agent_id, workflow_id, flags=recovered, warning=RECOVERED
+            )
         parent = None
         if params.parent_session_token is not None:
-            opened = self.ledger.open(params.parent_session_token, "ses", "nav", "st")
-            if isinstance(opened, LedgerError):
-                return of_error(opened)
-            parent = opened
-        return self._start(calling, params.agent_id, params.workflow_id or META, parent)
+            pointer = self.ledger.read_token(params.parent_session_token, "ses", "nav", "st")
+            if isinstance(pointer, LedgerError):
+                return of_error(pointer)
+            head = self.ledger.at(Pointer("ses", pointer.handle))
+            if isinstance(head, LedgerError):
+                return of_error(head)
+            parent = head
+        return self.shared.start(calling, params.agent_id, workflow_id, parent)
 
     def next_activity(self, params: shared.NextActivity, call: Call) -> Outcome:
-        progress = self._entering(params, call, _entered)
+        calling = Calling("next_activity", {"target": params.activity_id})
+        progress = self.shared.calling(params.session_token, calling, params.variables)
         if isinstance(progress, Reply):
             return progress
-        outcome = self._act(params.session_token, progress)
-        return self._not_entered(params, outcome) if isinstance(outcome, RefusedCall) else outcome
-
-    def _not_entered(self, params: shared.NextActivity, refused: RefusedCall) -> Reply:
-        refusal = refused.refusal
-        reply = self._refusal(params.session_token, refused)
-        if refusal.code not in (Code.DECISION_PENDING, Code.GATE_UNANSWERED):
-            return reply
-        held = refusal.about.get("checkpoint")
-        text = f"Cannot transition to '{params.activity_id}': {refusal.message}"
-        then = f"The worker must yield_checkpoint '{held}'; the orchestrator answers it."
-        if refusal.code is Code.DECISION_PENDING:
-            text = f"{text} The orchestrator must resolve it by calling respond_checkpoint."
-            then = "Call respond_checkpoint."
-        token = reply.meta["session_token"]
-        assert isinstance(token, str)
-        return failure(refusal.code.value, text, then, refusal.about, token)
+        claims = claims_of(params.step_manifest)
+        if isinstance(claims, Reply):
+            return claims
+        if progress.is_stale or progress.state.finished:
+            repeated = progress.repeated(params.activity_id)
+            if repeated is not None:
+                return (
+                    of_error(repeated)
+                    if isinstance(repeated, LedgerError)
+                    else replayed(repeated, self.ledger)
+                )
+        if progress.is_stale:
+            return self.shared.stale(progress)
+        command = self.shared.entering(progress, params, claims, call.client.name)
+        decided = decide(progress.position.plan, progress.state, command)
+        if isinstance(decided, Refusal):
+            progress.refuse(decided.message, decided.kept)
+            return _not_entered(params, decided, progress.token)
+        warnings = self.shared.entry_warnings(progress, params, decided)
+        reply = encoded(_entered(progress, decided, warnings))
+        progress.record(decided, body_of(reply), warnings=warnings, claims=claims, target=params.activity_id)
+        return live(reply, self.ledger, progress.pointer.handle)
 
     def get_workflow_status(self, params: shared.WithToken, call: Call) -> Outcome:
         """Say where the session stands; readable at any time, and never traced."""
-        target = self.ledger.open(params.session_token, "ses")
-        if isinstance(target, LedgerError):
-            return of_error(target)
-        with self.ledger.store.reading() as reader:
-            at = family.head(self.ledger, reader, target.session_id)
-            if isinstance(at, LedgerError):
-                return of_error(at)
-            last = family.last_answer(reader, target.session_id)
-            above = list(family.ancestors(self.ledger, reader, at))
-        body = {**_status(at), **_last_checkpoint(last), **_parent(above)}
-        token = self._token(target, at)
+        position = self.ledger.open(params.session_token, "ses")
+        if isinstance(position, LedgerError):
+            return of_error(position)
+        last, above = last_answer(self.ledger, position.session_id), ancestors(self.ledger, position)
+        body = {**_status(position), **_last_checkpoint(last), **_parent(above)}
+        token = self.ledger.mint("ses", position.handle, position.state.visit)
         return told_json({**body, "session_token": token}, token)
 
 
-def _status(at: Position) -> dict[str, Json]:
-    state, workflow = at.state, at.plan.workflow
+def _not_entered(params: shared.NextActivity, refusal: Refusal, token: str) -> Reply:
+    if refusal.code not in (Code.DECISION_PENDING, Code.GATE_UNANSWERED):
+        return of_refusal(refusal, token)
+    held = refusal.about.get("checkpoint")
+    text = f"Cannot transition to '{params.activity_id}': {refusal.message}"
+    then = f"The worker must yield_checkpoint '{held}'; the orchestrator answers it."
+    if refusal.code is Code.DECISION_PENDING:
+        text = f"{text} The orchestrator must resolve it by calling respond_checkpoint."
+        then = "Call respond_checkpoint."
+    return failure(refusal.code.value, text, then, refusal.about, token)
+
+
+def _status(position: Position) -> dict[str, Json]:
+    state, workflow = position.state, position.plan.workflow
     body: dict[str, Json] = {
-        "status": status_of(at),
+        "status": status_of(position),
         "current_activity": state.activity or "none",
         "completed_activities": list(state.completed),
-        "session_id": at.session.session_id,
+        "session_id": position.session_id,
         "workflow": {"id": workflow.id, "version": workflow.version, "title": workflow.name},
     }
     if state.open is not None:
@@ -129,7 +153,7 @@ def _status(at: Position) -> dict[str, Json]:
     return body
 
 
-def _last_checkpoint(last: family.LastAnswer | None) -> dict[str, Json]:
+def _last_checkpoint(last: LastAnswer | None) -> dict[str, Json]:
     if last is None:
         return {}
     answer: dict[str, Json] = {
@@ -141,7 +165,7 @@ def _last_checkpoint(last: family.LastAnswer | None) -> dict[str, Json]:
     return {"last_checkpoint": answer}
 
 
-def _parent(above: Sequence[family.Ancestor]) -> dict[str, Json]:
+def _parent(above: Sequence[Ancestor]) -> dict[str, Json]:
     """The sessions above, each within the one below it."""
     if not above:
         return {}
@@ -154,10 +178,10 @@ def _parent(above: Sequence[family.Ancestor]) -> dict[str, Json]:
     return {"parent": {**parent, **_parent(above[1:])}}
 
 
-def _entered(moved: Moved) -> bytes:
-    state = moved.state
+def _entered(progress: SessionCall, decided: Decided, warnings: tuple[str, ...]) -> Reply:
+    state = decided.state
     token = slot("ses", state.visit)
-    activity = moved.before.plan.workflow.activity(state.activity)
+    activity = progress.position.plan.workflow.activity(state.activity)
     assert activity is not None, "a session that moved is in an activity"
     body: dict[str, Json] = {"activity_id": activity.id, "name": activity.name, "session_token": token}
     if state.finished:
@@ -167,5 +191,5 @@ def _entered(moved: Moved) -> bytes:
             "status": "completed",
             "session_token": token,
         }
-    meta: dict[str, Json] = {"trace_token": slot("trc", *moved.trace)}
-    return recorded(told_json(body, token, moved.warnings, meta))
+    meta: dict[str, Json] = {"trace_token": slot("trc", *progress.trace_range)}
+    return told_json(body, token, warnings, meta)

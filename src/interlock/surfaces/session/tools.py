@@ -38,7 +38,7 @@ def _bootstrap(surface: SessionSurface) -> tuple[Tool, ...]:
             surface.list_workflows,
             read_only=True,
         ),
-        Tool("health_check", "Server status.", shared.Nothing, surface.health_check, read_only=True),
+        Tool("health_check", "Server status.", shared.Nothing, surface.shared.health_check, read_only=True),
         Tool(
             "start_session",
             "Start a session of a workflow, inherit one by session_token, or start a child with "
@@ -63,7 +63,7 @@ def _workflow(surface: SessionSurface) -> tuple[Tool, ...]:
             "The primary skill, then rules, variables, modes, initialActivity and activities; "
             "summary=false gives the whole definition.",
             shared.GetWorkflow,
-            surface.get_workflow,
+            surface.reading.get_workflow,
             read_only=True,
         ),
         Tool(
@@ -78,7 +78,7 @@ def _workflow(surface: SessionSurface) -> tuple[Tool, ...]:
             "get_activity",
             "Worker: the current activity with steps, checkpoints, loops and transitions.",
             p.GetActivity,
-            surface.get_activity,
+            surface.reading.get_activity,
             read_only=True,
         ),
     )
@@ -91,19 +91,19 @@ def _checkpoints(surface: SessionSurface) -> tuple[Tool, ...]:
             "Worker: stop at a checkpoint. Hand the checkpoint_handle to the orchestrator and wait. "
             "One that is already answered returns its answer.",
             p.YieldCheckpoint,
-            surface.yield_checkpoint,
+            surface.checkpoints.yield_checkpoint,
         ),
         Tool(
             "resume_checkpoint",
             "Worker: go on after the orchestrator has answered.",
             p.ResumeCheckpoint,
-            surface.resume_checkpoint,
+            surface.checkpoints.resume_checkpoint,
         ),
         Tool(
             "present_checkpoint",
             "Orchestrator: the open checkpoint's message and options, to show to the user.",
             p.PresentCheckpoint,
-            surface.present_checkpoint,
+            surface.checkpoints.present_checkpoint,
             read_only=True,
         ),
         Tool(
@@ -111,7 +111,7 @@ def _checkpoints(surface: SessionSurface) -> tuple[Tool, ...]:
             "Orchestrator: answer with exactly one of option_id (the user's choice), auto_advance, "
             "condition_not_met. Effects are applied and returned.",
             p.RespondCheckpoint,
-            surface.respond_checkpoint,
+            surface.checkpoints.respond_checkpoint,
             idempotent=True,
         ),
     )
@@ -123,22 +123,24 @@ def _texts(surface: SessionSurface) -> tuple[Tool, ...]:
             "get_skills",
             "The workflow's primary skill.",
             p.GetActivity,
-            surface.get_skills,
+            surface.reading.get_skills,
             read_only=True,
         ),
         Tool(
             "get_skill",
             "The skill of a step, of the activity, or before any activity of the workflow.",
             p.GetSkill,
-            surface.get_skill,
+            surface.reading.get_skill,
             read_only=True,
         ),
-        Tool("get_resource", "A resource's text.", p.GetResource, surface.get_resource, read_only=True),
+        Tool(
+            "get_resource", "A resource's text.", p.GetResource, surface.reading.get_resource, read_only=True
+        ),
         Tool(
             "get_trace",
             "The calls of this session, or those that trace tokens name.",
             shared.GetTrace,
-            surface.get_trace,
+            surface.shared.get_trace,
             read_only=True,
         ),
     )

@@ -1,81 +1,64 @@
-"""What both session surfaces do alike: begin and take up sessions, read what is pinned, trace every call."""
+"""What the session and gated surfaces do alike: begin and join sessions, read what is pinned, move on."""
 
 from __future__ import annotations
 
 import time
+from _thread import allocate_lock
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
 
 from interlock import __version__
 from interlock.authoring.diagnostics.diagnostic import Diagnostic
 from interlock.authoring.library import Listed, Loaded
-from interlock.core.definition.workflow import Gate, Workflow
-from interlock.core.engine.gates import find_gate
-from interlock.core.run.commands import Claim, Command, EnterActivity
+from interlock.core.definition.workflow import Workflow
+from interlock.core.run.commands import Claim, EnterActivity
 from interlock.core.run.outcomes import Decided
 from interlock.core.run.surface_policy import SurfacePolicy
-from interlock.core.values import Json
+from interlock.core.values import Json, Variables
 from interlock.ledger.errors import LedgerError, error_of
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.runs import children as family
-from interlock.ledger.runs.position import Answered, Position, Target
-from interlock.ledger.runs.shared_sessions import (
-    Calling,
-    Joined,
-    Moved,
-    Progress,
-    RefusedCall,
-    Said,
-    Sessions,
-    Stale,
-)
-from interlock.ledger.runs.view import View
+from interlock.ledger.runs.children import passed_on
+from interlock.ledger.runs.position import Position
+from interlock.ledger.runs.shared_sessions import Calling, Joined, SessionCall, Sessions
 from interlock.ledger.tokens.slots import slot
+from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.arguments import Unfit, check_context
+from interlock.surfaces.recorded import encoded, live
 from interlock.surfaces.shared import params as p
 from interlock.surfaces.shared import trace_view, validation
 from interlock.surfaces.shared.documents import META, Documents, FoundDocument
-from interlock.surfaces.shared.position import SessionPosition
-from interlock.surfaces.shared.replies import (
-    failure,
-    of_error,
-    of_refusal,
-    recorded,
-    replayed,
-    told_json,
-)
-from interlock.surfaces.tool import Call, Outcome, Reply, Surface, Tool
+from interlock.surfaces.shared.position import SessionPosition, status_of
+from interlock.surfaces.shared.replies import failure, of_error, told_json
+from interlock.surfaces.tool import Call, Outcome, Reply, Tool
 
 SERVER = "interlock"
 MOST_TEXTS = 256
+RECOVERED = (
+    "The session token was not recognised. This is a fresh session; the earlier state was NOT inherited."
+)
 
-Read: TypeAlias = Callable[[SessionPosition], Said[Reply]]
 
+class SessionTools:
+    """The tools that both surfaces have, and what their own tools build on."""
 
-class ActivityDoor(Surface):
-    """The base of the session and gated surfaces."""
-
-    policy: SurfacePolicy
-
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, policy: SurfacePolicy) -> None:
         self.ledger = ledger
-        self.sessions = Sessions(ledger, self.policy)
+        self.policy = policy
+        self.sessions = Sessions(ledger, policy)
         self.began = time.monotonic()
         self._texts: OrderedDict[tuple[str, str], str] = OrderedDict()
+        self._turn = allocate_lock()
 
-    def invalid(self, tool: Tool, diagnostic: str) -> Outcome:
-        message, _, target = diagnostic.partition(" - at `$")
-        where = target.rstrip("`").lstrip(".")
+    def invalid(self, tool: Tool, reason: str) -> Reply:
+        message, _, path = reason.partition(" - at `$")
+        where = path.rstrip("`").lstrip(".")
         text = f"{tool.name}: {message}" + (f" ({where})" if where else "")
         return failure("VALIDATION_ERROR", text, "Correct the arguments and call again.")
 
-    def unknown(self, name: str) -> Outcome:
-        return failure(
-            "NOT_FOUND", f"There is no tool “{name}” here.", f"Use one of: {', '.join(self.tools)}."
-        )
+    def unknown(self, name: str, tools: Mapping[str, Tool]) -> Reply:
+        return failure("NOT_FOUND", f"There is no tool '{name}' here.", f"Use one of: {', '.join(tools)}.")
 
-    def failed(self, tool: Tool, error: Exception) -> Outcome:
+    def failed(self, error: Exception) -> Reply:
         return of_error(error_of(error))
 
     def health_check(self, params: p.Nothing, call: Call) -> Outcome:
@@ -83,193 +66,170 @@ class ActivityDoor(Surface):
             "status": "healthy",
             "server": SERVER,
             "version": __version__,
-            "workflows_available": len(self._listed()),
+            "workflows_available": len(self.listed()),
             "uptime_seconds": int(time.monotonic() - self.began),
         }
         return told_json(body, None)
 
-    def _listed(self) -> list[Listed]:
-        return [one for one in self.ledger.library.listing().entries if not one.hidden]
+    def listed(self) -> list[Listed]:
+        """The workflows that an agent may be shown."""
+        return [entry for entry in self.ledger.library.listing().entries if not entry.hidden]
 
-    def _bootstrap(self) -> str:
+    def bootstrap(self) -> str:
+        """How to work with this server: the first resource of `meta`."""
         loaded = self.ledger.library.load(META)
         if isinstance(loaded, Diagnostic):
             return ""
-        found = Documents.of(loaded, self.ledger.library).resource("00")
-        return found.text if found is not None else ""
+        guide = Documents.of(loaded, self.ledger.library).resource("00")
+        return guide.text if guide is not None else ""
 
-    def _start(
+    def start(
         self,
         calling: Calling,
         agent: str,
         workflow_id: str,
-        parent: Target | None = None,
+        parent: Position | None = None,
         flags: Mapping[str, Json] | None = None,
         warning: str = "",
     ) -> Outcome:
-        """Begin a session of a workflow, under a parent if one is given."""
+        """Begin a session of a workflow, under a parent if one is given (rule 35)."""
         loaded = self.ledger.library.load(workflow_id)
         if isinstance(loaded, Diagnostic):
             return failure("NOT_FOUND", loaded.message, loaded.fix or "Call list_workflows for the ids.")
-        above = self.sessions.head(parent.session_id) if parent else None
-        if isinstance(above, LedgerError):
-            return of_error(above)
-        passed = family.passed_on(above, loaded.workflow.id) if above else {}
-        warnings = [text for text in (warning, *_untriggered(above, passed, loaded)) if text]
-        render = _started(loaded, flags or {}, warnings)
-        answered = self.sessions.start(loaded, agent, render, calling, parent, passed)
-        return of_error(answered) if isinstance(answered, LedgerError) else replayed(answered.body)
+        passed = passed_on(parent, loaded.workflow.id) if parent else {}
+        warnings = [text for text in (warning, *_untriggered(parent, passed, loaded)) if text]
+        start = self.ledger.start(loaded, passed or {}, policy=self.policy, parent=parent, agent=agent)
+        if isinstance(start, LedgerError):
+            return of_error(start)
+        token = slot("ses", start.view.state.visit)
+        body = _session_body(workflow_info(loaded.workflow), token, flags or {}, warnings)
+        reply = encoded(told_json(body, token, warnings))
+        now = self.ledger.clock()
+        traced = calling.traced(agent, start.view.state, now, warnings=tuple(warnings))
+        self.ledger.record_start(start, traced)
+        return live(reply, self.ledger, start.handle)
 
-    def _inherit(self, calling: Calling, token: str, agent: str | None) -> Joined | Reply | None:
-        """Take up the session that a token leads to; None where it leads nowhere (rule 6)."""
+    def join(self, calling: Calling, token: str, agent: str | None) -> Reply | None:
+        """Join the session that a token leads to; None where it leads nowhere (rule 6)."""
         joined = self.sessions.join(token, agent, calling)
-        return of_error(joined) if isinstance(joined, LedgerError) else joined
+        if joined is None:
+            return None
+        return of_error(joined) if isinstance(joined, LedgerError) else self._joined(joined, agent)
 
-    def _taken_up(self, joined: Joined, agent: str | None) -> Reply:
-        warnings = list(validation.drift(self.ledger.library, joined.at))
+    def _joined(self, joined: Joined, agent: str | None) -> Reply:
+        warnings = list(validation.drift(self.ledger.library, joined.position))
         if joined.adopted:
             warnings.append(
                 "The session token's signature did not match; the session it names was found and the token "
                 "signed again. Its state comes from the log."
             )
-        if agent and joined.before and joined.before != agent:
+        if agent and joined.previous_agent and joined.previous_agent != agent:
             warnings.append(
                 f"Warning: The provided agent_id '{agent}' does not match the inherited session token's "
-                f"agent_id '{joined.before}'. The session has been transitioned to '{agent}'."
+                f"agent_id '{joined.previous_agent}'. The session has been transitioned to '{agent}'."
             )
         flags: dict[str, Json] = {"adopted": True} if joined.adopted else {"inherited": True}
-        token = self.ledger.mint("ses", joined.target.handle, joined.at.state.visit)
-        workflow = joined.at.plan.workflow
-        return told_json(_session(workflow_info(workflow), token, flags, warnings), token, warnings)
+        token = self.ledger.mint("ses", joined.handle, joined.position.state.visit)
+        workflow = joined.position.plan.workflow
+        return told_json(_session_body(workflow_info(workflow), token, flags, warnings), token, warnings)
 
-    def _written(self, here: SessionPosition, what: str, write: Callable[[], str]) -> str:
+    def written(self, position: SessionPosition, what: str, write: Callable[[], str]) -> str:
         """A text that follows from the pinned workflow alone, written once."""
-        key = (here.at.run.workflow_hash, what)
-        if key not in self._texts:
-            self._texts[key] = write()
-            if len(self._texts) > MOST_TEXTS:
-                self._texts.popitem(last=False)
-        return self._texts[key]
+        key = (position.position.run.workflow_hash, what)
+        text = self._texts.get(key)
+        if text is None:
+            text = write()
+            with self._turn:
+                self._texts[key] = text
+                if len(self._texts) > MOST_TEXTS:
+                    self._texts.popitem(last=False)
+        return text
 
-    def _read(self, token: str, calling: Calling, answer: Read) -> Outcome:
-        """Answer a read from the session's head, and trace it."""
-        target = self.ledger.open(token, "ses")
-        if isinstance(target, LedgerError):
-            return of_error(target)
-        said = self.sessions.read(
-            target, calling, lambda at: answer(SessionPosition(self.ledger, target, at))
-        )
-        return of_error(said) if isinstance(said, LedgerError) else said
+    def reading(self, token: str, calling: Calling) -> SessionPosition | Reply:
+        """Open a session's head for a reading call."""
+        pointer = self.ledger.read_token(token, "ses")
+        position = pointer if isinstance(pointer, LedgerError) else self.ledger.at(pointer)
+        if isinstance(position, LedgerError):
+            return of_error(position)
+        assert isinstance(pointer, Pointer)
+        return SessionPosition(self.sessions, pointer, position, calling)
 
-    def _act(self, token: str, progress: Progress) -> Outcome | RefusedCall:
-        """Take a progress call; a refusal is returned to be put into the surface's own words."""
-        target = self.ledger.open(token, "ses")
-        if isinstance(target, LedgerError):
-            return of_error(target)
-        return self._acted(target, progress)
-
-    def _acted(self, target: Target, progress: Progress) -> Outcome | RefusedCall:
-        outcome = self.sessions.act(target, progress)
-        match outcome:
-            case Answered():
-                return replayed(outcome.body)
-            case Stale():
-                return self._stale(target, outcome.at)
-            case LedgerError():
-                return of_error(outcome)
-            case RefusedCall():
-                return outcome
-
-    def _stale(self, target: Target, at: Position) -> Reply:
-        where = f"activity '{at.state.activity}'" if at.state.activity else "its beginning"
-        text = f"This token is of an earlier activity; the session is now in {where}."
-        about: dict[str, Json] = {"current_activity": at.state.activity, "status": status_of(at)}
-        then = "Go on from there with the session_token of this answer."
-        return failure("STALE_TOKEN", text, then, about, self._token(target, at))
-
-    def _token(self, target: Target, at: Position) -> str:
-        return self.ledger.mint("ses", target.handle, at.state.visit)
-
-    def _refusal(self, token: str, refused: RefusedCall) -> Reply:
-        target = self.ledger.open(token, "ses")
-        assert isinstance(target, Target), "the call was made with this token"
-        return of_refusal(refused.refusal, self._token(target, refused.at))
-
-    def _entering(
-        self, params: p.NextActivity, call: Call, render: Callable[[Moved], bytes]
-    ) -> Progress | Reply:
-        """The command that `next_activity` stands for."""
-        unfit = check_context(params.variables)
+    def calling(
+        self, token: str, calling: Calling, variables: Variables | None = None
+    ) -> SessionCall | Reply:
+        """Open a session's head for a progress call."""
+        unfit = check_context(variables)
         if unfit:
             return failure("VALIDATION_ERROR", unfit.message, unfit.suggestion)
-        claims = claims_of(params.step_manifest)
-        if isinstance(claims, Reply):
-            return claims
+        pointer = self.ledger.read_token(token, "ses")
+        if isinstance(pointer, LedgerError):
+            return of_error(pointer)
+        call = self.sessions.call(pointer, calling)
+        return of_error(call) if isinstance(call, LedgerError) else call
 
-        def build(at: Position) -> Command:
-            return EnterActivity(
-                policy=self.policy,
-                now=self.ledger.clock(),
-                terms=self.ledger.settings.terms,
-                target=params.activity_id,
-                claims=claims,
-                claimed_condition=params.transition_condition,
-                variables=params.variables or {},
-                decisions=at.decisions,
-                client=call.client.name,
-            )
+    def stale(self, call: SessionCall) -> Reply:
+        """Refuse a progress call with the token of another visit, and name the current one (rule 13)."""
+        call.refuse("stale token")
+        position = call.position
+        where = f"activity '{position.state.activity}'" if position.state.activity else "its beginning"
+        text = f"This token is of an earlier activity; the session is now in {where}."
+        about: dict[str, Json] = {
+            "current_activity": position.state.activity,
+            "status": status_of(position),
+        }
+        then = "Go on from there with the session_token of this answer."
+        return failure("STALE_TOKEN", text, then, about, call.token)
 
-        def advise(at: Position, decided: Decided) -> tuple[str, ...]:
-            workflow = at.plan.workflow
-            return (
-                *validation.step_manifest(at, params.step_manifest),
-                *validation.activity_manifest(workflow, params.activity_manifest),
-                *validation.outcome(at, decided),
-                *validation.drift(self.ledger.library, at),
-            )
+    def entering(
+        self, call: SessionCall, params: p.NextActivity, claims: tuple[Claim, ...], client: str
+    ) -> EnterActivity:
+        """The command that `next_activity` stands for."""
+        return EnterActivity(
+            policy=self.policy,
+            now=call.now,
+            terms=self.ledger.settings.terms,
+            target=params.activity_id,
+            claims=claims,
+            claimed_condition=params.transition_condition,
+            variables=params.variables or {},
+            decisions=call.position.decisions,
+            client=client,
+        )
 
-        calling = Calling("next_activity", {"target": params.activity_id})
-        return Progress(calling, build, advise, render, claims, params.activity_id)
+    def entry_warnings(self, call: SessionCall, params: p.NextActivity, decided: Decided) -> tuple[str, ...]:
+        """What the documents call validation of `next_activity`."""
+        position = call.position
+        return (
+            *validation.step_manifest(position, params.step_manifest),
+            *validation.activity_manifest(position.plan.workflow, params.activity_manifest),
+            *validation.outcome(position, decided),
+            *validation.drift(self.ledger.library, position),
+        )
 
     def get_trace(self, params: p.GetTrace, call: Call) -> Outcome:
         """Read the trace; this is the one call that leaves none."""
-        target = self.ledger.open(params.session_token, "ses")
-        if isinstance(target, LedgerError):
-            return of_error(target)
-        with self.ledger.store.reading() as reader:
-            at = family.head(self.ledger, reader, target.session_id)
-        if isinstance(at, LedgerError):
-            return of_error(at)
-        name = at.run.workflow_id
+        position = self.ledger.open(params.session_token, "ses")
+        if isinstance(position, LedgerError):
+            return of_error(position)
+        name = position.run.workflow_id
         if params.trace_tokens:
-            body = trace_view.segments(self.ledger, target.session_id, name, params.trace_tokens)
+            body = trace_view.segments(self.ledger, position.session_id, name, params.trace_tokens)
         else:
-            body = trace_view.whole_trace(self.ledger, target.session_id, name)
-        token = self._token(target, at)
-        if at.session.parent_session is not None:
-            body["psid"] = at.session.parent_session
+            body = trace_view.whole(self.ledger, position)
+        token = self.ledger.mint("ses", position.handle, position.state.visit)
+        if position.session.parent_session is not None:
+            body["psid"] = position.session.parent_session
         return told_json({**body, "session_token": token}, token)
 
 
-def _untriggered(above: Position | None, passed: Mapping[str, Json] | None, loaded: Loaded) -> list[str]:
-    if above is None or passed is not None:
+def _untriggered(parent: Position | None, passed: Mapping[str, Json] | None, loaded: Loaded) -> list[str]:
+    if parent is None or passed is not None:
         return []
-    where = above.state.activity or "none"
+    where = parent.state.activity or "none"
     return [f"Activity '{where}' declares no trigger of '{loaded.workflow.id}'; no context was passed on."]
 
 
-def _started(
-    loaded: Loaded, flags: Mapping[str, Json], warnings: Sequence[str]
-) -> Callable[[View], Said[bytes]]:
-    def render(view: View) -> Said[bytes]:
-        token = slot("ses", view.state.visit)
-        body = _session(workflow_info(loaded.workflow), token, flags, warnings)
-        return Said(recorded(told_json(body, token, warnings)), warnings=tuple(warnings))
-
-    return render
-
-
-def _session(
+def _session_body(
     workflow: Mapping[str, Json], token: str, flags: Mapping[str, Json], warnings: Sequence[str]
 ) -> dict[str, Json]:
     body: dict[str, Json] = {"workflow": workflow, "session_token": token, **flags}
@@ -289,36 +249,13 @@ def workflow_info(workflow: Workflow) -> dict[str, Json]:
 def claims_of(manifest: Sequence[p.StepDone] | None) -> tuple[Claim, ...] | Reply:
     """The claims of a manifest; an output that does not fit is refused with its step."""
     claims: list[Claim] = []
-    for one in manifest or ():
-        output = validation.output_of(one)
+    for entry in manifest or ():
+        output = validation.output_of(entry)
         if isinstance(output, Unfit):
-            text = f"step_manifest, step '{one.step_id}': {output.message}"
+            text = f"step_manifest, step '{entry.step_id}': {output.message}"
             return failure("VALIDATION_ERROR", text, output.suggestion, output.details)
-        claims.append(Claim(one.step_id, output))
+        claims.append(Claim(entry.step_id, output))
     return tuple(claims)
-
-
-def status_of(at: Position) -> str:
-    """active, blocked or completed."""
-    if at.state.finished:
-        return "completed"
-    return "blocked" if at.state.open is not None else "active"
-
-
-def open_gate(at: Position) -> Gate | None:
-    """The gate whose question is open."""
-    found = find_gate(at.plan, at.state, at.state.open.gate) if at.state.open else None
-    return found.gate if found else None
-
-
-def not_found(here: SessionPosition, what: str, ref: str, then: str) -> Said[Reply]:
-    text = f"{what} not found: {ref}"
-    return Said(failure("NOT_FOUND", text, then, token=here.token), error=text)
-
-
-def said(reply: Reply, warnings: Sequence[str] = ()) -> Said[Reply]:
-    error = reply.text.partition("\n")[0] if reply.is_error else ""
-    return Said(reply, error, tuple(warnings))
 
 
 def found_text(found: FoundDocument, header: str, known: str | None, fence: str = "\n\n") -> str:

@@ -3,34 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import assert_never
 
 from interlock.core.run.events import ChildReturned, ChildStarted
 from interlock.core.values import Json
-from interlock.ledger.errors import LedgerError
+from interlock.ledger.errors import LedgerError, unknown_session
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.log.records import CallTraced
-from interlock.ledger.queries.traces import MOST, Traced, segment, whole
+from interlock.ledger.queries.traces import MOST, Traced, trace_segment, whole_trace
+from interlock.ledger.runs.position import Position
+from interlock.ledger.tokens.tokens import Pointer
 
 
-def whole_trace(ledger: Ledger, session_id: str, workflow_id: str) -> dict[str, Json]:
+def whole(ledger: Ledger, position: Position) -> dict[str, Json]:
     """The newest calls of a session, and whether older ones were left out."""
-    with ledger.store.reading() as reader:
-        trace = whole(reader, session_id)
-    body = _body(session_id, "log", _events(trace.events, workflow_id))
+    trace = whole_trace(ledger, position.session)
+    body = _body(position.session_id, "log", _events(trace.events, position.run.workflow_id))
     return {**body, "truncated": f"the newest {MOST} events are shown"} if trace.cut else body
 
 
 def segments(ledger: Ledger, session_id: str, workflow_id: str, tokens: Sequence[str]) -> dict[str, Json]:
-    """The calls that the tokens name; a token that is refused is named by its place in the list."""
+    """The calls that the tokens name; a token that is refused is named by its position in the list."""
     events: list[Json] = []
     errors: list[Json] = []
     for number, token in enumerate(tokens):
-        target = ledger.open(token, "trc")
-        if isinstance(target, LedgerError):
-            errors.append({"index": number, "code": target.code, "error": target.message})
+        pointer = ledger.read_token(token, "trc")
+        named = ledger.store.load(pointer.handle) if isinstance(pointer, Pointer) else pointer
+        if isinstance(pointer, LedgerError) or named is None or isinstance(named, LedgerError):
+            error = pointer if isinstance(pointer, LedgerError) else unknown_session()
+            errors.append({"index": number, "code": error.code, "error": error.message})
             continue
-        with ledger.store.reading() as reader:
-            events += _events(segment(reader, target), workflow_id)
+        segment = trace_segment(ledger, named.session.session_id, pointer.node, pointer.attempt)
+        events += _events(segment, workflow_id)
     body = _body(session_id, "tokens", events)
     return {**body, "token_errors": errors} if errors else body
 
@@ -54,8 +58,8 @@ def _event(one: Traced, workflow_id: str) -> dict[str, Json]:
             returned: dict[str, Json] = {"workflow": child.workflow, "session": child.session}
             about = {**returned, "outcome": child.outcome, "returned": list(child.sets)}
             return {"name": "child_returned", "ts": one.at // 1000, "about": about}
-        case other:
-            raise AssertionError(f"a trace holds no {type(other).__name__}")
+        case _:
+            assert_never(one.event)
 
 
 def _call(index: int, call: CallTraced, workflow_id: str) -> dict[str, Json]:

@@ -1,0 +1,166 @@
+"""One call on a run: everything is read first, decided and rendered outside any transaction, then written.
+
+The write compares the head that was read. A call that lost a race raises StoreConflict and is run again
+from its read, at the edge where calls come in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+
+import msgspec
+from msgspec import Struct
+
+from interlock.core.definition.program import Plan
+from interlock.core.engine.settle import awaited
+from interlock.core.run.events import Event
+from interlock.core.run.outcomes import Decided, Notice
+from interlock.core.run.output import NOTES_BYTES, Output
+from interlock.core.run.state import RunState
+from interlock.core.run.surface_policy import POLICIES, SurfaceName
+from interlock.core.values import Json, Variables
+from interlock.ledger.log.commit import Commit
+from interlock.ledger.log.records import CallTraced, Cause
+from interlock.ledger.runs.children import return_to_parent
+from interlock.ledger.runs.position import Position, View, subject_of
+from interlock.ledger.runs.positions import Positions
+from interlock.ledger.tokens.tokens import new_attempt
+
+
+class Replayed(Struct, frozen=True):
+    """The recorded response of an attempt that was made before. `differs`: it was asked something else."""
+
+    body: bytes
+    handle: bytes
+    differs: bool = False
+
+
+class Attempt:
+    """An attempt on a run at one position. The clock is read once."""
+
+    def __init__(self, positions: Positions, position: Position, number: int, request: bytes) -> None:
+        self.positions = positions
+        self.position = position
+        self.number = number
+        self.request = request
+        self.now = positions.clock()
+        self.successor = new_attempt()
+
+    @property
+    def plan(self) -> Plan:
+        return self.position.plan
+
+    @property
+    def state(self) -> RunState:
+        return self.position.state
+
+    def view(self, decided: Decided, output: Output | None = None) -> View:
+        """What the answer shows: the node that the attempt leads to, or the same one if it is blocked."""
+        blocked = bool(decided.blockers)
+        position = self.position
+        return View(
+            session=position.session,
+            run=position.run,
+            plan=position.plan,
+            state=decided.state,
+            awaited=decided.awaited,
+            node=position.node.node if blocked else position.session.next_node,
+            attempt=self.successor if blocked else 0,
+            blockers=decided.blockers,
+            notices=decided.notices,
+            notes_cut=output is not None and len(output.notes.encode()) > NOTES_BYTES,
+        )
+
+    def unmoved(self, output: Output) -> View:
+        """What the answer shows when the run stays where it is."""
+        position = self.position
+        return View(
+            session=position.session,
+            run=position.run,
+            plan=position.plan,
+            state=position.state,
+            awaited=position.awaited,
+            node=position.node.node,
+            notes_cut=len(output.notes.encode()) > NOTES_BYTES,
+        )
+
+    def record(
+        self,
+        decided: Decided,
+        response: bytes,
+        *,
+        surface: SurfaceName,
+        outputs: Sequence[tuple[str, Output]] = (),
+        variables: Variables | None = None,
+        notices: tuple[Notice, ...] | None = None,
+        trace: CallTraced | None = None,
+    ) -> None:
+        """Write what came of the attempt, with its response, exactly once."""
+        position, run, node = self.position, self.position.run.run, self.position.node.node
+        commit = Commit(position.rows(), self.now)
+        for step, output in outputs:
+            commit.add_outputs(run, node, self.number, step, output)
+        child = None
+        if decided.blockers:
+            for event in decided.events:
+                commit.add(event, run=run)
+        else:
+            cause: Cause = "non_tip_advance" if position.loaded.branches else "advanced"
+            held = POLICIES[surface].exits == "claimed" and decided.state.open is not None
+            child = commit.add_node(run, node, decided.events, cause, decided.awaited, held=held)
+        if trace is not None:
+            commit.add(trace, run=run)
+        commit.add_attempt(
+            run,
+            node,
+            self.number,
+            "blocked" if child is None else "advanced",
+            self.request,
+            response,
+            child=child,
+            successor=self.successor if child is None else None,
+            blockers=decided.blockers,
+            kept=variables if child is None else None,
+            notices=decided.notices if notices is None else notices,
+            surface=surface,
+            awaited=decided.awaited,
+        )
+        changes = [commit.finish()]
+        if decided.state.finished:
+            changes += return_to_parent(
+                self.positions,
+                position.session,
+                position.run.workflow_id,
+                decided.state.variables,
+                self.now,
+            )
+        self.positions.append(*changes)
+
+    def keep(self, events: Sequence[Event], state: RunState, trace: CallTraced | None = None) -> None:
+        """Keep the variables of a refused call (rule 19); its token leads to them from now on."""
+        changed = bool(events) and not self.state.finished and state != self.state
+        if not changed and trace is None:
+            return
+        position, run = self.position, self.position.run.run
+        commit = Commit(position.rows(), self.now)
+        if trace is not None:
+            commit.add(trace, run=run)
+        if changed:
+            need = awaited(self.plan, state, POLICIES[position.run.surface])
+            commit.add_node(run, position.node.node, events, "advanced", need, leads=position.is_tip)
+        self.positions.append(commit.finish())
+
+    def save_notes(self, response: bytes, output: Output) -> None:
+        """Keep notes at the node without advancing (rule 8)."""
+        position, run, node = self.position, self.position.run.run, self.position.node.node
+        commit = Commit(position.rows(), self.now)
+        commit.add_outputs(run, node, self.number, subject_of(position.awaited), output)
+        child = commit.add_note_node(run, node)
+        commit.add_attempt(run, node, self.number, "noted", self.request, response, child=child)
+        self.positions.append(commit.finish())
+
+
+def request_digest(request: Mapping[str, Json]) -> bytes:
+    """What a repeated call is compared by."""
+    return sha256(msgspec.json.encode(request, order="deterministic")).digest()

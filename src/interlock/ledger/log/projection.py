@@ -1,0 +1,303 @@
+"""The rows of a session follow from its events: one function, for live commands and for a rebuild alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from interlock.core.engine.evolve import evolve, evolved
+from interlock.core.run.events import (
+    ActivityEntered,
+    Event,
+    PreferencesChanged,
+    RunCompleted,
+    RunEvent,
+    RunStarted,
+)
+from interlock.core.run.preferences import Preferences
+from interlock.core.run.state import RunState
+from interlock.core.values import Json
+from interlock.ledger.ids import run_id
+from interlock.ledger.log.chain import GENESIS, Logged, entries_of
+from interlock.ledger.log.records import (
+    AdvanceRecorded,
+    HeadMoved,
+    NodeCreated,
+    ObservationRecorded,
+    OutputAppended,
+    ResponseRestored,
+    SessionCreated,
+)
+from interlock.store.protocol import BlockedRow, CommitRow, ModeRow, NodeRow, RunRow, SessionRow
+
+_encode = msgspec.json.Encoder().encode
+_decode_state = msgspec.json.Decoder(RunState).decode
+_decode_preferences = msgspec.json.Decoder(Preferences).decode
+
+
+class Output(Struct, frozen=True, array_like=True):
+    """Notes or an artifact as a row holds it: an artifact is JSON text."""
+
+    channel: str
+    step: str
+    body: str
+
+
+_decode_outputs = msgspec.json.Decoder(tuple[Output, ...]).decode
+
+
+def outputs_of(row: NodeRow | BlockedRow) -> tuple[Output, ...]:
+    """The outputs that came with an attempt."""
+    outputs: tuple[Output, ...] = _decode_outputs(row.outputs) if row.outputs else ()
+    return outputs
+
+
+def notes_in(row: NodeRow | BlockedRow) -> list[Output]:
+    return [output for output in outputs_of(row) if output.channel == "recap"]
+
+
+def state_of(node: NodeRow, mode: bytes | None = None) -> RunState:
+    """The state of a node, with the mode that was attached to it."""
+    state: RunState = _decode_state(node.state)
+    return state if mode is None else replace(state, preferences=_decode_preferences(mode))
+
+
+class Rows:
+    """The rows of one session in the making: all of them, or those that one command needs and changes."""
+
+    def __init__(self, session: SessionRow) -> None:
+        self.session = session
+        self.runs: dict[int, RunRow] = {}
+        self.nodes: dict[int, NodeRow] = {}
+        self.states: dict[int, RunState] = {}
+        self.blocked: dict[int, list[BlockedRow]] = {}
+        self.notes: dict[int, list[int]] = {}
+        self.modes: list[ModeRow] = []
+        self.observations: dict[str, str] = {}
+        self._pending: dict[int | None, list[Event]] = {}
+        self._outputs: list[Output] = []
+
+    @classmethod
+    def empty(cls, session_id: str) -> Rows:
+        """A session of which nothing is known yet."""
+        return cls(SessionRow(session_id, "", "", 0, 0, -1, GENESIS, 0))
+
+    def apply_commit(self, row: CommitRow) -> None:
+        """Apply all events of a command, and move the head to it."""
+        for offset, entry in enumerate(entries_of(row)):
+            apply(self, Logged(row.first + offset, row.recorded_at, entry.event, entry.run, entry.node))
+        self.session = replace(
+            self.session, updated_at=row.recorded_at, head_index=row.last, head_digest=row.digest
+        )
+
+    def notes_towards(self, parent: int, attempt: int | None) -> int:
+        """Count the recap entries at a node that belong to the path through one attempt on it."""
+        leading = leading_to(self.blocked.get(parent, ()), attempt)
+        beside = [self.nodes[number] for number in self.notes.get(parent, ())]
+        return sum(len(notes_in(row)) for row in leading) + sum(len(notes_in(note)) for note in beside)
+
+    def all_blocked(self) -> list[BlockedRow]:
+        """Every blocked attempt, in the order in which they were made."""
+        return sorted(
+            (row for rows in self.blocked.values() for row in rows), key=lambda row: row.event_index
+        )
+
+    def take_outputs(self) -> bytes:
+        outputs, self._outputs = self._outputs, []
+        return _encode(outputs) if outputs else b""
+
+    def add_output(self, output: Output) -> None:
+        self._outputs.append(output)
+
+    def hold(self, node: int | None, event: Event) -> None:
+        """Keep an event until the node that it leads to is created."""
+        self._pending.setdefault(node, []).append(event)
+
+    def release(self, node: int | None) -> list[Event]:
+        return self._pending.pop(node, [])
+
+
+def leading_to(blocked: Sequence[BlockedRow], attempt: int | None) -> list[BlockedRow]:
+    """The blocked attempts at a node that an attempt followed from, one by one; all where none is named."""
+    if attempt is None:
+        return list(blocked)
+    before = {row.successor: row for row in blocked}
+    chain: list[BlockedRow] = []
+    while (row := before.pop(attempt, None)) is not None:
+        chain.append(row)
+        attempt = row.attempt
+    return chain[::-1]
+
+
+def kept_at(blocked: Sequence[BlockedRow]) -> Mapping[str, Json]:
+    """The context that blocked attempts at a node have sent; each row holds all of it (rule 10)."""
+    kept: Mapping[str, Json] = msgspec.json.decode(blocked[-1].kept) if blocked and blocked[-1].kept else {}
+    return kept
+
+
+def apply(rows: Rows, logged: Logged) -> None:
+    """Let one event change the rows."""
+    match logged.event:
+        case SessionCreated() as created:
+            rows.session = replace(
+                rows.session,
+                owner=created.owner,
+                title=created.title,
+                created_at=created.at,
+                parent_session=created.parent_session,
+            )
+        case ObservationRecorded() as observation:
+            rows.observations[observation.key] = observation.value
+        case OutputAppended() as output:
+            if output.node >= 0:
+                artifact = _encode(output.artifact).decode() if output.channel == "artifact" else ""
+                rows.add_output(Output(output.channel, output.step, artifact or output.notes))
+        case NodeCreated() as created_node:
+            _create_node(rows, created_node, logged)
+        case AdvanceRecorded() as attempt:
+            _record_attempt(rows, attempt, logged)
+        case HeadMoved() as moved:
+            _move_head(rows, moved.run, moved.node)
+        case ResponseRestored() as restored:
+            _restore_response(rows, restored)
+        case RunEvent() as event:
+            _apply_run_event(rows, event, logged)
+        case _:
+            pass
+
+
+def _apply_run_event(rows: Rows, event: Event, logged: Logged) -> None:
+    if isinstance(event, RunStarted):
+        assert logged.run is not None
+        assert logged.node is not None, "a run starts with a node"
+        rows.runs[logged.run] = RunRow(
+            session_id=rows.session.session_id,
+            run=logged.run,
+            run_id=run_id(rows.session.session_id, logged.run),
+            workflow_id=event.workflow_id,
+            workflow_hash=event.workflow_hash,
+            surface=event.surface,
+            status="in_progress",
+            tip=logged.node,
+            started_at=event.at,
+            updated_at=event.at,
+        )
+    if isinstance(event, PreferencesChanged) and logged.node in rows.nodes:
+        assert logged.node is not None
+        preferences = _encode(event.effective)
+        rows.modes.append(ModeRow(rows.session.session_id, logged.node, logged.index, preferences))
+        rows.states[logged.node] = evolve(rows.states[logged.node], event)
+        return
+    if isinstance(event, (ActivityEntered, RunCompleted)):
+        began = logged.index if isinstance(event, ActivityEntered) else rows.session.visit_index
+        rows.session = replace(rows.session, visit_index=began, visit_node=logged.node)
+    rows.hold(logged.node, event)
+
+
+def _create_node(rows: Rows, created: NodeCreated, logged: Logged) -> None:
+    assert logged.run is not None, "a node belongs to a run"
+    parent = rows.nodes[created.parent] if created.parent is not None else None
+    state = evolved(rows.states[parent.node] if parent else RunState(), rows.release(created.node))
+    body = _encode(state)
+    outputs = rows.take_outputs()
+    node = NodeRow(
+        session_id=rows.session.session_id,
+        node=created.node,
+        run=logged.run,
+        parent=created.parent,
+        kind="note" if created.edge == "note" else "step",
+        depth=parent.depth + 1 if parent else 0,
+        entries=0,
+        state=body,
+        state_digest=sha256(body).digest(),
+        event_index=logged.index,
+        created_at=logged.at,
+        outputs=outputs,
+    )
+    rows.nodes[created.node], rows.states[created.node] = _counted(rows, node, parent), state
+    if node.kind == "note" and parent is not None:
+        rows.notes.setdefault(parent.node, []).append(node.node)
+    rows.session = replace(rows.session, next_node=max(rows.session.next_node, created.node + 1))
+    if created.leads and node.kind == "step":
+        _lead(rows, rows.nodes[created.node], state, created, logged.at)
+
+
+def _counted(rows: Rows, node: NodeRow, parent: NodeRow | None) -> NodeRow:
+    """Count the recap entries on the path to a node: those above it, those at its parent, its own."""
+    above = parent.entries + rows.notes_towards(parent.node, node.attempt) if parent else 0
+    own = len(notes_in(node)) if node.kind == "step" else 0
+    return replace(node, entries=above + own)
+
+
+def _lead(rows: Rows, node: NodeRow, state: RunState, created: NodeCreated, at: int) -> None:
+    """Make a node the tip of its run and the head of its session."""
+    run = rows.runs[node.run]
+    status = "blocked" if created.held else state.status
+    if (run.status, run.awaiting) != (status, created.awaiting):
+        run = replace(run, status=status, awaiting=created.awaiting, tip=node.node, updated_at=at)
+    rows.runs[node.run] = run
+    _move_head(rows, node.run, node.node)
+
+
+def _move_head(rows: Rows, run: int, node: int) -> None:
+    """Move the head; the run that it leaves keeps its tip in its own row."""
+    before, tip = rows.session.head_run, rows.session.head_node
+    if before is not None and before != run and tip is not None:
+        rows.runs[before] = replace(rows.runs[before], tip=tip)
+    rows.session = replace(rows.session, head_run=run, head_node=node)
+
+
+def _record_attempt(rows: Rows, attempt: AdvanceRecorded, logged: Logged) -> None:
+    request, response = bytes.fromhex(attempt.request), bytes.fromhex(attempt.response)
+    if attempt.child is not None:
+        child = rows.nodes[attempt.child]
+        child = replace(child, attempt=attempt.attempt, request_digest=request, response_digest=response)
+        parent = rows.nodes[child.parent] if child.parent is not None else None
+        rows.nodes[attempt.child] = _counted(rows, child, parent)
+        return
+    earlier = rows.blocked.setdefault(attempt.node, [])
+    kept = {**kept_at(earlier), **attempt.kept}
+    row = BlockedRow(
+        session_id=rows.session.session_id,
+        node=attempt.node,
+        attempt=attempt.attempt,
+        successor=attempt.successor or 0,
+        event_index=logged.index,
+        recorded_at=logged.at,
+        request_digest=request,
+        response_digest=response,
+        kept=_encode(kept) if kept else b"",
+        outputs=rows.take_outputs(),
+    )
+    earlier.append(row)
+    rows.release(None)
+    node = rows.nodes[attempt.node]
+    if rows.session.head_node == attempt.node and not rows.states[attempt.node].finished:
+        run = rows.runs[node.run]
+        rows.runs[node.run] = replace(
+            run, status="blocked", awaiting=attempt.awaiting, tip=node.node, updated_at=logged.at
+        )
+
+
+def _restore_response(rows: Rows, restored: ResponseRestored) -> None:
+    digest = bytes.fromhex(restored.response)
+    made = (node for node in rows.nodes.values() if node.parent == restored.node)
+    child = next((node for node in made if node.attempt == restored.attempt), None)
+    if child is not None:
+        rows.nodes[child.node] = replace(child, response_digest=digest)
+    earlier = rows.blocked.get(restored.node, [])
+    for number, row in enumerate(earlier):
+        if row.attempt == restored.attempt:
+            earlier[number] = replace(row, response_digest=digest)
+
+
+def projected(session_id: str, commits: Iterable[CommitRow]) -> Rows:
+    """Fold all commits of a session, oldest first, into its rows."""
+    rows = Rows.empty(session_id)
+    for row in commits:
+        rows.apply_commit(row)
+    return rows

@@ -1,0 +1,114 @@
+"""From a token or an id to a run at one node: one read, then every check (rules 2 and 44)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from interlock.core.run.commands import Decision
+from interlock.ledger.decisions.recorded import recorded_decisions
+from interlock.ledger.errors import LedgerError, not_healthy, unknown_node, unknown_session
+from interlock.ledger.log.health import damage, intact
+from interlock.ledger.log.projection import state_of
+from interlock.ledger.runs.pinned_workflows import Pins
+from interlock.ledger.runs.position import Position
+from interlock.ledger.tokens.keyring import Keys
+from interlock.ledger.tokens.slots import fill
+from interlock.ledger.tokens.tokens import Kind, Pointer, TokenProblem, mint, read
+from interlock.store.protocol import Changes, Loaded, Store, TraceRow
+
+
+def milliseconds() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class Positions:
+    """Opens tokens, reads positions, and appends what was decided on them."""
+
+    def __init__(self, store: Store, keys: Keys, clock: Callable[[], int] = milliseconds) -> None:
+        self.store = store
+        self.keys = keys
+        self.clock = clock
+        self.pins = Pins()
+        self.unwritten: list[TraceRow] = []
+
+    def read_token(self, token: str, *kinds: Kind) -> Pointer | LedgerError:
+        """Check a token's form and signature; nothing is looked up."""
+        pointer = read(self.keys.keyring(), token, kinds)
+        if isinstance(pointer, TokenProblem):
+            return LedgerError(pointer.code, pointer.message, pointer.suggestion)
+        return pointer
+
+    def mint(self, kind: Kind, handle: bytes, node: int = 0, attempt: int = 0) -> str:
+        """Sign a pointer; nothing is stored (rule 3)."""
+        return mint(self.keys.keyring().current, Pointer(kind, handle, node, attempt))
+
+    def minter(self, handle: bytes) -> Callable[[Kind, int, int], str]:
+        """What puts live tokens of a handle into the slots of a response."""
+        key = self.keys.keyring().current
+        return lambda kind, node, attempt: mint(key, Pointer(kind, handle, node, attempt))
+
+    def filled(self, response: bytes, handle: bytes) -> bytes:
+        """Put live tokens into an encoded response."""
+        return fill(response, self.minter(handle))
+
+    def open(self, token: str, *kinds: Kind) -> Position | LedgerError:
+        """Read the run that a token leads to: at its node, or at the head for a token of a visit."""
+        pointer = self.read_token(token, *kinds)
+        return pointer if isinstance(pointer, LedgerError) else self.at(pointer)
+
+    def at(self, pointer: Pointer) -> Position | LedgerError:
+        """Read the run at the node that a pointer names, or at the head if it names a visit."""
+        node = None if pointer.kind in ("ses", "sst") else pointer.node
+        return self._position(self.store.load(pointer.handle, node=node), pointer.handle)
+
+    def position(self, session_id: str, node: int | None = None) -> Position | LedgerError:
+        """Read a run by the id of its session: at a node, or at the head."""
+        return self._position(self.store.load(session_id, node=node), b"")
+
+    def position_onward(self, session_id: str, node: int) -> Position | LedgerError:
+        """Read a run at the node that kept variables, a child's return or the user have led to."""
+        position = self.position(session_id, node)
+        while isinstance(position, Position) and position.loaded.carried_to is not None:
+            position = self.position(session_id, position.loaded.carried_to)
+        return position
+
+    def onward(self, pointer: Pointer) -> Position | LedgerError:
+        """The same for the caller's own pointer."""
+        position = self.at(pointer)
+        while isinstance(position, Position) and position.loaded.carried_to is not None:
+            loaded = self.store.load(pointer.handle, node=position.loaded.carried_to)
+            position = self._position(loaded, pointer.handle)
+        return position
+
+    def _position(self, loaded: Loaded | None, handle: bytes) -> Position | LedgerError:
+        """Check what was read before anything in it is used."""
+        if loaded is None:
+            return unknown_session()
+        session_id = loaded.session.session_id
+        if (fault := damage(loaded)) is not None:
+            return not_healthy(session_id, fault)
+        node, run = loaded.node, loaded.run
+        if node is None or run is None:
+            return unknown_node()
+        if not intact(node.state, node.state_digest):
+            return not_healthy(session_id, "a node's state does not match its digest")
+        plan = self.pins.plan(self.content, run.workflow_hash)
+        state = state_of(node, loaded.mode)
+        decisions: dict[str, Decision] = recorded_decisions(plan, state, loaded) if loaded.decisions else {}
+        return Position(loaded, node, run, plan, state, decisions, handle)
+
+    def write_traces(self) -> None:
+        """Write the traces of reading calls that are not stored yet."""
+        rows, self.unwritten = self.unwritten, []
+        if rows:
+            self.store.trace(rows)
+
+    def content(self, digest: str) -> bytes | None:
+        """A text that is stored under its digest."""
+        with self.store.reading() as reader:
+            return reader.content(digest)
+
+    def append(self, *changes: Changes) -> None:
+        """Write what a command changed, or raise StoreConflict: then the call is run again from its read."""
+        self.store.append(*sorted(changes, key=lambda change: change.session.session_id))

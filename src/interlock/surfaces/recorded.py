@@ -1,0 +1,47 @@
+"""A reply as it is recorded and as it is sent: rendered once, the same but for the tokens (rule 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from interlock.core.values import Json
+from interlock.ledger.attempt import Replayed
+from interlock.ledger.runs.positions import Positions
+from interlock.ledger.tokens.slots import fill, fill_text
+from interlock.ledger.tokens.tokens import Kind
+from interlock.surfaces.tool import Reply, recorded_reply
+
+_encode = msgspec.json.Encoder().encode
+
+
+def encoded(reply: Reply) -> Reply:
+    """A reply whose JSON is encoded, so that it is not encoded again for the record and for the wire."""
+    if reply.structured is None or isinstance(reply.structured, msgspec.Raw):
+        return reply
+    return msgspec.structs.replace(reply, structured=msgspec.Raw(_encode(reply.structured)))
+
+
+def body_of(reply: Reply) -> bytes:
+    """A reply as it is recorded, with slots for its tokens."""
+    return _encode(reply)
+
+
+def live(reply: Reply, positions: Positions, handle: bytes) -> Reply:
+    """A reply as it is sent, with the caller's tokens in its slots."""
+    mint = positions.minter(handle)
+    structured = reply.structured
+    if isinstance(structured, msgspec.Raw):
+        structured = msgspec.Raw(fill(bytes(structured), mint))
+    meta = {name: _filled(value, mint) for name, value in reply.meta.items()}
+    return Reply(fill_text(reply.text, mint), structured, meta, reply.is_error)
+
+
+def _filled(value: Json, mint: Callable[[Kind, int, int], str]) -> Json:
+    return fill_text(value, mint) if isinstance(value, str) else value
+
+
+def replayed(replay: Replayed, positions: Positions) -> Reply:
+    """The recorded reply of an earlier call, with the caller's tokens in its slots."""
+    return recorded_reply(positions.filled(replay.body, replay.handle))

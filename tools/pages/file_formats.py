@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from interlock.authoring.compile.conditions import STEP_WORDS
+from interlock.authoring.compile.conditions import ACTIVITY_OPERATORS, STEP_WORDS
 from interlock.authoring.filetypes.field_descriptions import OPERATORS
 from interlock.authoring.filetypes.published_schemas import published
 from interlock.core.values import Json
@@ -131,9 +131,9 @@ def _fields(definition: Mapping[str, Json]) -> Iterator[str]:
             cell(str(schema["description"])),
         )
         for name, schema in properties.items()
-        if name != "$schema"
+        if name != "$schema" and not (definition["title"] == "Condition" and name in STEP_WORDS)
     ]
-    yield from table(("field", "type", "default", ""), rows)
+    yield from table(("field", "type", "default", "meaning"), rows)
 
 
 def _default(value: Json) -> str:
@@ -148,6 +148,8 @@ def _type(schema: Json) -> str:
         case {"$ref": str(target)}:
             heading = HEADINGS[target.rpartition("/")[2]]
             return f"[{heading[0].lower()}{heading[1:]}](#{_anchor(heading)})"
+        case {"enum": [*words]} if words == list(ACTIVITY_OPERATORS):
+            return "[operator](#operators)"
         case {"enum": [*words]}:
             return ", ".join(f"`{word}`" for word in words)
         case {"anyOf": [*choices]}:
@@ -165,7 +167,9 @@ def _type(schema: Json) -> str:
 
 
 def _alternatives(choices: Sequence[Json]) -> str:
-    words = [_type(choice) for choice in choices if choice != {"type": "null"}]
+    """Name the choices, simple ones before lists."""
+    names = [_type(choice) for choice in choices if choice != {"type": "null"}]
+    words = sorted(names, key=lambda name: name.startswith("list of "))
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
 
 

@@ -22,11 +22,11 @@ _FUNCTIONS: Mapping[type[Struct], Mapping[str, str]] = {
         "name": "The name by which steps call or reference the function.",
         "definition": "What the function does, in words; the prompt of each step that names it shows this.",
         "parameters": "Parameters to print after the name: a list of names, or of objects with `name`.",
-        "scope": "For readers; a function is known where it is defined and below.",
+        "scope": "Documentation only; a function is known where it is defined and below.",
     },
     steps.CallSource: {
         "name": "A function that the workflow, an enclosing loop or the step defines.",
-        "args": "The arguments, for readers; they are neither checked nor shown.",
+        "args": "Documentation only; the arguments are neither checked nor shown.",
     },
 }
 
@@ -35,12 +35,12 @@ _PROMPTS: Mapping[type[Struct], Mapping[str, str]] = {
         "goal": "What the step is to achieve.",
         "constraints": "What the agent must respect.",
         "procedure": "How to go about it.",
-        "outputRequired": "What to hand in; here an object of named outputs is allowed too.",
+        "outputRequired": "What to hand in.",
         "verify": "What to check before handing in.",
     },
     steps.FragmentSource: {
         "text": "The text of the fragment.",
-        "id": "A name for readers of the file.",
+        "id": "Documentation only: a name for the fragment.",
         "when": "The fragment is part of the prompt only while this condition holds.",
     },
     steps.TemplateCall: {
@@ -81,7 +81,7 @@ _OUTPUT: Mapping[type[Struct], Mapping[str, str]] = {
     steps.AssessmentSource: {
         "id": "The name that `assessmentRefs` of steps use.",
         "dimensions": "What is rated, each with its levels.",
-        "purpose": "What the assessment is for, for readers of the file.",
+        "purpose": "Documentation only: what the assessment is for.",
     },
     steps.Dimension: {
         "id": "The key of the dimension in the artifact.",
@@ -135,7 +135,7 @@ _STEPS: Mapping[type[Struct], Mapping[str, str]] = {
         "step of the same id is a warning and becomes `id#2`.",
         "type": "May be left out; `parallel` is a step that the agent delegates in parts.",
         "title": "The heading, up to 128 characters. Every step has `title` or `name`.",
-        "name": "The same as `title`, which wins; the word of activity files.",
+        "name": "The same as `title`, which takes precedence; activity files use this field.",
         "description": "A summary; it is the prompt of a step without `prompt` and `promptBlocks`.",
         "prompt": "What the agent is to do: text, or a list of texts and parts that are joined.",
         "promptBlocks": "What the agent is to do, in sections; they follow `prompt` if both are given.",
@@ -149,7 +149,7 @@ _STEPS: Mapping[type[Struct], Mapping[str, str]] = {
         "requireConfirmation": "`true`, or a condition: after the step the user says `proceed` or `revise`. "
         "An object with `kind` may hold the `condition`.",
         "runCondition": "The step is skipped while this condition is false.",
-        "condition": "The same as `runCondition`, which wins; the word of activity files.",
+        "condition": "The same as `runCondition`, which takes precedence; activity files use this field.",
         "validationCriteria": "What the step's notes (or, without notes, its artifacts as JSON) must "
         "satisfy: a list of rules, a tree of `and`, `or` and `not`, or one pattern.",
         "hasValidation": _IGNORED,
@@ -170,7 +170,7 @@ _STEPS: Mapping[type[Struct], Mapping[str, str]] = {
         "checkpoint": "The checkpoint of the same activity that is asked right before this step.",
         "actions": "What happens when the step is done.",
         "triggers": "Child workflows that the agent starts in this step.",
-        "required": "For readers; every step whose condition holds has to be done.",
+        "required": "Documentation only; every step whose condition holds has to be done.",
         "probes": "The capability that this step tries out: the run goes on once it was observed to work.",
         "notesOptional": _KEPT.format("step"),
         "audit": _KEPT.format("step"),
@@ -224,7 +224,7 @@ _LOOPS: Mapping[type[Struct], Mapping[str, str]] = {
         "which then runs only in the loop.",
         "type": "Always `loop`.",
         "title": "The heading, up to 128 characters; the id if absent.",
-        "name": "The same as `title`, which wins.",
+        "name": "The same as `title`, which takes precedence.",
         "description": "A summary.",
         "runCondition": "The whole loop is passed over if this condition is false on arrival.",
         "requireConfirmation": "Has no effect on a loop and is a warning; confirm a step of the body "
@@ -275,8 +275,8 @@ _WORKFLOWS: Mapping[type[Struct], Mapping[str, str]] = {
         "is a warning.",
         "name": "The name that people read, up to 128 characters.",
         "version": "Three numbers such as `1.2.0`.",
-        "steps": "Steps, gates and loops in the order in which a run meets them; in a folder, a text alone "
-        "is the id of a step whose words lie in `steps/<id>.md`.",
+        "steps": "Steps, gates and loops in the order in which a run meets them. In a folder, a text alone "
+        "is the id of a step that is written in `steps/<id>.md`.",
         "description": "What the workflow achieves, in one or two sentences of up to 512 characters.",
         "kind": "`routine` is a part that others delegate to. If absent: `routine` for ids whose name "
         "begins with `routine-` and for files in a folder `routines`, else `workflow`.",
@@ -292,8 +292,9 @@ _WORKFLOWS: Mapping[type[Struct], Mapping[str, str]] = {
         "metaGuidance": "Rules for the whole run; shown at its start as 'Throughout'.",
         "functionDefinitions": "Functions that every step may name.",
         "recommendedPreferences": "How far the author would let a run go by itself.",
-        "capabilities": "What the agent must be able to do. `required` puts a step first that tries it out; "
-        "`preferred` tells the agent how to do without; `disabled` is for readers.",
+        "capabilities": "What the agent must be able to do: `delegation`, `web_browsing`. `required` adds a "
+        "first step that tries it out; `preferred` tells the agent how to do without; `disabled` has no "
+        "effect.",
         "features": "Built-in features; each adds lines to the prompt blocks of every step that has some.",
         "assessments": "Assessments that steps refer to.",
         "references": "Documents that the workflow relies on; part of its hash.",
@@ -306,7 +307,7 @@ _WORKFLOWS: Mapping[type[Struct], Mapping[str, str]] = {
     },
     steps.VariableSource: {
         "name": "The name that conditions, prompts and effects use.",
-        "type": "What it holds, for readers; values are not checked against it.",
+        "type": "Documentation only: what the variable holds; values are not checked against it.",
         "description": "What it means and which values it can have.",
         "defaultValue": "The value that comparisons and prompts see while nobody has set the variable; "
         "`exists` does not see it.",
@@ -314,7 +315,8 @@ _WORKFLOWS: Mapping[type[Struct], Mapping[str, str]] = {
         "that sets it.",
     },
     steps.Recommended: {
-        "recommendedAutonomy": f"How far a run should go without the user. {_AUTONOMY}",
+        "recommendedAutonomy": "How far a run should go without the user, from `guided` to "
+        f"`full_auto_stop_on_user_deps` to `full_auto_never_stop`. {_AUTONOMY}",
         "recommendedRiskPolicy": "How missing capabilities are treated: `conservative` stops, `balanced` "
         f"warns of unproven ones, `aggressive` warns of all. {_AUTONOMY}",
     },
@@ -333,7 +335,7 @@ _ACTIVITIES: Mapping[type[Struct], Mapping[str, str]] = {
         "id": "Lower-case letters, digits and hyphens, up to 128 characters, without a namespace.",
         "version": "Three numbers such as `1.2.0`.",
         "title": "The name that people read. Every workflow has `title` or `name`.",
-        "name": "The same as `title`, which wins.",
+        "name": "The same as `title`, which takes precedence.",
         "description": "What the workflow achieves, in one or two sentences.",
         "author": "Who wrote it.",
         "category": "The category in lists; the first tag if absent, else `general`.",
@@ -376,7 +378,7 @@ _ACTIVITIES: Mapping[type[Struct], Mapping[str, str]] = {
         "problem": "The need that it serves; shown where an activity is chosen.",
         "recognition": "Goals in a user's words that the activity fits; `navigation` lists them.",
         "skills": "The skills for this activity.",
-        "steps": "Steps, gates and loops in order; a text alone is the id of a step whose words lie in "
+        "steps": "Steps, gates and loops in order. A text alone is the id of a step that is written in "
         "`activities/<activity>/<id>.md`.",
         "checkpoints": "Gates: each is asked before the step whose `checkpoint` names it, else after the "
         "steps and loops.",

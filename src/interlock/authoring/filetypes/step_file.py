@@ -51,7 +51,7 @@ class CallSource(Camel, frozen=True):
 
 
 class PromptBlocks(Camel, frozen=True):
-    """The sections of a prompt; each is text, or a list of texts and parts."""
+    """The sections of a prompt; each is a prompt text, or an object whose entries become lines."""
 
     goal: Json = None
     constraints: Json = None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import jsonschema_rs
@@ -54,6 +56,14 @@ def test_every_property_of_a_schema_is_described(name: str) -> None:
     ]
     assert silent == []
     assert [kind for kind, one in published()[name]["$defs"].items() if not one["description"]] == []
+
+
+def test_compiling_a_workflow_does_not_load_the_descriptions() -> None:
+    code = (
+        "import sys, interlock.authoring.compile.unit; print([m for m in sys.modules if 'descriptions' in m])"
+    )
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert loaded.stdout == "[]\n"
 
 
 def accepts(name: str, path: Path) -> None:

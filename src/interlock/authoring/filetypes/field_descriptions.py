@@ -222,7 +222,7 @@ _LOOPS: Mapping[type[Struct], Mapping[str, str]] = {
         "loop": "The kind of the loop and what steers it.",
         "body": "What is repeated: a list of steps, gates and loops, or the id of a step of the same list, "
         "which then runs only in the loop.",
-        "type": "Always `loop`.",
+        "type": "Always `loop`; it has to be written, because it tells a loop from a step.",
         "title": "The heading, up to 128 characters; the id if absent.",
         "name": "The same as `title`, which takes precedence.",
         "description": "A summary.",

@@ -3,29 +3,71 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import jsonschema_rs
+import msgspec
 import pytest
-import yaml
 
 from interlock.authoring.compile.builtins import LIBRARY
+from interlock.authoring.compile.conditions import ACTIVITY_OPERATORS
+from interlock.authoring.filetypes import activity_file, scenario_file, step_file
+from interlock.authoring.filetypes.field_descriptions import DESCRIPTIONS, OPERATORS
 from interlock.authoring.filetypes.published_schemas import published
+from interlock.authoring.filetypes.step_file import Camel
+from interlock.authoring.text.yaml_plain import read_plain
 from support.paths import SCHEMAS
 
 BUNDLED = sorted(path for path in (LIBRARY / "workflows").glob("*.yaml") if ".scenario." not in path.name)
 HEADS = sorted((LIBRARY / "workflows").glob("*/workflow.yaml"))
 ACTIVITIES = sorted((LIBRARY / "workflows").glob("*/activities/*.yaml"))
+SCENARIOS = sorted((LIBRARY / "workflows").rglob("*.scenario.yaml"))
 
 
 def test_the_files_are_the_generated_schemas() -> None:
-    """Write them anew with: python -m interlock.authoring.filetypes.published_schemas schemas"""
+    """Write them anew with: python -m tools.schemas schemas"""
     kept = {path.name: json.loads(path.read_text("utf-8")) for path in SCHEMAS.glob("*.json")}
     assert kept == published()
 
 
+def source_types(kind: type[Camel] = Camel) -> set[type[Camel]]:
+    return {inner for direct in kind.__subclasses__() for inner in {direct, *source_types(direct)}}
+
+
+def test_every_field_is_described_and_nothing_else() -> None:
+    fields = {
+        kind: {field.encode_name for field in msgspec.structs.fields(kind)}
+        for kind in source_types()
+        if kind.__module__ in {module.__name__ for module in (step_file, activity_file, scenario_file)}
+    }
+    assert {kind: set(texts) for kind, texts in DESCRIPTIONS.items()} == fields
+    assert set(OPERATORS) == set(ACTIVITY_OPERATORS)
+
+
+@pytest.mark.parametrize("name", published())
+def test_every_property_of_a_schema_is_described(name: str) -> None:
+    silent = [
+        f"{kind}.{field}"
+        for kind, definition in published()[name]["$defs"].items()
+        for field, schema in definition.get("properties", {}).items()
+        if not schema.get("description", "").endswith(".")
+    ]
+    assert silent == []
+    assert [kind for kind, one in published()[name]["$defs"].items() if not one["description"]] == []
+
+
+def test_compiling_a_workflow_does_not_load_the_descriptions() -> None:
+    code = (
+        "import sys, interlock.authoring.compile.unit; print([m for m in sys.modules if 'descriptions' in m])"
+    )
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert loaded.stdout == "[]\n"
+
+
 def accepts(name: str, path: Path) -> None:
-    value = yaml.safe_load(path.read_text("utf-8"))
+    value = read_plain(path.read_text("utf-8"))
     errors = jsonschema_rs.validator_for(published()[name]).iter_errors(value)
     assert [(error.instance_path, error.message) for error in errors] == []
 
@@ -43,6 +85,11 @@ def test_bundled_heads_pass(path: Path) -> None:
 @pytest.mark.parametrize("path", ACTIVITIES, ids=lambda path: path.stem)
 def test_bundled_activities_pass(path: Path) -> None:
     accepts("activity.schema.json", path)
+
+
+@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
+def test_bundled_scenarios_pass(path: Path) -> None:
+    accepts("scenario.schema.json", path)
 
 
 @pytest.mark.parametrize(

@@ -1,1 +1,1 @@
-"""The pages of the documentation that are generated from code. A stale one fails the tests."""
+"""Pages of the documentation that are generated from code. A stale page fails the tests."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from tools.pages import commands, diagnostics
+from tools.pages import commands, diagnostics, file_formats
 
 
-def write_all(docs: Path) -> None:
-    """Write each page to its file."""
-    for name, text in {**commands.pages(docs), **diagnostics.pages()}.items():
+def main() -> None:
+    docs = Path(sys.argv[1])
+    for name, text in {**commands.pages(docs), **diagnostics.pages(), **file_formats.pages()}.items():
         (docs / name).write_text(text, encoding="utf-8")
 
 
-write_all(Path(sys.argv[1]))
+if __name__ == "__main__":
+    main()

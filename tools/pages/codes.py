@@ -1,6 +1,6 @@
-"""What each code of an answer means and which surface gives it, for the pages that people read.
+"""What each error and blocker code means on which surface, for docs/surfaces.
 
-The codes themselves live where they arise; a test holds this table complete.
+The codes are defined where they arise; a test checks that these tables are complete.
 """
 
 from __future__ import annotations
@@ -11,71 +11,73 @@ from interlock.core.run.reasons import BlockerCode
 from interlock.surfaces.lookup import failures
 
 _STORE: Mapping[str, str] = {
-    "TOKEN_INVALID_FORMAT": "This is no token of the kind that belongs here, or it was cut.",
-    "TOKEN_UNSUPPORTED_VERSION": "The token is of another version of the format.",
-    "TOKEN_BAD_SIGNATURE": "A character was changed, or the key was rotated twice. Copy it again, whole.",
+    "TOKEN_INVALID_FORMAT": "This is not a token of the kind that is expected here, or it is incomplete.",
+    "TOKEN_UNSUPPORTED_VERSION": "The token has another version of the format.",
+    "TOKEN_BAD_SIGNATURE": "A character was changed, or the key was rotated twice. Copy the whole token "
+    "again.",
     "TOKEN_SCOPE_MISMATCH": "The token is genuine but belongs to another step, run or kind of call.",
-    "TOKEN_UNKNOWN_NODE": "The token is genuine, but what it leads to is not in this store.",
-    "TOKEN_SESSION_LOCKED": "Another process was writing for too long. The same call may be sent again.",
+    "TOKEN_UNKNOWN_NODE": "The token is genuine, but its session or node is not in this store.",
+    "TOKEN_SESSION_LOCKED": "Another process was writing for too long. Send the same call again.",
     "TOKEN_WORKFLOW_HASH_MISMATCH": "The pinned copy of the workflow cannot be read.",
-    "SESSION_NOT_HEALTHY": "The session's log is damaged; it can be read up to there. See `doctor --repair`.",
-    "STORE_UNAVAILABLE": "The file or the keyring cannot be used, or comes from a newer version.",
+    "SESSION_NOT_HEALTHY": "The session's log is damaged; it can be read up to the damage. See `doctor "
+    "--repair`.",
+    "STORE_UNAVAILABLE": "The database or the keyring cannot be used, or was written by a newer version.",
     "STORE_CORRUPT": "The database file is damaged. See `doctor --repair`.",
-    "INTERNAL_ERROR": "A fault of the server. Nothing was recorded.",
+    "INTERNAL_ERROR": "An error in the server. Nothing was recorded.",
 }
 
 _RUN: Mapping[str, str] = {
     "RUN_FINISHED": "The run is complete.",
-    "DECISION_PENDING": "A checkpoint is open; nothing moves before it is answered.",
-    "GATE_UNANSWERED": "A required checkpoint on the way has no answer yet.",
+    "DECISION_PENDING": "A checkpoint is open; the run waits for its answer.",
+    "GATE_UNANSWERED": "A required checkpoint before the target has no answer yet.",
     "NO_ACTIVITY": "No activity has been entered yet.",
-    "ACTIVITY_NOT_FOUND": "The workflow has no activity of that id.",
-    "OUTPUT_REQUIRED": "A step demands an artifact that was not sent, or does not fit.",
-    "INPUT_REQUIRED": "Variables are missing that decide how to go on.",
-    "CHECKPOINT_NOT_FOUND": "The current activity has no checkpoint of that id.",
-    "CHECKPOINT_NOT_ACTIVE": "That checkpoint does not wait for an answer now.",
-    "OPTION_NOT_FOUND": "The checkpoint has no option of that id.",
-    "USER_MUST_DECIDE": "The policy is `user`, or the user has already decided otherwise.",
+    "ACTIVITY_NOT_FOUND": "The workflow has no activity with that id.",
+    "OUTPUT_REQUIRED": "A step requires an artifact that was not sent or is not valid.",
+    "INPUT_REQUIRED": "Variables are missing that decide how the run continues.",
+    "CHECKPOINT_NOT_FOUND": "The current activity has no checkpoint with that id.",
+    "CHECKPOINT_NOT_ACTIVE": "That checkpoint is not waiting for an answer.",
+    "OPTION_NOT_FOUND": "The checkpoint has no option with that id.",
+    "USER_MUST_DECIDE": "The decision policy is `user`, or the user has already chosen another option.",
 }
 
 _SESSION: Mapping[str, str] = {
     **_RUN,
-    "VALIDATION_ERROR": "The arguments do not fit the tool.",
+    "VALIDATION_ERROR": "The arguments are not valid for this tool.",
     "NOT_FOUND": "There is no such workflow, tool, skill or resource.",
-    "STALE_TOKEN": "The session has moved on since. The answer carries the current position and token.",
-    "STEP_NOT_FOUND": "The current activity has no step of that id.",
+    "STALE_TOKEN": "The session has advanced since. The answer has the current position and token.",
+    "STEP_NOT_FOUND": "The current activity has no step with that id.",
     "NO_SKILL": "The step or activity names no skill.",
-    "CHECKPOINT_ALREADY_ANSWERED": "It has another answer on record.",
+    "CHECKPOINT_ALREADY_ANSWERED": "The checkpoint was answered with another option.",
     "RESOLUTION_MODE": "Send exactly one of `option_id`, `auto_advance`, `condition_not_met`.",
-    "TOO_FAST": "The answer came sooner than a person could have given it (`--min-response-seconds`).",
+    "TOO_FAST": "The answer came sooner than a person could answer (`--min-response-seconds`).",
     "NOT_AUTO_ADVANCING": "The checkpoint blocks, or has no default option.",
-    "TIMER_RUNNING": "The time after which the default counts has not passed.",
-    "NOT_CONDITIONAL": "The checkpoint has no condition, so it cannot be dismissed.",
-    "CONDITION_HOLDS": "The condition was checked and holds, so the checkpoint cannot be dismissed.",
+    "TIMER_RUNNING": "The time after which the default is taken has not passed.",
+    "NOT_CONDITIONAL": "The checkpoint has no condition and cannot be dismissed.",
+    "CONDITION_HOLDS": "The checkpoint's condition holds, so it cannot be dismissed.",
 }
 
 _NAVIGATION: Mapping[str, str] = {
-    "INVALID_PARAMETERS": "The arguments do not fit the tool.",
+    "INVALID_PARAMETERS": "The arguments are not valid for this tool.",
     "MISSING_PARAMETER": "The action needs an id that was not sent.",
-    "UNKNOWN_TOOL": "This door has no such tool.",
-    "WORKFLOW_NOT_FOUND": "There is no workflow of that id.",
+    "UNKNOWN_TOOL": "This surface has no such tool.",
+    "WORKFLOW_NOT_FOUND": "There is no workflow with that id.",
     "TARGET_ACTIVITY_NOT_FOUND": "A transition names an activity that the workflow does not have.",
-    "SKILL_NOT_FOUND": "There is no skill of that id.",
-    "RESOURCE_NOT_FOUND": "The workflow has no resource of that index.",
-    "TEMPLATE_NOT_FOUND": "The workflow has no template of that index.",
-    "INVALID_FORMAT": "The state does not begin as a state does.",
+    "SKILL_NOT_FOUND": "There is no skill with that id.",
+    "RESOURCE_NOT_FOUND": "The workflow has no resource with that index.",
+    "TEMPLATE_NOT_FOUND": "The workflow has no template with that index.",
+    "INVALID_FORMAT": "The state does not begin with `v1.gzB64.`.",
     "DECODE_FAILED": "The state is not base64.",
     "DECOMPRESS_FAILED": "The state cannot be decompressed.",
-    "VALIDATION_FAILED": "The state is not one of ours, or was changed.",
+    "VALIDATION_FAILED": "The state was not issued by this server, or was changed.",
     "WORKFLOW_COMPLETED": _RUN["RUN_FINISHED"],
     "CHECKPOINT_BLOCKING": _RUN["DECISION_PENDING"],
     "CHECKPOINT_ALREADY_RESPONDED": _SESSION["CHECKPOINT_ALREADY_ANSWERED"],
-    "ACTIVITY_NOT_COMPLETE": "Steps, loops or checkpoints of the activity are left.",
-    "INVALID_TRANSITION": "No transition leads there, or its condition is false.",
+    "ACTIVITY_NOT_COMPLETE": "The activity has steps, loops or checkpoints that are not done.",
+    "INVALID_TRANSITION": "No transition leads to that activity, or its condition is false.",
     "STEP_NOT_FOUND": _SESSION["STEP_NOT_FOUND"],
     "STEP_NOT_PENDING": "Another step comes first.",
-    "STEP_ALREADY_COMPLETE": "The step was completed before.",
-    "LOOP_NOT_FOUND": "That loop does not wait to be advanced.",
+    "STEP_ALREADY_COMPLETE": "The step is already complete.",
+    "LOOP_NOT_FOUND": "That loop is not waiting to be advanced.",
     "LOOP_ITEMS_REQUIRED": "A forEach loop needs its list in `loop_items`.",
     **{
         code: text
@@ -86,16 +88,16 @@ _NAVIGATION: Mapping[str, str] = {
 
 ERRORS: Mapping[str, Mapping[str, str]] = {
     "execution": {
-        "VALIDATION_ERROR": "The arguments do not fit; `details.correctTemplate` shows a call that would.",
+        "VALIDATION_ERROR": "The arguments are not valid; `details.correctTemplate` shows a call that is.",
         "NOT_FOUND": "There is no such workflow, tool or session.",
-        "PRECONDITION_FAILED": "The call does not fit where the run stands; `details.reason` says why.",
+        "PRECONDITION_FAILED": "The call is not possible at the run's position; `details.reason` says why.",
         **_STORE,
     },
     "session": {
         **_SESSION,
-        "CHECKPOINT_ALREADY_ACTIVE": "Another checkpoint was yielded and is not answered.",
-        "CHECKPOINT_STILL_ACTIVE": "The yielded checkpoint is not answered yet.",
-        "CHECKPOINT_NOT_YIELDED": "There is nothing to resume.",
+        "CHECKPOINT_ALREADY_ACTIVE": "Another checkpoint was yielded and has no answer yet.",
+        "CHECKPOINT_STILL_ACTIVE": "The yielded checkpoint has no answer yet.",
+        "CHECKPOINT_NOT_YIELDED": "No checkpoint was yielded, so there is nothing to resume.",
         **_STORE,
     },
     "gated": {
@@ -108,25 +110,25 @@ ERRORS: Mapping[str, Mapping[str, str]] = {
         str(code): text
         for code, text in (
             (failures.METHOD_NOT_FOUND, "There is no such method."),
-            (failures.INVALID_PARAMS, "The parameters do not fit; `data.details` names the field first."),
-            (failures.INTERNAL_ERROR, "A fault of the server."),
-            (failures.WORKFLOW_NOT_FOUND, "There is no workflow of that id."),
+            (failures.INVALID_PARAMS, "The parameters are not valid; `data.details` begins with the field."),
+            (failures.INTERNAL_ERROR, "An error in the server."),
+            (failures.WORKFLOW_NOT_FOUND, "There is no workflow with that id."),
             (failures.INVALID_WORKFLOW, "The workflow's file has an error; `data.details` says where."),
-            (failures.STEP_NOT_FOUND, "The workflow has no step of that id."),
-            (failures.INVALID_CRITERIA, "The criteria of the step cannot be used."),
-            (failures.INVALID_STATE, "The completed steps do not fit the workflow."),
+            (failures.STEP_NOT_FOUND, "The workflow has no step with that id."),
+            (failures.INVALID_CRITERIA, "The step's validation criteria are not valid."),
+            (failures.INVALID_STATE, "The completed steps are not those of the workflow."),
             (failures.STORAGE_ERROR, "A file cannot be read."),
-            (failures.SECURITY_ERROR, "A file lies where it must not be read from."),
+            (failures.SECURITY_ERROR, "A file is outside the folders that may be read."),
         )
     },
 }
 
 BLOCKERS: Mapping[BlockerCode, str] = {
-    BlockerCode.USER_ONLY_DEPENDENCY: "Only the user can give this: a decision, or an input.",
-    BlockerCode.MISSING_REQUIRED_OUTPUT: "The step demands something that was not sent.",
-    BlockerCode.INVALID_REQUIRED_OUTPUT: "What was sent does not fit what the step demands.",
-    BlockerCode.REQUIRED_CAPABILITY_UNKNOWN: "Nobody has tried whether the agent can do this.",
-    BlockerCode.REQUIRED_CAPABILITY_UNAVAILABLE: "The agent has shown that it cannot do this.",
-    BlockerCode.INVARIANT_VIOLATION: "The workflow contradicts itself here.",
-    BlockerCode.STORAGE_CORRUPTION_DETECTED: "What is recorded cannot be read.",
+    BlockerCode.USER_ONLY_DEPENDENCY: "Only the user can give this: a decision or an input.",
+    BlockerCode.MISSING_REQUIRED_OUTPUT: "The step requires something that was not sent.",
+    BlockerCode.INVALID_REQUIRED_OUTPUT: "What was sent is not what the step requires.",
+    BlockerCode.REQUIRED_CAPABILITY_UNKNOWN: "It has not been tried whether the agent can do this.",
+    BlockerCode.REQUIRED_CAPABILITY_UNAVAILABLE: "The agent tried and could not do this.",
+    BlockerCode.INVARIANT_VIOLATION: "The workflow contradicts itself at this point.",
+    BlockerCode.STORAGE_CORRUPTION_DETECTED: "The record cannot be read.",
 }

@@ -1,4 +1,4 @@
-"""The pages that follow from the command line and the surfaces; a stale one fails the tests."""
+"""Pages from the command line and the surfaces: docs/cli.md and the references in docs/surfaces."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from interlock.cli.compose import surface_of
-from interlock.cli.config import SURFACES, Config, SurfaceName
+from interlock.cli.config import SURFACES, Config
 from interlock.cli.main import COMMANDS, cli
 from tools.pages.reference import with_reference
 
@@ -17,22 +17,21 @@ WIDTH = 80
 
 
 def pages(docs: Path) -> dict[str, str]:
-    """Every page as it should be now, by its path within the documentation."""
-    doors = {f"surfaces/{name}.md": _door(docs, name) for name in SURFACES}
-    return {"cli.md": "\n".join(_commands()), **doors}
+    """Return every page as it should be now, by its path within the documentation."""
+    generated = {"cli.md": "\n".join(_command_line())}
+    for name in SURFACES:
+        page = (docs / "surfaces" / f"{name}.md").read_text("utf-8")
+        with tempfile.TemporaryDirectory() as folder:
+            surface = surface_of(Config(surface=name, data_dir=folder))
+            generated[f"surfaces/{name}.md"] = with_reference(page, surface)
+    return generated
 
 
-def _door(docs: Path, name: SurfaceName) -> str:
-    page = (docs / "surfaces" / f"{name}.md").read_text("utf-8")
-    with tempfile.TemporaryDirectory() as folder:
-        return with_reference(page, surface_of(Config(surface=name, data_dir=folder)))
-
-
-def _commands() -> Iterator[str]:
+def _command_line() -> Iterator[str]:
     yield from ("# The command line", "")
-    yield "What `--help` says, command by command. Every reading command has `--json`. stdout is the answer,"
-    yield "stderr the talk. Exit codes: 0 ok, 1 a check failed, 2 usage, 3 not found, 4 waits for a decision,"
-    yield "5 conflict or stale. `NO_COLOR` is honoured."
+    yield "What `--help` prints, command by command. Every reading command has `--json`. Results go to"
+    yield "stdout, messages to stderr. Exit codes: 0 ok, 1 a check failed, 2 usage, 3 not found, 4 waits for"
+    yield "a decision, 5 conflict or stale. `NO_COLOR` is honoured."
     root = click.Context(cli, info_name="interlock", terminal_width=WIDTH, max_content_width=WIDTH)
     for heading, names in COMMANDS.items():
         yield from ("", f"## {heading}")
@@ -48,7 +47,7 @@ def _command(parent: click.Context, name: str, command: click.Command) -> Iterat
     context.help_option_names = ["-h", "--help"]
     yield from ("", f"### {context.command_path}", "", "```text", command.get_help(context), "```")
     if isinstance(command, click.Group):
-        for part in command.list_commands(context):
-            inner = command.get_command(context, part)
+        for subcommand in command.list_commands(context):
+            inner = command.get_command(context, subcommand)
             assert inner is not None
-            yield from _command(context, part, inner)
+            yield from _command(context, subcommand, inner)

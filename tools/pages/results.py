@@ -1,18 +1,18 @@
-"""What each tool answers, for the pages that people read, where no output schema says it.
+"""What each tool returns, for docs/surfaces, where the tool has no output schema.
 
-Names in backticks are the members of a JSON answer; a test holds them against real answers.
+Names in backticks are the members of a JSON result; a test compares them with real results.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-OPEN = "and whatever else its file says"
+OPEN = "and the other fields of its file"
 
 _HEALTH = "JSON: `status`, `server`, `version`, `workflows_available`, `uptime_seconds`."
 _TRACE = "JSON: `traceId`, `source`, `event_count`, `events`, `session_token`."
 _STARTED = (
-    "JSON: `workflow`, `session_token`; `adopted`, `recovered` or `inherited` where a token was taken up."
+    "JSON: `workflow`, `session_token`; `adopted`, `recovered` or `inherited` if a session was continued."
 )
 _TOON = "Text: the session token and a digest, then"
 
@@ -30,13 +30,13 @@ RESULTS: Mapping[str, Mapping[str, str]] = {
         "health_check": _HEALTH,
         "start_session": _STARTED,
         "get_workflow_status": "JSON: `status`, `current_activity`, `completed_activities`, `session_id`, "
-        "`workflow`, `session_token`; where it applies `open_checkpoint`, `last_checkpoint`, `completed_at`, "
+        "`workflow`, `session_token`; if present `open_checkpoint`, `last_checkpoint`, `completed_at`, "
         "`children`, `parent`.",
         "get_workflow": "Text (TOON): the primary skill, then the workflow with its session token.",
         "next_activity": "JSON: `activity_id`, `name`, `session_token`; a trace token in `_meta`.",
-        "get_activity": f"{_TOON} the ways out and the activity (TOON).",
-        "yield_checkpoint": "JSON: `status`, `checkpoint_id`, `checkpoint_handle`, `message`; one that was "
-        "answered before brings `resolved_option`, `effect` and `session_token` instead of the handle.",
+        "get_activity": f"{_TOON} the exits and the activity (TOON).",
+        "yield_checkpoint": "JSON: `status`, `checkpoint_id`, `checkpoint_handle`, `message`; one that "
+        "was answered before returns `resolved_option`, `effect` and `session_token` instead of the handle.",
         "resume_checkpoint": "JSON: `status`, `checkpoint_id`, `resolved_option`, `message`, "
         "`session_token`.",
         "present_checkpoint": "Text (TOON): the checkpoint with message and options, then its handle.",

@@ -7,23 +7,11 @@ from typing import assert_never
 
 from interlock.authoring.compile.conditions import check_pattern, read_condition
 from interlock.authoring.diagnostics.codes import Report
-from interlock.authoring.filetypes.step_file import Camel
+from interlock.authoring.filetypes.step_file import RuleSource
 from interlock.authoring.filetypes.type_check import read_as
 from interlock.authoring.text.locations import SourceLocation
-from interlock.core.definition.workflow import AllRules, AnyRule, Criteria, NotRule, Rule, RuleKind
+from interlock.core.definition.workflow import AllRules, AnyRule, Criteria, NotRule, Rule
 from interlock.core.values import Json
-
-
-class RuleSource(Camel, frozen=True):
-    type: RuleKind
-    message: str = ""
-    value: str = ""
-    pattern: str = ""
-    flags: str = ""
-    min: int | None = None
-    max: int | None = None
-    schema: Mapping[str, Json] = {}
-    condition: Json = None
 
 
 def read_criteria(raw: Json, at: SourceLocation, report: Report) -> Criteria | None:

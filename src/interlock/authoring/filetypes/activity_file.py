@@ -1,4 +1,4 @@
-"""The source types of activity workflows: the head file, its activities, and what they hold."""
+"""The source types of activity workflows: the head file, its activities and their parts."""
 
 from __future__ import annotations
 
@@ -13,21 +13,25 @@ from interlock.authoring.filetypes.step_file import (
     Camel,
     FunctionSource,
     Iterations,
+    NonEmpty,
     Recommended,
     TriggerSource,
     VariableSource,
-    Word,
 )
 from interlock.core.values import Json
 
 
 class SkillsSource(Camel, frozen=True):
+    """The skills of a workflow or an activity, by id."""
+
     primary: str | None = None
     supporting: tuple[str, ...] = ()
 
 
 class BranchSource(Camel, frozen=True):
-    id: Word
+    """One branch of a decision."""
+
+    id: NonEmpty
     label: str | None = None
     condition: Json = None
     transition_to: str | None = None
@@ -35,28 +39,36 @@ class BranchSource(Camel, frozen=True):
 
 
 class DecisionSource(Camel, frozen=True):
-    id: Word
+    """A choice among exits that the server makes from the variables."""
+
+    id: NonEmpty
     branches: Annotated[tuple[BranchSource, ...], Meta(min_length=1)]
     name: str | None = None
     description: str | None = None
 
 
 class TransitionSource(Camel, frozen=True):
-    to: Word
+    """An exit of an activity."""
+
+    to: NonEmpty
     condition: Json = None
     is_default: bool = False
 
 
 class ArtifactSource(Camel, frozen=True):
-    id: Word
-    name: Word
+    """A file that an activity creates or updates."""
+
+    id: NonEmpty
+    name: NonEmpty
     location: str | None = None
     description: str | None = None
     action: Literal["create", "update"] | None = None
 
 
 class ActivityLoopSource(Camel, frozen=True):
-    id: Word
+    """A loop of an activity file."""
+
+    id: NonEmpty
     type: Literal["forEach", "while", "doWhile"]
     name: str | None = None
     description: str | None = None
@@ -70,9 +82,11 @@ class ActivityLoopSource(Camel, frozen=True):
 
 
 class ActivitySource(Camel, frozen=True):
-    id: Word
-    name: Word
-    version: Word = "1.0.0"
+    """A stage of the work, with its own steps, checkpoints and transitions."""
+
+    id: NonEmpty
+    name: NonEmpty
+    version: NonEmpty = "1.0.0"
     description: str | None = None
     problem: str | None = None
     recognition: tuple[str, ...] = ()
@@ -96,9 +110,11 @@ class ActivitySource(Camel, frozen=True):
 
 
 class ModeSource(Camel, frozen=True):
-    id: Word
-    name: Word
-    activation_variable: Word
+    """A variant of a workflow that a variable switches on."""
+
+    id: NonEmpty
+    name: NonEmpty
+    activation_variable: NonEmpty
     description: str | None = None
     recognition: tuple[str, ...] = ()
     skip_activities: tuple[str, ...] = ()
@@ -107,8 +123,10 @@ class ModeSource(Camel, frozen=True):
 
 
 class ActivityWorkflowSource(Camel, frozen=True):
-    id: Word
-    version: Word
+    """The head of an activity workflow: what holds for all of its activities."""
+
+    id: NonEmpty
+    version: NonEmpty
     title: str | None = None
     name: str | None = None
     description: str = ""

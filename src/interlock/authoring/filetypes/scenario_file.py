@@ -1,8 +1,8 @@
-"""Scenario files: the agent's and the person's part in a run, and the way it must take."""
+"""Scenario files: what the agent and the user do in a run, and how the run must go."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -10,10 +10,10 @@ from msgspec import Meta, Struct
 
 from interlock.authoring.diagnostics.codes import Report, did_you_mean
 from interlock.authoring.diagnostics.diagnostic import Diagnostic
-from interlock.authoring.filetypes.step_file import Camel, Word
+from interlock.authoring.filetypes.step_file import Camel, NonEmpty
 from interlock.authoring.filetypes.type_check import read_as
 from interlock.authoring.sources.reader import SourceReader
-from interlock.authoring.text.locations import Parsed, SourceLocation
+from interlock.authoring.text.locations import SourceLocation
 from interlock.core.definition.program import confirmation
 from interlock.core.definition.workflow import Gate, Workflow
 from interlock.core.engine.gates import entrance_gate
@@ -34,7 +34,7 @@ class OutputGiven(Camel, frozen=True):
 
 
 class Expected(Camel, frozen=True):
-    """What must come of it; what is left out is not looked at."""
+    """What must come of a run."""
 
     end: End = "complete"
     path: tuple[str, ...] | None = None
@@ -42,9 +42,9 @@ class Expected(Camel, frozen=True):
 
 
 class Scenario(Camel, frozen=True):
-    """One run. A list among the answers or outputs has one entry a visit."""
+    """One run: what is handed in and answered, and what is expected."""
 
-    name: Word = "scenario"
+    name: NonEmpty = "scenario"
     mode: Mode = "guided"
     context: Mapping[str, Json] = {}
     answers: Mapping[str, str | tuple[str, ...]] = {}
@@ -54,36 +54,36 @@ class Scenario(Camel, frozen=True):
 
 
 class ScenarioSource(Camel, frozen=True):
-    workflow: Word
+    """A scenario file: runs of one workflow."""
+
+    workflow: NonEmpty
     scenarios: Annotated[tuple[Scenario, ...], Meta(min_length=1)]
 
 
 class ScenarioFile(Struct, frozen=True):
-    """A file that was read, and still knows its places."""
+    """A scenario file that was read, with its source locations."""
 
     path: Path
     source: ScenarioSource
     location: SourceLocation
 
-    def faults(self, workflow: Workflow) -> list[Diagnostic]:
-        """Report names that the workflow does not have."""
-        report = Report()
-        gates, steps = _gates(workflow), {one.id for each in workflow.activities for one in each.steps()}
+    def unknown_names(self, workflow: Workflow) -> list[Diagnostic]:
+        """Report steps, gates and options that the workflow does not have."""
+        report, gates = Report(), _gates(workflow)
+        steps = {step.id for activity in workflow.activities for step in activity.steps()}
         for index, scenario in enumerate(self.source.scenarios):
             _check_names(scenario, self.location / "scenarios" / index, gates, steps, report)
         return list(report.diagnostics())
 
 
 def scenario_files(path: Path) -> list[Path]:
-    """The scenario files that a path stands for: itself, its folder's, or those beside its workflow."""
-    if path.is_dir():
-        inside = [one for ending in ENDINGS for one in path.rglob(f"*{ending}")]
-        return sorted(inside) or _beside(path.parent, path.name)
-    return [path] if path.name.endswith(ENDINGS) else _beside(path.parent, path.stem)
-
-
-def _beside(folder: Path, stem: str) -> list[Path]:
-    return [one for ending in ENDINGS if (one := folder / f"{stem}{ending}").is_file()]
+    """Return the scenario files of a path: itself, those in its folder, or those beside its workflow."""
+    if path.is_dir() and (inside := [file for ending in ENDINGS for file in path.rglob(f"*{ending}")]):
+        return sorted(inside)
+    if not path.is_dir() and path.name.endswith(ENDINGS):
+        return [path]
+    stem = path.name if path.is_dir() else path.stem
+    return [file for ending in ENDINGS if (file := path.with_name(f"{stem}{ending}")).is_file()]
 
 
 def read_scenarios(path: Path) -> ScenarioFile | list[Diagnostic]:
@@ -97,63 +97,52 @@ def read_scenarios(path: Path) -> ScenarioFile | list[Diagnostic]:
 
 
 def read_answers(path: Path) -> Scenario | list[Diagnostic]:
-    """Read one script: the first of a scenario file, or an object with context, answers and outputs."""
+    """Read one scenario: the first of a scenario file, or a file that holds nothing but one."""
     report = Report()
     parsed = SourceReader(path.parent, report, {}).parsed(path)
-    if parsed is not None and (script := _script(parsed, report)) is not None:
-        return script
-    return list(report.diagnostics())
-
-
-def _script(parsed: Parsed, report: Report) -> Scenario | None:
-    if isinstance(parsed.value, Mapping) and "scenarios" in parsed.value:
+    scenario: Scenario | None = None
+    if parsed is not None and isinstance(parsed.value, Mapping) and "scenarios" in parsed.value:
         source = read_as(ScenarioSource, parsed.value, SourceLocation(parsed), report)
-        return source.scenarios[0] if source else None
-    return read_as(Scenario, parsed.value, SourceLocation(parsed), report)
+        scenario = source.scenarios[0] if source else None
+    elif parsed is not None:
+        scenario = read_as(Scenario, parsed.value, SourceLocation(parsed), report)
+    return list(report.diagnostics()) if scenario is None else scenario
 
 
 def _gates(workflow: Workflow) -> dict[str, Gate]:
-    """Every gate by its id: declared ones, confirmations, and the choice of an activity."""
-    found = {gate.id: gate for activity in workflow.activities for gate in activity.gates()}
-    for activity in workflow.activities:
-        confirmed = [confirmation(step) for step in activity.steps() if step.confirm is not False]
-        found |= {gate.id: gate for gate in confirmed}
+    """Return every gate by its id: declared ones, confirmations, and the choice of an activity."""
+    gates = [gate for activity in workflow.activities for gate in activity.gates()]
+    steps = [step for activity in workflow.activities for step in activity.steps()]
+    gates += [confirmation(step) for step in steps if step.confirm is not False]
     if workflow.initial is None:
-        gate = entrance_gate(workflow)
-        found[gate.id] = gate
-    return found
+        gates.append(entrance_gate(workflow))
+    return {gate.id: gate for gate in gates}
 
 
 def _check_names(
     scenario: Scenario, at: SourceLocation, gates: Mapping[str, Gate], steps: set[str], report: Report
 ) -> None:
     for name, answer in scenario.answers.items():
+        answers = at / "answers"
         if (gate := gates.get(name)) is None:
-            report.add(
-                "IL601", f"no gate is called '{name}'", (at / "answers").key(name), did_you_mean(name, gates)
-            )
-            continue
-        _check_options(gate, answer, at / "answers" / name, report)
+            fix = did_you_mean(name, gates)
+            report.add("IL601", f"no gate is called '{name}'", answers.key(name), fix)
+        elif isinstance(answer, str):
+            _check_option(gate, answer, answers / name, report)
+        else:
+            for index, option in enumerate(answer):
+                _check_option(gate, option, answers / name / index, report)
     for name in scenario.outputs:
         if name not in steps:
-            report.add(
-                "IL601", f"no step is called '{name}'", (at / "outputs").key(name), did_you_mean(name, steps)
-            )
+            fix = did_you_mean(name, steps)
+            report.add("IL601", f"no step is called '{name}'", (at / "outputs").key(name), fix)
     for index, name in enumerate(scenario.expect.path or ()):
         if name not in steps and name not in gates:
             fix = did_you_mean(name, [*steps, *gates])
             report.add("IL601", f"no step or gate is called '{name}'", at / "expect" / "path" / index, fix)
 
 
-def _check_options(gate: Gate, answer: str | tuple[str, ...], at: SourceLocation, report: Report) -> None:
-    for location, option in _each(answer, at):
-        if gate.option(option) is None:
-            fix = did_you_mean(option, [one.id for one in gate.options])
-            report.add("IL601", f"'{gate.id}' has no option '{option}'", location, fix)
-
-
-def _each(answer: str | tuple[str, ...], at: SourceLocation) -> Iterator[tuple[SourceLocation, str]]:
-    if isinstance(answer, str):
-        yield at, answer
-        return
-    yield from ((at / index, option) for index, option in enumerate(answer))
+def _check_option(gate: Gate, option_id: str, at: SourceLocation, report: Report) -> None:
+    if gate.option(option_id) is None:
+        fix = did_you_mean(option_id, [option.id for option in gate.options])
+        report.add("IL601", f"'{gate.id}' has no option '{option_id}'", at, fix)

@@ -1,6 +1,6 @@
 """The source types of step workflows, and of the steps, gates and loops that activity files share.
 
-One type serves JSON, YAML and TOON; conditions stay raw here because two dialects write them.
+One type serves JSON, YAML and TOON; conditions stay raw because there are two dialects of them.
 """
 
 from __future__ import annotations
@@ -10,12 +10,19 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from interlock.core.definition.workflow import ActionKind, Capability, Need, NonAssumable, UserOnlyReason
+from interlock.core.definition.workflow import (
+    ActionKind,
+    Capability,
+    Need,
+    NonAssumable,
+    RuleKind,
+    UserOnlyReason,
+)
 from interlock.core.run.preferences import Autonomy, RiskPolicy
 from interlock.core.values import Json
 
-# Lengths are advice: a text over them is a warning, so they are schema notes and not constraints.
-Word = Annotated[str, Meta(min_length=1)]
+# A text that is too long is only a warning, so the lengths are notes in the schema and not constraints.
+NonEmpty = Annotated[str, Meta(min_length=1)]
 Name = Annotated[str, Meta(min_length=1, extra_json_schema={"maxLength": 128})]
 Line = Annotated[str, Meta(extra_json_schema={"maxLength": 512})]
 Role = Annotated[str, Meta(extra_json_schema={"maxLength": 1024})]
@@ -24,23 +31,27 @@ Iterations = Annotated[int, Meta(ge=1, le=1000)]
 
 
 class Camel(Struct, frozen=True, kw_only=True, rename="camel"):
-    """The base of source types: files write camelCase."""
+    """The base of the source types: fields are camelCase in files."""
 
 
 class FunctionSource(Camel, frozen=True):
-    name: Word
-    definition: Word
+    """A procedure in words that several prompts share."""
+
+    name: NonEmpty
+    definition: NonEmpty
     parameters: Json = None
     scope: Literal["workflow", "loop", "step"] | None = None
 
 
 class CallSource(Camel, frozen=True):
-    name: Word
+    """A call of a function."""
+
+    name: NonEmpty
     args: Mapping[str, Json] = {}
 
 
 class PromptBlocks(Camel, frozen=True):
-    """Sections of a prompt; each is text, a list of texts, or parts."""
+    """The sections of a prompt; each is a prompt text, or an object whose entries become lines."""
 
     goal: Json = None
     constraints: Json = None
@@ -50,23 +61,29 @@ class PromptBlocks(Camel, frozen=True):
 
 
 class FragmentSource(Camel, frozen=True):
-    text: Word
+    """A text that is part of a prompt only while its condition holds."""
+
+    text: NonEmpty
     id: str = ""
     when: Json = None
 
 
 class TemplateCall(Camel, frozen=True):
-    template_id: Word
+    """A call of a template, which is expanded in place when the workflow is compiled."""
+
+    template_id: NonEmpty
     args: Mapping[str, str | int | float | bool] = {}
 
 
 class OutputContract(Camel, frozen=True):
-    contract_ref: Word
+    """The older form of an output: a contract by name."""
+
+    contract_ref: NonEmpty
     required: bool = True
 
 
 class OutputSource(Camel, frozen=True):
-    """What a step must hand over: a known contract, or a schema of its own with an example."""
+    """What a step must hand in: a known contract, or a schema of its own with an example."""
 
     contract_ref: str | None = None
     kind: str | None = None
@@ -76,13 +93,33 @@ class OutputSource(Camel, frozen=True):
     required: bool = True
 
 
+class RuleSource(Camel, frozen=True):
+    """One check on what a step hands in."""
+
+    type: RuleKind
+    message: str = ""
+    value: str = ""
+    pattern: str = ""
+    flags: str = ""
+    min: int | None = None
+    max: int | None = None
+    schema: Mapping[str, Json] = {}
+    condition: Json = None
+
+
 class Consequence(Camel, frozen=True):
+    """What follows from a level of an assessment."""
+
     class When(Camel, frozen=True):
-        any_equals_level: Word
+        """The level that has a consequence."""
+
+        any_equals_level: NonEmpty
         for_assessment: str | None = None
 
     class Then(Camel, frozen=True):
-        guidance: Word
+        """What a level demands before the step can pass."""
+
+        guidance: NonEmpty
         kind: Literal["require_followup"] = "require_followup"
 
     when: When
@@ -90,25 +127,33 @@ class Consequence(Camel, frozen=True):
 
 
 class Dimension(Camel, frozen=True):
-    id: Word
-    levels: Annotated[tuple[Word, ...], Meta(min_length=1)]
+    """One thing that an assessment rates."""
+
+    id: NonEmpty
+    levels: Annotated[tuple[NonEmpty, ...], Meta(min_length=1)]
     purpose: str = ""
 
 
 class AssessmentSource(Camel, frozen=True):
-    id: Word
+    """A rating that steps report as an artifact."""
+
+    id: NonEmpty
     dimensions: Annotated[tuple[Dimension, ...], Meta(min_length=1)]
     purpose: str = ""
 
 
 class UserInputSource(Camel, frozen=True):
+    """Something that only the user can give."""
+
     reason: UserOnlyReason
-    question: Word
+    question: NonEmpty
     key: str | None = None
     non_assumable: NonAssumable | None = None
 
 
 class ActionSource(Camel, frozen=True):
+    """What happens when a step is done, or when an activity is entered or left."""
+
     action: ActionKind
     target: str | None = None
     message: str | None = None
@@ -118,19 +163,25 @@ class ActionSource(Camel, frozen=True):
 
 
 class TriggerSource(Camel, frozen=True):
-    workflow: Word
+    """A child workflow."""
+
+    workflow: NonEmpty
     description: str | None = None
     pass_context: tuple[str, ...] = ()
 
 
 class Delegation(Camel, frozen=True):
-    workflow_id: Word
+    """One part of a parallel step."""
+
+    workflow_id: NonEmpty
     args: Mapping[str, Json] = {}
     model_tier: str | None = None
 
 
 class StepSource(Camel, frozen=True):
-    id: Word
+    """One piece of work for the agent."""
+
+    id: NonEmpty
     type: Literal["step", "parallel"] = "step"
     title: Name | None = None
     name: Name | None = None
@@ -140,7 +191,7 @@ class StepSource(Camel, frozen=True):
     template_call: TemplateCall | None = None
     prompt_fragments: tuple[FragmentSource, ...] = ()
     agent_role: Role | None = None
-    guidance: tuple[Word, ...] = ()
+    guidance: tuple[NonEmpty, ...] = ()
     ask_for_files: bool = False
     require_confirmation: Json = False
     run_condition: Json = None
@@ -171,21 +222,27 @@ class StepSource(Camel, frozen=True):
 
 
 class EffectSource(Camel, frozen=True):
+    """What choosing an option does."""
+
     set_variable: Mapping[str, Json] = {}
     transition_to: str | None = None
     skip_activities: tuple[str, ...] = ()
 
 
 class OptionSource(Camel, frozen=True):
-    id: Word
+    """An answer to a gate."""
+
+    id: NonEmpty
     label: str | None = None
     description: str | None = None
     effect: EffectSource = EffectSource()
 
 
 class GateSource(Camel, frozen=True):
-    id: Word
-    message: Word
+    """A question that holds the run until it is answered."""
+
+    id: NonEmpty
+    message: NonEmpty
     options: Annotated[tuple[OptionSource, ...], Meta(min_length=1)]
     type: Literal["gate", "checkpoint"] = "gate"
     name: str | None = None
@@ -198,6 +255,8 @@ class GateSource(Camel, frozen=True):
 
 
 class ConditionSource(Camel, frozen=True):
+    """Where the decision to repeat a loop comes from."""
+
     kind: Literal["artifact_contract", "context_variable"]
     contract_ref: str | None = None
     loop_id: str | None = None
@@ -205,6 +264,8 @@ class ConditionSource(Camel, frozen=True):
 
 
 class LoopConfig(Camel, frozen=True):
+    """The kind of a loop and what steers it."""
+
     type: Literal["while", "until", "for", "forEach", "doWhile"]
     max_iterations: Iterations | None = None
     condition: Json = None
@@ -218,7 +279,9 @@ class LoopConfig(Camel, frozen=True):
 
 
 class LoopSource(Camel, frozen=True):
-    id: Word
+    """A bounded repetition of steps, gates and loops."""
+
+    id: NonEmpty
     loop: LoopConfig
     body: Json
     type: Literal["loop"] = "loop"
@@ -231,12 +294,16 @@ class LoopSource(Camel, frozen=True):
 
 
 class Recommended(Camel, frozen=True):
+    """How far the author would let a run go by itself."""
+
     recommended_autonomy: Autonomy = "guided"
     recommended_risk_policy: RiskPolicy = "conservative"
 
 
 class ReferenceSource(Camel, frozen=True):
-    id: Word
+    """A document that the workflow relies on."""
+
+    id: NonEmpty
     title: str = ""
     source: str = ""
     purpose: str = ""
@@ -245,7 +312,9 @@ class ReferenceSource(Camel, frozen=True):
 
 
 class VariableSource(Camel, frozen=True):
-    name: Word
+    """A variable that conditions and prompts read."""
+
+    name: NonEmpty
     type: Literal["string", "number", "boolean", "array", "object"] = "string"
     description: str | None = None
     default_value: Json | UnsetType = UNSET
@@ -253,9 +322,11 @@ class VariableSource(Camel, frozen=True):
 
 
 class StepWorkflowSource(Camel, frozen=True):
-    id: Word
+    """A step workflow: one ordered list of steps, gates and loops."""
+
+    id: NonEmpty
     name: Name
-    version: Word
+    version: NonEmpty
     steps: Annotated[tuple[Json, ...], Meta(min_length=1)]
     description: Line = ""
     kind: Literal["workflow", "routine"] | None = None

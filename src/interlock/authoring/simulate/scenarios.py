@@ -67,8 +67,8 @@ def run_file(path: Path, library: Library) -> FileRun:
     loaded = _workflow_of(read, library)
     if isinstance(loaded, Diagnostic):
         return FileRun(path, read.source.workflow, (loaded,))
-    if faults := read.faults(loaded.workflow):
-        return FileRun(path, read.source.workflow, tuple(faults))
+    if unknown := read.unknown_names(loaded.workflow):
+        return FileRun(path, read.source.workflow, tuple(unknown))
     return _played(read, loaded)
 
 
@@ -80,7 +80,7 @@ def check_file(path: Path, library: Library) -> list[Diagnostic]:
     loaded = _workflow_of(read, library)
     if isinstance(loaded, Diagnostic):
         return [loaded] if loaded.code == UNKNOWN else []
-    return read.faults(loaded.workflow)
+    return read.unknown_names(loaded.workflow)
 
 
 def _workflow_of(read: ScenarioFile, library: Library) -> Loaded | Diagnostic:

@@ -36,7 +36,7 @@ def _reference(surface: Surface) -> Iterator[str]:
 
 def _tool(tool: Tool, result: str) -> Iterator[str]:
     yield from ("", f"### {tool.name}", "", *_wrapped(f"{_told(tool.description)}{_nature(tool)}"))
-    schema = tool.accepts()
+    schema = tool.argument_schema()
     properties, required = schema.get("properties"), schema.get("required", [])
     if isinstance(properties, Mapping) and properties:
         assert isinstance(required, Sequence)

@@ -12,11 +12,12 @@ from interlock.core.run.outcomes import Notice, Refusal
 from interlock.core.run.output import Output
 from interlock.core.run.surface_policy import EXECUTION
 from interlock.core.values import Json
-from interlock.ledger.errors import LedgerError, error_of
+from interlock.ledger.errors import LedgerError, error_of, internal_error
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.runs.position import Answered, Position, Target, remembered
 from interlock.ledger.tokens.tokens import Kind, Pointer
 from interlock.surfaces.arguments import Unfit, check_context, read_output
+from interlock.surfaces.call import Ask, Call, Outcome, Reply, recorded_reply
 from interlock.surfaces.execution import params as p
 from interlock.surfaces.execution.catalogue import described, listed
 from interlock.surfaces.execution.errors import envelope, invalid, of_error, of_refusal
@@ -24,7 +25,7 @@ from interlock.surfaces.execution.questions import answered, question
 from interlock.surfaces.execution.render import answer
 from interlock.surfaces.execution.resuming import resumed
 from interlock.surfaces.execution.tools import INSTRUCTIONS, template_of, tools
-from interlock.surfaces.tool import Ask, Call, Outcome, Reply, Surface, Tool, recorded_reply
+from interlock.surfaces.tool import Surface, Tool
 
 
 class ExecutionSurface(Surface):
@@ -48,8 +49,12 @@ class ExecutionSurface(Surface):
         known = ", ".join(self.tools)
         return envelope("NOT_FOUND", f"There is no tool “{name}” here.", f"Use one of: {known}.")
 
-    def failed(self, tool: Tool, error: Exception) -> Outcome:
-        return of_error(error_of(error))
+    def expected(self, error: Exception) -> Outcome | None:
+        known = error_of(error)
+        return of_error(known) if known is not None else None
+
+    def failed(self, tool: Tool, error: Exception, reference: str) -> Outcome:
+        return of_error(internal_error(error, reference))
 
     def list_workflows(self, params: p.ListWorkflows, call: Call) -> Outcome:
         return listed(self.ledger.library.listing())

@@ -31,6 +31,7 @@ from interlock.ledger.runs.shared_sessions import (
 )
 from interlock.ledger.tokens.slots import slot
 from interlock.surfaces.arguments import check_context
+from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.gated import params as p
 from interlock.surfaces.gated.reading import GatedReading, told_here
 from interlock.surfaces.gated.tools import INSTRUCTIONS, tools
@@ -42,7 +43,7 @@ from interlock.surfaces.shared.position import SessionPosition
 from interlock.surfaces.shared.replies import as_json, failure, of_error, recorded, told_json
 from interlock.surfaces.shared.session_tools import SERVER, said
 from interlock.surfaces.shared.written import activity_shape, gate_shape, gates_of
-from interlock.surfaces.tool import Call, Outcome, Reply, Tool
+from interlock.surfaces.tool import Tool
 
 RECOVERED = (
     "The session token was not recognised. This is a fresh session; the earlier state was NOT inherited."

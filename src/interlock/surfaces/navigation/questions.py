@@ -11,9 +11,9 @@ from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.runs.position import Position, Target
 from interlock.ledger.runs.reaching import reached
+from interlock.surfaces.call import Ask, Call
 from interlock.surfaces.navigation.params import NavAction
 from interlock.surfaces.shared.asking import asked, chosen
-from interlock.surfaces.tool import Ask, Call
 
 
 def question(ledger: Ledger, target: Target, attempt: int, params: NavAction, call: Call) -> Ask | None:

@@ -10,9 +10,9 @@ from interlock.ledger.runs.position import Target
 from interlock.ledger.runs.reaching import reached
 from interlock.ledger.runs.view import View
 from interlock.ledger.tokens.tokens import STATE_PREFIX, StateProblem, read_state
+from interlock.surfaces.call import Reply
 from interlock.surfaces.navigation.errors import of_error, of_state
 from interlock.surfaces.navigation.render import Landscape
-from interlock.surfaces.tool import Reply
 
 OTHER_PREFIXES = ("st.", "ses.")
 

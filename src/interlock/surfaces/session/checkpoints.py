@@ -27,6 +27,7 @@ from interlock.ledger.runs.shared_sessions import (
 )
 from interlock.ledger.tokens.slots import slot
 from interlock.surfaces.arguments import check_context
+from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.session import params as p
 from interlock.surfaces.session.reading import SessionReading
 from interlock.surfaces.shared import validation
@@ -36,7 +37,6 @@ from interlock.surfaces.shared.position import SessionPosition
 from interlock.surfaces.shared.replies import failure, of_error, of_refusal, recorded, told, told_json
 from interlock.surfaces.shared.session_tools import claims_of, open_gate, said
 from interlock.surfaces.shared.written import as_toon, gate_shape
-from interlock.surfaces.tool import Call, Outcome, Reply
 
 YIELDED = (
     "Yield the checkpoint_handle to the orchestrator in a <checkpoint_yield> block and wait; "

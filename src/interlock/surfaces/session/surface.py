@@ -14,6 +14,7 @@ from interlock.ledger.runs import children as family
 from interlock.ledger.runs.position import Position
 from interlock.ledger.runs.shared_sessions import Calling, Moved, RefusedCall
 from interlock.ledger.tokens.slots import slot
+from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.session import params as p
 from interlock.surfaces.session.checkpoints import Checkpoints
 from interlock.surfaces.session.tools import INSTRUCTIONS, tools
@@ -22,7 +23,7 @@ from interlock.surfaces.shared.documents import META
 from interlock.surfaces.shared.replies import failure, of_error, recorded, told_json
 from interlock.surfaces.shared.session_tools import SERVER, status_of
 from interlock.surfaces.shared.written import as_toon
-from interlock.surfaces.tool import Call, Outcome, Reply, Tool
+from interlock.surfaces.tool import Tool
 
 RECOVERED = (
     "The session token was not recognised. This is a fresh session; the earlier state was NOT inherited."

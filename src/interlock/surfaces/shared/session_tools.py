@@ -16,7 +16,7 @@ from interlock.core.run.commands import Claim, Command, EnterActivity
 from interlock.core.run.outcomes import Decided
 from interlock.core.run.surface_policy import SurfacePolicy
 from interlock.core.values import Json
-from interlock.ledger.errors import LedgerError, error_of
+from interlock.ledger.errors import LedgerError, error_of, internal_error
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.runs import children as family
 from interlock.ledger.runs.position import Answered, Position, Target
@@ -33,6 +33,7 @@ from interlock.ledger.runs.shared_sessions import (
 from interlock.ledger.runs.view import View
 from interlock.ledger.tokens.slots import slot
 from interlock.surfaces.arguments import Unfit, check_context
+from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.shared import params as p
 from interlock.surfaces.shared import trace_view, validation
 from interlock.surfaces.shared.documents import META, Documents, FoundDocument
@@ -45,7 +46,7 @@ from interlock.surfaces.shared.replies import (
     replayed,
     told_json,
 )
-from interlock.surfaces.tool import Call, Outcome, Reply, Surface, Tool
+from interlock.surfaces.tool import Surface, Tool
 
 SERVER = "interlock"
 MOST_TEXTS = 256
@@ -75,8 +76,12 @@ class ActivityDoor(Surface):
             "NOT_FOUND", f"There is no tool “{name}” here.", f"Use one of: {', '.join(self.tools)}."
         )
 
-    def failed(self, tool: Tool, error: Exception) -> Outcome:
-        return of_error(error_of(error))
+    def expected(self, error: Exception) -> Outcome | None:
+        known = error_of(error)
+        return of_error(known) if known is not None else None
+
+    def failed(self, tool: Tool, error: Exception, reference: str) -> Outcome:
+        return of_error(internal_error(error, reference))
 
     def health_check(self, params: p.Nothing, call: Call) -> Outcome:
         body: dict[str, Json] = {

@@ -197,7 +197,7 @@ def test_a_mode_beyond_the_recommendation_is_a_warning_not_a_block(bench: Bench)
 
 def test_no_tool_changes_the_mode(bench: Bench) -> None:
     for tool in bench.agent().surface.tools.values():
-        assert not {"mode", "autonomy", "preferences"} & set(tool.accepts()["properties"]) - {"mode"} or (
+        assert not {"mode", "autonomy", "preferences"} & set(tool.argument_schema()["properties"]) - {"mode"} or (
             tool.name == "inspect_workflow"
         )
 

@@ -57,9 +57,9 @@ def test_a_bug_is_reported_on_stderr_under_the_reference_in_the_answer(tmp_path:
             text = answer["result"]["content"][0]["text"] if "result" in answer else str(answer["error"])
             assert "INTERNAL_ERROR" in str(answer) or answer["error"]["code"] == -32603
             assert "the injected bug" not in str(answer)
-            found = re.search("LookupError.*Reference ([0-9a-f]{8}) on the server's stderr", text)
-            assert found
-            references.append(found[1])
+            named = re.search("LookupError.*Reference ([0-9a-f]{8}) on the server's stderr", text)
+            assert named
+            references.append(named[1])
         assert pipe.end() == 0
         assert pipe.rest() == b""
         printed = pipe.stderr.read().decode()

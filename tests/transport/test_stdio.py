@@ -140,8 +140,8 @@ def test_a_closed_stderr_does_not_let_prints_into_the_protocol() -> None:
 def test_an_exception_is_answered_with_a_reference_to_its_traceback() -> None:
     with opened() as pipe:
         text = pipe.ask(call(1, "broken"))["result"]["content"][0]["text"]
-        said, reference = text.split(". Reference ")
-        assert said == "broken failed: ZeroDivisionError"
+        message, reference = text.split(". Reference ")
+        assert message == "broken failed: ZeroDivisionError"
         assert re.fullmatch("[0-9a-f]{8}", reference)
         error = pipe.ask(call(2, "unsendable"))["error"]
         assert error["code"] == -32603

@@ -1,4 +1,4 @@
-"""What is said in each era of MCP, message by message."""
+"""The messages of both eras of MCP."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_recorded_json_goes_out_as_it_is_but_on_one_line() -> None:
     assert line.index(b"\n") == len(line) - 1
 
 
-def test_what_an_agent_can_mend_is_a_result(old: Talk) -> None:
+def test_what_an_agent_can_fix_is_a_result(old: Talk) -> None:
     for line in (call(1, "echo", text=7), call(1, "echo", text="a", other=1), call(1, "nothing")):
         assert old.result(line)["isError"] is True
     assert old.result(request(1, "tools/call", {"name": "echo", "arguments": [1]}))["isError"] is True
@@ -238,8 +238,8 @@ def test_answers_find_their_calls_in_any_order(order: list[int]) -> None:
         assert (id in answered) == (id not in waiting)
         for answer in answers:
             choices = [
-                each["content"]["choice"]
-                for each in answer["result"]["structuredContent"]["answers"].values()
+                form["content"]["choice"]
+                for form in answer["result"]["structuredContent"]["answers"].values()
             ]
             assert choices == [f"{answer['id']}"] * 2
     assert sorted(answered) == [1, 2, 3]
@@ -317,8 +317,8 @@ def test_who_can_be_asked(talk: Talk, version: str, capabilities: dict[str, Any]
 
 def test_a_client_is_known_by_a_name_without_nul(talk: Talk) -> None:
     talk.initialize(clientInfo={"name": "a\0b", "version": 7})
-    said = talk.result(call(1, "whoami"))["structuredContent"]
-    assert (said["name"], said["version"]) == ("ab", "")
+    client = talk.result(call(1, "whoami"))["structuredContent"]
+    assert (client["name"], client["version"]) == ("ab", "")
 
 
 def test_discover_says_what_is_served(talk: Talk) -> None:
@@ -346,12 +346,12 @@ def test_a_modern_result_is_typed_and_stamped(talk: Talk) -> None:
 
 
 def test_each_modern_request_says_who_calls(talk: Talk) -> None:
-    said = talk.result(modern(1, "tools/call", name="whoami"))["structuredContent"]
-    assert said == {"name": "raw", "version": "1", "era": "modern", "can_elicit": True}
+    client = talk.result(modern(1, "tools/call", name="whoami"))["structuredContent"]
+    assert client == {"name": "raw", "version": "1", "era": "modern", "can_elicit": True}
     bare = {key: value for key, value in ENVELOPE.items() if "Info" not in key}
     bare["io.modelcontextprotocol/clientCapabilities"] = {}
-    said = talk.result(request(2, "tools/call", {"name": "whoami", "_meta": bare}))["structuredContent"]
-    assert said == {"name": "unknown", "version": "", "era": "modern", "can_elicit": False}
+    client = talk.result(request(2, "tools/call", {"name": "whoami", "_meta": bare}))["structuredContent"]
+    assert client == {"name": "unknown", "version": "", "era": "modern", "can_elicit": False}
 
 
 @pytest.mark.parametrize(

@@ -65,13 +65,13 @@ class Modern:
             return [error_line(request.id, client)]
         match request.method:
             case "server/discover":
-                found: JsonObject = {
+                discovered: JsonObject = {
                     "supportedVersions": [VERSION],
                     "capabilities": {"tools": {"listChanged": True}},
                 }
                 if self._surface.instructions:
-                    found["instructions"] = self._surface.instructions
-                return [self._result_line(request, found | _UNCACHED)]
+                    discovered["instructions"] = self._surface.instructions
+                return [self._result_line(request, discovered | _UNCACHED)]
             case "tools/list":
                 tools = listed_tools(self._surface, VERSION)
                 return [self._result_line(request, {"tools": tools, **_UNCACHED})]

@@ -21,7 +21,7 @@ lint: $(VENV)/.ready
 	@$(BIN)/mypy --no-error-summary
 
 bench: $(VENV)/.ready
-	@$(BIN)/python -m bench.heart
+	@$(BIN)/python -m bench.execution_walk
 
 clean:
 	rm -rf $(VENV)

@@ -1,4 +1,4 @@
-"""How long `resume_session` takes to find work, with 2,000 and with 100,000 sessions stored.
+"""Measure how long `resume_session` takes to find work, with 2,000 and with 100,000 sessions stored.
 
 python -m bench.resume_search [--sessions 2000 100000]
 """
@@ -6,16 +6,18 @@ python -m bench.resume_search [--sessions 2000 100000]
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
 from bench.seeded import seed
+from bench.timing import milliseconds
 from interlock.ledger.queries.search import find
-from interlock.store.protocol import Reader
 
 ROUNDS = 25
+CHECKOUT = {"repo_root": "/nowhere", "git_branch": "topic/17"}
 QUERIES = {
     "two words of a goal": "needle17 common",
     "a word in every goal": "common",
@@ -33,30 +35,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sessions", type=int, nargs="+", default=[2000, 100_000])
     parser.add_argument("--dir", type=Path, help="a folder on the disk to measure")
-    given = parser.parse_args()
-    for count in given.sessions:
-        with TemporaryDirectory(dir=given.dir) as folder:
+    options = parser.parse_args()
+    for count in options.sessions:
+        with TemporaryDirectory(dir=options.dir) as folder:
             measure(Path(folder), count)
 
 
 def measure(folder: Path, count: int) -> None:
-    began = perf_counter()
+    started = perf_counter()
     store = seed(folder, count)
     size = sum(path.stat().st_size for path in folder.glob("interlock.db*")) / 2**20
-    print(f"{count} sessions, {size:.0f} MB, seeded in {perf_counter() - began:.0f} s; ms p50 / worst")
+    print(f"{count} sessions, {size:.0f} MB, seeded in {perf_counter() - started:.0f} s; ms p50 / worst")
     with store.reading() as reader:
         for name, query in QUERIES.items():
-            times = sorted(timed(reader, query) for _ in range(ROUNDS))
-            found = find(reader, query, "local")
-            why = found[0].why if found else "nothing"
-            print(f"  {name:<28} {median(times):7.2f} / {times[-1]:7.2f}   {len(found)} by {why}")
+            search = partial(find, reader, query, "local", CHECKOUT)
+            times = [milliseconds(search) for _ in range(ROUNDS)]
+            matches = find(reader, query, "local")
+            why = matches[0].why if matches else "nothing"
+            print(f"  {name:<28} {median(times):7.2f} / {max(times):7.2f}   {len(matches)} by {why}")
     store.close()
-
-
-def timed(reader: Reader, query: str) -> float:
-    began = perf_counter()
-    find(reader, query, "local", {"repo_root": "/nowhere", "git_branch": "topic/17"})
-    return (perf_counter() - began) * 1000
 
 
 if __name__ == "__main__":

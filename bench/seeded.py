@@ -1,10 +1,13 @@
-"""A store with many sessions, each with a whole log: real runs, copied under other ids in batches.
+"""Fill a store with many sessions, each with a whole log: real runs, copied under other ids in batches.
+
+    python -m bench.seeded FOLDER [--sessions 2000]
 
 Events name ordinals (rule 4), so a copy needs another session id in its rows and nothing else.
 """
 
 from __future__ import annotations
 
+import argparse
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,8 +32,9 @@ from interlock.ledger.transfer.bundle import Session, event_rows, rebuilt_as
 from interlock.ledger.transfer.export_import import export_session
 from interlock.store.protocol import EventRow, HandleRow, Writer
 from interlock.store.sqlite.store import SqliteStore, open_store
+from interlock.surfaces.call import Call, Client, Reply
 from interlock.surfaces.execution import ExecutionSurface
-from interlock.surfaces.tool import Call, Client, Reply, call_tool
+from interlock.surfaces.tool import call_tool
 
 MODELS = 200
 BATCH = 500
@@ -41,7 +45,7 @@ TASK = {
     "name": "Task",
     "description": "For a measurement.",
     "version": "1.0.0",
-    "steps": [{"id": f"s{target}", "title": "Step", "prompt": "Do it."} for target in range(4)],
+    "steps": [{"id": f"s{number}", "title": "Step", "prompt": "Do it."} for number in range(4)],
 }
 WORDS = [f"word{number}" for number in range(3000)]
 
@@ -86,7 +90,7 @@ def _model(ledger: Ledger, folder: Path, chance: random.Random, number: int) -> 
         session = reader.session(session_id)
         assert session is not None
         body = export_session(reader, session, ledger.pins, at).session
-    responses = {(one.node, one.attempt): one.body.encode() for one in body.responses}
+    responses = {(response.node, response.attempt): response.body.encode() for response in body.responses}
     return Model(body, rebuilt_as(body, session_id), event_rows(body, session_id), responses)
 
 
@@ -122,16 +126,29 @@ def _copy(tx: Writer, model: Model, session_id: str) -> None:
         tx.add_content(key, seal(text.encode()))
     tx.add_session(replace(rows.session, session_id=session_id))
     tx.add_handle(HandleRow(new_handle(), session_id))
-    tx.add_events([replace(one, session_id=session_id) for one in model.events])
+    tx.add_events([replace(event, session_id=session_id) for event in model.events])
     for run in rows.runs:
         tx.add_run(replace(run, session_id=session_id, run_id=run_id(session_id, run.run)))
     for node in rows.nodes:
         tx.add_node(replace(node, session_id=session_id))
-    for one in rows.attempts:
-        response = model.responses[one.node, one.attempt]
-        tx.add_attempt(replace(one, session_id=session_id, response=response))
-    tx.add_outputs([replace(one, session_id=session_id) for one in rows.outputs])
+    for attempt in rows.attempts:
+        response = model.responses[attempt.node, attempt.attempt]
+        tx.add_attempt(replace(attempt, session_id=session_id, response=response))
+    tx.add_outputs([replace(output, session_id=session_id) for output in rows.outputs])
     for key, value in rows.observations.items():
         tx.set_observation(session_id, key, value)
     if rows.search is not None:
         tx.set_search(replace(rows.search, session_id=session_id))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path, help="the data directory to fill")
+    parser.add_argument("--sessions", type=int, default=2000)
+    options = parser.parse_args()
+    seed(options.folder, options.sessions).close()
+    print(f"{options.sessions} sessions in {options.folder}")
+
+
+if __name__ == "__main__":
+    main()

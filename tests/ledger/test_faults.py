@@ -24,11 +24,12 @@ from interlock.ledger.log.health import examine
 from interlock.ledger.log.rebuild import differences, plans_of, rebuild
 from interlock.store.protocol import Reader, SessionFilter, SessionRow, StoreUnavailable
 from interlock.store.sqlite.store import open_store
+from interlock.surfaces.call import Call, Client, Reply
 from interlock.surfaces.execution import ExecutionSurface
 from interlock.surfaces.gated import GatedSurface
 from interlock.surfaces.navigation import NavigationSurface
 from interlock.surfaces.session import SessionSurface
-from interlock.surfaces.tool import Call, Client, Reply, Surface, call_tool
+from interlock.surfaces.tool import Surface, call_tool
 from support.faults import At, Watched
 from support.harness import Bench, decision, gate, steps, workflow
 from support.paths import FIXTURES

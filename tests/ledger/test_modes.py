@@ -197,9 +197,8 @@ def test_a_mode_beyond_the_recommendation_is_a_warning_not_a_block(bench: Bench)
 
 def test_no_tool_changes_the_mode(bench: Bench) -> None:
     for tool in bench.agent().surface.tools.values():
-        assert not {"mode", "autonomy", "preferences"} & set(tool.accepts()["properties"]) - {"mode"} or (
-            tool.name == "inspect_workflow"
-        )
+        names = set(tool.argument_schema()["properties"])
+        assert not {"mode", "autonomy", "preferences"} & names - {"mode"} or (tool.name == "inspect_workflow")
 
 
 def test_full_auto_says_so_in_the_prompt(bench: Bench) -> None:

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.log.rebuild import Rebuilt, differences, plans_of, rebuild
 from interlock.store.protocol import SessionFilter
+from interlock.surfaces.call import Call, Client, Reply
 from interlock.surfaces.navigation import NavigationSurface
-from interlock.surfaces.tool import Call, Client, Reply, call_tool
+from interlock.surfaces.tool import call_tool
 from support.harness import Agent, Bench, FormAnswer, gate, steps, workflow
 from support.session_agents import QUICK, answered, gated, joined, manifest, prepare, started
 

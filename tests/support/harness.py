@@ -19,8 +19,9 @@ from interlock.ledger.ledger import Ledger
 from interlock.ledger.settings import Settings
 from interlock.ledger.tokens.keyring import Keys
 from interlock.store.sqlite.store import open_store
+from interlock.surfaces.call import Call, Client, Reply
 from interlock.surfaces.execution import ExecutionSurface
-from interlock.surfaces.tool import Call, Client, Reply, Surface, call_tool
+from interlock.surfaces.tool import Surface, call_tool
 
 FormAnswer = dict[str, Any]
 

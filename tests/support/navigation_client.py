@@ -8,8 +8,9 @@ from typing import Any
 from interlock.core.run.commands import Terms
 from interlock.core.run.preferences import Mode
 from interlock.store.protocol import SessionFilter
+from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.navigation import NavigationSurface
-from interlock.surfaces.tool import Call, Outcome, Reply, call_tool
+from interlock.surfaces.tool import call_tool
 from support.authored import write
 from support.harness import Bench
 

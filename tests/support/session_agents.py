@@ -15,9 +15,10 @@ from interlock.authoring.library import BUNDLED, Library
 from interlock.authoring.sources.sources import Source
 from interlock.core.run.commands import Terms
 from interlock.ledger.ledger import Ledger
+from interlock.surfaces.call import Call, Client, Reply
 from interlock.surfaces.gated import GatedSurface
 from interlock.surfaces.session import SessionSurface
-from interlock.surfaces.tool import Call, Client, Reply, Surface, call_tool
+from interlock.surfaces.tool import Surface, call_tool
 from support.authored import write
 from support.harness import Bench
 

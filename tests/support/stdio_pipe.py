@@ -65,8 +65,15 @@ def hear_signals() -> None:
 class Pipe:
     """The server as a process; what it writes is read line by line."""
 
-    def __init__(self, *arguments: str, env: dict[str, str] | None = None, script: Path = ECHO) -> None:
-        command = [sys.executable, str(script), *arguments]
+    def __init__(
+        self,
+        *arguments: str,
+        env: dict[str, str] | None = None,
+        script: Path = ECHO,
+        module: str | None = None,
+    ) -> None:
+        program = ["-m", module] if module else [str(script)]
+        command = [sys.executable, *program, *arguments]
         self.process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,

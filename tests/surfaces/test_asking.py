@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from interlock.core.run.commands import Terms
-from interlock.surfaces.tool import Ask, Call, Client, FormAnswer, Reply, call_tool
+from interlock.surfaces.call import Ask, Call, Client, FormAnswer, Reply
+from interlock.surfaces.tool import call_tool
 from support.harness import Agent, Bench, decision, gate, steps, workflow
 
 CLIENT = Client("asking-client", can_elicit=True)

@@ -351,7 +351,7 @@ def _tokens(agent: Agent) -> FormAnswer:
 
 def test_the_whole_list_of_tools_stays_within_its_bytes(agent: Agent) -> None:
     listed = [
-        {"name": tool.name, "description": tool.description, "inputSchema": tool.accepts()}
+        {"name": tool.name, "description": tool.description, "inputSchema": tool.argument_schema()}
         for tool in agent.surface.tools.values()
     ]
     assert len(msgspec.json.encode(listed)) <= 6000

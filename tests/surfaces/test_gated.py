@@ -28,7 +28,8 @@ def test_it_has_the_tools_of_its_document(bench: Bench) -> None:
     tools = gated(bench).surface.tools
     assert list(tools) == TOOLS
     listed = [
-        {"name": t.name, "description": t.description, "inputSchema": t.accepts()} for t in tools.values()
+        {"name": t.name, "description": t.description, "inputSchema": t.argument_schema()}
+        for t in tools.values()
     ]
     assert len(msgspec.json.encode(listed)) <= 8000
 

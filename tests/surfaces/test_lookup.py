@@ -12,10 +12,11 @@ import pytest
 
 from interlock.authoring.library import BUNDLED, Library, Source
 from interlock.core.definition.workflow import Activity, Step, Workflow
+from interlock.surfaces.call import Call, Reply, RpcError
 from interlock.surfaces.lookup import LookupSurface
 from interlock.surfaces.lookup.names import names_of
 from interlock.surfaces.lookup.progress import Offered, position
-from interlock.surfaces.tool import Call, Reply, RpcFailure, call_tool
+from interlock.surfaces.tool import call_tool
 from support.paths import CORPUS
 
 CAP = 25
@@ -29,7 +30,7 @@ def asking(library: Library) -> Ask:
 
     def ask(tool: str, **arguments: Any) -> Any:
         outcome = call_tool(surface, tool, arguments, Call())
-        if isinstance(outcome, RpcFailure):
+        if isinstance(outcome, RpcError):
             return outcome
         assert isinstance(outcome, Reply)
         assert msgspec.json.decode(outcome.text) == outcome.structured
@@ -200,7 +201,7 @@ def test_the_listed_examples_fit_their_own_schemas() -> None:
         if tool.examples:
             asked, answered = tool.examples["request"], tool.examples["response"]
             params = msgspec.to_builtins(asked)["params"]
-            jsonschema_rs.validate(msgspec.to_builtins(tool.accepts()), params)
+            jsonschema_rs.validate(msgspec.to_builtins(tool.argument_schema()), params)
             jsonschema_rs.validate(msgspec.to_builtins(tool.output_schema), msgspec.to_builtins(answered))
 
 

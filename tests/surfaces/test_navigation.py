@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from interlock.core.run.commands import Terms
-from interlock.surfaces.tool import Ask, Call, Client, FormAnswer, Reply
+from interlock.surfaces.call import Ask, Call, Client, FormAnswer, Reply
 from support.harness import Bench, gate, steps, workflow
 from support.navigation_client import NavigationClient, Payload, events, listed, opened
 

@@ -15,8 +15,9 @@ from interlock.ledger.ledger import Ledger
 from interlock.ledger.settings import Settings
 from interlock.ledger.tokens.keyring import Keys
 from interlock.store.sqlite.store import open_store
+from interlock.surfaces.call import Call, Reply
 from interlock.surfaces.navigation import NavigationSurface
-from interlock.surfaces.tool import Call, Reply, call_tool
+from interlock.surfaces.tool import call_tool
 from support.navigator import Navigator
 
 NOTES = f"test of POST /auth/login: 401\n# Impact\n{'x' * 300}\n# Timeline\n# Factors\n# Actions\n"

@@ -14,7 +14,7 @@ from interlock.cli.diagnosis import renders
 from interlock.ledger.log.repair import inspect, repair
 from interlock.ledger.tokens.tokens import STATE_PREFIX
 from interlock.store.protocol import SessionFilter
-from interlock.surfaces.tool import Reply
+from interlock.surfaces.call import Reply
 from support.harness import Bench, steps, workflow
 from support.navigation_client import NavigationClient, events, listed, opened
 

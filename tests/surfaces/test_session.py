@@ -15,9 +15,10 @@ from interlock.ledger.decisions.inbox import decide_question, inbox
 from interlock.ledger.log.chain import read_event
 from interlock.ledger.log.health import examine
 from interlock.ledger.log.records import CallTraced
+from interlock.surfaces.call import Ask, Call, Client, FormAnswer, Reply
 from interlock.surfaces.navigation import NavigationSurface
 from interlock.surfaces.session import SessionSurface
-from interlock.surfaces.tool import Ask, Call, Client, FormAnswer, Reply, call_tool
+from interlock.surfaces.tool import call_tool
 from support.harness import Bench, workflow
 from support.harness import steps as plain_steps
 from support.session_agents import (
@@ -71,7 +72,7 @@ def test_it_has_the_tools_of_its_document_within_8000_bytes(bench: Bench) -> Non
     tools = session(bench).surface.tools
     assert list(tools) == TOOLS
     listed = [
-        {"name": one.name, "description": one.description, "inputSchema": one.accepts()}
+        {"name": one.name, "description": one.description, "inputSchema": one.argument_schema()}
         for one in tools.values()
     ]
     assert len(msgspec.json.encode(listed)) <= 8000

@@ -67,8 +67,8 @@ def test_the_python_client_is_asked_for_the_users_decision(arguments: list[str],
         async with mcp.Client(server, mode=mode, elicitation_callback=answer) as client:
             result = await client.call_tool("start_workflow", {"workflowId": "test.gated"})
             for _ in range(2):
-                given = result.structured_content
-                tokens = {"stateToken": given["stateToken"], "ackToken": given["ackToken"]}
+                pending = result.structured_content
+                tokens = {"stateToken": pending["stateToken"], "ackToken": pending["ackToken"]}
                 result = await client.call_tool("continue_workflow", tokens)
             return str(result.structured_content["pending"]["stepId"])
 
@@ -81,7 +81,7 @@ def test_the_node_clients_finish_a_run(arguments: list[str], node: str, flavour:
     command = [node, str(BUILD / "run.mjs"), flavour, mode, "test.flow", sys.executable, *arguments]
     done = subprocess.run(command, capture_output=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr.decode()
-    heard = msgspec.json.decode(done.stdout)
-    assert heard["seen"] == ["first", "second", "third"]
-    assert heard["complete"] is True
-    assert heard["refused"] == "TOKEN_INVALID_FORMAT"
+    report = msgspec.json.decode(done.stdout)
+    assert report["seen"] == ["first", "second", "third"]
+    assert report["complete"] is True
+    assert report["refused"] == "TOKEN_INVALID_FORMAT"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import select
 import signal
 import subprocess
@@ -16,16 +17,17 @@ from hypothesis import strategies as st
 
 from fixtures.echo_server import Echo
 from interlock.transport.stdio.connection import Connection
-from interlock.transport.stdio.feeder import fed_chunks
-from interlock.transport.stdio.pipe import LINE_LIMIT, LineBuffer
-from interlock.transport.stdio.results import Server
+from interlock.transport.stdio.pipe import LINE_LIMIT, LineBuffer, threaded_chunks
+from interlock.transport.stdio.results import ServerInfo
 from support.stdio_pipe import ECHO, INITIALIZE, PATIENCE, Pipe, call, encoded, opened, request
 
 GARBAGE = {
     "no JSON": (b"hello\n", -32700),
     "half of a message": (b'{"jsonrpc":"2.0","id":1,\n', -32700),
-    "bytes that are not UTF-8": (b'{"jsonrpc":"2.0","id":1,"method":"\xff"}\n', -32700),
-    "a lone surrogate": (b'{"jsonrpc":"2.0","id":1,"method":"\\ud800"}\n', -32700),
+    "bytes that are not UTF-8": (b'{"jsonrpc":"2.0","method":"\xff"}\n', -32700),
+    "a lone surrogate": (b'{"jsonrpc":"2.0","method":"\\ud800"}\n', -32700),
+    "an id that cannot be sent back": (b'{"jsonrpc":"2.0","id":"\\ud800","method":"ping"}\n', -32700),
+    "an id out of range": (b'{"jsonrpc":"2.0","id":1e400,"method":"ping"}\n', -32700),
     "endless nesting": (b"[" * 200_000 + b"\n", -32700),
     "a nested message": (b'{"a":' * 200_000 + b"1" + b"}" * 200_000 + b"\n", -32700),
     "null": (b"null\n", -32600),
@@ -135,13 +137,37 @@ def test_a_closed_stderr_does_not_let_prints_into_the_protocol() -> None:
     assert (noisy["result"]["content"][0]["text"], ping["result"]) == ("quiet", {})
 
 
-def test_a_fault_is_an_answer_and_the_connection_lives_on() -> None:
+def test_an_exception_is_answered_with_a_reference_to_its_traceback() -> None:
     with opened() as pipe:
-        assert (
-            pipe.ask(call(1, "broken"))["result"]["content"][0]["text"] == "broken failed: ZeroDivisionError"
-        )
-        assert pipe.ask(call(2, "unsendable"))["error"]["code"] == -32603
+        text = pipe.ask(call(1, "broken"))["result"]["content"][0]["text"]
+        message, reference = text.split(". Reference ")
+        assert message == "broken failed: ZeroDivisionError"
+        assert re.fullmatch("[0-9a-f]{8}", reference)
+        error = pipe.ask(call(2, "unsendable"))["error"]
+        assert error["code"] == -32603
+        other = re.fullmatch("Reference ([0-9a-f]{8}) on the server's stderr", error["data"]["details"])
+        assert other
         assert pipe.ask(request(3, "ping"))["result"] == {}
+        assert pipe.end() == 0
+        assert pipe.rest() == b""
+        printed = pipe.stderr.read().decode()
+    assert f"interlock: broken failed. Reference {reference}\nTraceback" in printed
+    assert f"interlock: a request failed. Reference {other[1]}\nTraceback" in printed
+    assert printed.count("Traceback") == 2
+
+
+def test_an_expected_error_leaves_nothing_on_stderr() -> None:
+    with opened() as pipe:
+        assert pipe.ask(call(1, "unavailable"))["result"]["content"][0]["text"] == "expected: no disk"
+        assert pipe.end() == 0
+        assert pipe.stderr.read() == b""
+
+
+def test_an_exception_is_answered_though_nobody_reads_stderr() -> None:
+    with opened() as pipe:
+        pipe.stderr.close()
+        assert pipe.ask(call(1, "broken"))["result"]["isError"]
+        assert pipe.ask(call(2, "echo", text="a"))["result"]["content"][0]["text"] == "a"
 
 
 def test_the_end_of_the_input_is_the_end_after_the_last_answer() -> None:
@@ -223,7 +249,7 @@ def test_a_server_whose_parent_is_gone_ends_though_its_input_stays_open() -> Non
 
 
 ALLOWED = {"interlock", "interlock.core", "interlock.core.values", "interlock.surfaces"}
-ALLOWED |= {"interlock.surfaces.input_schema", "interlock.surfaces.tool"}
+ALLOWED |= {f"interlock.surfaces.{name}" for name in ("call", "input_schema", "tool")}
 ALLOWED |= {"interlock.transport", "interlock.transport.stdio"}
 ALLOWED |= {
     f"interlock.transport.stdio.{name}"
@@ -247,7 +273,6 @@ HEAVY |= {"rfc8785", "rich", "socket", "ssl", "threading", "toon_format", "yaml"
 def test_the_modules_loaded_when_tools_are_listed_are_few() -> None:
     probe = textwrap.dedent("""
         import sys
-        from collections.abc import Mapping
         from interlock.surfaces.tool import Surface, Tool
         from interlock.transport.stdio.pipe import serve
         from msgspec import Struct
@@ -267,7 +292,7 @@ def test_the_modules_loaded_when_tools_are_listed_are_few() -> None:
 
 def test_a_thread_feeds_the_loop_where_a_pipe_cannot_be_selected_on() -> None:
     source, ours = os.pipe()
-    chunks = fed_chunks(source, lambda: False)
+    chunks = threaded_chunks(source, lambda: False)
     os.write(ours, b"one")
     assert next(chunks) == b"one"
     os.close(ours)
@@ -309,7 +334,7 @@ messages = st.fixed_dictionaries(
 @settings(max_examples=50)
 @given(st.lists(st.binary(max_size=40) | (messages | json_values).map(encoded), max_size=6))
 def test_no_line_breaks_a_conversation(lines: list[bytes]) -> None:
-    connection = Connection(Echo("mcp"), Server("echo", "1"))
+    connection = Connection(Echo("mcp"), ServerInfo("echo", "1"))
     for line in lines:
         for answer in connection.receive(line):
             assert answer.endswith(b"\n")

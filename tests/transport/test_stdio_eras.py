@@ -1,4 +1,4 @@
-"""What is said in each era of MCP, message by message."""
+"""The messages of both eras of MCP."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fixtures.echo_server import Echo
 from interlock.transport.stdio.connection import Connection
-from interlock.transport.stdio.results import Server
+from interlock.transport.stdio.results import ServerInfo
 from support.stdio_pipe import ENVELOPE, INITIALIZE, call, encoded, modern, notification, request, response
 
 HANDSHAKE = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
@@ -22,7 +22,7 @@ class Talk:
     """A conversation without a pipe: a line in, the decoded lines out."""
 
     def __init__(self) -> None:
-        self._connection = Connection(Echo("mcp"), Server("echo", "9.9"))
+        self._connection = Connection(Echo("mcp"), ServerInfo("echo", "9.9"))
 
     def say(self, line: bytes) -> list[Any]:
         return [msgspec.json.decode(answer) for answer in self._connection.receive(line)]
@@ -123,18 +123,62 @@ def test_a_reply_is_text_structure_and_meta(old: Talk) -> None:
 
 
 def test_recorded_json_goes_out_as_it_is_but_on_one_line() -> None:
-    connection = Connection(Echo("mcp"), Server("echo", "9.9"))
+    connection = Connection(Echo("mcp"), ServerInfo("echo", "9.9"))
     connection.receive(request(0, "initialize", INITIALIZE))
     (line,) = connection.receive(call(1, "recorded"))
     assert b'"structuredContent":{"b":1,  "a":1.50}' in line
     assert line.index(b"\n") == len(line) - 1
 
 
-def test_what_an_agent_can_mend_is_a_result(old: Talk) -> None:
+def test_what_an_agent_can_fix_is_a_result(old: Talk) -> None:
     for line in (call(1, "echo", text=7), call(1, "echo", text="a", other=1), call(1, "nothing")):
         assert old.result(line)["isError"] is True
     assert old.result(request(1, "tools/call", {"name": "echo", "arguments": [1]}))["isError"] is True
     assert old.code(request(1, "tools/call", {"arguments": {}})) == -32602
+
+
+UNREADABLE = {
+    "a lone surrogate": b'"\\ud800"',
+    "a number out of range": b"1e400",
+    "not a number": b"NaN",
+    "bytes that are not UTF-8": b'"\xff"',
+    "a control character": b'"\x01"',
+}
+
+
+def unreadable(message: bytes, kind: str) -> bytes:
+    """Put a value that we do not accept into the parameters of a message."""
+    line = message.replace(b'"params":{', b'"params":{"bad":' + UNREADABLE[kind] + b",")
+    assert line != message
+    return line
+
+
+@pytest.mark.parametrize("kind", UNREADABLE)
+@pytest.mark.parametrize("id", [7, "seven"])
+def test_a_request_with_an_unacceptable_value_is_refused_by_its_id(talk: Talk, kind: str, id: object) -> None:
+    for message in (modern(id, "tools/list"), request(id, "initialize", INITIALIZE), call(id, "whoami")):
+        answer = talk.ask(unreadable(message, kind))
+        assert (answer["id"], answer["error"]["code"]) == (id, -32700)
+        assert answer["error"]["data"]["details"]
+    talk.initialize()
+    assert talk.ask(unreadable(call(id, "whoami"), kind))["id"] == id
+    assert talk.result(call(8, "whoami"))["content"][0]["text"] == "raw"
+
+
+def test_every_request_of_an_unreadable_batch_is_refused_by_its_id(talk: Talk) -> None:
+    talk.initialize("2025-03-26")
+    batch = [call(1, "whoami"), unreadable(call(2, "whoami"), "a number out of range"), b"7"]
+    answers = talk.ask(b"[" + b",".join(batch) + b"]")
+    assert [(answer["id"], answer["error"]["code"]) for answer in answers] == [
+        (1, -32700),
+        (2, -32700),
+        (None, -32700),
+    ]
+
+
+def test_an_id_is_looked_for_at_the_top_only(talk: Talk) -> None:
+    line = b'{"jsonrpc":"2.0","method":"ping","params":{"id":3,"x":1e400},"note":"\\"id\\":4"}'
+    assert talk.ask(line)["id"] is None
 
 
 def test_other_methods(old: Talk) -> None:
@@ -194,8 +238,8 @@ def test_answers_find_their_calls_in_any_order(order: list[int]) -> None:
         assert (id in answered) == (id not in waiting)
         for answer in answers:
             choices = [
-                each["content"]["choice"]
-                for each in answer["result"]["structuredContent"]["answers"].values()
+                form["content"]["choice"]
+                for form in answer["result"]["structuredContent"]["answers"].values()
             ]
             assert choices == [f"{answer['id']}"] * 2
     assert sorted(answered) == [1, 2, 3]
@@ -207,6 +251,14 @@ def test_what_is_no_answer_counts_as_none(old: Talk, result: object) -> None:
     old.say(response(first, accepted("yes")))
     answers = old.result(response(second, result))["structuredContent"]["answers"]
     assert answers["second"] == {"action": "cancel", "content": {}}
+
+
+def test_an_answer_that_cannot_be_read_counts_as_none(old: Talk) -> None:
+    first, second = forms(old)
+    line = response(first, accepted("X")).replace(b'"X"', b'"\\ud800"')
+    assert old.say(line) == []
+    answers = old.result(response(second, accepted("no")))["structuredContent"]["answers"]
+    assert [answer["action"] for answer in answers.values()] == ["cancel", "accept"]
 
 
 def test_an_error_of_the_client_counts_as_no_answer(old: Talk) -> None:
@@ -265,8 +317,8 @@ def test_who_can_be_asked(talk: Talk, version: str, capabilities: dict[str, Any]
 
 def test_a_client_is_known_by_a_name_without_nul(talk: Talk) -> None:
     talk.initialize(clientInfo={"name": "a\0b", "version": 7})
-    said = talk.result(call(1, "whoami"))["structuredContent"]
-    assert (said["name"], said["version"]) == ("ab", "")
+    client = talk.result(call(1, "whoami"))["structuredContent"]
+    assert (client["name"], client["version"]) == ("ab", "")
 
 
 def test_discover_says_what_is_served(talk: Talk) -> None:
@@ -294,12 +346,12 @@ def test_a_modern_result_is_typed_and_stamped(talk: Talk) -> None:
 
 
 def test_each_modern_request_says_who_calls(talk: Talk) -> None:
-    said = talk.result(modern(1, "tools/call", name="whoami"))["structuredContent"]
-    assert said == {"name": "raw", "version": "1", "era": "modern", "can_elicit": True}
+    client = talk.result(modern(1, "tools/call", name="whoami"))["structuredContent"]
+    assert client == {"name": "raw", "version": "1", "era": "modern", "can_elicit": True}
     bare = {key: value for key, value in ENVELOPE.items() if "Info" not in key}
     bare["io.modelcontextprotocol/clientCapabilities"] = {}
-    said = talk.result(request(2, "tools/call", {"name": "whoami", "_meta": bare}))["structuredContent"]
-    assert said == {"name": "unknown", "version": "", "era": "modern", "can_elicit": False}
+    client = talk.result(request(2, "tools/call", {"name": "whoami", "_meta": bare}))["structuredContent"]
+    assert client == {"name": "unknown", "version": "", "era": "modern", "can_elicit": False}
 
 
 @pytest.mark.parametrize(

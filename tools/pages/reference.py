@@ -45,7 +45,7 @@ def _tool(tool: Tool, result: str) -> Iterator[str]:
     )
     text = " ".join([_sentence(tool.description), *(f"*{note}*" for note, applies in notes if applies)])
     yield from ("", f"### {tool.name}", "", *_wrapped(text))
-    schema = tool.accepts()
+    schema = tool.argument_schema()
     properties, required = schema.get("properties"), schema.get("required", [])
     if isinstance(properties, Mapping) and properties:
         assert isinstance(required, Sequence)

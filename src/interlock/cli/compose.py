@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
 
 from interlock.authoring.library import BUNDLED, Library
 from interlock.authoring.sources.sources import Source
@@ -12,7 +15,9 @@ from interlock.core.run.preferences import PRESETS
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.settings import Settings
 from interlock.ledger.tokens.keyring import Keys
-from interlock.store.sqlite.store import open_store
+from interlock.store.lazy import LazyStore
+from interlock.store.protocol import Store
+from interlock.surfaces.call import Call, Outcome
 from interlock.surfaces.tool import Surface
 
 
@@ -65,35 +70,70 @@ def settings_of(config: Config) -> Settings:
 
 def ledger_of(config: Config) -> Ledger:
     """Open the store and everything around it."""
+    return _ledger_on(_store_of(config).open(), config)
+
+
+def _ledger_on(store: Store, config: Config) -> Ledger:
+    return Ledger(store, Keys(config.folder), library_of(config), settings_of(config))
+
+
+def _store_of(config: Config) -> LazyStore:
     if config.store and not config.store.startswith("sqlite://"):
         raise BadConfig(f"store: {config.store.partition(':')[0]} is not supported; use sqlite:///PATH")
-    folder = config.folder
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    return Ledger(open_store(folder), Keys(folder), library_of(config), settings_of(config))
+
+    def open_sqlite() -> Store:
+        from interlock.store.sqlite.store import open_store  # late: many chats never call a tool
+
+        return open_store(config.folder)
+
+    return LazyStore(open_sqlite)
 
 
 def surface_of(config: Config) -> Surface:
-    """Build the surface that was asked for, and import no other."""
+    """Build the surface that was asked for, and import no other.
+
+    The store is opened by the first tool call, so that a server whose store cannot be opened still starts,
+    lists its tools, and answers every call with what is wrong.
+    """
+    if config.surface == "lookup":
+        from interlock.surfaces.lookup import LookupSurface
+
+        return LookupSurface(library_of(config))
+    store = _store_of(config)
+    surface = _surface_on(_ledger_on(store, config), config)
+    surface.tools = {
+        name: replace(tool, handler=_opening(store, tool.handler)) for name, tool in surface.tools.items()
+    }
+    return surface
+
+
+def _opening(store: LazyStore, handler: Callable[[Any, Call], Outcome]) -> Callable[[Any, Call], Outcome]:
+    """Open the store before a handler runs, so that tools that do not use it fail too."""
+
+    def opened(params: Any, call: Call) -> Outcome:
+        store.open()
+        return handler(params, call)
+
+    return opened
+
+
+def _surface_on(ledger: Ledger, config: Config) -> Surface:
     match config.surface:
         case "execution":
             from interlock.surfaces.execution import ExecutionSurface
 
-            return ExecutionSurface(ledger_of(config), frozenset(config.disable_tools))
+            return ExecutionSurface(ledger, frozenset(config.disable_tools))
         case "navigation":
             from interlock.surfaces.navigation import NavigationSurface
 
-            return NavigationSurface(ledger_of(config))
+            return NavigationSurface(ledger)
         case "session":
             from interlock.surfaces.session import SessionSurface
 
-            return SessionSurface(ledger_of(config), frozenset(config.disable_tools))
+            return SessionSurface(ledger, frozenset(config.disable_tools))
         case "gated":
             from interlock.surfaces.gated import GatedSurface
 
-            return GatedSurface(ledger_of(config), frozenset(config.disable_tools))
-        case "lookup":
-            from interlock.surfaces.lookup import LookupSurface
-
-            return LookupSurface(library_of(config))
+            return GatedSurface(ledger, frozenset(config.disable_tools))
         case _:
             raise BadConfig(f"surface {config.surface} is not served")

@@ -88,7 +88,7 @@ def _told(error: Exception) -> int:
         click.echo("interlock: What is stored cannot be read. Run `interlock doctor`.", err=True)
         return CHECK_FAILED
     known = error_of(error)
-    if known.code == "INTERNAL_ERROR":
+    if known is None:
         raise error
     click.echo(
         f"interlock: {known.message} {known.suggestion.replace('Ask the user to run', 'Run')}", err=True

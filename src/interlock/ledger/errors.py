@@ -69,15 +69,21 @@ def store_corrupt() -> LedgerError:
     )
 
 
-def error_of(error: Exception) -> LedgerError:
-    """Translate what the store, the keyring or a pin may raise; anything else is a fault of ours."""
+def error_of(error: Exception) -> LedgerError | None:
+    """Translate what the store, the keyring or a pin may raise; return None for anything else, a bug."""
     match error:
         case StoreBusy():
             return locked()
         case StoreCorrupt():
             return store_corrupt()
-        case StoreUnavailable() | StoreTooNew() | KeyringDamaged():
+        case StoreTooNew():
+            update = "Ask the user to run `pip install --upgrade interlock`, then restart this server."
+            return LedgerError("STORE_UNAVAILABLE", str(error), update)
+        case StoreUnavailable() | KeyringDamaged():
             return LedgerError("STORE_UNAVAILABLE", str(error), "Ask the user to run `interlock doctor`.")
+        case OSError():
+            message = f"{error.filename or 'A file'} cannot be used: {error.strerror or error}."
+            return LedgerError("STORE_UNAVAILABLE", message, "Ask the user to run `interlock doctor`.")
         case PinDamaged():
             return LedgerError(
                 "TOKEN_WORKFLOW_HASH_MISMATCH",
@@ -85,8 +91,14 @@ def error_of(error: Exception) -> LedgerError:
                 "Ask the user to run `interlock doctor`; start a new run to go on.",
             )
         case _:
-            return LedgerError(
-                "INTERNAL_ERROR",
-                f"Interlock failed ({type(error).__name__}). Nothing was recorded.",
-                "Send the same call once more; if it fails again, tell the user.",
-            )
+            return None
+
+
+def internal_error(error: Exception, reference: str) -> LedgerError:
+    """Answer for a bug; the reference leads to the traceback on the server's stderr."""
+    return LedgerError(
+        "INTERNAL_ERROR",
+        f"Interlock failed ({type(error).__name__}). Nothing was recorded. "
+        f"Reference {reference} on the server's stderr.",
+        "Send the same call once more; if it fails again, tell the user the reference.",
+    )

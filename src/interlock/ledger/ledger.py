@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from hashlib import sha256
 
 import msgspec
@@ -29,7 +30,7 @@ from interlock.ledger.log.commit import Commit
 from interlock.ledger.log.health import damage, intact
 from interlock.ledger.log.projection import Rows
 from interlock.ledger.log.records import CallTraced, OutputAppended, SessionCreated
-from interlock.ledger.queries.indexing import named
+from interlock.ledger.queries.indexing import catch_up, named
 from interlock.ledger.runs.children import begin_in_parent
 from interlock.ledger.runs.pinned_workflows import PinDamaged
 from interlock.ledger.runs.position import Position, View, tip_of
@@ -39,7 +40,19 @@ from interlock.ledger.settings import Settings
 from interlock.ledger.tokens.keyring import Keys
 from interlock.ledger.tokens.slots import named as with_names
 from interlock.ledger.tokens.tokens import Pointer, new_attempt, new_handle
-from interlock.store.protocol import Changes, HandleRow, Recorded, RunRow, SessionRow, Store
+from interlock.store.protocol import (
+    Changes,
+    HandleRow,
+    Recorded,
+    RunRow,
+    SessionRow,
+    Store,
+    StoreBusy,
+    StoreCorrupt,
+    StoreUnavailable,
+)
+
+IDLE_BATCH = 200
 
 
 class Start(Struct, frozen=True):
@@ -224,6 +237,19 @@ class Ledger(Positions):
             commit.add(OutputAppended(-1, number, "artifact", "", artifact=artifact))
         self.append(commit.finish(key))
         return session.session_id
+
+    def idle(self) -> None:
+        """Write traces and let the search index catch up, while nobody waits for an answer."""
+        with suppress(StoreBusy, StoreUnavailable, StoreCorrupt):
+            self.write_traces()
+            if self.used:
+                catch_up(self.store, self.pins, IDLE_BATCH)
+
+    def close(self) -> None:
+        """Write what is left and close the store, which folds its log into the file."""
+        with suppress(StoreBusy, StoreUnavailable, StoreCorrupt):
+            self.write_traces()
+        self.store.close()
 
     def text(self, digest: str) -> str:
         """A text that a run is pinned to."""

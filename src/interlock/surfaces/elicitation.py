@@ -7,7 +7,7 @@ from interlock.core.definition.workflow import Gate
 from interlock.core.engine.gates import shown
 from interlock.core.values import Json
 from interlock.ledger.runs.position import Position
-from interlock.surfaces.tool import Ask, Form
+from interlock.surfaces.call import Ask, Form
 
 CHOICE = "choice"
 

@@ -1,6 +1,6 @@
 """The JSON Schema of a tool's arguments, derived from its Struct so that the two cannot disagree.
 
-Every byte of it is read by a model in every chat, so nothing is kept that does not help to fill it in.
+A model reads every byte of it in every chat, so nothing is kept that does not help to fill it in.
 """
 
 from __future__ import annotations
@@ -30,35 +30,27 @@ def _inlined(node: Mapping[str, Any], definitions: Mapping[str, Any]) -> Schema:
     reference = node.get("$ref")
     if reference is not None:
         target = definitions[reference.removeprefix(_REFERENCE)]
-        node = {**target, "description": None, **node}  # a docstring speaks to the reader of the code
-    kept = {key: _member(key, value, definitions) for key, value in node.items() if _tells(key, value)}
+        node = {**target, "description": None, **node}  # the docstring of a Struct is for readers of the code
+    kept: Schema = {}
+    for key, value in node.items():
+        match key, value:
+            case (("title" | "$ref"), _):
+                continue
+            case (("default" | "description" | "required"), _) if value in (None, [], {}):
+                continue
+            case "properties", dict():
+                kept[key] = {name: _inlined(schema, definitions) for name, schema in value.items()}
+            case (("anyOf" | "oneOf" | "allOf" | "prefixItems"), list()):
+                kept[key] = [_inlined(option, definitions) for option in value]
+            case (("items" | "additionalProperties" | "propertyNames"), dict()):
+                kept[key] = _inlined(value, definitions)
+            case _:
+                kept[key] = value
     return _without_null(kept) if "default" in node else kept
 
 
-def _member(key: str, value: Any, definitions: Mapping[str, Any]) -> Any:
-    match key, value:
-        case "properties", dict():
-            return {name: _inlined(schema, definitions) for name, schema in value.items()}
-        case (("anyOf" | "oneOf" | "allOf" | "prefixItems"), list()):
-            return [_inlined(option, definitions) for option in value]
-        case (("items" | "additionalProperties" | "propertyNames"), dict()):
-            return _inlined(value, definitions)
-        case _:
-            return value
-
-
-def _tells(key: str, value: Any) -> bool:
-    match key:
-        case "title" | "$ref":
-            return False
-        case "default" | "description" | "required":
-            return value not in (None, [], {})
-        case _:
-            return True
-
-
 def _without_null(schema: Schema) -> Schema:
-    """An optional argument is left out, not sent as null, though null is taken too."""
+    """Drop null from the choices: an optional argument is left out, not sent as null."""
     options = [option for option in schema.get("anyOf", []) if option != _NULL]
     match options:
         case [only]:

@@ -11,7 +11,7 @@ from interlock.ledger.attempt import Replayed
 from interlock.ledger.runs.positions import Positions
 from interlock.ledger.tokens.slots import fill, fill_text
 from interlock.ledger.tokens.tokens import Kind
-from interlock.surfaces.tool import Reply, recorded_reply
+from interlock.surfaces.call import Reply, recorded_reply
 
 _encode = msgspec.json.Encoder().encode
 

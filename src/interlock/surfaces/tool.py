@@ -1,99 +1,26 @@
-"""What a surface is: tools as data, handlers that never wait, and replies that know nothing of MCP."""
+"""What a surface is: a set of tools as data, with handlers that never wait."""
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Protocol, TypeAlias
+from contextlib import suppress
+from typing import Any, Literal, Protocol
 
 import msgspec
 from msgspec import Struct
 
 from interlock.core.values import Json
+from interlock.surfaces.call import Call, Outcome
 
-Era = Literal["handshake", "modern"]
 Profile = Literal["mcp", "lookup"]
-
-
-class Client(Struct, frozen=True):
-    """Who is calling: what the client said of itself, and what it can do for the user."""
-
-    name: str = "unknown"
-    version: str = ""
-    era: Era = "handshake"
-    can_elicit: bool = False
-
-
-class Form(Struct, frozen=True):
-    """A form for the user: a message and a flat JSON Schema of the answer."""
-
-    message: str
-    schema: Mapping[str, Json]
-
-
-class FormAnswer(Struct, frozen=True):
-    """What came back: only `accept` is an answer; decline and cancel are none (content is then empty)."""
-
-    action: Literal["accept", "decline", "cancel"]
-    content: Mapping[str, Json] = {}
-
-
-class Call(Struct, frozen=True):
-    """The circumstances of one tool call. `answers` and `asked` are set when an Ask comes back answered."""
-
-    client: Client = Client()
-    answers: Mapping[str, FormAnswer] = {}
-    asked: str | None = None
-
-
-class Reply(Struct, frozen=True, omit_defaults=True):
-    """An answer: text first, JSON behind it (rule 41). `structured` may be JSON that is already encoded."""
-
-    text: str
-    structured: msgspec.Raw | Mapping[str, Json] | None = None
-    meta: Mapping[str, Json] = {}
-    is_error: bool = False
-
-
-class Recorded(Struct, frozen=True):
-    """A reply as it was recorded: its JSON is passed on as it is, never decoded and encoded again."""
-
-    text: str
-    structured: msgspec.Raw = msgspec.Raw()
-    meta: Mapping[str, Json] = {}
-    is_error: bool = False
-
-
-_recorded = msgspec.json.Decoder(Recorded).decode
-
-
-def recorded_reply(body: bytes) -> Reply:
-    """Read an encoded reply back."""
-    found: Recorded = _recorded(body)
-    return Reply(found.text, found.structured or None, found.meta, found.is_error)
-
-
-class Ask(Struct, frozen=True):
-    """The user must be asked first; the same call comes again with the answers and this state."""
-
-    questions: Mapping[str, Form]
-    state: str
-
-
-class RpcFailure(Struct, frozen=True):
-    """A JSON-RPC error of the surface's own document. Only `lookup` uses it."""
-
-    code: int
-    message: str
-    data: Json = None
-
-
-Outcome: TypeAlias = Reply | Ask | RpcFailure
 
 
 class Tool(Struct, frozen=True):
     """One tool as data. `params` is a Struct with `forbid_unknown_fields`; its schema is derived from it.
 
-    One that is not `listed` can be called all the same.
+    A tool that is not `listed` can still be called.
     """
 
     name: str
@@ -107,8 +34,8 @@ class Tool(Struct, frozen=True):
     examples: Mapping[str, Json] = {}
     listed: bool = True
 
-    def accepts(self) -> Mapping[str, Json]:
-        """Give the schema of the arguments, derived from `params` only when somebody asks."""
+    def argument_schema(self) -> Mapping[str, Json]:
+        """Return the JSON Schema of the arguments, derived from `params` on demand."""
         if self.input_schema is not None:
             return self.input_schema
         from interlock.surfaces.input_schema import input_schema
@@ -124,14 +51,23 @@ class Surface(Protocol):
     tools: Mapping[str, Tool]
     profile: Profile = "mcp"
 
-    def invalid(self, tool: Tool, diagnostic: str) -> Outcome:
-        """Refuse arguments that do not fit the tool's parameters; `problem` says what and where."""
+    def invalid(self, tool: Tool, reason: str) -> Outcome:
+        """Refuse arguments that do not fit the tool's parameters; `reason` is msgspec's message."""
 
     def unknown(self, name: str) -> Outcome:
         """Refuse a tool that this surface does not have."""
 
-    def failed(self, tool: Tool, error: Exception) -> Outcome:
-        """Answer for an exception: a fault of ours, or of the store, never a traceback for the agent."""
+    def expected(self, error: Exception) -> Outcome | None:
+        """Answer for an error that is not a bug, such as a store that cannot be used; None for a bug."""
+
+    def failed(self, tool: Tool, error: Exception, reference: str) -> Outcome:
+        """Answer for a bug; `reference` leads to the traceback on stderr."""
+
+    def idle(self) -> None:
+        """Do what can wait until nobody waits for an answer."""
+
+    def close(self) -> None:
+        """Finish what is left to do before the process exits."""
 
 
 def call_tool(surface: Surface, name: str, arguments: Json, call: Call) -> Outcome:
@@ -139,7 +75,7 @@ def call_tool(surface: Surface, name: str, arguments: Json, call: Call) -> Outco
     tool = surface.tools.get(name)
     if tool is None:
         return surface.unknown(name)
-    if holds_nul([arguments, call.asked, *(answer.content for answer in call.answers.values())]):
+    if contains_nul([arguments, call.asked, *(answer.content for answer in call.answers.values())]):
         return surface.invalid(tool, "A NUL character (\\u0000) is not accepted anywhere in the arguments")
     try:
         params = msgspec.convert({} if arguments is None else arguments, tool.params)
@@ -149,12 +85,13 @@ def call_tool(surface: Surface, name: str, arguments: Json, call: Call) -> Outco
 
     try:
         return until_recorded(lambda: tool.handler(params, call))
-    except Exception as error:  # the edge of the process: a fault must become an answer
-        return surface.failed(tool, error)
+    except Exception as error:  # the edge of the process: every call gets an answer
+        outcome = surface.expected(error)
+        return outcome if outcome is not None else surface.failed(tool, error, report_exception(name, error))
 
 
-def holds_nul(value: Json) -> bool:
-    """Find a NUL character at any depth: it delimits the token slots of a recorded response."""
+def contains_nul(value: Json) -> bool:
+    """Tell whether there is a NUL at any depth: it delimits the token slots of a recorded response."""
     pending: list[Json] = [value]
     while pending:
         match pending.pop():
@@ -168,3 +105,16 @@ def holds_nul(value: Json) -> bool:
             case Sequence() as items:
                 pending.extend(items)
     return False
+
+
+def report_exception(origin: str, error: Exception) -> str:
+    """Print a traceback to stderr and return the reference that it is printed under."""
+    from traceback import format_exception
+
+    reference = os.urandom(4).hex()
+    report = f"interlock: {origin} failed. Reference {reference}\n{''.join(format_exception(error))}"
+    with suppress(OSError, ValueError):  # nobody may be reading stderr any more
+        if sys.stderr is not None:
+            sys.stderr.write(report)
+            sys.stderr.flush()
+    return reference

@@ -31,6 +31,7 @@ class Positions:
         self.clock = clock
         self.pins = Pins()
         self.unwritten: list[TraceRow] = []
+        self.used = False
 
     def read_token(self, token: str, *kinds: Kind) -> Pointer | LedgerError:
         """Check a token's form and signature; nothing is looked up."""
@@ -111,4 +112,5 @@ class Positions:
 
     def append(self, *changes: Changes) -> None:
         """Write what a command changed, or raise StoreConflict: then the call is run again from its read."""
+        self.used = True
         self.store.append(*sorted(changes, key=lambda change: change.session.session_id))

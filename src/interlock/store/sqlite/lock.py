@@ -1,7 +1,6 @@
-"""One writer at a time, across processes: an advisory lock on a file of its own.
+"""One writer at a time across processes: an advisory lock on its own file, released when its holder dies.
 
-SQLite's busy handler is unfair under contention, and a lock that outlives its process must not exist:
-the operating system releases this one when the holder dies.
+SQLite's own busy handler is unfair under contention.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from time import monotonic, sleep
 from interlock.store.protocol import StoreBusy
 
 PATIENCE = 10.0
-PAUSE = 0.001
+POLL_SECONDS = 0.001
 
 if sys.platform == "win32":
     import msvcrt
@@ -37,7 +36,7 @@ else:
 
 
 class FileLock:
-    """An exclusive lock on `path`, as a context manager. The file stays; only the lock comes and goes."""
+    """An exclusive lock on `path`, as a context manager. The file itself is never removed."""
 
     def __init__(self, path: Path, patience: float = PATIENCE) -> None:
         self.path = path
@@ -46,10 +45,10 @@ class FileLock:
 
     def __enter__(self) -> FileLock:
         deadline = monotonic() + self.patience
-        while not self._taken():
+        while not self._acquire():
             if monotonic() > deadline:
                 raise StoreBusy(f"another process has held {self.path.name} for {self.patience:g} seconds")
-            sleep(PAUSE)
+            sleep(POLL_SECONDS)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -58,7 +57,7 @@ class FileLock:
     def close(self) -> None:
         os.close(self._descriptor)
 
-    def _taken(self) -> bool:
+    def _acquire(self) -> bool:
         try:
             _try_lock(self._descriptor)
         except (BlockingIOError, PermissionError):

@@ -1,6 +1,6 @@
-"""Recover what can be read from a file with damaged pages into a new one.
+"""Recovery of the readable rows of a damaged file into a new one.
 
-The damaged file is only read. Rows come back as they are; whether they are whole is for their digests to say.
+The damaged file is only read. Rows are copied unchanged; their digests tell later which of them are intact.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from interlock.store.sqlite.schema import MIGRATIONS, TABLES
 from interlock.store.sqlite.store import FILE, LOCK, connect, make_private, migrate, version_of
 
 UNREADABLE = (apsw.CorruptError, apsw.NotADBError, apsw.IOError, UnicodeDecodeError)
-FARTHEST = 2**40
-LARGEST = 2**40
+LARGEST_GAP = 2**40
+LARGEST_FILE = 2**40
 
 
 class Salvaged(Struct, frozen=True):
@@ -32,44 +32,23 @@ class Salvaged(Struct, frozen=True):
     damaged: tuple[str, ...]
 
 
-class _Reading:
-    """One table read past its damaged pages; `gaps` counts them."""
-
-    def __init__(self, source: apsw.Connection, table: str) -> None:
-        self.gaps = 0
-        self._source = source
-        self._sql = f"SELECT rowid, * FROM {table} NOT INDEXED WHERE rowid > ? ORDER BY rowid"
-
-    def rows(self) -> Iterator[tuple[apsw.SQLiteValue, ...]]:
-        last: int | None = 0
-        while last is not None:
-            try:
-                for rowid, *row in self._source.execute(self._sql, (last,)):
-                    last = int(str(rowid))
-                    yield tuple(row)
-                return
-            except UNREADABLE:
-                self.gaps += 1
-                last = self._beyond(last)
-
-    def _beyond(self, last: int) -> int | None:
-        """Find a place after a damaged one: leap ahead until a row can be read, then go back by halves."""
-        low, high = last, last + 1
-        while not self._readable(high):
-            if high - last > FARTHEST:
-                return None
-            low, high = high, high + 2 * (high - last)
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if self._readable(middle) else (middle, high)
-        return high
-
-    def _readable(self, after: int) -> bool:
-        try:
-            next(iter(self._source.execute(self._sql, (after,))), None)
-        except UNREADABLE:
-            return False
-        return True
+def replace_damaged(data_dir: Path) -> tuple[Salvaged, Path]:
+    """Replace a damaged store by a salvaged one; the damaged file is kept under the returned name."""
+    path, lock = data_dir / FILE, FileLock(data_dir / LOCK)
+    fresh = path.with_name(f"{FILE}.salvaged")
+    try:
+        with lock:
+            fresh.unlink(missing_ok=True)
+            salvaged = salvage(path, fresh)
+            names = (path.with_name(f"{FILE}.damaged-{number}") for number in count(1))
+            kept = next(name for name in names if not name.exists())
+            for suffix in ("-shm", "-wal", ""):
+                if (part := path.with_name(FILE + suffix)).exists():
+                    part.rename(kept.with_name(kept.name + suffix))
+            fresh.rename(path)
+    finally:
+        lock.close()
+    return salvaged, kept
 
 
 def salvage(path: Path, into: Path) -> Salvaged:
@@ -79,74 +58,89 @@ def salvage(path: Path, into: Path) -> Salvaged:
     make_private(into)
     try:
         with TemporaryDirectory(dir=into.parent) as folder:
-            return _salvaged(_whole_copy(path, Path(folder)), into)
+            source, target = connect(_padded_copy(path, Path(folder))), connect(into)
+            try:
+                migrate(target, into, MIGRATIONS[: version_of(source)] or MIGRATIONS)
+                salvaged = copy_tables(source, target)
+                target.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+            finally:
+                source.close()
+                target.close()
     except UNREADABLE as error:
         into.unlink()
         raise StoreCorrupt(f"{path}: nothing in it can be read ({error})") from error
+    return salvaged
 
 
-def _whole_copy(path: Path, folder: Path) -> Path:
-    """Copy the file and its log, filled up to the size its header names: SQLite opens no shorter one."""
+def _padded_copy(path: Path, folder: Path) -> Path:
+    """Copy the file and its log, padded to the size that its header names: SQLite opens no shorter file."""
     copy = folder / path.name
-    for end in ("", "-wal"):
-        if (part := path.with_name(path.name + end)).exists():
-            copyfile(part, copy.with_name(copy.name + end))
+    for suffix in ("", "-wal"):
+        if (part := path.with_name(path.name + suffix)).exists():
+            copyfile(part, copy.with_name(copy.name + suffix))
     with copy.open("r+b") as file:
         header = file.read(32)
         size = int.from_bytes(header[16:18], "big") * int.from_bytes(header[28:32], "big")
-        if file.seek(0, os.SEEK_END) < size < LARGEST:
+        if file.seek(0, os.SEEK_END) < size < LARGEST_FILE:
             file.truncate(size)
     return copy
 
 
-def _salvaged(path: Path, into: Path) -> Salvaged:
-    source, target = connect(path), connect(into)
-    try:
-        migrate(target, into, MIGRATIONS[: version_of(source)] or MIGRATIONS)
-        saved = _copied(source, target)
-        target.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
-    finally:
-        source.close()
-        target.close()
-    return saved
-
-
-def _copied(source: apsw.Connection, target: apsw.Connection) -> Salvaged:
-    readings = {table: _Reading(source, table) for table in TABLES}
+def copy_tables(source: apsw.Connection, target: apsw.Connection) -> Salvaged:
+    """Copy the readable rows of every table in one transaction."""
+    copied: dict[str, int] = {}
+    damaged: list[str] = []
     with target:
-        rows = {table: _copy(target, table, reading) for table, reading in readings.items()}
+        for table in TABLES:
+            width = sum(1 for _ in target.execute(f"PRAGMA table_info({table})"))
+            sql = f"INSERT OR IGNORE INTO {table} VALUES ({', '.join('?' * width)})"
+            reader = TableReader(source, table)
+            copied[table] = 0
+            for row in reader.rows():
+                target.execute(sql, row)
+                copied[table] += target.changes()
+            if reader.gaps:
+                damaged.append(table)
         target.execute("UPDATE sessions SET unindexed = 1")  # the words are derived from the log again
-    return Salvaged(rows, tuple(table for table, reading in readings.items() if reading.gaps))
+    return Salvaged(copied, tuple(damaged))
 
 
-def _copy(target: apsw.Connection, table: str, reading: _Reading) -> int:
-    width = sum(1 for _ in target.execute(f"PRAGMA table_info({table})"))
-    sql = f"INSERT OR IGNORE INTO {table} VALUES ({', '.join('?' * width)})"
-    copied = 0
-    for row in reading.rows():
-        target.execute(sql, row)
-        copied += target.changes()
-    return copied
+class TableReader:
+    """Reads one table and skips its damaged pages; `gaps` counts them."""
 
+    def __init__(self, source: apsw.Connection, table: str) -> None:
+        self.gaps = 0
+        self._source = source
+        self._sql = f"SELECT rowid, * FROM {table} NOT INDEXED WHERE rowid > ? ORDER BY rowid"
 
-def replace_damaged(data_dir: Path) -> tuple[Salvaged, Path]:
-    """Put a salvaged store in the place of a damaged one, which is kept beside it under the returned name."""
-    path, lock = data_dir / FILE, FileLock(data_dir / LOCK)
-    fresh = path.with_name(f"{FILE}.salvaged")
-    try:
-        with lock:
-            fresh.unlink(missing_ok=True)
-            saved = salvage(path, fresh)
-            kept = _free_name(path)
-            for end in ("-shm", "-wal", ""):
-                if (part := path.with_name(FILE + end)).exists():
-                    part.rename(kept.with_name(kept.name + end))
-            fresh.rename(path)
-    finally:
-        lock.close()
-    return saved, kept
+    def rows(self) -> Iterator[tuple[apsw.SQLiteValue, ...]]:
+        """Yield the readable rows in the order of their ids."""
+        last: int | None = 0
+        while last is not None:
+            try:
+                for rowid, *row in self._source.execute(self._sql, (last,)):
+                    last = int(str(rowid))
+                    yield tuple(row)
+                return
+            except UNREADABLE:
+                self.gaps += 1
+                last = self._after_gap(last)
 
+    def _after_gap(self, last: int) -> int | None:
+        """Find where reading works again: double the distance until it does, then bisect."""
+        low, high = last, last + 1
+        while not self._is_readable(high):
+            if high - last > LARGEST_GAP:
+                return None
+            low, high = high, high + 2 * (high - last)
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self._is_readable(middle) else (middle, high)
+        return high
 
-def _free_name(path: Path) -> Path:
-    names = (path.with_name(f"{path.name}.damaged-{number}") for number in count(1))
-    return next(name for name in names if not name.exists())
+    def _is_readable(self, after: int) -> bool:
+        try:
+            next(iter(self._source.execute(self._sql, (after,))), None)
+        except UNREADABLE:
+            return False
+        return True

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from interlock.authoring.library import Listed, Listing, Loaded
 from interlock.core.definition.workflow import Activity, Gate, Item, Loop, Step
 from interlock.core.values import Json
-from interlock.surfaces.tool import Reply
+from interlock.surfaces.call import Reply
 
 MOST_PROBLEMS = 20
 

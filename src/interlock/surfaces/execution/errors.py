@@ -10,7 +10,7 @@ import msgspec
 from interlock.core.run.outcomes import Refusal
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
-from interlock.surfaces.tool import Reply
+from interlock.surfaces.call import Reply
 
 Code = Literal["VALIDATION_ERROR", "NOT_FOUND", "PRECONDITION_FAILED", "INTERNAL_ERROR"]
 

@@ -17,8 +17,8 @@ from interlock.core.run.outcomes import Decided, NeedAnswer, NeedStep
 from interlock.core.run.reasons import BlockerCode
 from interlock.core.values import Json
 from interlock.ledger.runs.position import Position
+from interlock.surfaces.call import Ask, Call, Form
 from interlock.surfaces.elicitation import CHOICE, gate_question
-from interlock.surfaces.tool import Ask, Call, Form
 
 
 def question(at: Position, command: AcknowledgeStep) -> Ask | None:

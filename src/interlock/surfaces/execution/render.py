@@ -27,7 +27,7 @@ from interlock.core.values import Json, cut
 from interlock.ledger.runs.position import View
 from interlock.ledger.runs.recap import POLICY, Branches, Recap
 from interlock.ledger.tokens.slots import slot
-from interlock.surfaces.tool import Reply
+from interlock.surfaces.call import Reply
 
 SNIPPET = 200
 

@@ -6,8 +6,8 @@ from interlock.core.values import Json
 from interlock.ledger.git_context import observe
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.search import Candidate, find, is_reference
+from interlock.surfaces.call import Outcome, Reply
 from interlock.surfaces.execution.errors import envelope
-from interlock.surfaces.tool import Outcome, Reply
 
 
 def resumed(ledger: Ledger, query: str, reference: str | None) -> Outcome:

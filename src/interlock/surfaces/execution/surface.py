@@ -14,11 +14,12 @@ from interlock.core.run.output import Output
 from interlock.core.run.surface_policy import EXECUTION
 from interlock.core.values import Json
 from interlock.ledger.attempt import Replayed
-from interlock.ledger.errors import LedgerError, error_of
+from interlock.ledger.errors import LedgerError, error_of, internal_error
 from interlock.ledger.ledger import Ledger, note_attempt
 from interlock.ledger.runs.position import subject_of
 from interlock.ledger.tokens.tokens import Kind, Pointer
 from interlock.surfaces.arguments import Unfit, check_context, read_output
+from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.execution import params as p
 from interlock.surfaces.execution.catalogue import described, listed
 from interlock.surfaces.execution.errors import envelope, invalid, of_error, of_refusal
@@ -27,7 +28,7 @@ from interlock.surfaces.execution.render import reply
 from interlock.surfaces.execution.resuming import resumed
 from interlock.surfaces.execution.tools import INSTRUCTIONS, template_of, tools
 from interlock.surfaces.recorded import body_of, encoded, live, replayed
-from interlock.surfaces.tool import Call, Outcome, Reply, Surface, Tool
+from interlock.surfaces.tool import Surface, Tool
 
 
 class ExecutionSurface(Surface):
@@ -40,8 +41,8 @@ class ExecutionSurface(Surface):
         self.ledger = ledger
         self.tools = {tool.name: tool for tool in tools(self) if tool.name not in without}
 
-    def invalid(self, tool: Tool, diagnostic: str) -> Outcome:
-        message, _, target = diagnostic.partition(" - at `$")
+    def invalid(self, tool: Tool, reason: str) -> Outcome:
+        message, _, target = reason.partition(" - at `$")
         path = target.rstrip("`").lstrip(".")
         where = f" ({path})" if path else ""
         fix = "Correct the arguments and call again."
@@ -51,8 +52,18 @@ class ExecutionSurface(Surface):
         known = ", ".join(self.tools)
         return envelope("NOT_FOUND", f"There is no tool “{name}” here.", f"Use one of: {known}.")
 
-    def failed(self, tool: Tool, error: Exception) -> Outcome:
-        return of_error(error_of(error))
+    def expected(self, error: Exception) -> Outcome | None:
+        known = error_of(error)
+        return of_error(known) if known is not None else None
+
+    def failed(self, tool: Tool, error: Exception, reference: str) -> Outcome:
+        return of_error(internal_error(error, reference))
+
+    def idle(self) -> None:
+        self.ledger.idle()
+
+    def close(self) -> None:
+        self.ledger.close()
 
     def list_workflows(self, params: p.ListWorkflows, call: Call) -> Outcome:
         return listed(self.ledger.library.listing())

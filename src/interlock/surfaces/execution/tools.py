@@ -1,16 +1,14 @@
-"""The tools as data: what an agent reads before it has read anything else."""
+"""The tools of the execution surface as data: names, descriptions and parameters."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from interlock.core.values import Json
+from interlock.surfaces.call import Call, Outcome
 from interlock.surfaces.execution import params as p
 from interlock.surfaces.tool import Tool
-
-if TYPE_CHECKING:
-    from interlock.surfaces.execution.surface import ExecutionSurface
 
 INSTRUCTIONS = (
     "Interlock runs workflows one step at a time. list_workflows, then start_workflow; do exactly the "
@@ -19,21 +17,33 @@ INSTRUCTIONS = (
 )
 
 
-def tools(surface: ExecutionSurface) -> tuple[Tool, ...]:
-    """Every tool of the surface, in the order in which an agent needs them."""
+class ExecutionHandlers(Protocol):
+    """The methods of the execution surface that handle calls."""
+
+    def list_workflows(self, params: p.ListWorkflows, call: Call) -> Outcome: ...
+    def inspect_workflow(self, params: p.InspectWorkflow, call: Call) -> Outcome: ...
+    def start_workflow(self, params: p.StartWorkflow, call: Call) -> Outcome: ...
+    def continue_workflow(self, params: p.ContinueWorkflow, call: Call) -> Outcome: ...
+    def checkpoint_workflow(self, params: p.CheckpointWorkflow, call: Call) -> Outcome: ...
+    def start_session(self, params: p.StartSession, call: Call) -> Outcome: ...
+    def resume_session(self, params: p.ResumeSession, call: Call) -> Outcome: ...
+
+
+def tools(handlers: ExecutionHandlers) -> tuple[Tool, ...]:
+    """Return every tool of the surface, in the order in which an agent needs them."""
     return (
         Tool(
             "list_workflows",
             "List the workflows and routines that can be started.",
             p.ListWorkflows,
-            surface.list_workflows,
+            handlers.list_workflows,
             read_only=True,
         ),
         Tool(
             "inspect_workflow",
             "Show what a workflow is for, and with mode preview its steps, before starting it. Runs nothing.",
             p.InspectWorkflow,
-            surface.inspect_workflow,
+            handlers.inspect_workflow,
             read_only=True,
         ),
         Tool(
@@ -41,7 +51,7 @@ def tools(surface: ExecutionSurface) -> tuple[Tool, ...]:
             "Start a run. Returns the first pending step and its tokens. Do only that step, then call "
             "continue_workflow. Put the goal or ticket into context (title, goal, ticketId).",
             p.StartWorkflow,
-            surface.start_workflow,
+            handlers.start_workflow,
             output_schema=RESULT,
         ),
         Tool(
@@ -52,7 +62,7 @@ def tools(surface: ExecutionSurface) -> tuple[Tool, ...]:
             "place. An answer with kind blocked says what is missing: call again with the ackToken in it. "
             "Stop when isComplete is true.",
             p.ContinueWorkflow,
-            surface.continue_workflow,
+            handlers.continue_workflow,
             output_schema=RESULT,
             idempotent=True,
         ),
@@ -61,20 +71,20 @@ def tools(surface: ExecutionSurface) -> tuple[Tool, ...]:
             "Keep notes of work in progress without advancing, so that they survive a rewind. Needs "
             "stateToken and checkpointToken of one response, or a sessionToken.",
             p.CheckpointWorkflow,
-            surface.checkpoint_workflow,
+            handlers.checkpoint_workflow,
             idempotent=True,
         ),
         Tool(
             "start_session",
             "Open a session for notes before any workflow is started.",
             p.StartSession,
-            surface.start_session,
+            handlers.start_session,
         ),
         Tool(
             "resume_session",
             "Find earlier work in a new chat, by words or id. Returns tokens to go on with at once.",
             p.ResumeSession,
-            surface.resume_session,
+            handlers.resume_session,
             read_only=True,
         ),
     )
@@ -110,16 +120,17 @@ RESULT: Mapping[str, Json] = {
 
 
 def template_of(tool: Tool) -> Mapping[str, Json]:
-    """A call to fill in: the tool's parameters with what belongs there."""
-    properties = tool.accepts()["properties"]
+    """Return a call to fill in: each parameter with a placeholder of its type."""
+    properties = tool.argument_schema()["properties"]
     assert isinstance(properties, Mapping)
-    return {name: f"<{_shape(schema)}>" for name, schema in properties.items()}
+    return {name: f"<{_type_of(schema)}>" for name, schema in properties.items()}
 
 
-def _shape(schema: Json) -> str:
-    if not isinstance(schema, Mapping):
-        return "value"
-    choices = schema.get("enum")
-    if isinstance(choices, list):
-        return " | ".join(str(one) for one in choices)
-    return str(schema.get("type", "value"))
+def _type_of(schema: Json) -> str:
+    match schema:
+        case {"enum": list(choices)}:
+            return " | ".join(str(choice) for choice in choices)
+        case {"type": json_type}:
+            return str(json_type)
+        case _:
+            return "value"

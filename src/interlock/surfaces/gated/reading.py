@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from interlock.core.values import Json
 from interlock.ledger.runs.shared_sessions import Calling
+from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.gated import params as p
 from interlock.surfaces.shared import params as shared
 from interlock.surfaces.shared.documents import FoundDocument
@@ -13,7 +14,6 @@ from interlock.surfaces.shared.position import SessionPosition
 from interlock.surfaces.shared.replies import failure, told_json
 from interlock.surfaces.shared.session_tools import SessionTools, digest_mark
 from interlock.surfaces.shared.written import activity_shape, header_shape, summary_shape
-from interlock.surfaces.tool import Call, Outcome, Reply
 
 
 class GatedReading:

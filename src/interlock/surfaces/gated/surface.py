@@ -17,11 +17,12 @@ from interlock.core.run.events import GateResolved
 from interlock.core.run.outcomes import Code, Decided, Refusal
 from interlock.core.run.surface_policy import GATED
 from interlock.core.values import Json
-from interlock.ledger.errors import LedgerError
+from interlock.ledger.errors import LedgerError, error_of, internal_error
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.runs.shared_sessions import Calling, SessionCall, answer_to, answered_already
 from interlock.ledger.tokens.slots import slot
 from interlock.ledger.tokens.tokens import Pointer
+from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.gated import params as p
 from interlock.surfaces.gated.reading import GatedReading, told_at
 from interlock.surfaces.gated.tools import INSTRUCTIONS, tools
@@ -33,7 +34,7 @@ from interlock.surfaces.shared.asking import asked, chosen, declined
 from interlock.surfaces.shared.replies import as_json, failure, of_error, of_refusal, told_json
 from interlock.surfaces.shared.session_tools import RECOVERED, SERVER, SessionTools, claims_of
 from interlock.surfaces.shared.written import activity_shape, gate_shape, gates_of
-from interlock.surfaces.tool import Call, Outcome, Reply, Surface, Tool
+from interlock.surfaces.tool import Surface, Tool
 
 
 class GatedSurface(Surface):
@@ -46,16 +47,28 @@ class GatedSurface(Surface):
         self.ledger = ledger
         self.shared = SessionTools(ledger, GATED)
         self.reading = GatedReading(self.shared)
-        self.tools: Mapping[str, Tool] = {tool.name: tool for tool in tools(self) if tool.name not in without}
+        self.tools: Mapping[str, Tool] = {
+            tool.name: tool for tool in tools(self, self.shared, self.reading) if tool.name not in without
+        }
 
-    def invalid(self, tool: Tool, diagnostic: str) -> Outcome:
-        return self.shared.invalid(tool, diagnostic)
+    def invalid(self, tool: Tool, reason: str) -> Outcome:
+        return self.shared.invalid(tool, reason)
 
     def unknown(self, name: str) -> Outcome:
         return self.shared.unknown(name, self.tools)
 
-    def failed(self, tool: Tool, error: Exception) -> Outcome:
-        return self.shared.failed(error)
+    def expected(self, error: Exception) -> Outcome | None:
+        known = error_of(error)
+        return of_error(known) if known is not None else None
+
+    def failed(self, tool: Tool, error: Exception, reference: str) -> Outcome:
+        return of_error(internal_error(error, reference))
+
+    def idle(self) -> None:
+        self.ledger.idle()
+
+    def close(self) -> None:
+        self.ledger.close()
 
     def discover(self, params: shared.Nothing, call: Call) -> Outcome:
         body: dict[str, Json] = {

@@ -1,15 +1,15 @@
-"""The tools of the gated surface as data: what an agent reads before it has read anything else."""
+"""The tools of the gated surface as data: names, descriptions and parameters."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from interlock.surfaces.call import Call, Outcome
 from interlock.surfaces.gated import params as p
+from interlock.surfaces.gated.reading import GatedReading
 from interlock.surfaces.shared import params as shared
+from interlock.surfaces.shared.session_tools import SessionTools
 from interlock.surfaces.tool import Tool
-
-if TYPE_CHECKING:
-    from interlock.surfaces.gated.surface import GatedSurface
 
 INSTRUCTIONS = (
     "Interlock runs workflows activity by activity. Begin with discover. Tokens are opaque: copy them whole, "
@@ -17,38 +17,42 @@ INSTRUCTIONS = (
 )
 
 
-def tools(surface: GatedSurface) -> tuple[Tool, ...]:
-    """Every tool of the surface, in the order in which an agent needs them."""
-    return (*_bootstrap(surface), *_workflow(surface), *_texts(surface))
+class GatedHandlers(Protocol):
+    """The handlers that the gated surface has itself."""
+
+    def discover(self, params: shared.Nothing, call: Call) -> Outcome: ...
+    def list_workflows(self, params: shared.Nothing, call: Call) -> Outcome: ...
+    def start_session(self, params: p.StartSession, call: Call) -> Outcome: ...
+    def next_activity(self, params: shared.NextActivity, call: Call) -> Outcome: ...
+    def get_checkpoint(self, params: p.GetCheckpoint, call: Call) -> Outcome: ...
+    def respond_checkpoint(self, params: p.RespondCheckpoint, call: Call) -> Outcome: ...
 
 
-def _bootstrap(surface: GatedSurface) -> tuple[Tool, ...]:
+def tools(handlers: GatedHandlers, session_tools: SessionTools, reading: GatedReading) -> tuple[Tool, ...]:
+    """Return every tool of the surface, in the order in which an agent needs them."""
     return (
         Tool(
             "discover",
             "Start here: server, version, workflows, and how to work with them.",
             shared.Nothing,
-            surface.discover,
+            handlers.discover,
             read_only=True,
         ),
-        Tool("list_workflows", "List the workflows.", shared.Nothing, surface.list_workflows, read_only=True),
-        Tool("health_check", "Server status.", shared.Nothing, surface.shared.health_check, read_only=True),
+        Tool(
+            "list_workflows", "List the workflows.", shared.Nothing, handlers.list_workflows, read_only=True
+        ),
+        Tool("health_check", "Server status.", shared.Nothing, session_tools.health_check, read_only=True),
         Tool(
             "start_session",
             "Start a session of a workflow, or inherit one by session_token. Returns session_token.",
             p.StartSession,
-            surface.start_session,
+            handlers.start_session,
         ),
-    )
-
-
-def _workflow(surface: GatedSurface) -> tuple[Tool, ...]:
-    return (
         Tool(
             "get_workflow",
             "Rules, variables, modes, initialActivity and activities; summary=false gives all of it.",
             shared.GetWorkflow,
-            surface.reading.get_workflow,
+            reading.get_workflow,
             read_only=True,
         ),
         Tool(
@@ -56,14 +60,14 @@ def _workflow(surface: GatedSurface) -> tuple[Tool, ...]:
             "Leave the current activity, its steps done, and enter the next; returns it whole. The first is "
             "initialActivity. Refused while a required checkpoint is pending.",
             shared.NextActivity,
-            surface.next_activity,
+            handlers.next_activity,
             idempotent=True,
         ),
         Tool(
             "get_checkpoint",
             "A checkpoint's message and options, to show to the user.",
             p.GetCheckpoint,
-            surface.get_checkpoint,
+            handlers.get_checkpoint,
             read_only=True,
         ),
         Tool(
@@ -71,24 +75,17 @@ def _workflow(surface: GatedSurface) -> tuple[Tool, ...]:
             "Answer a pending checkpoint with exactly one of option_id (the user's choice), auto_advance, "
             "condition_not_met. Effects are applied and returned.",
             p.RespondCheckpoint,
-            surface.respond_checkpoint,
+            handlers.respond_checkpoint,
             idempotent=True,
         ),
-    )
-
-
-def _texts(surface: GatedSurface) -> tuple[Tool, ...]:
-    return (
-        Tool("get_skills", "The workflow's skills.", p.GetSkills, surface.reading.get_skills, read_only=True),
-        Tool("get_skill", "The skill of a step.", p.GetSkill, surface.reading.get_skill, read_only=True),
-        Tool(
-            "get_resource", "A resource's text.", p.GetResource, surface.reading.get_resource, read_only=True
-        ),
+        Tool("get_skills", "The workflow's skills.", p.GetSkills, reading.get_skills, read_only=True),
+        Tool("get_skill", "The skill of a step.", p.GetSkill, reading.get_skill, read_only=True),
+        Tool("get_resource", "A resource's text.", p.GetResource, reading.get_resource, read_only=True),
         Tool(
             "get_trace",
             "The calls of this session, or those that trace tokens name.",
             shared.GetTrace,
-            surface.shared.get_trace,
+            session_tools.get_trace,
             read_only=True,
         ),
     )

@@ -16,12 +16,12 @@ from interlock.core.engine.gates import needs_confirmation
 from interlock.core.patterns import BadPattern, prepare, search
 from interlock.core.run.preferences import Preferences
 from interlock.core.values import Json
+from interlock.surfaces.call import Outcome, Reply, RpcError
 from interlock.surfaces.lookup import failures as refused
 from interlock.surfaces.lookup import render
 from interlock.surfaces.lookup.names import Names, dashed, names_of
 from interlock.surfaces.lookup.params import Get, Next, Validate, length_problem
 from interlock.surfaces.lookup.progress import Astray, Offered, position
-from interlock.surfaces.tool import Outcome, Reply, RpcFailure
 
 if TYPE_CHECKING:
     from interlock.authoring.library import Library
@@ -55,7 +55,7 @@ def listed(library: Library) -> Outcome:
 def got(library: Library, params: Get) -> Outcome:
     """Give a workflow: whole, or as much of it as the mode asks for."""
     workflow = _loaded(library, "id", params.id)
-    if isinstance(workflow, RpcFailure):
+    if isinstance(workflow, RpcError):
         return workflow
     names = names_of(workflow)
     if isinstance(params.mode, UnsetType):
@@ -76,7 +76,7 @@ def _previewed(workflow: Workflow, names: Names, summary: dict[str, Json]) -> Ou
 def following(library: Library, params: Next) -> Outcome:
     """Give the first step, in order, that is due and not completed."""
     workflow = _loaded(library, "workflowId", params.workflow_id)
-    if isinstance(workflow, RpcFailure):
+    if isinstance(workflow, RpcError):
         return workflow
     names = names_of(workflow)
     if (refusal := _steps_problem(params, names)) is not None:
@@ -90,7 +90,7 @@ def following(library: Library, params: Next) -> Outcome:
     return reply({**answer, "isComplete": offered.step is None})
 
 
-def _steps_problem(params: Next, names: Names) -> RpcFailure | None:
+def _steps_problem(params: Next, names: Names) -> RpcError | None:
     seen = set[str]()
     for given in params.completed_steps:
         if dashed(given) in seen:
@@ -104,12 +104,12 @@ def _steps_problem(params: Next, names: Names) -> RpcFailure | None:
     return _no_step("currentStep", current)
 
 
-def _no_step(field: str, given: str) -> RpcFailure:
+def _no_step(field: str, given: str) -> RpcError:
     diagnostic = length_problem(field, given)
     return refused.step_not_found(given) if diagnostic is None else refused.invalid_params(diagnostic)
 
 
-def _loaded(library: Library, field: str, given: str) -> Workflow | RpcFailure:
+def _loaded(library: Library, field: str, given: str) -> Workflow | RpcError:
     from interlock.authoring.diagnostics.diagnostic import Diagnostic
 
     found = library.load(given)
@@ -122,7 +122,7 @@ def _loaded(library: Library, field: str, given: str) -> Workflow | RpcFailure:
     return refused.cannot_load(given, found)
 
 
-def _astray(workflow: Workflow, lost: Astray) -> RpcFailure:
+def _astray(workflow: Workflow, lost: Astray) -> RpcError:
     details = f"activity '{lost.activity}' leads round in a circle without a step; send what decides its way"
     return refused.invalid_state(dashed(workflow.id), details)
 
@@ -166,7 +166,7 @@ def _demands(criteria: Criteria | None, scope: Scope) -> Iterator[str]:
 def validated(library: Library, params: Validate) -> Outcome:
     """Check a step's output against its criteria; conditional rules read the context."""
     workflow = _loaded(library, "workflowId", params.workflow_id)
-    if isinstance(workflow, RpcFailure):
+    if isinstance(workflow, RpcError):
         return workflow
     step = names_of(workflow).find(params.step_id)
     if step is None:

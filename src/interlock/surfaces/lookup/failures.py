@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from interlock.surfaces.tool import RpcFailure
+from interlock.surfaces.call import RpcError
 
 if TYPE_CHECKING:
     from interlock.authoring.diagnostics.diagnostic import Diagnostic
@@ -27,40 +27,42 @@ _BY_DIAGNOSTIC = {
 }
 
 
-def method_not_found(name: str) -> RpcFailure:
-    return RpcFailure(METHOD_NOT_FOUND, "Method not found", {"method": name})
+def method_not_found(name: str) -> RpcError:
+    return RpcError(METHOD_NOT_FOUND, "Method not found", {"method": name})
 
 
-def invalid_params(details: str) -> RpcFailure:
-    return RpcFailure(INVALID_PARAMS, "Invalid params", {"details": details})
+def invalid_params(details: str) -> RpcError:
+    return RpcError(INVALID_PARAMS, "Invalid params", {"details": details})
 
 
-def cannot_load(workflow_id: str, diagnostic: Diagnostic) -> RpcFailure:
+def cannot_load(workflow_id: str, diagnostic: Diagnostic) -> RpcError:
     """Say why a workflow cannot be had: it is not there, or its file is at fault."""
     if diagnostic.code == _ABSENT:
-        return RpcFailure(WORKFLOW_NOT_FOUND, "Workflow not found", {"workflowId": workflow_id})
+        return RpcError(WORKFLOW_NOT_FOUND, "Workflow not found", {"workflowId": workflow_id})
     code, message = _BY_DIAGNOSTIC.get(diagnostic.code, (INVALID_WORKFLOW, "Invalid workflow"))
     details = f"{diagnostic.file}:{diagnostic.line}:{diagnostic.column}: {diagnostic.message}"
-    return RpcFailure(code, message, {"workflowId": workflow_id, "details": details})
+    return RpcError(code, message, {"workflowId": workflow_id, "details": details})
 
 
-def step_not_found(step_id: str) -> RpcFailure:
-    return RpcFailure(STEP_NOT_FOUND, "Step not found", {"stepId": step_id})
+def step_not_found(step_id: str) -> RpcError:
+    return RpcError(STEP_NOT_FOUND, "Step not found", {"stepId": step_id})
 
 
-def invalid_criteria(step_id: str, details: str) -> RpcFailure:
-    return RpcFailure(
-        INVALID_CRITERIA, "Invalid validation criteria", {"stepId": step_id, "details": details}
-    )
+def invalid_criteria(step_id: str, details: str) -> RpcError:
+    return RpcError(INVALID_CRITERIA, "Invalid validation criteria", {"stepId": step_id, "details": details})
 
 
-def invalid_state(workflow_id: str, details: str) -> RpcFailure:
-    return RpcFailure(INVALID_STATE, "Invalid state", {"workflowId": workflow_id, "details": details})
+def invalid_state(workflow_id: str, details: str) -> RpcError:
+    return RpcError(INVALID_STATE, "Invalid state", {"workflowId": workflow_id, "details": details})
 
 
-def fault(error: Exception) -> RpcFailure:
-    """Answer for an exception by its kind alone; what it says may be nobody else's business."""
-    if isinstance(error, OSError):
-        details = error.strerror or type(error).__name__
-        return RpcFailure(STORAGE_ERROR, "Storage error", {"details": details})
-    return RpcFailure(INTERNAL_ERROR, "Internal error", {"details": type(error).__name__})
+def storage_error(error: OSError) -> RpcError:
+    """Answer for a file that cannot be read, without its path."""
+    details = error.strerror or type(error).__name__
+    return RpcError(STORAGE_ERROR, "Storage error", {"details": details})
+
+
+def internal_error(error: Exception, reference: str) -> RpcError:
+    """Answer for a bug; the reference leads to the traceback on the server's stderr."""
+    details = f"{type(error).__name__}. Reference {reference} on the server's stderr."
+    return RpcError(INTERNAL_ERROR, "Internal error", {"details": details})

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from interlock.surfaces.call import Call, Outcome
 from interlock.surfaces.lookup import failures, tools
 from interlock.surfaces.lookup.params import Get, Next, Nothing, Validate, ValidateJson, details
-from interlock.surfaces.tool import Call, Outcome, Profile, Surface, Tool
+from interlock.surfaces.tool import Profile, Surface, Tool
 
 if TYPE_CHECKING:
     from interlock.authoring.library import Library
@@ -46,8 +47,11 @@ class LookupSurface(Surface):
     def unknown(self, name: str) -> Outcome:
         return failures.method_not_found(name)
 
-    def failed(self, tool: Tool, error: Exception) -> Outcome:
-        return failures.fault(error)
+    def expected(self, error: Exception) -> Outcome | None:
+        return failures.storage_error(error) if isinstance(error, OSError) else None
+
+    def failed(self, tool: Tool, error: Exception, reference: str) -> Outcome:
+        return failures.internal_error(error, reference)
 
     def _list(self, _params: Nothing, _call: Call) -> Outcome:
         from interlock.surfaces.lookup.answers import listed

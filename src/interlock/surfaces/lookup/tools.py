@@ -23,7 +23,7 @@ _EXAMPLE_NAME = "AI Task Prompt Workflow"
 
 
 class Listing(Struct, frozen=True):
-    """What `tools/list` says of one tool."""
+    """The entry of one tool in `tools/list`."""
 
     description: str
     accepts: Schema

@@ -11,7 +11,7 @@ from interlock.core.run.outcomes import Code, Refusal
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.tokens.tokens import StateProblem
-from interlock.surfaces.tool import Reply
+from interlock.surfaces.call import Reply
 
 CODES: Mapping[Code, str] = {
     Code.DECISION_PENDING: "CHECKPOINT_BLOCKING",

@@ -8,9 +8,9 @@ from interlock.core.engine.moves import awaited_here
 from interlock.core.run.commands import Decision, ResolveCheckpoint, Terms
 from interlock.core.run.outcomes import NeedAnswer
 from interlock.ledger.runs.position import Position
+from interlock.surfaces.call import Ask, Call
 from interlock.surfaces.navigation.params import NavAction
 from interlock.surfaces.shared.asking import asked, chosen
-from interlock.surfaces.tool import Ask, Call
 
 
 def question(position: Position, params: NavAction, terms: Terms, call: Call) -> Ask | None:

@@ -10,12 +10,12 @@ from interlock.authoring.diagnostics.diagnostic import Diagnostic
 from interlock.authoring.library import Library, Listed, Loaded
 from interlock.core.definition.workflow import TERMINAL, Activity, Workflow
 from interlock.core.values import Json
+from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.navigation import params as p
 from interlock.surfaces.navigation.errors import not_found, not_loaded
 from interlock.surfaces.navigation.render import shown
 from interlock.surfaces.shared.documents import META
 from interlock.surfaces.shared.written import activity_shape, gate_shape, gates_of, workflow_shape
-from interlock.surfaces.tool import Call, Outcome, Reply
 
 
 class CatalogueTools:

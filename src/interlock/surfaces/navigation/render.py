@@ -18,7 +18,7 @@ from interlock.core.run.reasons import ContextKey, ContractPointer
 from interlock.core.values import Json
 from interlock.ledger.runs.position import View
 from interlock.ledger.tokens.slots import slot
-from interlock.surfaces.tool import Reply
+from interlock.surfaces.call import Reply
 
 _NAMES = {
     "complete_step": "step",

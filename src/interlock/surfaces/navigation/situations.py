@@ -10,9 +10,9 @@ from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.runs.position import Position, View
 from interlock.ledger.tokens.tokens import STATE_PREFIX, Pointer, StateProblem, read_state
+from interlock.surfaces.call import Reply
 from interlock.surfaces.navigation.errors import of_error, of_state
 from interlock.surfaces.navigation.render import Landscape
-from interlock.surfaces.tool import Reply
 
 OTHER_PREFIXES = ("st.", "ses.")
 

@@ -14,12 +14,13 @@ from interlock.core.run.output import Output
 from interlock.core.run.surface_policy import NAVIGATION
 from interlock.core.values import Json
 from interlock.ledger.attempt import Replayed
-from interlock.ledger.errors import LedgerError, error_of
+from interlock.ledger.errors import LedgerError, error_of, internal_error
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.runs.children import passed_on
 from interlock.ledger.runs.position import Position, subject_of
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.arguments import Unfit, check_context, read_output
+from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.elicitation import CHOICE
 from interlock.surfaces.navigation import params as p
 from interlock.surfaces.navigation.actions import asked, attempt_of, command_of, done_message, missing
@@ -37,7 +38,7 @@ from interlock.surfaces.navigation.render import (
 from interlock.surfaces.navigation.situations import landscape, opened, opened_anywhere, situation
 from interlock.surfaces.navigation.texts import Texts
 from interlock.surfaces.navigation.tools import INSTRUCTIONS, tools
-from interlock.surfaces.tool import Call, Outcome, Reply, Surface, Tool
+from interlock.surfaces.tool import Surface, Tool
 
 
 class NavigationSurface(Surface):
@@ -50,10 +51,10 @@ class NavigationSurface(Surface):
         self.ledger = ledger
         self.reading = CatalogueTools(ledger.library)
         self.texts = Texts(ledger.library)
-        self.tools = {tool.name: tool for tool in tools(self)}
+        self.tools = {tool.name: tool for tool in tools(self, self.reading, self.texts)}
 
-    def invalid(self, tool: Tool, diagnostic: str) -> Outcome:
-        message, _, target = diagnostic.partition(" - at `$")
+    def invalid(self, tool: Tool, reason: str) -> Outcome:
+        message, _, target = reason.partition(" - at `$")
         path = target.rstrip("`").lstrip(".")
         where = f" ({path})" if path else ""
         fix = "correct the arguments and call again"
@@ -64,8 +65,18 @@ class NavigationSurface(Surface):
             "UNKNOWN_TOOL", f"There is no tool '{name}' here", f"use one of: {', '.join(self.tools)}"
         )
 
-    def failed(self, tool: Tool, error: Exception) -> Outcome:
-        return of_error(error_of(error))
+    def expected(self, error: Exception) -> Outcome | None:
+        known = error_of(error)
+        return of_error(known) if known is not None else None
+
+    def failed(self, tool: Tool, error: Exception, reference: str) -> Outcome:
+        return of_error(internal_error(error, reference))
+
+    def idle(self) -> None:
+        self.ledger.idle()
+
+    def close(self) -> None:
+        self.ledger.close()
 
     def nav_start(self, params: p.NavStart, call: Call) -> Outcome:
         given = params.initial_variables or {}

@@ -8,11 +8,11 @@ from interlock.authoring.diagnostics.diagnostic import Diagnostic
 from interlock.authoring.library import Library, Loaded
 from interlock.core.definition.workflow import Document, DocumentKind
 from interlock.core.values import Json
+from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.navigation import params as p
 from interlock.surfaces.navigation.errors import not_found, not_loaded
 from interlock.surfaces.navigation.render import shown
 from interlock.surfaces.shared.documents import META, Documents
-from interlock.surfaces.tool import Call, Outcome, Reply
 
 
 class Texts:

@@ -1,20 +1,18 @@
-"""The tools as data: what an agent reads before it has read anything else."""
+"""The tools of the navigation surface as data: names, descriptions and parameters."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from msgspec import Struct
 
 from interlock.core.values import Json
+from interlock.surfaces.call import Call, Outcome
 from interlock.surfaces.navigation import params as p
-from interlock.surfaces.tool import Call, Outcome, Tool
-
-if TYPE_CHECKING:
-    from interlock.surfaces.navigation.reading import CatalogueTools
-    from interlock.surfaces.navigation.surface import NavigationSurface
-    from interlock.surfaces.navigation.texts import Texts
+from interlock.surfaces.navigation.reading import CatalogueTools
+from interlock.surfaces.navigation.texts import Texts
+from interlock.surfaces.tool import Tool
 
 INSTRUCTIONS = (
     "Interlock walks you through a workflow. nav_start gives a situation: do what availableActions.required "
@@ -23,25 +21,30 @@ INSTRUCTIONS = (
 )
 
 
-def tools(surface: NavigationSurface) -> tuple[Tool, ...]:
-    """Every tool of the surface, in the document's order."""
-    return (*_navigating(surface), *_workflows(surface.reading), *_texts(surface.texts))
+class NavigationHandlers(Protocol):
+    """The methods of the navigation surface that handle calls."""
+
+    def nav_start(self, params: p.NavStart, call: Call) -> Outcome: ...
+    def nav_situation(self, params: p.NavState, call: Call) -> Outcome: ...
+    def nav_action(self, params: p.NavAction, call: Call) -> Outcome: ...
+    def nav_checkpoint(self, params: p.NavState, call: Call) -> Outcome: ...
 
 
-def _navigating(surface: NavigationSurface) -> tuple[Tool, ...]:
+def tools(handlers: NavigationHandlers, reading: CatalogueTools, texts: Texts) -> tuple[Tool, ...]:
+    """Return every tool of the surface, in the document's order."""
     return (
         Tool(
             "nav_start",
             "Start a workflow. Returns the first situation: position, availableActions, checkpoint, state.",
             p.NavStart,
-            surface.nav_start,
+            handlers.nav_start,
             output_schema=SITUATION,
         ),
         Tool(
             "nav_situation",
             "Show the situation again. Changes nothing. Takes the token of any run, from any surface.",
             p.NavState,
-            surface.nav_situation,
+            handlers.nav_situation,
             output_schema=SITUATION,
             read_only=True,
         ),
@@ -52,7 +55,7 @@ def _navigating(surface: NavigationSurface) -> tuple[Tool, ...]:
             "The same call again returns the same answer; an older state starts a new branch. "
             "success false: nothing moved; error says what to do.",
             p.NavAction,
-            surface.nav_action,
+            handlers.nav_action,
             output_schema=SITUATION,
             idempotent=True,
         ),
@@ -60,60 +63,56 @@ def _navigating(surface: NavigationSurface) -> tuple[Tool, ...]:
             "nav_checkpoint",
             "Show the checkpoint that waits for the user, with its options.",
             p.NavState,
-            surface.nav_checkpoint,
+            handlers.nav_checkpoint,
             read_only=True,
         ),
-    )
-
-
-def _workflows(reading: CatalogueTools) -> tuple[Tool, ...]:
-    return (
-        _read("list_workflows", "List all workflows.", p.NoParams, reading.list_workflows),
-        _read("get_workflow", "Get a whole workflow definition.", p.OfWorkflow, reading.get_workflow),
-        _read(
+        _reading_tool("list_workflows", "List all workflows.", p.NoParams, reading.list_workflows),
+        _reading_tool("get_workflow", "Get a whole workflow definition.", p.OfWorkflow, reading.get_workflow),
+        _reading_tool(
             "get_workflow_activity",
             "Get one activity: steps, checkpoints, loops, transitions.",
             p.OfActivity,
             reading.get_workflow_activity,
         ),
-        _read(
+        _reading_tool(
             "get_checkpoint",
             "Get a checkpoint's question, options and effects.",
             p.OfCheckpoint,
             reading.get_checkpoint,
         ),
-        _read(
+        _reading_tool(
             "validate_transition",
             "Say whether one activity may lead to another.",
             p.ValidateTransition,
             reading.validate_transition,
         ),
-        _read("health_check", "Say whether the server works.", p.NoParams, reading.health_check),
-        _read(
+        _reading_tool("health_check", "Say whether the server works.", p.NoParams, reading.health_check),
+        _reading_tool(
             "get_activities",
             "Start here: match the user's goal to an activity.",
             p.NoParams,
             reading.get_activities,
         ),
-        _read("get_activity", "Get an activity of the index.", p.GetActivity, reading.get_activity),
-    )
-
-
-def _texts(texts: Texts) -> tuple[Tool, ...]:
-    return (
-        _read("get_skills", "Summarize all skills and what they enable.", p.NoParams, texts.get_skills),
-        _read("list_skills", "List universal skills, and a workflow's own.", p.ListSkills, texts.list_skills),
-        _read("get_skill", "Get a skill: the workflow's own, else universal.", p.GetSkill, texts.get_skill),
-        _read(
+        _reading_tool("get_activity", "Get an activity of the index.", p.GetActivity, reading.get_activity),
+        _reading_tool(
+            "get_skills", "Summarize all skills and what they enable.", p.NoParams, texts.get_skills
+        ),
+        _reading_tool(
+            "list_skills", "List universal skills, and a workflow's own.", p.ListSkills, texts.list_skills
+        ),
+        _reading_tool(
+            "get_skill", "Get a skill: the workflow's own, else universal.", p.GetSkill, texts.get_skill
+        ),
+        _reading_tool(
             "list_workflow_resources",
             "List a workflow's resources.",
             p.OfWorkflow,
             texts.list_workflow_resources,
         ),
-        _read("get_resource", "Get a resource by index, e.g. 03.", p.OfIndex, texts.get_resource),
-        _read("list_templates", "List a workflow's templates.", p.OfWorkflow, texts.list_templates),
-        _read("get_template", "Get a template by index.", p.OfIndex, texts.get_template),
-        _read(
+        _reading_tool("get_resource", "Get a resource by index, e.g. 03.", p.OfIndex, texts.get_resource),
+        _reading_tool("list_templates", "List a workflow's templates.", p.OfWorkflow, texts.list_templates),
+        _reading_tool("get_template", "Get a template by index.", p.OfIndex, texts.get_template),
+        _reading_tool(
             "discover_resources",
             "List every workflow, activity, skill, resource and template by id.",
             p.NoParams,
@@ -122,7 +121,9 @@ def _texts(texts: Texts) -> tuple[Tool, ...]:
     )
 
 
-def _read(name: str, description: str, params: type[Struct], handler: Callable[[Any, Call], Outcome]) -> Tool:
+def _reading_tool(
+    name: str, description: str, params: type[Struct], handler: Callable[[Any, Call], Outcome]
+) -> Tool:
     return Tool(name, description, params, handler, read_only=True)
 
 

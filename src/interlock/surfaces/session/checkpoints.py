@@ -21,6 +21,7 @@ from interlock.ledger.runs.shared_sessions import (
     mark,
 )
 from interlock.ledger.tokens.slots import slot
+from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.recorded import body_of, encoded, live
 from interlock.surfaces.session import params as p
 from interlock.surfaces.shared import validation
@@ -30,7 +31,6 @@ from interlock.surfaces.shared.position import SessionPosition, open_gate
 from interlock.surfaces.shared.replies import failure, of_refusal, told, told_json
 from interlock.surfaces.shared.session_tools import SessionTools, claims_of
 from interlock.surfaces.shared.written import as_toon, gate_shape
-from interlock.surfaces.tool import Call, Outcome, Reply
 
 YIELDED = (
     "Yield the checkpoint_handle to the orchestrator in a <checkpoint_yield> block and wait; "

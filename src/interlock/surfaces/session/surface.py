@@ -9,13 +9,14 @@ from interlock.core.engine.decide import decide
 from interlock.core.run.outcomes import Code, Decided, Refusal
 from interlock.core.run.surface_policy import SESSION
 from interlock.core.values import Json
-from interlock.ledger.errors import LedgerError
+from interlock.ledger.errors import LedgerError, error_of, internal_error
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.runs.children import Ancestor, LastAnswer, ancestors, last_answer
 from interlock.ledger.runs.position import Position
 from interlock.ledger.runs.shared_sessions import Calling, SessionCall
 from interlock.ledger.tokens.slots import slot
 from interlock.ledger.tokens.tokens import Pointer
+from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.recorded import body_of, encoded, live, replayed
 from interlock.surfaces.session import params as p
 from interlock.surfaces.session.checkpoints import Checkpoints
@@ -27,7 +28,7 @@ from interlock.surfaces.shared.position import status_of
 from interlock.surfaces.shared.replies import failure, of_error, of_refusal, told_json
 from interlock.surfaces.shared.session_tools import RECOVERED, SERVER, SessionTools, claims_of
 from interlock.surfaces.shared.written import as_toon
-from interlock.surfaces.tool import Call, Outcome, Reply, Surface, Tool
+from interlock.surfaces.tool import Surface, Tool
 
 
 class SessionSurface(Surface):
@@ -41,16 +42,30 @@ class SessionSurface(Surface):
         self.shared = SessionTools(ledger, SESSION)
         self.reading = SessionReading(self.shared)
         self.checkpoints = Checkpoints(self.shared)
-        self.tools: Mapping[str, Tool] = {tool.name: tool for tool in tools(self) if tool.name not in without}
+        self.tools: Mapping[str, Tool] = {
+            tool.name: tool
+            for tool in tools(self, self.shared, self.reading, self.checkpoints)
+            if tool.name not in without
+        }
 
-    def invalid(self, tool: Tool, diagnostic: str) -> Outcome:
-        return self.shared.invalid(tool, diagnostic)
+    def invalid(self, tool: Tool, reason: str) -> Outcome:
+        return self.shared.invalid(tool, reason)
 
     def unknown(self, name: str) -> Outcome:
         return self.shared.unknown(name, self.tools)
 
-    def failed(self, tool: Tool, error: Exception) -> Outcome:
-        return self.shared.failed(error)
+    def expected(self, error: Exception) -> Outcome | None:
+        known = error_of(error)
+        return of_error(known) if known is not None else None
+
+    def failed(self, tool: Tool, error: Exception, reference: str) -> Outcome:
+        return of_error(internal_error(error, reference))
+
+    def idle(self) -> None:
+        self.ledger.idle()
+
+    def close(self) -> None:
+        self.ledger.close()
 
     def discover(self, params: shared.Nothing, call: Call) -> Outcome:
         return Reply(f"server: {SERVER}\nversion: {__version__}\n\n{self.shared.bootstrap()}")

@@ -7,8 +7,8 @@ from interlock.core.engine.gates import shown
 from interlock.core.run.commands import Decision, Terms
 from interlock.core.run.outcomes import Code, Refusal
 from interlock.ledger.runs.position import Position
+from interlock.surfaces.call import Ask, Call
 from interlock.surfaces.elicitation import CHOICE, gate_question
-from interlock.surfaces.tool import Ask, Call
 
 
 def asked(at: Position, gate: Gate, terms: Terms, call: Call) -> Ask | None:

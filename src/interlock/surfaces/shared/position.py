@@ -12,10 +12,10 @@ from interlock.core.run.state import RunState
 from interlock.ledger.runs.position import Position
 from interlock.ledger.runs.shared_sessions import Calling, Sessions
 from interlock.ledger.tokens.tokens import Pointer
+from interlock.surfaces.call import Reply
 from interlock.surfaces.shared import validation
 from interlock.surfaces.shared.documents import Documents
 from interlock.surfaces.shared.replies import failure
-from interlock.surfaces.tool import Reply
 
 
 class SessionPosition(Struct, frozen=True):

@@ -10,7 +10,7 @@ import msgspec
 from interlock.core.run.outcomes import Refusal
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
-from interlock.surfaces.tool import Reply
+from interlock.surfaces.call import Reply
 
 _encode = msgspec.json.Encoder().encode
 _SLOT = re.compile(r"\\u0000([a-z]+:\d+:\d+)\\u0000")

@@ -15,7 +15,7 @@ from interlock.core.run.commands import Claim, EnterActivity
 from interlock.core.run.outcomes import Decided
 from interlock.core.run.surface_policy import SurfacePolicy
 from interlock.core.values import Json, Variables
-from interlock.ledger.errors import LedgerError, error_of
+from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.runs.children import passed_on
 from interlock.ledger.runs.position import Position
@@ -23,13 +23,14 @@ from interlock.ledger.runs.shared_sessions import Calling, Joined, SessionCall, 
 from interlock.ledger.tokens.slots import slot
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.arguments import Unfit, check_context
+from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.recorded import encoded, live
 from interlock.surfaces.shared import params as p
 from interlock.surfaces.shared import trace_view, validation
 from interlock.surfaces.shared.documents import META, Documents, FoundDocument
 from interlock.surfaces.shared.position import SessionPosition, status_of
 from interlock.surfaces.shared.replies import failure, of_error, told_json
-from interlock.surfaces.tool import Call, Outcome, Reply, Tool
+from interlock.surfaces.tool import Tool
 
 SERVER = "interlock"
 MOST_TEXTS = 256
@@ -57,9 +58,6 @@ class SessionTools:
 
     def unknown(self, name: str, tools: Mapping[str, Tool]) -> Reply:
         return failure("NOT_FOUND", f"There is no tool '{name}' here.", f"Use one of: {', '.join(tools)}.")
-
-    def failed(self, error: Exception) -> Reply:
-        return of_error(error_of(error))
 
     def health_check(self, params: p.Nothing, call: Call) -> Outcome:
         body: dict[str, Json] = {

@@ -1,22 +1,22 @@
 """The strict profile of the lookup document: one version, its own error codes, an orderly shutdown.
 
-Tools answer to `tools/call` and, with the bare result, to their own names as methods.
+Tools can be called by `tools/call` and as methods of their own, which return the bare result.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, assert_never
+from typing import assert_never
 
 from interlock.core.values import Json
-from interlock.surfaces.tool import Ask, Call, Outcome, Reply, RpcFailure, Surface, Tool, call_tool
-from interlock.transport.stdio.results import STRUCTURE_SINCE, Shape, client_of, tool_result
+from interlock.surfaces.call import Ask, Call, Reply, RpcError
+from interlock.surfaces.tool import Surface, call_tool
+from interlock.transport.stdio.results import STRUCTURE_SINCE, JsonObject, client_of, tool_result
 from interlock.transport.stdio.rpc import (
     INVALID_PARAMS,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
+    PARSE_ERROR,
     Malformed,
-    Message,
     Notification,
     Params,
     Request,
@@ -45,7 +45,7 @@ _WELCOME: Params = {
 
 
 class Lookup:
-    """Takes lines and gives the lines to send back, in order, until `shutdown`."""
+    """Takes lines and returns the lines to send back, in order, until `shutdown`."""
 
     def __init__(self, surface: Surface) -> None:
         self.finished = False
@@ -53,24 +53,18 @@ class Lookup:
         self._call: Call | None = None
 
     def receive(self, line: bytes) -> list[bytes]:
-        """Take one line of the client."""
-        parsed = parse(line)
-        if isinstance(parsed, list):
-            return [
-                error_line(
-                    None, _failure(INVALID_REQUEST, "Invalid Request", details="batches are not served")
-                )
-            ]
-        return self._one(parsed)
-
-    def _one(self, message: Message) -> list[bytes]:
+        """Answer one line of the client."""
+        message = parse(line)
         match message:
             case Request():
                 return guarded(message.id, lambda: [self._answer(message)])
             case Notification() | Response():
                 return []
-            case Malformed(id, failure):
-                return [error_line(id, failure)]
+            case Malformed(id, error):
+                return [error_line(None if error.code == PARSE_ERROR else id, error)]  # as documented
+            case list():
+                refusal = _error(INVALID_REQUEST, "Invalid Request", details="batches are not served")
+                return [error_line(None, refusal)]
             case _:
                 assert_never(message)
 
@@ -84,71 +78,63 @@ class Lookup:
             case "ping", _:
                 return result_line(request.id, {})
             case _, None:
-                return error_line(
-                    request.id, _failure(SERVER_ERROR, "Server not initialized", details="initialize first")
-                )
+                refusal = _error(SERVER_ERROR, "Server not initialized", details="initialize first")
+                return error_line(request.id, refusal)
             case "tools/list", _:
-                tools = [_listed(tool) for tool in self._surface.tools.values() if tool.listed]
-                return result_line(request.id, {"tools": tools})
+                return result_line(request.id, {"tools": self._listed_tools()})
             case "tools/call", Call() as call:
-                return self._through_mcp(request, call)
-            case _, Call() as call:
-                return self._by_name(request, call)
+                name = request.params.get("name")
+                if not isinstance(name, str):
+                    return error_line(request.id, _invalid_params("name is required"))
+                reply = self._reply(name, request.params.get("arguments"), call)
+                if isinstance(reply, RpcError):
+                    return error_line(request.id, reply)
+                # A client that knows an output schema insists on structure, whatever the version.
+                return result_line(request.id, tool_result(reply, STRUCTURE_SINCE))
+            case method, Call() as call:
+                if method not in self._surface.tools:
+                    return error_line(request.id, _error(METHOD_NOT_FOUND, "Method not found", method=method))
+                reply = self._reply(method, request.params, call)
+                if isinstance(reply, RpcError):
+                    return error_line(request.id, reply)
+                return result_line(request.id, reply.structured)
 
     def _initialize(self, request: Request) -> bytes:
         for required in ("protocolVersion", "capabilities"):
             if required not in request.params:
-                return error_line(request.id, _invalid(f"{required} is required"))
+                return error_line(request.id, _invalid_params(f"{required} is required"))
         requested = request.params["protocolVersion"]
         if requested != VERSION:
             data = {"supportedVersions": [VERSION], "requestedVersion": requested}
-            return error_line(request.id, RpcFailure(SERVER_ERROR, "Unsupported protocol version", data))
+            return error_line(request.id, RpcError(SERVER_ERROR, "Unsupported protocol version", data))
         info, capabilities = request.params.get("clientInfo"), request.params["capabilities"]
         self._call = Call(client_of(info, capabilities, "handshake", VERSION))
         return result_line(request.id, _WELCOME)
 
-    def _through_mcp(self, request: Request, call: Call) -> bytes:
-        name = request.params.get("name")
-        if not isinstance(name, str):
-            return error_line(request.id, _invalid("name is required"))
-        outcome = call_tool(self._surface, name, request.params.get("arguments"), call)
-        # Clients that are told of an output schema insist on structure, whatever the version.
-        return _written(request, outcome, lambda reply: tool_result(reply, STRUCTURE_SINCE))
+    def _listed_tools(self) -> list[JsonObject]:
+        listed = []
+        for tool in self._surface.tools.values():
+            if not tool.listed:
+                continue
+            entry: JsonObject = {"name": tool.name, "description": tool.description}
+            entry["inputSchema"] = {"required": [], **tool.argument_schema()}
+            if tool.output_schema is not None:
+                entry["outputSchema"] = tool.output_schema
+            if tool.examples:
+                entry["examples"] = tool.examples
+            listed.append(entry)
+        return listed
 
-    def _by_name(self, request: Request, call: Call) -> bytes:
-        if request.method not in self._surface.tools:
-            return error_line(
-                request.id, _failure(METHOD_NOT_FOUND, "Method not found", method=request.method)
-            )
-        outcome = call_tool(self._surface, request.method, request.params, call)
-        return _written(request, outcome, lambda reply: reply.structured)
-
-
-def _written(request: Request, outcome: Outcome, shape: Callable[[Reply], Any]) -> bytes:
-    match outcome:
-        case Reply():
-            return result_line(request.id, shape(outcome))
-        case RpcFailure():
-            return error_line(request.id, outcome)
-        case Ask():
-            raise RuntimeError("the lookup profile has no way to ask the user")
-        case _:
-            assert_never(outcome)
+    def _reply(self, tool: str, arguments: Json, call: Call) -> Reply | RpcError:
+        outcome = call_tool(self._surface, tool, arguments, call)
+        if isinstance(outcome, Ask):
+            raise RuntimeError(f"{tool} asked the user, which the lookup profile cannot do")
+        return outcome
 
 
-def _listed(tool: Tool) -> Shape:
-    shape: Shape = {"name": tool.name, "description": tool.description}
-    shape["inputSchema"] = {"required": [], **tool.accepts()}
-    if tool.output_schema is not None:
-        shape["outputSchema"] = tool.output_schema
-    if tool.examples:
-        shape["examples"] = tool.examples
-    return shape
+def _invalid_params(details: str) -> RpcError:
+    return _error(INVALID_PARAMS, "Invalid params", details=details)
 
 
-def _invalid(details: str) -> RpcFailure:
-    return _failure(INVALID_PARAMS, "Invalid params", details=details)
-
-
-def _failure(code: int, message: str, **data: Json) -> RpcFailure:
-    return RpcFailure(code, message, data)
+def _error(code: int, message: str, **data: Json) -> RpcError:
+    return RpcError(code, message, data)

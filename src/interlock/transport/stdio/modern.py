@@ -1,6 +1,6 @@
-"""The modern era, 2026-07-28: no handshake and no session, every request says who is calling.
+"""The modern era, 2026-07-28: no handshake and no session; every request says who is calling.
 
-A tool that must ask the user answers with the forms, and the client calls again with what they said.
+If a tool must ask the user, its result holds the forms, and the client calls again with the answers.
 """
 
 from __future__ import annotations
@@ -11,36 +11,21 @@ from typing import assert_never
 import msgspec
 
 from interlock.core.values import Json
-from interlock.surfaces.tool import (
-    Ask,
-    Call,
-    Client,
-    FormAnswer,
-    Outcome,
-    Reply,
-    RpcFailure,
-    Surface,
-    call_tool,
-)
+from interlock.surfaces.call import Ask, Call, Client, FormAnswer, Reply, RpcError
+from interlock.surfaces.tool import Surface, call_tool
 from interlock.transport.stdio.results import (
-    Server,
-    Shape,
-    answer_of,
+    JsonObject,
+    ServerInfo,
     client_of,
-    elicitation,
+    elicitation_params,
+    form_answer,
     invalid_params,
-    listed,
-    tool_named,
+    listed_tools,
+    method_not_found,
+    tool_name,
     tool_result,
 )
-from interlock.transport.stdio.rpc import (
-    METHOD_NOT_FOUND,
-    Params,
-    Request,
-    error_line,
-    notification_line,
-    result_line,
-)
+from interlock.transport.stdio.rpc import Params, Request, error_line, notification_line, result_line
 
 VERSION = "2026-07-28"
 UNSUPPORTED_VERSION = -32022
@@ -52,80 +37,85 @@ CAPABILITIES = _PREFIX + "clientCapabilities"
 _UNCACHED = {"ttlMs": 0, "cacheScope": "private"}
 
 
-def enveloped(params: Params) -> bool:
-    """Tell a modern request by the one key that no older client sends."""
+def has_envelope(params: Params) -> bool:
+    """Recognize a modern request by the one key that no older client sends."""
     meta = params.get("_meta")
     return isinstance(meta, Mapping) and PROTOCOL_VERSION in meta
 
 
-def unsupported(requested: Json) -> RpcFailure:
-    """Refuse a version, naming the one that is spoken here."""
+def unsupported_version(requested: Json) -> RpcError:
+    """Refuse a version and name the supported one."""
     data: dict[str, Json] = {"supported": [VERSION]}
     if isinstance(requested, str):
         data["requested"] = requested
-    return RpcFailure(UNSUPPORTED_VERSION, "Unsupported protocol version", data)
+    return RpcError(UNSUPPORTED_VERSION, "Unsupported protocol version", data)
 
 
 class Modern:
-    """Answers requests one by one; nothing is remembered between them."""
+    """Answers requests one by one; nothing is kept between them."""
 
-    def __init__(self, surface: Surface, server: Server) -> None:
+    def __init__(self, surface: Surface, server: ServerInfo) -> None:
         self._surface = surface
-        self._stamp = {_PREFIX + "serverInfo": msgspec.to_builtins(server)}
+        self._server_meta = {_PREFIX + "serverInfo": msgspec.to_builtins(server)}
 
     def answer(self, request: Request) -> list[bytes]:
         """Answer a request that carries its own envelope."""
-        client = _client(request.params)
-        if isinstance(client, RpcFailure):
+        client = _calling_client(request.params)
+        if isinstance(client, RpcError):
             return [error_line(request.id, client)]
         match request.method:
             case "server/discover":
-                return [self._result(request, self._discovered())]
+                discovered: JsonObject = {
+                    "supportedVersions": [VERSION],
+                    "capabilities": {"tools": {"listChanged": True}},
+                }
+                if self._surface.instructions:
+                    discovered["instructions"] = self._surface.instructions
+                return [self._result_line(request, discovered | _UNCACHED)]
             case "tools/list":
-                return [self._result(request, {"tools": listed(self._surface, VERSION), **_UNCACHED})]
+                tools = listed_tools(self._surface, VERSION)
+                return [self._result_line(request, {"tools": tools, **_UNCACHED})]
             case "tools/call":
                 return [self._call(request, client)]
             case "subscriptions/listen":
-                return [_acknowledged(request)]
+                return [_subscription_line(request)]
             case method:
-                return [error_line(request.id, RpcFailure(METHOD_NOT_FOUND, f"Method not found: {method}"))]
-
-    def _discovered(self) -> Shape:
-        discovered: Shape = {"supportedVersions": [VERSION], "capabilities": {"tools": {"listChanged": True}}}
-        if self._surface.instructions:
-            discovered["instructions"] = self._surface.instructions
-        return discovered | _UNCACHED
+                return [error_line(request.id, method_not_found(method))]
 
     def _call(self, request: Request, client: Client) -> bytes:
-        tool = tool_named(request.params)
-        if isinstance(tool, RpcFailure):
+        tool = tool_name(request.params)
+        if isinstance(tool, RpcError):
             return error_line(request.id, tool)
-        call = _resumed(request.params, client)
-        if isinstance(call, RpcFailure):
+        call = _call_with_answers(request.params, client)
+        if isinstance(call, RpcError):
             return error_line(request.id, call)
-        return self._settle(
-            request, call_tool(self._surface, tool, request.params.get("arguments"), call), client
-        )
-
-    def _settle(self, request: Request, outcome: Outcome, client: Client) -> bytes:
+        outcome = call_tool(self._surface, tool, request.params.get("arguments"), call)
         match outcome:
             case Reply():
-                return self._result(request, tool_result(outcome, VERSION))
-            case RpcFailure():
+                return self._result_line(request, tool_result(outcome, VERSION))
+            case RpcError():
                 return error_line(request.id, outcome)
-            case Ask() if client.can_elicit:
-                return self._result(request, _input_required(outcome))
             case Ask():
-                raise RuntimeError("a tool asked the user through a client that shows no forms")
+                if not client.can_elicit:
+                    raise RuntimeError(f"{tool} asked the user through a client that shows no forms")
+                forms = {
+                    key: {
+                        "method": "elicitation/create",
+                        "params": {"mode": "form", **elicitation_params(form)},
+                    }
+                    for key, form in outcome.questions.items()
+                }
+                result = {"resultType": "input_required", "inputRequests": forms}
+                return self._result_line(request, {**result, "requestState": outcome.state})
             case _:
                 assert_never(outcome)
 
-    def _result(self, request: Request, shape: Shape) -> bytes:
-        meta = {**shape.get("_meta", {}), **self._stamp}
-        return result_line(request.id, {"resultType": "complete", **shape, "_meta": meta})
+    def _result_line(self, request: Request, result: JsonObject) -> bytes:
+        meta = {**result.get("_meta", {}), **self._server_meta}
+        return result_line(request.id, {"resultType": "complete", **result, "_meta": meta})
 
 
-def _client(params: Params) -> Client | RpcFailure:
+def _calling_client(params: Params) -> Client | RpcError:
     meta = params.get("_meta")
     if not isinstance(meta, Mapping):
         return invalid_params(f"_meta must carry {PROTOCOL_VERSION} and {CAPABILITIES}")
@@ -135,11 +125,11 @@ def _client(params: Params) -> Client | RpcFailure:
     if not isinstance(version, str):
         return invalid_params(f"{PROTOCOL_VERSION} must be a string")
     if version != VERSION:
-        return unsupported(version)
+        return unsupported_version(version)
     return client_of(meta.get(_PREFIX + "clientInfo"), meta[CAPABILITIES], "modern", version)
 
 
-def _resumed(params: Params, client: Client) -> Call | RpcFailure:
+def _call_with_answers(params: Params, client: Client) -> Call | RpcError:
     responses, state = params.get("inputResponses"), params.get("requestState")
     if state is not None and not isinstance(state, str):
         return invalid_params("requestState must be a string")
@@ -149,24 +139,16 @@ def _resumed(params: Params, client: Client) -> Call | RpcFailure:
         return invalid_params("inputResponses must be an object")
     answers: dict[str, FormAnswer] = {}
     for key, response in responses.items():
-        if (answer := answer_of(response)) is None:
+        if (answer := form_answer(response)) is None:
             return invalid_params(f"inputResponses.{key} is not the answer to a form")
         answers[key] = answer
     return Call(client, answers, state)
 
 
-def _input_required(ask: Ask) -> Shape:
-    forms = {
-        key: {"method": "elicitation/create", "params": {"mode": "form", **elicitation(question)}}
-        for key, question in ask.questions.items()
-    }
-    return {"resultType": "input_required", "inputRequests": forms, "requestState": ask.state}
-
-
-def _acknowledged(request: Request) -> bytes:
-    """Open a stream of changes; the tools of a surface never change, so nothing will follow."""
+def _subscription_line(request: Request) -> bytes:
+    """Acknowledge a subscription. Nothing follows, because the tools of a surface never change."""
     wanted = request.params.get("notifications")
     tools = isinstance(wanted, Mapping) and wanted.get("toolsListChanged") is True
-    honoured: Params = {"toolsListChanged": True} if tools else {}
-    params = {"notifications": honoured, "_meta": {_PREFIX + "subscriptionId": request.id}}
+    granted: Params = {"toolsListChanged": True} if tools else {}
+    params = {"notifications": granted, "_meta": {_PREFIX + "subscriptionId": request.id}}
     return notification_line("notifications/subscriptions/acknowledged", params)

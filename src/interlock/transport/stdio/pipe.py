@@ -1,6 +1,7 @@
-"""The pipe under a conversation: bytes in, whole lines out, and an end that leaves nothing half-written.
+"""The stdio server's loop: bytes in, whole lines out, and an exit that leaves no line half-written.
 
-One select loop, because a handler never waits; where a pipe cannot be selected on, a thread reads for it.
+One select loop is enough, because a handler never waits. Where a pipe cannot be selected on, as on Windows,
+a thread reads for it.
 """
 
 from __future__ import annotations
@@ -9,74 +10,81 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Protocol
 
-from interlock.surfaces.tool import RpcFailure, Surface
-from interlock.transport.stdio.rpc import PARSE_ERROR, error_line
+from interlock.surfaces.tool import Surface
+from interlock.transport.stdio.rpc import error_line, parse_error
 
 LINE_LIMIT = 8 * 1024 * 1024
-_CHUNK = 64 * 1024
-_ATOM = 4096  # a pipe that is ready to be written takes at least this much without blocking
-_LAST_WORD = 1.0
-_HEARTBEAT = 2.0
+_READ_BYTES = 64 * 1024
+_WRITE_BYTES = 4096  # a pipe that is ready to be written takes at least this much without blocking
+_LAST_WRITE_SECONDS = 1.0
+_PARENT_CHECK_SECONDS = 2.0
+_STOP_CHECK_SECONDS = 0.5
+_IDLE_SECONDS = 0.5
 
 
 class Conversation(Protocol):
-    """What is said over the pipe."""
+    """What a pipe carries: lines of the client and our answers."""
 
     @property
     def finished(self) -> bool:
-        """Whether the client has asked us to leave."""
+        """Whether the client has asked the server to exit."""
 
     def receive(self, line: bytes) -> list[bytes]:
-        """Take one line and give the lines to send back."""
+        """Take one line and return the lines to send back."""
 
 
 def serve(
     surface: Surface, stdin_fd: int = 0, stdout_fd: int = 1, *, server_name: str = "interlock", version: str
 ) -> int:
-    """Serve a surface until the input ends, the parent is gone or a signal says stop; give the exit code."""
-    _keep_stderr()
-    source, sink = _private_input(stdin_fd), _private_output(stdout_fd)
-    conversation = _conversation(surface, server_name, version)
-    ending = Ending()
-    with suppress(ConnectionError):
-        _converse(conversation, _chunks(source, ending), Outlet(sink, ending))
-    return 0
-
-
-def _conversation(surface: Surface, server_name: str, version: str) -> Conversation:
+    """Serve a surface until the input ends, the parent exits or a signal arrives; return the exit code."""
+    source, sink = _private_descriptors(stdin_fd, stdout_fd)
+    conversation: Conversation
     if surface.profile == "lookup":
         from interlock.transport.stdio.lookup import Lookup
 
-        return Lookup(surface)
-    from interlock.transport.stdio.connection import Connection
-    from interlock.transport.stdio.results import Server
+        conversation = Lookup(surface)
+    else:
+        from interlock.transport.stdio.connection import Connection
+        from interlock.transport.stdio.results import ServerInfo
 
-    return Connection(surface, Server(server_name, version))
+        conversation = Connection(surface, ServerInfo(server_name, version))
+    stop = StopSignal()
+    if sys.platform == "win32":
+        chunks = threaded_chunks(source, lambda: stop.received)
+    else:
+        chunks = selected_chunks(source, stop)
+    try:
+        with suppress(ConnectionError):
+            converse(conversation, chunks, LineWriter(sink, stop), surface.idle)
+    finally:
+        surface.close()
+    return 0
 
 
-def _converse(conversation: Conversation, chunks: Iterator[bytes], outlet: Outlet) -> None:
+def converse(
+    conversation: Conversation, chunks: Iterator[bytes], writer: LineWriter, idle: Callable[[], None]
+) -> None:
+    """Answer line by line until the input ends or the server is to stop; an empty chunk means idle."""
     lines = LineBuffer(LINE_LIMIT)
     for chunk in chunks:
+        if not chunk:
+            idle()
         for line in lines.feed(chunk):
-            for answer in _answers(conversation, line):
-                outlet.write(answer)
-            if conversation.finished or outlet.ending.asked:
+            if line is None:
+                writer.write(error_line(None, parse_error(f"a line may have {LINE_LIMIT} bytes")))
+            elif line.strip():
+                for answer in conversation.receive(line):
+                    writer.write(answer)
+            if conversation.finished or writer.stop.received:
                 return
 
 
-def _answers(conversation: Conversation, line: bytes | None) -> list[bytes]:
-    if line is None:
-        details = f"a line may have {LINE_LIMIT} bytes"
-        return [error_line(None, RpcFailure(PARSE_ERROR, "Parse error", {"details": details}))]
-    return conversation.receive(line) if line.strip() else []
-
-
 class LineBuffer:
-    """Cuts bytes into lines; of one that is too long only the length is kept."""
+    """Cuts bytes into lines. Of a line that is too long only the length is kept."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -84,11 +92,13 @@ class LineBuffer:
         self._size = 0
 
     def feed(self, chunk: bytes) -> Iterator[bytes | None]:
-        """Give the lines that this chunk completes; None stands for one over the limit."""
+        """Yield the lines that this chunk completes; None stands for a line over the limit."""
         *ends, rest = chunk.split(b"\n")
         for end in ends:
             self._add(end)
-            yield self._taken()
+            yield None if self._size > self._limit else b"".join(self._parts)
+            self._parts.clear()
+            self._size = 0
         self._add(rest)
 
     def _add(self, part: bytes) -> None:
@@ -98,126 +108,136 @@ class LineBuffer:
         else:
             self._parts.append(part)
 
-    def _taken(self) -> bytes | None:
-        line = None if self._size > self._limit else b"".join(self._parts)
-        self._parts.clear()
-        self._size = 0
-        return line
 
-
-class Ending:
-    """Whether a signal has asked us to stop; `fd` becomes readable when one has."""
+class StopSignal:
+    """Whether a signal has told the server to stop; `fd` becomes readable when one has."""
 
     def __init__(self) -> None:
-        self.asked = False
+        self.received = False
         self.fd, wake = os.pipe()
         os.set_blocking(wake, False)
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         for name in ("SIGINT", "SIGTERM", "SIGHUP"):
             number = getattr(signal, name, None)
             if number is not None and signal.getsignal(number) != signal.SIG_IGN:
-                signal.signal(number, self._ask)
+                signal.signal(number, self._receive)
 
-    def _ask(self, _number: int, _frame: object) -> None:
-        self.asked = True
+    def _receive(self, _number: int, _frame: object) -> None:
+        self.received = True
 
 
-class Outlet:
-    """Writes whole lines, and does not hang on a reader that no longer reads once we are to stop."""
+class LineWriter:
+    """Writes whole lines. After a stop signal it no longer waits for a client that does not read."""
 
-    def __init__(self, fd: int, ending: Ending) -> None:
-        self.ending = ending
+    def __init__(self, fd: int, stop: StopSignal) -> None:
+        self.stop = stop
         self._fd = fd
 
     def write(self, line: bytes) -> None:
-        """Write one line to its end."""
+        """Write one line completely."""
         rest = memoryview(line)
         while rest:
-            self._wait()
-            rest = rest[os.write(self._fd, rest[:_ATOM]) :]
+            if sys.platform != "win32" and not self._is_writable():
+                raise BrokenPipeError
+            rest = rest[os.write(self._fd, rest[:_WRITE_BYTES]) :]
 
-    def _wait(self) -> None:
-        if sys.platform == "win32":
-            return
-        while not self.ending.asked:
-            if select.select([self.ending.fd], [self._fd], [])[1]:
-                return
-        if not select.select([], [self._fd], [], _LAST_WORD)[1]:
-            raise BrokenPipeError
+    def _is_writable(self) -> bool:
+        while not self.stop.received:
+            if select.select([self.stop.fd], [self._fd], [])[1]:
+                return True
+        return bool(select.select([], [self._fd], [], _LAST_WRITE_SECONDS)[1])
 
 
-class Parent:
-    """The process that started us; most ends of it close our input, but a sibling may hold that open."""
+class ParentProcess:
+    """The process that started us. Usually its exit closes our input, but a sibling may hold that open.
+
+    `fds` become readable when it exits; where there are none, look again every `check_seconds`.
+    """
 
     def __init__(self) -> None:
         self._pid = os.getppid()
-        self.fds = _exit_notice(self._pid)
-        self.patience = None if self.fds or self._pid <= 1 else _HEARTBEAT
+        self.fds: list[int] = []
+        if sys.platform == "linux" and self._pid > 1:
+            with suppress(OSError):
+                self.fds.append(os.pidfd_open(self._pid))
+        self.check_seconds = None if self.fds or self._pid <= 1 else _PARENT_CHECK_SECONDS
 
-    def gone(self) -> bool:
-        """Tell whether it has ended."""
+    def has_exited(self) -> bool:
+        """Tell whether it has exited."""
         return os.getppid() != self._pid
 
 
-def _exit_notice(pid: int) -> list[int]:
-    if sys.platform != "linux" or pid <= 1:
-        return []
-    try:
-        return [os.pidfd_open(pid)]
-    except OSError:
-        return []
+def selected_chunks(fd: int, stop: StopSignal) -> Iterator[bytes]:
+    """Yield the input as it arrives, until it ends, the parent exits or a signal arrives.
 
-
-def _chunks(fd: int, ending: Ending) -> Iterator[bytes]:
-    if sys.platform == "win32":
-        from interlock.transport.stdio.feeder import fed_chunks
-
-        return fed_chunks(fd, lambda: ending.asked)
-    return _selected_chunks(fd, ending)
-
-
-def _selected_chunks(fd: int, ending: Ending) -> Iterator[bytes]:
-    parent = Parent()
-    while not ending.asked:
-        ready, _, _ = select.select([fd, ending.fd, *parent.fds], [], [], parent.patience)
-        if ending.fd in ready:
+    After each pause in the input it yields one empty chunk.
+    """
+    parent, paused = ParentProcess(), True
+    while not stop.received:
+        patience = parent.check_seconds if paused else _IDLE_SECONDS
+        ready, _, _ = select.select([fd, stop.fd, *parent.fds], [], [], patience)
+        if stop.fd in ready:
             return
+        if not ready and not paused:
+            paused = True
+            yield b""
+            continue
+        paused = False
         if fd in ready:
-            chunk = os.read(fd, _CHUNK)
+            chunk = os.read(fd, _READ_BYTES)
             if not chunk:
                 yield b"\n"  # the last line may lack its end
                 return
             yield chunk
-        elif parent.gone():
+        elif parent.has_exited():
             return
 
 
-def _keep_stderr() -> None:
-    """Fill a closed stderr, lest the number be given to a pipe of the protocol and printed to."""
+def threaded_chunks(fd: int, stopped: Callable[[], bool]) -> Iterator[bytes]:
+    """Yield the input as a thread reads it, until it ends or `stopped` says so."""
+    import queue
+    import threading
+
+    chunks: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+
+    def read_all() -> None:
+        while chunk := os.read(fd, _READ_BYTES):
+            chunks.put(chunk)
+        chunks.put(b"")
+
+    threading.Thread(target=read_all, daemon=True).start()
+    paused = True
+    while not stopped():
+        try:
+            chunk = chunks.get(timeout=_STOP_CHECK_SECONDS)
+        except queue.Empty:
+            if not paused:
+                paused = True
+                yield b""
+            continue
+        paused = False
+        if not chunk:
+            yield b"\n"  # the last line may lack its end
+            return
+        yield chunk
+
+
+def _private_descriptors(stdin_fd: int, stdout_fd: int) -> tuple[int, int]:
+    """Move the protocol to descriptors of its own: no child reads from it, and no print writes to it."""
     try:
         os.fstat(2)
-    except OSError:
+    except OSError:  # stderr is closed; without this a pipe of the protocol could get its number
         os.open(os.devnull, os.O_WRONLY)
-
-
-def _private_input(fd: int) -> int:
-    """Keep the input for ourselves: a child process must not drink from it."""
-    if fd != 0:
-        return fd
-    private = os.dup(fd)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, fd)
-    os.close(nothing)
-    return _binary(private)
-
-
-def _private_output(fd: int) -> int:
-    """Keep the output for the protocol: whatever else prints, prints to stderr."""
-    if fd != 1:
-        return fd
-    private = os.dup(fd)
-    os.dup2(2, fd)
-    return _binary(private)
+    source, sink = stdin_fd, stdout_fd
+    if stdin_fd == 0:
+        source = _binary(os.dup(0))
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.close(nothing)
+    if stdout_fd == 1:
+        sink = _binary(os.dup(1))
+        os.dup2(2, 1)
+    return source, sink
 
 
 def _binary(fd: int) -> int:

@@ -1,11 +1,10 @@
-"""JSON-RPC 2.0 in lines: what a line says, and how an answer is written.
+"""JSON-RPC 2.0, one message per line: reading messages and writing answers.
 
-Nothing here knows MCP; a line that is no message becomes a `Malformed` value, never an exception.
+Nothing here knows MCP. A line that cannot be read becomes a `Malformed` value, never an exception.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
@@ -13,7 +12,8 @@ import msgspec
 from msgspec import Struct
 
 from interlock.core.values import Json
-from interlock.surfaces.tool import RpcFailure
+from interlock.surfaces.call import RpcError
+from interlock.surfaces.tool import report_exception
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -26,7 +26,7 @@ Params: TypeAlias = Mapping[str, Json]
 
 
 class Request(Struct, frozen=True):
-    """A call that wants an answer."""
+    """A call that expects an answer."""
 
     id: RequestId
     method: str
@@ -34,24 +34,24 @@ class Request(Struct, frozen=True):
 
 
 class Notification(Struct, frozen=True):
-    """A call that wants none."""
+    """A call that expects no answer."""
 
     method: str
     params: Params
 
 
 class Response(Struct, frozen=True):
-    """The client's answer to a request of ours; `result` is None when it was an error."""
+    """The client's answer to our request; `result` is None if it is an error or cannot be read."""
 
     id: RequestId
     result: Json
 
 
 class Malformed(Struct, frozen=True):
-    """What is no message, and the error that says so."""
+    """Input that is not a message, and the error to answer it with."""
 
     id: RequestId
-    failure: RpcFailure
+    error: RpcError
 
 
 Message: TypeAlias = Request | Notification | Response | Malformed
@@ -62,7 +62,7 @@ def parse(line: bytes) -> Message | list[Message]:
     try:
         value = msgspec.json.decode(line.decode())
     except (UnicodeDecodeError, msgspec.DecodeError, RecursionError) as error:
-        return Malformed(None, RpcFailure(PARSE_ERROR, "Parse error", {"details": str(error)}))
+        return _unreadable(_leniently_decoded(line), parse_error(str(error)))
     match value:
         case [_, *_]:
             return [_message(item) for item in value]
@@ -70,12 +70,49 @@ def parse(line: bytes) -> Message | list[Message]:
             return _message(value)
 
 
+def parse_error(details: str) -> RpcError:
+    """Return the error for a line that cannot be read."""
+    return RpcError(PARSE_ERROR, "Parse error", {"details": details})
+
+
+def _unreadable(value: Json, error: RpcError) -> Message | list[Message]:
+    """Refuse a line by the ids in it, so that nobody waits for an answer that never comes."""
+    match value:
+        case [_, *_]:
+            messages = (_unreadable(item, error) for item in value)
+            return [message for message in messages if not isinstance(message, list)]
+        case {"method": _}:
+            return Malformed(_id(value), error)
+        case {"id": _, "result": _} | {"id": _, "error": _}:
+            return Response(_id(value), None)
+        case _:
+            return Malformed(_id(value), error)
+
+
+def _leniently_decoded(line: bytes) -> Json:
+    """Decode also what we do not accept: numbers out of range, lone surrogates, bytes that are not UTF-8."""
+    import json  # only here: no well-behaved client pays for it
+
+    try:
+        value: Json = json.loads(line.decode(errors="replace"), strict=False)
+    except (ValueError, RecursionError):
+        return None
+    return value
+
+
 def _message(value: Json) -> Message:
     if not isinstance(value, Mapping):
         return _invalid(value, "a message is an object")
     match value:
         case {"jsonrpc": "2.0", "method": str(method)}:
-            return _call(value, method)
+            params = value.get("params")
+            if params is not None and not isinstance(params, Mapping):
+                return _invalid(value, "params must be an object")
+            if "id" not in value:
+                return Notification(method, params or {})
+            if not _is_id(value["id"]):
+                return _invalid(value, "id must be a string or a number")
+            return Request(_id(value), method, params or {})
         case {"jsonrpc": "2.0", "id": str() | int() | float() as id, "result": result}:
             return Response(id, result)
         case {"jsonrpc": "2.0", "id": str() | int() | float() as id, "error": {}}:
@@ -86,19 +123,8 @@ def _message(value: Json) -> Message:
             return _invalid(value, "a message has a method, or a result or error with the id it answers")
 
 
-def _call(value: Mapping[str, Json], method: str) -> Message:
-    params = value.get("params")
-    if params is not None and not isinstance(params, Mapping):
-        return _invalid(value, "params must be an object")
-    if "id" not in value:
-        return Notification(method, params or {})
-    if not _is_id(value["id"]):
-        return _invalid(value, "id must be a string or a number")
-    return Request(_id(value), method, params or {})
-
-
 def _invalid(value: Json, details: str) -> Malformed:
-    return Malformed(_id(value), RpcFailure(INVALID_REQUEST, "Invalid Request", {"details": details}))
+    return Malformed(_id(value), RpcError(INVALID_REQUEST, "Invalid Request", {"details": details}))
 
 
 def _id(value: Json) -> RequestId:
@@ -110,38 +136,41 @@ def _id(value: Json) -> RequestId:
 
 
 def _is_id(value: Json) -> bool:
-    return value is None or (isinstance(value, (str, int, float)) and not isinstance(value, bool))
+    if isinstance(value, str):
+        return not any("\ud800" <= character <= "\udfff" for character in value)
+    return value is None or (isinstance(value, (int, float)) and not isinstance(value, bool))
 
 
 def guarded(id: RequestId, answer: Callable[[], list[bytes]]) -> list[bytes]:
-    """Make an answer; a fault of ours is told on stderr and must not end the connection."""
+    """Return the answer to a request; report an exception on stderr and answer with an internal error."""
     try:
         return answer()
-    except Exception:  # the edge of the process
-        sys.excepthook(*sys.exc_info())
-        return [error_line(id, RpcFailure(INTERNAL_ERROR, "Internal error"))]
+    except Exception as error:  # the edge of the process: a bug must not end the connection
+        reference = report_exception("a request", error)
+        details = f"Reference {reference} on the server's stderr"
+        return [error_line(id, RpcError(INTERNAL_ERROR, "Internal error", {"details": details}))]
 
 
 def result_line(id: RequestId, result: Json | msgspec.Raw | Struct) -> bytes:
-    """Write the answer to a request."""
+    """Encode the answer to a request."""
     return _line({"jsonrpc": "2.0", "id": id, "result": result})
 
 
-def error_line(id: RequestId, failure: RpcFailure) -> bytes:
-    """Write the refusal of a request; an id of None is for one that could not be read."""
-    error: dict[str, Json] = {"code": failure.code, "message": failure.message}
-    if failure.data is not None:
-        error["data"] = failure.data
-    return _line({"jsonrpc": "2.0", "id": id, "error": error})
+def error_line(id: RequestId, error: RpcError) -> bytes:
+    """Encode the refusal of a request; the id is None if it could not be read."""
+    body: dict[str, Json] = {"code": error.code, "message": error.message}
+    if error.data is not None:
+        body["data"] = error.data
+    return _line({"jsonrpc": "2.0", "id": id, "error": body})
 
 
 def request_line(id: RequestId, method: str, params: Params) -> bytes:
-    """Write a request of ours."""
+    """Encode a request to the client."""
     return _line({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 
 
 def notification_line(method: str, params: Params) -> bytes:
-    """Write a notification of ours."""
+    """Encode a notification to the client."""
     return _line({"jsonrpc": "2.0", "method": method, "params": params})
 
 
@@ -151,5 +180,5 @@ def batch_line(lines: Iterable[bytes]) -> bytes:
 
 
 def _line(message: Mapping[str, object]) -> bytes:
-    # A line break can only be white space here (strings escape it), and it would end the message early.
+    # Strings escape line breaks, so one can only be white space here, and it would end the message early.
     return msgspec.json.encode(message).replace(b"\n", b" ") + b"\n"

@@ -1,0 +1,47 @@
+"""A store that is opened when it is first needed, so that a server can start and answer without it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+
+from interlock.store.protocol import Changes, Loaded, Reader, Store, TraceRow, Writer
+
+
+class LazyStore:
+    """A store behind the function that opens it. A failed attempt to open it is repeated at the next use."""
+
+    def __init__(self, open_store: Callable[[], Store]) -> None:
+        self._open_store = open_store
+        self._store: Store | None = None
+
+    def open(self) -> Store:
+        """Return the store, opening it unless it is open; raise what opening raises."""
+        if self._store is None:
+            self._store = self._open_store()
+        return self._store
+
+    @property
+    def is_open(self) -> bool:
+        return self._store is not None
+
+    def load(
+        self, handle: bytes | str, *, node: int | None = None, attempt: int | None = None
+    ) -> Loaded | None:
+        return self.open().load(handle, node=node, attempt=attempt)
+
+    def append(self, *changes: Changes) -> None:
+        self.open().append(*changes)
+
+    def trace(self, rows: Sequence[TraceRow]) -> None:
+        self.open().trace(rows)
+
+    def reading(self) -> AbstractContextManager[Reader]:
+        return self.open().reading()
+
+    def writing(self) -> AbstractContextManager[Writer]:
+        return self.open().writing()
+
+    def close(self) -> None:
+        if self._store is not None:
+            self._store.close()

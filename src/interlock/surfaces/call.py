@@ -1,0 +1,89 @@
+"""The values of one tool call: who calls, what comes back, and what the user is asked. Nothing knows MCP."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from interlock.core.values import Json
+
+Era = Literal["handshake", "modern"]
+
+
+class Client(Struct, frozen=True):
+    """The calling client: its name, its version, and whether it can show a form to the user."""
+
+    name: str = "unknown"
+    version: str = ""
+    era: Era = "handshake"
+    can_elicit: bool = False
+
+
+class Form(Struct, frozen=True):
+    """A form for the user: a message and a flat JSON Schema of the answer."""
+
+    message: str
+    schema: Mapping[str, Json]
+
+
+class FormAnswer(Struct, frozen=True):
+    """The user's reaction to a form. Only `accept` is an answer; otherwise `content` is empty."""
+
+    action: Literal["accept", "decline", "cancel"]
+    content: Mapping[str, Json] = {}
+
+
+class Call(Struct, frozen=True):
+    """The context of one tool call. `answers` and `asked` are set when the call follows an `Ask`."""
+
+    client: Client = Client()
+    answers: Mapping[str, FormAnswer] = {}
+    asked: str | None = None
+
+
+class Reply(Struct, frozen=True, omit_defaults=True):
+    """An answer: text first, then JSON (rule 41). `structured` may be JSON that is already encoded."""
+
+    text: str
+    structured: msgspec.Raw | Mapping[str, Json] | None = None
+    meta: Mapping[str, Json] = {}
+    is_error: bool = False
+
+
+class RecordedReply(Struct, frozen=True):
+    """A reply as it was recorded; its JSON is passed on unchanged, never decoded and encoded again."""
+
+    text: str
+    structured: msgspec.Raw = msgspec.Raw()
+    meta: Mapping[str, Json] = {}
+    is_error: bool = False
+
+
+_decode_reply = msgspec.json.Decoder(RecordedReply).decode
+
+
+def recorded_reply(body: bytes) -> Reply:
+    """Decode a recorded reply."""
+    recorded: RecordedReply = _decode_reply(body)
+    return Reply(recorded.text, recorded.structured or None, recorded.meta, recorded.is_error)
+
+
+class Ask(Struct, frozen=True):
+    """A request to ask the user first; the same call is then made again with the answers and this state."""
+
+    questions: Mapping[str, Form]
+    state: str
+
+
+class RpcError(Struct, frozen=True):
+    """A JSON-RPC error. Of the surfaces only `lookup` returns one, because its document says so."""
+
+    code: int
+    message: str
+    data: Json = None
+
+
+Outcome: TypeAlias = Reply | Ask | RpcError

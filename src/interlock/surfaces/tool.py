@@ -65,9 +65,11 @@ class Surface(Protocol):
 
     def idle(self) -> None:
         """Do what can wait until nobody waits for an answer."""
+        return
 
     def close(self) -> None:
         """Finish what is left to do before the process exits."""
+        return
 
 
 def call_tool(surface: Surface, name: str, arguments: Json, call: Call) -> Outcome:

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from conftest import CORPUS
 from interlock.authoring.library import BUNDLED, Library
 from interlock.authoring.sources.sources import Source
 from interlock.ledger.ledger import Ledger
@@ -18,6 +17,7 @@ from interlock.store.sqlite.store import open_store
 from interlock.surfaces.navigation import NavigationSurface
 from interlock.surfaces.tool import Call, Reply, call_tool
 from support.navigator import Navigator
+from support.paths import CORPUS
 
 NOTES = f"test of POST /auth/login: 401\n# Impact\n{'x' * 300}\n# Timeline\n# Factors\n# Actions\n"
 FOLDERS = [None, *(CORPUS / name for name in ("activities", "steps", "steps-v1"))]

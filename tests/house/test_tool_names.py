@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from interlock.surfaces.execution import ExecutionSurface
-from interlock.surfaces.gated import GatedSurface
-from interlock.surfaces.lookup import LookupSurface
-from interlock.surfaces.navigation import NavigationSurface
-from interlock.surfaces.session import SessionSurface
-from interlock.surfaces.tool import Surface
-from support.harness import Bench
+from support.harness import Bench, every_surface
 from support.house import named_tools, parse_module, room_of
 from support.paths import SOURCE
 from tools.shape import read_modules
@@ -31,15 +25,7 @@ KNOWN = {
 
 @pytest.fixture
 def tools(bench: Bench) -> set[str]:
-    ledger = bench.ledger()
-    surfaces: list[Surface] = [
-        ExecutionSurface(ledger),
-        SessionSurface(ledger),
-        GatedSurface(ledger),
-        NavigationSurface(ledger),
-        LookupSurface(ledger.library),
-    ]
-    return {name for surface in surfaces for name in surface.tools}
+    return {name for surface in every_surface(bench) for name in surface.tools}
 
 
 def test_no_room_below_the_surfaces_names_a_tool(tools: set[str]) -> None:

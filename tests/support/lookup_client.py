@@ -8,10 +8,9 @@ from typing import Any
 
 import msgspec
 
-from interlock.authoring.library import BUNDLED, Library, Source
+from interlock.authoring.library import Library, Source
 from interlock.surfaces.lookup import LookupSurface
 from interlock.surfaces.tool import Call, Reply, RpcFailure, call_tool
-from support.paths import CORPUS
 
 CAP = 25
 
@@ -50,17 +49,6 @@ def save_folder(folder: Path, files: dict[str, str]) -> Library:
     for name, text in files.items():
         (folder / name).write_text(text)
     return Library([Source("configured", folder)])
-
-
-def every_workflow() -> Library:
-    """Return a library of the bundled workflows and, if it is there, of the corpus."""
-    mounts = {"activities": None, "steps": "corpus", "steps-v1": "older"}
-    sources = [
-        Source("configured", CORPUS / folder, name)
-        for folder, name in mounts.items()
-        if (CORPUS / folder).is_dir()
-    ]
-    return Library([BUNDLED, *sources])
 
 
 def step(id: str, **more: Any) -> dict[str, Any]:

@@ -9,22 +9,23 @@ import jsonschema_rs
 import msgspec
 import pytest
 
-from interlock.authoring.library import Library
+from interlock.authoring.library import BUNDLED, Library, Source
 from interlock.surfaces.lookup import LookupSurface
+from support.corpus import needs_corpus
 from support.lookup_client import (
     Ask,
     document,
-    every_workflow,
     lookup_client,
     loop,
     save,
     step,
 )
+from support.paths import CORPUS
 
 
 @pytest.fixture(scope="module")
-def ask_all() -> Ask:
-    return lookup_client(every_workflow())
+def ask_bundled() -> Ask:
+    return lookup_client(Library([BUNDLED]))
 
 
 def test_the_list_shows_ids_with_dashes_and_the_category(tmp_path: Path) -> None:
@@ -110,17 +111,27 @@ def test_metadata_and_preview_leave_the_steps_out(ask_about: Callable[..., Ask])
     assert preview.keys() - metadata.keys() == {"firstStep"}
 
 
-def test_every_workflow_fits_the_schema_and_is_a_workflow_again(ask_all: Ask) -> None:
+@pytest.mark.parametrize(
+    ("source", "least"),
+    [
+        pytest.param(BUNDLED, 9, id="bundled"),
+        pytest.param(Source("configured", CORPUS / "activities"), 5, id="activities", marks=needs_corpus),
+        pytest.param(Source("configured", CORPUS / "steps", "corpus"), 18, id="steps", marks=needs_corpus),
+        pytest.param(Source("configured", CORPUS / "steps-v1", "older"), 4, id="older", marks=needs_corpus),
+    ],
+)
+def test_every_workflow_fits_the_schema_and_is_a_workflow_again(source: Source, least: int) -> None:
+    ask = lookup_client(Library([source]))
     surface = LookupSurface(Library([]))
     schema = surface.tools["workflow_get"].output_schema
     fits = jsonschema_rs.validator_for(msgspec.to_builtins(schema))
-    entries = ask_all("workflow_list")["workflows"]
-    assert len(entries) > 10
+    entries = ask("workflow_list")["workflows"]
+    assert len(entries) >= least
     for entry in entries:
         for mode in ({}, {"mode": "metadata"}, {"mode": "preview"}):
-            fits.validate(msgspec.to_builtins(ask_all("workflow_get", id=entry["id"], **mode)))
-        whole = ask_all("workflow_get", id=entry["id"])
-        verdict = ask_all("workflow_validate_json", workflowJson=msgspec.json.encode(whole).decode())
+            fits.validate(msgspec.to_builtins(ask("workflow_get", id=entry["id"], **mode)))
+        whole = ask("workflow_get", id=entry["id"])
+        verdict = ask("workflow_validate_json", workflowJson=msgspec.json.encode(whole).decode())
         assert verdict["issues"] == []
 
 
@@ -143,9 +154,9 @@ def test_the_listed_examples_fit_their_own_schemas() -> None:
             jsonschema_rs.validate(msgspec.to_builtins(tool.output_schema), msgspec.to_builtins(answered))
 
 
-def test_every_answer_fits_its_output_schema(ask_all: Ask) -> None:
+def test_every_answer_fits_its_output_schema(ask_bundled: Ask) -> None:
     tools = LookupSurface(Library([])).tools
-    first = ask_all("workflow_next", workflowId="wr-feature", completedSteps=[])["step"]["id"]
+    first = ask_bundled("workflow_next", workflowId="wr-feature", completedSteps=[])["step"]["id"]
     asked = [
         ("workflow_list", {}),
         ("workflow_next", {"workflowId": "wr-feature", "completedSteps": []}),
@@ -153,5 +164,5 @@ def test_every_answer_fits_its_output_schema(ask_all: Ask) -> None:
         ("workflow_validate_json", {"workflowJson": "{"}),
     ]
     for name, params in asked:
-        answer = msgspec.to_builtins(ask_all(name, **params))
+        answer = msgspec.to_builtins(ask_bundled(name, **params))
         jsonschema_rs.validate(msgspec.to_builtins(tools[name].output_schema), answer)

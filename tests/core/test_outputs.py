@@ -125,6 +125,29 @@ def test_every_failed_criterion_of_a_list_is_reported(bench: Bench) -> None:
     assert agent.ack("this is why I did it, at length")["kind"] == "ok"
 
 
+def test_criteria_beside_a_contract_are_enforced_too(bench: Bench) -> None:
+    """Rule 31."""
+    rule = {"type": "contains", "value": "because", "message": "Say why."}
+    agent = started(bench, {**VERDICT, "validationCriteria": [rule]})
+    blocked = agent.ack("looks fine")
+    assert [blocker["code"] for blocker in blocked["blockers"]] == [
+        "INVALID_REQUIRED_OUTPUT",
+        "MISSING_REQUIRED_OUTPUT",
+    ]
+    verdict = [blocked["blockers"][1]["example"]]
+    blocked = agent.ack("looks fine", artifacts=verdict)
+    assert [blocker["message"] for blocker in blocked["blockers"]] == ["Say why."]
+    assert agent.ack("fine, because the tests pass", artifacts=verdict)["kind"] == "ok"
+
+
+def test_criteria_beside_a_contract_read_the_artifact_if_there_are_no_notes(bench: Bench) -> None:
+    rule = {"type": "contains", "value": "because", "message": "Say why."}
+    agent = started(bench, {**VERDICT, "validationCriteria": [rule]})
+    verdict = agent.ack("fine, because the tests pass")["blockers"][0]["example"]
+    assert agent.ack(artifacts=[verdict])["kind"] == "blocked"
+    assert agent.ack(artifacts=[{**verdict, "summary": "because the tests pass"}])["kind"] == "ok"
+
+
 def test_a_failing_tree_names_the_leaves_and_what_would_satisfy_them(bench: Bench) -> None:
     tree = {
         "or": [

@@ -21,7 +21,7 @@ from interlock.ledger.transfer.bundle import Bundle, BundleRefused, Session, rea
 from interlock.ledger.transfer.bundle import manifest as digests
 from interlock.ledger.transfer.export_import import export_session, import_bundle
 from support.harness import Agent, Bench, gate, steps, workflow
-from support.session_agents import answered, joined, manifest, session, started
+from support.session_agents import answer_checkpoint, join_session, manifest, session, start_flow
 
 FLOW = workflow(*steps("one"), gate("fork", "left", "right"), *steps("two", "three"))
 
@@ -163,17 +163,17 @@ def test_an_activity_workflow_travels_with_its_documents(bench: Bench, elsewhere
 def test_a_session_of_agents_travels_and_is_taken_up_at_its_own_surface(
     bench: Bench, elsewhere: Agent, tmp_path: Path
 ) -> None:
-    lead = started(bench)
-    answered(joined(lead), lead, "scope", "yes", variables={"goal": "bread"})
+    lead = start_flow(bench)
+    answer_checkpoint(join_session(lead), lead, "scope", "yes", variables={"goal": "bread"})
     with lead.ledger.store.reading() as reader:
         session_id = reader.session_ids("", 1)[0]
     raw = exported(lead.ledger, session_id)
     assert imported(elsewhere.ledger, raw) == session_id
     token = elsewhere.call("resume_session", resumeRef=session_id)["candidates"][0]["stateToken"]
-    talk = session(Bench(tmp_path / "elsewhere"))
-    talk.call("start_session", agent_id="newcomer", session_token=token)
-    told = talk.go("build", step_manifest=manifest("look", "weigh"), variables={"parts": ["crust"]})
-    assert not told.error, told.text
+    agent = session(Bench(tmp_path / "elsewhere"))
+    agent.call("start_session", agent_id="newcomer", session_token=token)
+    answer = agent.go("build", step_manifest=manifest("look", "weigh"), variables={"parts": ["crust"]})
+    assert not answer.error, answer.text
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

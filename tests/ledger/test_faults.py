@@ -35,7 +35,7 @@ from support.harness import Bench, decision, gate, steps, workflow
 from support.paths import FIXTURES
 from support.server import INITIALIZE, Server, ServerGone
 from support.session_agents import FLOW as ACTIVITIES
-from support.session_agents import manifest, prepare
+from support.session_agents import manifest, write_flow
 
 CRASHING = FIXTURES / "crashing_server.py"
 DEAD = 57  # its exit code
@@ -198,7 +198,7 @@ class Stage:
     def __init__(self, folder: Path, story: Story, surface: Callable[[Ledger], Surface]) -> None:
         bench = Bench(folder)
         bench.write(STEPS)
-        prepare(bench, ACTIVITIES)
+        write_flow(bench, ACTIVITIES)
         self.story = story
         self.ledger = bench.ledger(terms=Terms(min_response_ms=0))
         self.surface = surface(self.ledger)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import fields
 
 from interlock.core.run.commands import DecisionPolicy, Terms
 from interlock.core.run.preferences import Mode
-from support.harness import Agent, Bench, decision, gate, steps, workflow
+from support.harness import Agent, Bench, decision, every_surface, gate, steps, workflow
 
 ASKS_THE_USER = {
     "id": "needs-user",
@@ -163,8 +164,8 @@ def test_the_users_recorded_decision_lets_the_agent_on(bench: Bench) -> None:
         assert session.head_node is not None
         at = agent.ledger.position(tx, session_id, session.head_node)
         commit = Commit(tx, session, bench.clock())
-        found = at.awaited.gate
-        event = DecisionRecorded(session.head_node, "which", "right", "cli", shown(found), bench.clock())
+        pending = at.awaited.gate
+        event = DecisionRecorded(session.head_node, "which", "right", "cli", shown(pending), bench.clock())
         commit.chain.add(event, key=decision_key(session.head_node, "which"))
         commit.finish()
     assert agent.ack()["pending"]["stepId"] == "last"
@@ -192,13 +193,20 @@ def test_a_mode_beyond_the_recommendation_is_a_warning_not_a_block(bench: Bench)
     advice = {"recommendedAutonomy": "guided", "recommendedRiskPolicy": "conservative"}
     bench.write(workflow(*steps("first"), recommendedPreferences=advice))
     answer = bench.agent("never-stop").start("test.flow")
-    assert [one["code"] for one in answer["warnings"]] == ["MODE_EXCEEDS_RECOMMENDATION"]
+    assert [warning["code"] for warning in answer["warnings"]] == ["MODE_EXCEEDS_RECOMMENDATION"]
 
 
 def test_no_tool_changes_the_mode(bench: Bench) -> None:
-    for tool in bench.agent().surface.tools.values():
-        names = set(tool.argument_schema()["properties"])
-        assert not {"mode", "autonomy", "preferences"} & names - {"mode"} or (tool.name == "inspect_workflow")
+    """Rule 29. Where a tool has a parameter `mode`, it says how much of a workflow is returned."""
+    reading = {"inspect_workflow", "workflow_get"}
+    preferences = {"mode", "autonomy", "riskPolicy", "risk_policy", "preferences", "decisions"}
+    for surface in every_surface(bench):
+        for tool in surface.tools.values():
+            accepted = {field.encode_name: field.type for field in fields(tool.params)}
+            offered = preferences & {*accepted, *tool.argument_schema()["properties"]}
+            assert offered == ({"mode"} if tool.name in reading else set()), tool.name
+            if offered:
+                assert "Literal['metadata', 'preview']" in str(accepted["mode"])
 
 
 def test_full_auto_says_so_in_the_prompt(bench: Bench) -> None:

@@ -15,7 +15,15 @@ from interlock.surfaces.call import Call, Client, Reply
 from interlock.surfaces.navigation import NavigationSurface
 from interlock.surfaces.tool import call_tool
 from support.harness import Agent, Bench, FormAnswer, gate, steps, workflow
-from support.session_agents import QUICK, answered, gated, joined, manifest, prepare, started
+from support.session_agents import (
+    QUICK,
+    answer_checkpoint,
+    gated,
+    join_session,
+    manifest,
+    start_flow,
+    write_flow,
+)
 
 TWICE = {"type": "for", "count": 2, "maxIterations": 3}
 FLOW = workflow(
@@ -87,15 +95,15 @@ def test_a_session_without_a_run_is_rebuilt_with_its_notes(bench: Bench) -> None
 
 
 def test_a_session_of_several_agents_is_rebuilt_with_its_child(bench: Bench) -> None:
-    lead = started(bench)
-    worker = joined(lead)
-    answered(worker, lead, "scope", "yes", variables={"goal": "bread"})
+    lead = start_flow(bench)
+    worker = join_session(lead)
+    answer_checkpoint(worker, lead, "scope", "yes", variables={"goal": "bread"})
     lead.go("build", step_manifest=manifest("look", "weigh", "unheard-of"), variables={"parts": ["crust"]})
     lead.go("finish", variables={"kept": "although refused"})
-    worker.token = joined(lead).token
-    answered(worker, lead, "fit", "fits")
+    worker.token = join_session(lead).token
+    answer_checkpoint(worker, lead, "fit", "fits")
     lead.go("finish", step_manifest=manifest("begin", "make", "check"))
-    child = joined(lead, "child")
+    child = join_session(lead, "child")
     child.call("start_session", agent_id="child", workflow_id="child", parent_session_token=lead.token)
     child.go("only")
     child.go("__terminal__", step_manifest=manifest("work"))
@@ -105,17 +113,17 @@ def test_a_session_of_several_agents_is_rebuilt_with_its_child(bench: Bench) -> 
 
 
 def test_a_gated_session_is_rebuilt(bench: Bench) -> None:
-    prepare(bench)
-    talk = gated(bench)
-    talk.call("start_session", workflow_id="flow")
-    talk.go("gather")
-    talk.tell("respond_checkpoint", checkpoint_id="scope", option_id="redo")
-    talk.go("gather", step_manifest=manifest("look", "weigh"))
-    no_differences(talk.ledger)
+    write_flow(bench)
+    agent = gated(bench)
+    agent.call("start_session", workflow_id="flow")
+    agent.go("gather")
+    agent.tell("respond_checkpoint", checkpoint_id="scope", option_id="redo")
+    agent.go("gather", step_manifest=manifest("look", "weigh"))
+    no_differences(agent.ledger)
 
 
 def test_a_navigated_run_is_rebuilt_with_what_refused_calls_told(bench: Bench) -> None:
-    prepare(bench)
+    write_flow(bench)
     policy = NavigationSurface(bench.ledger(terms=QUICK))
 
     def call(tool: str, **arguments: Any) -> FormAnswer:

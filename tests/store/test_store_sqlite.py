@@ -36,7 +36,7 @@ from interlock.store.sqlite.store import (
     version_of,
 )
 
-posix = pytest.mark.skipif(os.name != "posix", reason="permissions and signals are those of POSIX")
+posix = pytest.mark.skipif(os.name != "posix", reason="checks POSIX file permissions and signals")
 
 APPENDER = """
 import sys, pathlib

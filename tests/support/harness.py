@@ -1,4 +1,4 @@
-"""A surface without a process: a ledger on a temporary folder, and a clock that stands still."""
+"""Surfaces without a process: a ledger on a temporary folder, a clock that tests move, and an agent."""
 
 from __future__ import annotations
 
@@ -21,6 +21,10 @@ from interlock.ledger.tokens.keyring import Keys
 from interlock.store.sqlite.store import open_store
 from interlock.surfaces.call import Call, Client, Reply
 from interlock.surfaces.execution import ExecutionSurface
+from interlock.surfaces.gated import GatedSurface
+from interlock.surfaces.lookup import LookupSurface
+from interlock.surfaces.navigation import NavigationSurface
+from interlock.surfaces.session import SessionSurface
 from interlock.surfaces.tool import Surface, call_tool
 
 FormAnswer = dict[str, Any]
@@ -137,21 +141,38 @@ class Agent:
         return pending["stepId"] if pending else None
 
 
+def every_surface(bench: Bench) -> list[Surface]:
+    """Return the five surfaces on one ledger."""
+    ledger = bench.ledger()
+    return [
+        ExecutionSurface(ledger),
+        SessionSurface(ledger),
+        GatedSurface(ledger),
+        NavigationSurface(ledger),
+        LookupSurface(ledger.library),
+    ]
+
+
 def decision(gate: str, option: str) -> dict[str, Any]:
+    """Return the artifact that reports the user's choice at a gate."""
     return {"kind": "wr.decision", "checkpointId": gate, "optionId": option}
 
 
 def steps(*ids: str, **fields: Any) -> list[dict[str, Any]]:
-    """Plain steps that share some fields."""
-    return [{"id": one, "title": one.title(), "prompt": f"Do {one}.", **fields} for one in ids]
+    """Return plain steps that share some fields."""
+    return [{"id": id, "title": id.title(), "prompt": f"Do {id}.", **fields} for id in ids]
 
 
 def workflow(*items: Mapping[str, Any], id: str = "test.flow", **fields: Any) -> dict[str, Any]:
-    """A step workflow file."""
+    """Return a step workflow file."""
     head = {"id": id, "name": "Flow", "description": "For a test.", "version": "1.0.0"}
     return {**head, **fields, "steps": list(items)}
 
 
 def gate(id: str, *options: str | Mapping[str, Any], **fields: Any) -> dict[str, Any]:
-    listed = [{"id": one, "label": one.title()} if isinstance(one, str) else dict(one) for one in options]
+    """Return a gate of a step workflow file; an option may be given by its id alone."""
+    listed = [
+        {"id": option, "label": option.title()} if isinstance(option, str) else dict(option)
+        for option in options
+    ]
     return {"type": "gate", "id": id, "name": id.title(), "message": f"{id}?", "options": listed, **fields}

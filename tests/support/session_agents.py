@@ -1,18 +1,14 @@
-"""Agents at the session surfaces without a process: a folder of workflows, a clock that stands still."""
+"""Agents at the session and gated surfaces without a process, and a workflow folder for them to walk."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from msgspec import Struct
 
-from interlock.authoring.library import BUNDLED, Library
-from interlock.authoring.sources.sources import Source
 from interlock.core.run.commands import Terms
 from interlock.ledger.ledger import Ledger
 from interlock.surfaces.call import Call, Client, Reply
@@ -190,8 +186,8 @@ FLOW = {
 }
 
 
-class Told(Struct, frozen=True):
-    """One answer as an agent sees it."""
+class Answer(Struct, frozen=True):
+    """One tool result as an agent sees it."""
 
     text: str
     meta: dict[str, Any]
@@ -200,8 +196,8 @@ class Told(Struct, frozen=True):
 
     @property
     def body(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.text)
-        return found
+        fields: dict[str, Any] = json.loads(self.text)
+        return fields
 
     @property
     def token(self) -> str:
@@ -219,8 +215,8 @@ class Told(Struct, frozen=True):
         return listed
 
 
-class Talk:
-    """One agent's chat with one surface; it keeps the newest token."""
+class SessionAgent:
+    """An agent that calls the tools of one surface and keeps the newest token."""
 
     def __init__(self, surface: Surface, client: Client = CLIENT) -> None:
         self.surface = surface
@@ -232,73 +228,85 @@ class Talk:
         assert isinstance(self.surface, (SessionSurface, GatedSurface))
         return self.surface.ledger
 
-    def call(self, tool: str, **arguments: Any) -> Told:
+    def call(self, tool: str, **arguments: Any) -> Answer:
         reply = call_tool(self.surface, tool, arguments, Call(self.client))
         assert isinstance(reply, Reply), reply
         fields = dict(reply.structured) if isinstance(reply.structured, Mapping) else {}
-        told = Told(reply.text, dict(reply.meta), reply.is_error, fields)
-        self.token = told.meta.get("session_token") or self.token
-        return told
+        answer = Answer(reply.text, dict(reply.meta), reply.is_error, fields)
+        self.token = answer.meta.get("session_token") or self.token
+        return answer
 
-    def tell(self, tool: str, **arguments: Any) -> Told:
+    def tell(self, tool: str, **arguments: Any) -> Answer:
         """Call with the newest token."""
         return self.call(tool, session_token=self.token, **arguments)
 
-    def go(self, activity: str, **arguments: Any) -> Told:
+    def go(self, activity: str, **arguments: Any) -> Answer:
         return self.tell("next_activity", activity_id=activity, **arguments)
 
 
-def prepare(bench: Bench, files: Mapping[str, str] = FLOW) -> Path:
+def write_flow(bench: Bench, files: Mapping[str, str] = FLOW) -> Path:
+    """Write the workflow folders where the library of the bench finds them."""
     return write(bench.workflows, files)
 
 
-def session(bench: Bench, terms: Terms = QUICK, **more: Any) -> Talk:
-    return Talk(SessionSurface(opened(bench, terms, **more)))
+def session(bench: Bench, terms: Terms = QUICK, **settings: Any) -> SessionAgent:
+    """Return an agent at the session surface, with a ledger of its own."""
+    return SessionAgent(SessionSurface(bench.ledger(terms=terms, **settings)))
 
 
-def gated(bench: Bench, terms: Terms = QUICK, **more: Any) -> Talk:
-    return Talk(GatedSurface(opened(bench, terms, **more)))
+def gated(bench: Bench, terms: Terms = QUICK, **settings: Any) -> SessionAgent:
+    """Return an agent at the gated surface, with a ledger of its own."""
+    return SessionAgent(GatedSurface(bench.ledger(terms=terms, **settings)))
 
 
-def opened(bench: Bench, terms: Terms, **more: Any) -> Ledger:
-    """A ledger as another process would open it; what is bundled is compiled once for all tests."""
-    ledger = bench.ledger(terms=terms, **more)
-    ledger.library = Library([BUNDLED, Source("configured", bench.workflows)], Path(compiled_once().name))
-    return ledger
+def start_flow(bench: Bench, terms: Terms = QUICK, **settings: Any) -> SessionAgent:
+    """Return an orchestrator that has started the flow and entered its first activity."""
+    write_flow(bench)
+    agent = session(bench, terms, **settings)
+    agent.call("start_session", agent_id="orchestrator", workflow_id="flow")
+    agent.go("gather")
+    return agent
 
 
-@cache
-def compiled_once() -> TemporaryDirectory[str]:
-    return TemporaryDirectory()
+def join_session(lead: SessionAgent, agent_id: str = "worker") -> SessionAgent:
+    """Return a second agent on the same session and ledger."""
+    worker = SessionAgent(type(lead.surface)(lead.ledger))  # type: ignore[call-arg]
+    worker.call("start_session", agent_id=agent_id, session_token=lead.token)
+    return worker
 
 
-def started(bench: Bench, terms: Terms = QUICK, **more: Any) -> Talk:
-    """An orchestrator that has begun the flow and stands in its first activity."""
-    prepare(bench)
-    talk = session(bench, terms, **more)
-    talk.call("start_session", agent_id="orchestrator", workflow_id="flow")
-    talk.go("gather")
-    return talk
-
-
-def joined(talk: Talk, agent: str = "worker") -> Talk:
-    """A second agent on the same session, with a store of its own."""
-    other = Talk(type(talk.surface)(talk.ledger))  # type: ignore[call-arg]
-    other.call("start_session", agent_id=agent, session_token=talk.token)
-    return other
-
-
-def answered(worker: Talk, lead: Talk, gate: str, option: str, **arguments: Any) -> Told:
-    """Yield, respond and resume."""
+def answer_checkpoint(
+    worker: SessionAgent, lead: SessionAgent, gate: str, option: str, **arguments: Any
+) -> Answer:
+    """Yield as the worker, respond as the lead, resume as the worker; return the lead's answer."""
     handle = worker.tell("yield_checkpoint", checkpoint_id=gate, **arguments).body["checkpoint_handle"]
-    told = lead.call(
+    answer = lead.call(
         "respond_checkpoint", checkpoint_handle=handle, session_token=lead.token, option_id=option
     )
-    assert not told.error, told.text
+    assert not answer.error, answer.text
     resumed = worker.tell("resume_checkpoint")
     assert not resumed.error, resumed.text
-    return told
+    return answer
+
+
+def walk_to_finish(lead: SessionAgent) -> SessionAgent:
+    """Go through gather and build into finish, the last activity of the flow."""
+    worker = join_session(lead)
+    answer_checkpoint(worker, lead, "scope", "yes", variables={"goal": "bread"})
+    lead.go("build", step_manifest=manifest("look", "weigh"), variables={"parts": ["crust"]})
+    worker.token = join_session(lead).token
+    answer_checkpoint(worker, lead, "fit", "fits")
+    lead.go("finish", step_manifest=manifest("begin", "make", "check"))
+    return lead
 
 
 def manifest(*steps: str) -> list[dict[str, str]]:
+    """Return a step manifest with a short output for each step."""
     return [{"step_id": step, "output": f"{step} done"} for step in steps]
+
+
+def session_id_of(agent: SessionAgent) -> str:
+    """Return the session's id, which tokens do not show."""
+    session_id = agent.tell("get_workflow_status").body["session_id"]
+    assert isinstance(session_id, str)
+    return session_id

@@ -27,19 +27,20 @@ def mounted(bench: Bench, corpus: Path, mode: Mode) -> Agent:
 
 
 def obedient(agent: Agent, workflow_id: str) -> int:
-    """An agent that does what the server says: reports decisions, sends examples, supplies lists."""
+    """Walk as an agent that does what the server says: reports decisions, sends examples, heeds hints."""
     agent.start(workflow_id, goal="walk")
     for calls in range(MOST_CALLS):
         assert "code" not in agent.last, agent.last
         if agent.last["isComplete"]:
             return calls
         artifacts, context = replies(agent.last)
-        agent.ack(
-            "did what it said, because of requirements; tests; edge cases " * 4,
-            artifacts=artifacts,
-            **context,
-        )
+        notes = "did what it said, because of requirements; tests; edge cases " * 4
+        agent.ack(f"{notes} {hints_of(agent.last)}", artifacts=artifacts, **context)
     raise AssertionError(f"{workflow_id} did not end within {MOST_CALLS} calls")
+
+
+def hints_of(answer: dict[str, Any]) -> str:
+    return " ".join(blocker.get("suggestedFix", "") for blocker in answer.get("blockers", []))
 
 
 def replies(answer: dict[str, Any]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
@@ -71,11 +72,11 @@ def test_every_valid_file_walks_to_completion(bench: Bench, corpus: Path, mode: 
         obedient(agent, entry["workflowId"])
 
 
-def test_the_invalid_file_is_refused_with_its_place_and_reason(bench: Bench, corpus: Path) -> None:
+def test_the_invalid_file_is_refused_with_its_location_and_reason(bench: Bench, corpus: Path) -> None:
     warnings = mounted(bench, corpus, "guided").call("list_workflows")["warnings"]
-    found = [one for one in warnings if one["file"].endswith("invalid-workflow.json")]
-    assert found
-    assert all(one["line"] >= 1 and one["message"] for one in found)
+    about_it = [warning for warning in warnings if warning["file"].endswith("invalid-workflow.json")]
+    assert about_it
+    assert all(warning["line"] >= 1 and warning["message"] for warning in about_it)
 
 
 def test_criteria_in_words_are_satisfied_by_what_the_blockers_say(bench: Bench, corpus: Path) -> None:
@@ -86,11 +87,10 @@ def test_criteria_in_words_are_satisfied_by_what_the_blockers_say(bench: Bench, 
         for _ in range(200):
             if agent.last["isComplete"]:
                 break
-            hints = " ".join(one.get("suggestedFix", "") for one in agent.last.get("blockers", []))
             words = "jwt Authorization 401 POST /login email password valid credentials protected route "
             words += (
                 "invalid tokens test requirements edge cases unit test describe coverage pattern optimization"
             )
             artifacts, context = replies(agent.last)
-            agent.ack(f"{notes} {hints} {words}", artifacts=artifacts, **context)
+            agent.ack(f"{notes} {hints_of(agent.last)} {words}", artifacts=artifacts, **context)
         assert agent.last["isComplete"], agent.last

@@ -7,7 +7,7 @@ import pytest
 
 from support.harness import Bench, workflow
 from support.harness import steps as plain_steps
-from support.session_agents import LEAD, PATIENT, Talk, gated, manifest, prepare, session
+from support.session_agents import LEAD, PATIENT, SessionAgent, gated, manifest, session, write_flow
 
 TOOLS = [
     *("discover", "list_workflows", "health_check", "start_session"),
@@ -16,12 +16,12 @@ TOOLS = [
 ]
 
 
-def entered(bench: Bench, **more: object) -> Talk:
-    prepare(bench)
-    talk = gated(bench, **more)  # type: ignore[arg-type]
-    talk.call("start_session", workflow_id="flow")
-    talk.go("gather")
-    return talk
+def enter_gather(bench: Bench, **more: object) -> SessionAgent:
+    write_flow(bench)
+    agent = gated(bench, **more)  # type: ignore[arg-type]
+    agent.call("start_session", workflow_id="flow")
+    agent.go("gather")
+    return agent
 
 
 def test_it_has_the_tools_of_its_document(bench: Bench) -> None:
@@ -35,44 +35,44 @@ def test_it_has_the_tools_of_its_document(bench: Bench) -> None:
 
 
 def test_discover_lists_workflows_and_the_way_in(bench: Bench) -> None:
-    prepare(bench)
-    talk = gated(bench)
-    body = talk.call("discover").body
+    write_flow(bench)
+    agent = gated(bench)
+    body = agent.call("discover").body
     assert body["server"] == "interlock"
     assert {"id": "flow", "title": "Flow"} in body["available_workflows"]
-    assert "meta" not in [one["id"] for one in body["available_workflows"]]
+    assert "meta" not in [entry["id"] for entry in body["available_workflows"]]
     assert "respond_checkpoint" in body["discovery"]
-    listed = msgspec.json.decode(talk.call("list_workflows").text)
+    listed = msgspec.json.decode(agent.call("list_workflows").text)
     assert {"id", "title", "version", "description", "tags"} == set(listed[0])
 
 
 def test_entering_returns_the_whole_activity_and_its_pending_checkpoints(bench: Bench) -> None:
-    prepare(bench)
-    talk = gated(bench)
-    talk.call("start_session", workflow_id="flow", agent_id="a")
-    told = talk.go("gather")
-    body = told.body
-    assert [one["id"] for one in body["steps"]] == ["look", "weigh", "warn"]
-    assert [one["id"] for one in body["checkpoints"]] == ["scope", "danger"]
+    write_flow(bench)
+    agent = gated(bench)
+    agent.call("start_session", workflow_id="flow", agent_id="a")
+    answer = agent.go("gather")
+    body = answer.body
+    assert [item["id"] for item in body["steps"]] == ["look", "weigh", "warn"]
+    assert [item["id"] for item in body["checkpoints"]] == ["scope", "danger"]
     assert body["transitions"][0] == {"to": "build", "isDefault": True}
     assert body["pending_checkpoints"] == ["scope", "danger"]
-    assert told.meta["trace_token"].startswith("trc.v1.")
+    assert answer.meta["trace_token"].startswith("trc.v1.")
 
 
 def test_the_gate_lists_each_pending_checkpoint_with_how_to_resolve_it(bench: Bench) -> None:
-    told = entered(bench).go("build")
-    assert told.fields["message"].splitlines() == [
+    answer = enter_gather(bench).go("build")
+    assert answer.fields["message"].splitlines() == [
         "Cannot transition to 'build': 2 unresolved checkpoint(s) on activity 'gather'. "
         "Resolve each by calling respond_checkpoint with the current session_token:",
         "- scope: option_id: yes | skip | redo",
         "- danger: option_id: go, or condition_not_met: true if its condition is false",
     ]
-    assert told.fields["pending"] == ["scope", "danger"]
+    assert answer.fields["pending"] == ["scope", "danger"]
 
 
 def test_skills_and_resources_stay_readable_while_checkpoints_are_pending(bench: Bench) -> None:
     """Rule 15."""
-    talk = entered(bench)
+    agent = enter_gather(bench)
     for tool, more in (
         ("get_workflow", {}),
         ("get_skills", {}),
@@ -80,56 +80,56 @@ def test_skills_and_resources_stay_readable_while_checkpoints_are_pending(bench:
         ("get_resource", {"resource_index": "00"}),
         ("get_trace", {}),
     ):
-        assert not talk.tell(tool, **more).error
+        assert not agent.tell(tool, **more).error
 
 
 def test_the_same_activity_is_only_read_again_while_checkpoints_are_pending(bench: Bench) -> None:
     """Rule 15."""
-    talk = entered(bench)
-    token = talk.token
-    told = talk.go("gather")
-    assert told.token == token
-    assert told.body["pending_checkpoints"] == ["scope", "danger"]
+    agent = enter_gather(bench)
+    token = agent.token
+    answer = agent.go("gather")
+    assert answer.token == token
+    assert answer.body["pending_checkpoints"] == ["scope", "danger"]
 
 
-def test_answers_take_checkpoints_off_the_list_and_the_last_one_opens_the_way(bench: Bench) -> None:
-    talk = entered(bench)
-    told = talk.tell("respond_checkpoint", checkpoint_id="scope", option_id="yes", variables={"goal": "g"})
-    assert told.body == {
+def test_answers_take_checkpoints_off_the_list_and_the_last_one_opens_the_exit(bench: Bench) -> None:
+    agent = enter_gather(bench)
+    answer = agent.tell("respond_checkpoint", checkpoint_id="scope", option_id="yes", variables={"goal": "g"})
+    assert answer.body == {
         "checkpoint_id": "scope",
         "resolved": True,
-        "session_token": talk.token,
+        "session_token": agent.token,
         "remaining_checkpoints": ["danger"],
         "resolved_option": "yes",
         "effect": {"setVariable": {"verdict": "agreed"}},
     }
-    told = talk.tell("respond_checkpoint", checkpoint_id="danger", condition_not_met=True)
-    assert (told.body["dismissed"], told.body["remaining_checkpoints"]) == (True, [])
-    told = talk.go("build", step_manifest=manifest("look", "weigh"))
-    assert told.body["id"] == "build"
-    assert told.warnings == []
+    answer = agent.tell("respond_checkpoint", checkpoint_id="danger", condition_not_met=True)
+    assert (answer.body["dismissed"], answer.body["remaining_checkpoints"]) == (True, [])
+    answer = agent.go("build", step_manifest=manifest("look", "weigh"))
+    assert answer.body["id"] == "build"
+    assert answer.warnings == []
 
 
 def test_an_answer_that_leads_elsewhere_ends_what_is_pending(bench: Bench) -> None:
     """Rule 21."""
-    talk = entered(bench)
-    told = talk.tell("respond_checkpoint", checkpoint_id="scope", option_id="skip")
-    assert told.body["remaining_checkpoints"] == []
-    assert talk.go("finish").body["id"] == "finish"
+    agent = enter_gather(bench)
+    answer = agent.tell("respond_checkpoint", checkpoint_id="scope", option_id="skip")
+    assert answer.body["remaining_checkpoints"] == []
+    assert agent.go("finish").body["id"] == "finish"
 
 
 def test_a_second_answer_is_refused_and_a_repeat_returns_the_recorded_one(bench: Bench) -> None:
-    talk = entered(bench)
-    first = talk.tell("respond_checkpoint", checkpoint_id="scope", option_id="yes")
-    assert talk.tell("respond_checkpoint", checkpoint_id="scope", option_id="yes").body == first.body
-    other = talk.tell("respond_checkpoint", checkpoint_id="scope", option_id="skip")
+    agent = enter_gather(bench)
+    first = agent.tell("respond_checkpoint", checkpoint_id="scope", option_id="yes")
+    assert agent.tell("respond_checkpoint", checkpoint_id="scope", option_id="yes").body == first.body
+    other = agent.tell("respond_checkpoint", checkpoint_id="scope", option_id="skip")
     assert (other.code, other.fields["option"]) == ("CHECKPOINT_ALREADY_ANSWERED", "yes")
 
 
 def test_a_checkpoint_of_another_activity_is_not_pending_here(bench: Bench) -> None:
-    talk = entered(bench)
-    told = talk.tell("respond_checkpoint", checkpoint_id="fit", option_id="fits")
-    assert (told.code, told.fields["message"]) == (
+    agent = enter_gather(bench)
+    answer = agent.tell("respond_checkpoint", checkpoint_id="fit", option_id="fits")
+    assert (answer.code, answer.fields["message"]) == (
         "CHECKPOINT_NOT_FOUND",
         "Checkpoint not found: fit in activity gather",
     )
@@ -150,80 +150,80 @@ def test_a_blocking_checkpoint_does_not_advance_by_itself(bench: Bench) -> None:
         *plain_steps("one"),
     ]
     bench.write(workflow(*items))
-    talk = gated(bench)
-    talk.call("start_session", workflow_id="test.flow")
-    assert talk.go("main").body["pending_checkpoints"] == ["hold"]
-    told = talk.tell("respond_checkpoint", checkpoint_id="hold", auto_advance=True)
-    assert told.fields["message"] == (
+    agent = gated(bench)
+    agent.call("start_session", workflow_id="test.flow")
+    assert agent.go("main").body["pending_checkpoints"] == ["hold"]
+    answer = agent.tell("respond_checkpoint", checkpoint_id="hold", auto_advance=True)
+    assert answer.fields["message"] == (
         "Cannot auto-advance blocking checkpoint 'hold'. "
         "Blocking checkpoints require an explicit option_id from the user."
     )
 
 
 def test_the_minimum_time_counts_from_the_entry_for_all_pending(bench: Bench) -> None:
-    talk = entered(bench, terms=PATIENT)
-    assert talk.tell("respond_checkpoint", checkpoint_id="scope", option_id="yes").code == "TOO_FAST"
+    agent = enter_gather(bench, terms=PATIENT)
+    assert agent.tell("respond_checkpoint", checkpoint_id="scope", option_id="yes").code == "TOO_FAST"
     bench.clock.pass_seconds(3)
     for gate, option in (("scope", "yes"), ("danger", "go")):
-        assert not talk.tell("respond_checkpoint", checkpoint_id=gate, option_id=option).error
+        assert not agent.tell("respond_checkpoint", checkpoint_id=gate, option_id=option).error
 
 
 def test_a_checkpoint_in_a_loop_is_answered_once_for_all_its_rounds_here(bench: Bench) -> None:
-    talk = entered(bench)
-    talk.tell("respond_checkpoint", checkpoint_id="scope", option_id="yes")
-    talk.tell("respond_checkpoint", checkpoint_id="danger", condition_not_met=True)
-    talk.go("build", variables={"parts": ["a", "b", "c"]})
-    assert talk.go("finish").fields["pending"] == ["fit"]
+    agent = enter_gather(bench)
+    agent.tell("respond_checkpoint", checkpoint_id="scope", option_id="yes")
+    agent.tell("respond_checkpoint", checkpoint_id="danger", condition_not_met=True)
+    agent.go("build", variables={"parts": ["a", "b", "c"]})
+    assert agent.go("finish").fields["pending"] == ["fit"]
     bench.clock.pass_seconds(30)
     assert (
-        talk.tell("respond_checkpoint", checkpoint_id="fit", auto_advance=True).body["resolved_option"]
+        agent.tell("respond_checkpoint", checkpoint_id="fit", auto_advance=True).body["resolved_option"]
         == "fits"
     )
-    assert talk.go("finish").body["transitions"] == [{"to": "__terminal__", "isDefault": True}]
-    assert talk.go("__terminal__").body["status"] == "completed"
+    assert agent.go("finish").body["transitions"] == [{"to": "__terminal__", "isDefault": True}]
+    assert agent.go("__terminal__").body["status"] == "completed"
 
 
 def test_workflow_id_is_checked_against_the_token(bench: Bench) -> None:
     """Rule 17."""
-    talk = entered(bench)
-    told = talk.call("start_session", workflow_id="meta", session_token=talk.token)
-    assert told.fields["message"] == (
+    agent = enter_gather(bench)
+    answer = agent.call("start_session", workflow_id="meta", session_token=agent.token)
+    assert answer.fields["message"] == (
         "Workflow mismatch: session was on 'flow' but call targets 'meta'. "
         "Start a new session for a different workflow."
     )
-    told = talk.call("start_session", workflow_id="flow", session_token=talk.token, agent_id="w")
-    assert told.body["inherited"] is True
+    answer = agent.call("start_session", workflow_id="flow", session_token=agent.token, agent_id="w")
+    assert answer.body["inherited"] is True
 
 
 def test_an_inherited_session_keeps_what_is_pending(bench: Bench) -> None:
-    talk = entered(bench)
+    agent = enter_gather(bench)
     fresh = gated(bench)
-    fresh.call("start_session", workflow_id="flow", session_token=talk.token, agent_id="w")
+    fresh.call("start_session", workflow_id="flow", session_token=agent.token, agent_id="w")
     assert fresh.go("build").fields["pending"] == ["scope", "danger"]
 
 
 def test_a_skill_is_an_object_with_references_to_its_resources(bench: Bench) -> None:
-    talk = entered(bench)
-    skill = talk.tell("get_skills").body["skills"]["lead"]
+    agent = enter_gather(bench)
+    skill = agent.tell("get_skills").body["skills"]["lead"]
     assert skill["capability"] == "Lead"
     assert skill["_resources"] == [{"index": "00", "id": "guide", "version": "3.0.0"}]
     assert "resources" not in skill
-    assert LEAD not in talk.tell("get_skills").text
-    again = talk.tell("get_skills", known=[skill["digest"]]).body["skills"]["lead"]
+    assert LEAD not in agent.tell("get_skills").text
+    again = agent.tell("get_skills", known=[skill["digest"]]).body["skills"]["lead"]
     assert again == {"id": "lead", "digest": skill["digest"], "unchanged": True}
-    assert talk.tell("get_skill", step_id="weigh").code == "NO_SKILL"
-    assert talk.tell("get_skill", step_id="look").body["skill"]["id"] == "looking"
+    assert agent.tell("get_skill", step_id="weigh").code == "NO_SKILL"
+    assert agent.tell("get_skill", step_id="look").body["skill"]["id"] == "looking"
 
 
 def test_a_resource_comes_with_index_id_version_and_content(bench: Bench) -> None:
-    body = entered(bench).tell("get_resource", resource_index="00").body["resource"]
+    body = enter_gather(bench).tell("get_resource", resource_index="00").body["resource"]
     assert (body["index"], body["id"], body["version"]) == ("00", "guide", "3.0.0")
     assert body["content"].startswith("# Guide")
 
 
 @pytest.mark.parametrize("summary", [True, False])
-def test_the_workflow_is_told_short_or_whole(bench: Bench, summary: bool) -> None:
-    body = entered(bench).tell("get_workflow", summary=summary).body
+def test_the_workflow_is_returned_short_or_whole(bench: Bench, summary: bool) -> None:
+    body = enter_gather(bench).tell("get_workflow", summary=summary).body
     assert body["initialActivity"] == "gather"
     assert ("steps" in body["activities"][0]) is not summary
     assert body["modes"][0]["id"] == "short"
@@ -231,20 +231,20 @@ def test_the_workflow_is_told_short_or_whole(bench: Bench, summary: bool) -> Non
 
 def test_a_confirmation_is_pending_like_any_checkpoint(bench: Bench) -> None:
     bench.write(workflow(*plain_steps("one", requireConfirmation=True)))
-    talk = gated(bench)
-    talk.call("start_session", workflow_id="test.flow")
-    assert talk.go("main").body["pending_checkpoints"] == ["confirm-one"]
-    assert talk.go("__terminal__").code == "GATE_UNANSWERED"
-    talk.tell("respond_checkpoint", checkpoint_id="confirm-one", option_id="proceed")
-    assert talk.go("__terminal__").body["status"] == "completed"
+    agent = gated(bench)
+    agent.call("start_session", workflow_id="test.flow")
+    assert agent.go("main").body["pending_checkpoints"] == ["confirm-one"]
+    assert agent.go("__terminal__").code == "GATE_UNANSWERED"
+    agent.tell("respond_checkpoint", checkpoint_id="confirm-one", option_id="proceed")
+    assert agent.go("__terminal__").body["status"] == "completed"
 
 
 def test_a_session_moves_between_the_two_surfaces(bench: Bench) -> None:
     """Rule 34."""
-    talk = entered(bench)
+    agent = enter_gather(bench)
     other = session(bench)
-    told = other.call("start_session", agent_id="o", session_token=talk.token)
-    assert told.body["inherited"] is True
+    answer = other.call("start_session", agent_id="o", session_token=agent.token)
+    assert answer.body["inherited"] is True
     other.tell("yield_checkpoint", checkpoint_id="scope")
     other.tell("respond_checkpoint", option_id="yes")
-    assert talk.go("build").fields["pending"] == ["danger"]
+    assert agent.go("build").fields["pending"] == ["danger"]

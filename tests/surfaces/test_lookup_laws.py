@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from test_lookup import CAP, SCHEMA, Ask, asking, document, loop, save, step, walk
 
 from interlock.authoring.library import Loaded
 from interlock.core.definition.conditions import Compare
@@ -24,6 +23,17 @@ from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import EXECUTION
 from interlock.surfaces.lookup.names import names_of
 from interlock.surfaces.lookup.progress import Offered, position
+from support.lookup_client import (
+    CAP,
+    SCHEMA,
+    Ask,
+    document,
+    lookup_client,
+    loop,
+    save,
+    step,
+    walk,
+)
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=9)
 ANYTHING = st.recursive(
@@ -43,7 +53,7 @@ def ask_odd(tmp_path_factory: pytest.TempPathFactory) -> Ask:
         loop("while", [step("three")], type="while", condition={"var": "x", "contains": "a"}),
         step("four", validationCriteria=[rule, {**rule, "condition": {"var": "x", "not_equals": 1}}]),
     ]
-    return asking(save(tmp_path_factory.mktemp("odd"), document(*items)))
+    return lookup_client(save(tmp_path_factory.mktemp("odd"), document(*items)))
 
 
 @given(x=ANYTHING, done=st.sets(st.sampled_from(["one", "one-2", "two", "three", "four"])))
@@ -138,7 +148,7 @@ def test_the_next_step_is_the_one_an_execution_run_hands_out(
         library = save(Path(folder), document(*named(items, iter(range(100)))))
         loaded = library.load("team.some_flow")
         assert isinstance(loaded, Loaded), loaded
-        assert walk(asking(library), **context) == visited(loaded.workflow, context)
+        assert walk(lookup_client(library), **context) == visited(loaded.workflow, context)
 
 
 TESTS = st.builds(Compare, NAMES, st.sampled_from(["==", "!=", "exists", "truthy"]), VALUES)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from conftest import CORPUS
 from interlock.authoring.library import BUNDLED, Library
 from interlock.authoring.sources.sources import Source
 from interlock.ledger.ledger import Ledger
@@ -18,10 +18,12 @@ from interlock.store.sqlite.store import open_store
 from interlock.surfaces.call import Call, Reply
 from interlock.surfaces.navigation import NavigationSurface
 from interlock.surfaces.tool import call_tool
+from support.corpus import needs_corpus
 from support.navigator import Navigator
+from support.paths import CORPUS
 
 NOTES = f"test of POST /auth/login: 401\n# Impact\n{'x' * 300}\n# Timeline\n# Factors\n# Actions\n"
-FOLDERS = [None, *(CORPUS / name for name in ("activities", "steps", "steps-v1"))]
+FOLDERS = [CORPUS / name for name in ("activities", "steps", "steps-v1")]
 
 
 def client(tmp_path: Path, folder: Path | None) -> NavigationSurface:
@@ -39,18 +41,19 @@ def caller(surface: NavigationSurface) -> Any:
     return call
 
 
-def cases() -> list[tuple[Path | None, str]]:
-    found = []
+def cases() -> Iterator[Any]:
+    """Every bundled workflow, and every one of the corpus or one skipped case per folder of it."""
+    yield from (pytest.param(None, entry.id, id=entry.id) for entry in Library([BUNDLED]).listing().entries)
     for folder in FOLDERS:
-        if folder is not None and not folder.is_dir():
+        if not folder.is_dir():
+            yield pytest.param(folder, "", id=folder.name, marks=needs_corpus)
             continue
-        library = Library([BUNDLED] if folder is None else [Source("configured", folder)])
-        found += [(folder, entry.id) for entry in library.listing().entries]
-    return found
+        for entry in Library([Source("configured", folder)]).listing().entries:
+            yield pytest.param(folder, entry.id, id=f"{folder.name}-{entry.id}")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("folder", "workflow_id"), cases(), ids=lambda one: getattr(one, "name", str(one)))
+@pytest.mark.parametrize(("folder", "workflow_id"), list(cases()))
 def test_a_workflow_walks_to_its_end(tmp_path: Path, folder: Path | None, workflow_id: str) -> None:
     agent = Navigator(caller(client(tmp_path, folder)), NOTES)
     last = agent.walk(workflow_id)

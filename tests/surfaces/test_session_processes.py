@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from support.authored import write
-from support.session_agents import FLOW, Told, manifest
+from support.session_agents import FLOW, Answer, manifest
 
 pytestmark = pytest.mark.slow
 
@@ -41,9 +41,9 @@ class Server:
         self.process.stdin.write(line.encode() + b"\n")
         self.process.stdin.flush()
 
-    def call(self, tool: str, **arguments: Any) -> Told:
+    def call(self, tool: str, **arguments: Any) -> Answer:
         result = self.ask("tools/call", name=tool, arguments=arguments)["result"]
-        return Told(
+        return Answer(
             result["content"][0]["text"],
             result.get("_meta", {}),
             result.get("isError", False),
@@ -64,26 +64,26 @@ class Party:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.servers = {name: Server(folder) for name in ("lead", "worker")}
-        told = self.servers["lead"].call("start_session", agent_id="lead", workflow_id="flow")
-        self.tokens = {"lead": told.token}
+        answer = self.servers["lead"].call("start_session", agent_id="lead", workflow_id="flow")
+        self.tokens = {"lead": answer.token}
         self.go("gather")
-        told = self.servers["worker"].call(
+        answer = self.servers["worker"].call(
             "start_session", agent_id="worker", session_token=self.tokens["lead"]
         )
-        self.tokens["worker"] = told.token
+        self.tokens["worker"] = answer.token
 
     def kill(self, *names: str) -> None:
         for name in names:
             self.servers[name].kill()
             self.servers[name] = Server(self.folder)
 
-    def tell(self, name: str, tool: str, **arguments: Any) -> Told:
-        told = self.servers[name].call(tool, session_token=self.tokens[name], **arguments)
-        assert not told.error, told.text
-        self.tokens[name] = told.meta.get("session_token", self.tokens[name])
-        return told
+    def tell(self, name: str, tool: str, **arguments: Any) -> Answer:
+        answer = self.servers[name].call(tool, session_token=self.tokens[name], **arguments)
+        assert not answer.error, answer.text
+        self.tokens[name] = answer.meta.get("session_token", self.tokens[name])
+        return answer
 
-    def go(self, activity: str, **arguments: Any) -> Told:
+    def go(self, activity: str, **arguments: Any) -> Answer:
         return self.tell("lead", "next_activity", activity_id=activity, **arguments)
 
     def close(self) -> None:
@@ -94,12 +94,12 @@ class Party:
 @pytest.fixture
 def party(tmp_path: Path) -> Iterator[Party]:
     write(tmp_path / "given", FLOW)
-    found = Party(tmp_path)
-    yield found
-    found.close()
+    party_of_two = Party(tmp_path)
+    yield party_of_two
+    party_of_two.close()
 
 
-def asked(party: Party, gate: str, **arguments: Any) -> str:
+def yield_checkpoint(party: Party, gate: str, **arguments: Any) -> str:
     handle = party.tell("worker", "yield_checkpoint", checkpoint_id=gate, **arguments).body[
         "checkpoint_handle"
     ]
@@ -108,17 +108,17 @@ def asked(party: Party, gate: str, **arguments: Any) -> str:
 
 
 def test_yield_in_one_process_respond_in_the_other_resume_in_the_first(party: Party) -> None:
-    handle = asked(party, "scope", variables={"goal": "bread"})
+    handle = yield_checkpoint(party, "scope", variables={"goal": "bread"})
     shown = party.servers["lead"].call("present_checkpoint", checkpoint_handle=handle)
     assert "Is bread the goal?" in shown.text
-    told = party.servers["lead"].call("respond_checkpoint", checkpoint_handle=handle, option_id="yes")
-    assert told.body["effect"] == {"setVariable": {"verdict": "agreed"}}
+    answer = party.servers["lead"].call("respond_checkpoint", checkpoint_handle=handle, option_id="yes")
+    assert answer.body["effect"] == {"setVariable": {"verdict": "agreed"}}
     assert party.tell("worker", "resume_checkpoint").body["resolved_option"] == "yes"
     assert party.go("build", step_manifest=manifest("look", "weigh")).body["activity_id"] == "build"
 
 
 def test_either_killed_after_every_call_and_the_walk_goes_on(party: Party) -> None:
-    handle = asked(party, "scope", variables={"goal": "bread"})
+    handle = yield_checkpoint(party, "scope", variables={"goal": "bread"})
     party.kill("worker", "lead")
     party.tell("lead", "respond_checkpoint", checkpoint_handle=handle, option_id="yes")
     party.kill("lead")
@@ -128,7 +128,7 @@ def test_either_killed_after_every_call_and_the_walk_goes_on(party: Party) -> No
     party.kill("lead", "worker")
     party.tell("worker", "get_activity")
     for option in ("fits", "bad"):
-        handle = asked(party, "fit")
+        handle = yield_checkpoint(party, "fit")
         party.kill("worker")
         party.tell("lead", "respond_checkpoint", checkpoint_handle=handle, option_id=option)
         party.tell("worker", "resume_checkpoint")
@@ -142,7 +142,7 @@ def test_either_killed_after_every_call_and_the_walk_goes_on(party: Party) -> No
 
 
 def test_a_restart_keeps_trace_answers_activities_and_variables(party: Party) -> None:
-    handle = asked(party, "scope", variables={"goal": "bread"})
+    handle = yield_checkpoint(party, "scope", variables={"goal": "bread"})
     party.tell("lead", "respond_checkpoint", checkpoint_handle=handle, option_id="yes")
     party.tell("worker", "resume_checkpoint")
     segment = party.go("build", variables={"parts": []}).meta["trace_token"]
@@ -151,35 +151,37 @@ def test_a_restart_keeps_trace_answers_activities_and_variables(party: Party) ->
     party.kill("lead", "worker")
     assert party.tell("lead", "get_trace").body == before
     assert party.tell("lead", "get_workflow_status").body == status
-    names = [one["name"] for one in party.tell("lead", "get_trace", trace_tokens=[segment]).body["events"]]
+    names = [
+        event["name"] for event in party.tell("lead", "get_trace", trace_tokens=[segment]).body["events"]
+    ]
     assert names[-4:] == ["yield_checkpoint", "respond_checkpoint", "resume_checkpoint", "next_activity"]
     shown = Server(party.folder, "execution")
-    told = shown.call("continue_workflow", stateToken=party.tokens["lead"])
+    answer = shown.call("continue_workflow", stateToken=party.tokens["lead"])
     shown.kill()
-    assert told.fields["pending"]["stepId"] == "begin"
+    assert answer.fields["pending"]["stepId"] == "begin"
 
 
 def test_a_call_whose_answer_was_lost_is_repeated_and_happens_once(party: Party) -> None:
-    handle = asked(party, "scope", variables={"goal": "g", "parts": []})
+    handle = yield_checkpoint(party, "scope", variables={"goal": "g", "parts": []})
     lead = party.servers["lead"]
-    answer = {"checkpoint_handle": handle, "option_id": "yes"}
-    lead.send("tools/call", name="respond_checkpoint", arguments=answer)
+    arguments = {"checkpoint_handle": handle, "option_id": "yes"}
+    lead.send("tools/call", name="respond_checkpoint", arguments=arguments)
     party.kill("lead")
-    party.servers["lead"].call("respond_checkpoint", **answer)
+    party.servers["lead"].call("respond_checkpoint", **arguments)
     party.tell("worker", "resume_checkpoint")
     move = {"session_token": party.tokens["lead"], "activity_id": "build"}
     party.servers["lead"].send("tools/call", name="next_activity", arguments=move)
     party.kill("lead")
     assert party.servers["lead"].call("next_activity", **move).body["activity_id"] == "build"
     events = party.tell("lead", "get_trace").body["events"]
-    done = [one["name"] for one in events if one["s"] == "ok"]
+    done = [event["name"] for event in events if event["s"] == "ok"]
     assert done.count("respond_checkpoint") == 1
     assert done.count("next_activity") == 2
 
 
 def test_two_processes_that_move_at_once_make_one_visit(party: Party) -> None:
     """Rule 13: whoever comes second gets the recorded answer of the same move."""
-    handle = asked(party, "scope", variables={"goal": "g", "parts": []})
+    handle = yield_checkpoint(party, "scope", variables={"goal": "g", "parts": []})
     party.tell("lead", "respond_checkpoint", checkpoint_handle=handle, option_id="yes")
     party.tell("worker", "resume_checkpoint")
     for name, target in (("lead", "build"), ("worker", "build")):
@@ -193,5 +195,5 @@ def test_two_processes_that_move_at_once_make_one_visit(party: Party) -> None:
         party.servers["lead"].call("get_activity", session_token=party.tokens["lead"]).token
     )
     events = party.tell("lead", "get_trace").body["events"]
-    moves = [one for one in events if one["name"] == "next_activity" and one["act"] == "gather"]
+    moves = [event for event in events if event["name"] == "next_activity" and event["act"] == "gather"]
     assert len(moves) == 1

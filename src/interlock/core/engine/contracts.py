@@ -16,10 +16,10 @@ ASSESSMENT = "wr.assessment"
 
 
 def unmet(step: Step, output: Output, scope: Scope) -> Iterator[Blocker]:
-    """Name every contract and criterion of the step that the output does not meet."""
+    """Name every contract and criterion of the step that the output does not meet (rule 31)."""
     for contract in step.contracts:
         yield from _unmet(contract, output.artifacts)
-    if step.criteria is not None and not any(one.required and one.known for one in step.contracts):
+    if step.criteria is not None:
         yield from _unmet_criteria(step, output, scope)
 
 

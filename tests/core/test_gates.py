@@ -1,0 +1,43 @@
+"""Which gates an activity has, and what is answered about one that it has not."""
+
+from __future__ import annotations
+
+import pytest
+
+from interlock.core.definition.workflow import Activity, Gate, Option, Step, Workflow
+from interlock.core.run.commands import ResolveCheckpoint, Terms
+from interlock.core.run.outcomes import Code, Refusal
+from interlock.core.run.surface_policy import EXECUTION, GATED, NAVIGATION, SurfacePolicy
+from support.story import Story, given, one_activity
+
+SCOPE = Gate("scope", "Scope", "Which scope?", (Option("small", "Small"), Option("large", "Large")))
+BUILD = Step("build", "Build", confirm=True)
+
+
+def answer_unknown_gate(story: Story) -> Refusal:
+    command = ResolveCheckpoint(
+        story.policy, story.now, Terms(min_response_ms=0), "agent", "no-such-gate", "small"
+    )
+    refusal = story.when(command).outcome
+    assert isinstance(refusal, Refusal)
+    assert refusal.code == Code.CHECKPOINT_NOT_FOUND
+    return refusal
+
+
+@pytest.mark.parametrize("policy", [EXECUTION, NAVIGATION])
+def test_an_unknown_gate_is_refused_with_the_gates_of_the_activity(policy: SurfacePolicy) -> None:
+    story = given(one_activity(SCOPE, BUILD), policy).start()
+    assert answer_unknown_gate(story).about["checkpoints"] == ["scope", "confirm-build"]
+
+
+@pytest.mark.parametrize("policy", [EXECUTION, NAVIGATION])
+def test_before_an_activity_is_chosen_there_are_no_gates_to_name(policy: SurfacePolicy) -> None:
+    """Rule 35: independent activities begin with the choice of one of them."""
+    rooms = tuple(Activity(name, name.title(), (SCOPE,)) for name in ("one", "two"))
+    story = given(Workflow("rooms", "Rooms", "", "1.0.0", rooms, form="activities"), policy).start()
+    assert answer_unknown_gate(story).about["checkpoints"] == []
+
+
+def test_before_the_first_activity_is_entered_there_are_no_gates_to_name() -> None:
+    story = given(one_activity(SCOPE, BUILD), GATED).start()
+    assert answer_unknown_gate(story).about["checkpoints"] == []

@@ -1,0 +1,88 @@
+"""How modules are grouped and named. What is known to break a rule is listed, and the lists only shrink."""
+
+from __future__ import annotations
+
+from support.house import are_parameters_of_a_tool, parse_module, repeated_in_a_room
+from support.paths import SOURCE
+from tools.shape import (
+    import_cycles,
+    modules_per_package,
+    read_modules,
+    repeated_classes,
+    repeated_module_names,
+)
+
+MODULES = read_modules(SOURCE)
+MOST_MODULES = 14
+
+# One module per command of the command line.
+UNLIMITED = {"interlock.cli.commands"}
+
+KNOWN_LARGE_PACKAGES = {"interlock.core.engine"}
+KNOWN_REPEATED_CLASSES = {"Listing", "Nothing", "ResumeCheckpoint"}
+KNOWN_REPEATED_MODULE_NAMES = {"surfaces: answers", "surfaces: params"}
+KNOWN_CYCLES = [
+    [
+        "interlock.authoring.text.formats",
+        "interlock.authoring.text.json_text",
+        "interlock.authoring.text.toon_text",
+        "interlock.authoring.text.yaml_plain",
+        "interlock.authoring.text.yaml_text",
+    ],
+    ["interlock.ledger.ledger", "interlock.ledger.runs.children"],
+    ["interlock.surfaces.execution.surface", "interlock.surfaces.execution.tools"],
+    ["interlock.surfaces.gated.surface", "interlock.surfaces.gated.tools"],
+    ["interlock.surfaces.navigation.surface", "interlock.surfaces.navigation.tools"],
+    ["interlock.surfaces.session.surface", "interlock.surfaces.session.tools"],
+]
+
+
+def test_a_package_has_at_most_fourteen_modules() -> None:
+    counts = modules_per_package([module for module in MODULES if not module.is_package])
+    large = {package for package, count in counts if count > MOST_MODULES}
+    assert large - UNLIMITED == KNOWN_LARGE_PACKAGES
+
+
+def test_a_public_class_name_is_used_once() -> None:
+    """The parameters of a tool are named after it on every surface that has the tool."""
+    repeated = {
+        name for name, modules in repeated_classes(MODULES).items() if not are_parameters_of_a_tool(modules)
+    }
+    assert repeated == KNOWN_REPEATED_CLASSES
+
+
+def test_a_module_name_is_used_once_in_a_room() -> None:
+    assert set(repeated_in_a_room(repeated_module_names(MODULES))) == KNOWN_REPEATED_MODULE_NAMES
+
+
+def test_no_modules_import_each_other() -> None:
+    assert import_cycles(MODULES) == KNOWN_CYCLES
+
+
+def test_a_repeated_module_name_is_recognised() -> None:
+    repeated = {
+        "ids": ["interlock.authoring.compile.ids", "interlock.ledger.ids"],
+        "params": ["interlock.surfaces.gated.params", "interlock.surfaces.session.params"],
+        "render": ["interlock.surfaces.gated.render", "interlock.surfaces.shared.render"],
+        "state": ["interlock.core.run.state", "interlock.core.state"],
+    }
+    assert set(repeated_in_a_room(repeated)) == {"surfaces: render", "core: state"}
+
+
+def test_parameters_of_one_tool_are_recognised() -> None:
+    gated, session = "interlock.surfaces.gated.params", "interlock.surfaces.session.params"
+    assert are_parameters_of_a_tool([gated, session])
+    assert not are_parameters_of_a_tool([gated, "interlock.core.run.commands"])
+    assert not are_parameters_of_a_tool([gated, "interlock.surfaces.shared.params"])
+    assert not are_parameters_of_a_tool([gated, "interlock.surfaces.session.tools"])
+
+
+def test_a_cycle_is_recognised_also_if_an_import_is_late_or_for_types() -> None:
+    typed = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from interlock.c import C"
+    modules = [
+        parse_module("interlock.a", "def late():\n    from interlock import b"),
+        parse_module("interlock.b", typed),
+        parse_module("interlock.c", "import interlock.a"),
+        parse_module("interlock.d", "from interlock.a import late"),
+    ]
+    assert import_cycles(modules) == [["interlock.a", "interlock.b", "interlock.c"]]

@@ -1,0 +1,70 @@
+"""The notes of a session: those of a branch, those of no run, and the error about a missing node."""
+
+from __future__ import annotations
+
+import pytest
+
+from interlock.ledger.errors import LedgerError
+from interlock.ledger.queries.status import Notes, notes_of
+from support.harness import Agent, Bench, steps, workflow
+
+
+@pytest.fixture
+def agent(bench: Bench) -> Agent:
+    bench.write(workflow(*steps("first", "second", "third")))
+    return bench.agent()
+
+
+def session_id_of(agent: Agent) -> str:
+    session_id: str = agent.last["session"]["sessionId"]
+    return session_id
+
+
+def read_notes(agent: Agent, session_id: str, node: int | None = None) -> Notes | LedgerError:
+    with agent.ledger.store.reading() as reader:
+        session = reader.session(session_id)
+        assert session is not None
+        return notes_of(reader, session, node)
+
+
+def steps_noted(notes: Notes | LedgerError) -> list[tuple[str, str]]:
+    assert isinstance(notes, Notes)
+    return [(entry.step, entry.notes) for entry in notes.entries]
+
+
+def test_notes_end_at_the_node_that_is_named_or_else_at_the_head(agent: Agent) -> None:
+    agent.start("test.flow")
+    first_node = head_node(agent)
+    agent.ack("began")
+    second_node = head_node(agent)
+    agent.ack("went on")
+    session_id = session_id_of(agent)
+    assert steps_noted(read_notes(agent, session_id)) == [("first", "began"), ("second", "went on")]
+    assert steps_noted(read_notes(agent, session_id, second_node)) == [("first", "began")]
+    assert steps_noted(read_notes(agent, session_id, first_node)) == []
+
+
+def head_node(agent: Agent) -> int:
+    with agent.ledger.store.reading() as reader:
+        session = reader.session(session_id_of(agent))
+    assert session is not None
+    assert session.head_node is not None
+    return session.head_node
+
+
+def test_a_node_that_is_not_there_is_an_error(agent: Agent) -> None:
+    agent.start("test.flow")
+    error = read_notes(agent, session_id_of(agent), 99)
+    assert isinstance(error, LedgerError)
+    assert error.code == "NOT_FOUND"
+    assert "99" in error.message
+
+
+def test_a_session_without_a_run_has_only_its_own_notes(agent: Agent) -> None:
+    token = agent.call("start_session", title="Think first")["sessionToken"]
+    agent.call("checkpoint_workflow", sessionToken=token, output={"notesMarkdown": "an idea"})
+    notes = read_notes(agent, session_id_of(agent))
+    assert isinstance(notes, Notes)
+    assert (notes.entries, notes.session, notes.workflow_id) == ((), ("an idea",), "")
+    error = read_notes(agent, session_id_of(agent), 0)
+    assert isinstance(error, LedgerError)

@@ -1,0 +1,260 @@
+"""Scripted agents that walk any workflow to its end, one class per surface.
+
+They supply what only an agent can know, when a refusal names it: variables, lists and artifacts.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from interlock.core.definition.conditions import Compare
+from interlock.core.definition.workflow import Activity, Loop, Workflow, walk
+from support.harness import Agent
+from support.session_agents import Answer, SessionAgent
+
+MOST_CALLS = 2000
+
+
+class Walker(ABC):
+    """Counts how often each option and exit was taken, so that none is taken for ever."""
+
+    def __init__(self) -> None:
+        self.taken: Counter[str] = Counter()
+        self.read: Counter[str] = Counter()
+        self.reported: list[str] = []
+
+    @abstractmethod
+    def run(self) -> dict[str, Any]:
+        """Walk from the start to the end, and return the last answer."""
+
+    def pick(self, candidates: Sequence[str], where: str) -> str:
+        """Return the first of those that were taken least often."""
+        chosen = min(candidates, key=lambda candidate: self.taken[f"{where}:{candidate}"])
+        self.taken[f"{where}:{chosen}"] += 1
+        return chosen
+
+
+def value_for(name: str) -> Any:
+    """Return a list for a variable whose name sounds like one, else a word."""
+    return ["one"] if re.search(r"s$|list|queue|units|items", name) else "yes"
+
+
+class SessionWalker(Walker):
+    """An agent alone at the session surface: orchestrator and worker at once."""
+
+    def __init__(self, agent: SessionAgent, workflow: Workflow) -> None:
+        super().__init__()
+        self.agent = agent
+        self.workflow = workflow
+        self.manifest: list[dict[str, Any]] = []
+
+    def run(self) -> dict[str, Any]:
+        self.agent.call("start_session", agent_id="a", workflow_id=self.workflow.id)
+        self.agent.tell("get_workflow")
+        self.agent.tell("get_skills")
+        first = self.workflow.initial or self.workflow.activities[0].id
+        assert not self.agent.go(first).error
+        for _ in range(MOST_CALLS):
+            status = self.agent.tell("get_workflow_status").body
+            if status["status"] == "completed":
+                return status
+            self.visit(status["current_activity"])
+        raise AssertionError("the walk did not end")
+
+    def visit(self, activity_id: str) -> None:
+        answer = self.agent.tell("get_activity")
+        assert not answer.error, answer.text
+        self.consult(activity_id)
+        self.manifest = []
+        target = self.choose_exit(answer.text, activity_id)
+        for _ in range(100):
+            answer = self.agent.go(target, step_manifest=self.manifest or None)
+            if not answer.error:
+                return
+            target = self.supply(answer, activity_id) or target
+        raise AssertionError(answer.text)
+
+    def consult(self, activity_id: str) -> None:
+        """Load every skill that a step of the activity names, once, or report it."""
+        activity = self.workflow.activity(activity_id)
+        assert activity is not None
+        for step in activity.steps():
+            if step.skill and not self.read[f"{activity_id}:{step.id}"]:
+                self.read[f"{activity_id}:{step.id}"] += 1
+                answer = self.agent.tell("get_skill", step_id=step.id)
+                if answer.error:
+                    assert answer.code == "NOT_FOUND"
+                    self.reported.append(step.skill)
+
+    def choose_exit(self, text: str, activity_id: str) -> str:
+        line = re.search(r"^ways: (.+)$", text, re.MULTILINE)
+        exits = line[1].split("; ") if line else ["__terminal__"]
+        expected = [shown.split(" ")[0] for shown in exits if "(expected)" in shown]
+        if expected and self.taken[f"{activity_id}:{expected[0]}"] < 3:
+            self.taken[f"{activity_id}:{expected[0]}"] += 1
+            return expected[0]
+        return self.pick([shown.split(" ")[0] for shown in exits], activity_id)
+
+    def supply(self, answer: Answer, activity_id: str) -> str | None:
+        """Give what the refusal asks for; return another target if an answer leads elsewhere."""
+        match answer.code:
+            case "GATE_UNANSWERED":
+                return self.answer(answer.fields["checkpoint"], activity_id)
+            case "INPUT_REQUIRED":
+                self.agent.go(
+                    "no-such-activity", variables={n: value_for(n) for n in answer.fields["variables"]}
+                )
+                return None
+            case "OUTPUT_REQUIRED":
+                output = {"artifacts": [answer.fields["example"]]}
+                self.manifest.append({"step_id": answer.fields["step"], "output": output})
+                return None
+            case _:
+                raise AssertionError(answer.text)
+
+    def answer(self, gate: str, activity_id: str) -> str | None:
+        answer = self.agent.tell("yield_checkpoint", checkpoint_id=gate, step_manifest=self.manifest or None)
+        assert not answer.error, answer.text
+        handle = answer.body["checkpoint_handle"]
+        shown = self.agent.call("present_checkpoint", checkpoint_handle=handle).text
+        options = re.findall(r"^  (?:- id: |  )?\"?([\w-]+)", shown.partition("options[")[2], re.MULTILINE)
+        activity = self.workflow.activity(activity_id)
+        assert activity is not None
+        real = activity.gate(gate)
+        listed = [option.id for option in real.options] if real else ["proceed"]
+        assert set(listed) & set(options) or real is None
+        answer = self.agent.call(
+            "respond_checkpoint",
+            checkpoint_handle=handle,
+            option_id=self.pick(listed, f"{activity_id}:{gate}"),
+        )
+        assert not answer.error, answer.text
+        assert not self.agent.tell("resume_checkpoint").error
+        target = answer.body.get("effect", {}).get("transitionTo")
+        return target if isinstance(target, str) else None
+
+
+class GatedWalker(Walker):
+    """An agent at the gated surface: it answers what is pending, then goes on."""
+
+    def __init__(self, agent: SessionAgent, workflow: Workflow) -> None:
+        super().__init__()
+        self.agent = agent
+        self.workflow = workflow
+
+    def run(self) -> dict[str, Any]:
+        self.agent.call("start_session", workflow_id=self.workflow.id)
+        answer = self.agent.go(self.workflow.initial or self.workflow.activities[0].id)
+        for _ in range(MOST_CALLS):
+            assert not answer.error, answer.text
+            if answer.body.get("status") == "completed":
+                return answer.body
+            answer = self.leave(answer.body)
+        raise AssertionError("the walk did not end")
+
+    def leave(self, body: dict[str, Any]) -> Any:
+        target = self.answer_all(body)
+        manifest: list[dict[str, Any]] = []
+        variables: dict[str, Any] = {}
+        for _ in range(100):
+            answer = self.agent.go(target, variables=variables, step_manifest=manifest or None)
+            match answer.code:
+                case "INPUT_REQUIRED":
+                    variables = {name: value_for(name) for name in answer.fields["variables"]}
+                case "OUTPUT_REQUIRED":
+                    output = {"artifacts": [answer.fields["example"]]}
+                    manifest.append({"step_id": answer.fields["step"], "output": output})
+                case "GATE_UNANSWERED":
+                    target = self.answer_all({**body, "pending_checkpoints": answer.fields["pending"]})
+                case _:
+                    return answer
+        raise AssertionError(answer.text)
+
+    def answer_all(self, body: dict[str, Any]) -> str:
+        pending = list(body["pending_checkpoints"])
+        while pending:
+            answer = self.answer(body["id"], pending[0])
+            pending = answer["remaining_checkpoints"]
+            target = answer.get("effect", {}).get("transitionTo")
+            if target:
+                return str(target)
+        return self.pick(list(dict.fromkeys(_targets(body))) or ["__terminal__"], body["id"])
+
+    def answer(self, activity_id: str, gate: str) -> dict[str, Any]:
+        answer = self.agent.tell("respond_checkpoint", checkpoint_id=gate, condition_not_met=True)
+        if not answer.error:
+            return answer.body
+        assert answer.code in ("NOT_CONDITIONAL", "CONDITION_HOLDS"), answer.text
+        shown = self.agent.tell("get_checkpoint", activity_id=activity_id, checkpoint_id=gate).body[
+            "checkpoint"
+        ]
+        option = self.pick([option["id"] for option in shown["options"]], f"{activity_id}:{gate}")
+        answer = self.agent.tell("respond_checkpoint", checkpoint_id=gate, option_id=option)
+        assert not answer.error, answer.text
+        return answer.body
+
+
+def _targets(body: dict[str, Any]) -> Iterator[str]:
+    for transition in body.get("transitions", []):
+        yield transition["to"]
+    for decision in body.get("decisions", []):
+        for branch in decision["branches"]:
+            if branch.get("transitionTo"):
+                yield branch["transitionTo"]
+
+
+class ExecutionWalker(Walker):
+    """An agent at the execution surface: one step or question at a time."""
+
+    def __init__(self, agent: Agent, workflow: Workflow) -> None:
+        super().__init__()
+        self.agent = agent
+        self.workflow = workflow
+
+    def run(self) -> dict[str, Any]:
+        answer = self.agent.start(self.workflow.id)
+        for _ in range(MOST_CALLS):
+            assert not answer["_error"], answer
+            if answer["isComplete"]:
+                return answer
+            answer = self.step(answer)
+        raise AssertionError("the walk did not end")
+
+    def step(self, answer: dict[str, Any]) -> dict[str, Any]:
+        pending = answer["pending"]
+        if "decision" in pending:
+            options = [option["id"] for option in pending["decision"]["options"]]
+            return self.agent.decide(self.pick(options, pending["stepId"]))
+        artifacts = [
+            blocker["example"]
+            for blocker in answer.get("blockers", [])
+            if "example" in blocker and "kind" in blocker["example"]
+        ]
+        context = {
+            blocker["pointer"]["key"]: value_for(blocker["pointer"]["key"])
+            for blocker in answer.get("blockers", [])
+            if "key" in blocker["pointer"]
+        }
+        self.taken[pending["stepId"]] += 1
+        if self.taken[pending["stepId"]] > 3:
+            context |= self.other_values(self.taken[pending["stepId"]])
+        return self.agent.ack("did it", artifacts=artifacts, **context)
+
+    def other_values(self, turn: int) -> dict[str, Any]:
+        """Return what an agent would learn in the end: a value that a transition or a loop compares with."""
+        activities = self.workflow.activities
+        conditions = [
+            *(transition.condition for activity in activities for transition in activity.transitions),
+            *(loop.break_condition for activity in activities for loop in _loops(activity)),
+        ]
+        asked = [test for test in conditions if isinstance(test, Compare) and test.operator == "=="]
+        chosen = asked[turn % len(asked)] if asked else None
+        return {chosen.variable: chosen.value} if chosen and "." not in chosen.variable else {}
+
+
+def _loops(activity: Activity) -> Iterator[Loop]:
+    return (item for item in walk(activity.items) if isinstance(item, Loop))

@@ -1,0 +1,67 @@
+"""The session surface: child sessions, what they inherit and what they return (rule 35)."""
+
+from __future__ import annotations
+
+from support.harness import Bench
+from support.session_agents import (
+    session,
+    session_id_of,
+    start_flow,
+    walk_to_finish,
+    write_flow,
+)
+
+
+def test_a_child_takes_the_context_and_returns_what_the_parent_declares(bench: Bench) -> None:
+    """Rule 35."""
+    parent = walk_to_finish(start_flow(bench))
+    child = session(bench)
+    answer = child.call("start_session", agent_id="c", workflow_id="child", parent_session_token=parent.token)
+    assert not answer.warnings
+    status = child.tell("get_workflow_status").body
+    assert child.tell("get_trace").body["psid"] == session_id_of(parent)
+    assert status["parent"] == {
+        "session_id": session_id_of(parent),
+        "workflow_id": "flow",
+        "activity": "finish",
+        "version": "1.2.0",
+    }
+    assert parent.tell("get_workflow_status").body["children"][0]["workflow_id"] == "child"
+    child.go("only")
+    child.go("__terminal__", variables={"verdict": "crusty", "private": "secret"})
+    assert "children" not in parent.tell("get_workflow_status").body
+    events = [
+        event for event in parent.tell("get_trace").body["events"] if event["name"].startswith("child_")
+    ]
+    assert [event["name"] for event in events] == ["child_started", "child_returned"]
+    assert events[1]["about"]["returned"] == ["goal", "verdict"]
+    assert not parent.go("__terminal__").error
+
+
+def test_a_child_has_a_child_has_a_child(bench: Bench) -> None:
+    write_flow(bench)
+    agent = session(bench)
+    agent.call("start_session", agent_id="a", workflow_id="flow")
+    for _ in range(3):
+        answer = agent.call(
+            "start_session", agent_id="a", workflow_id="flow", parent_session_token=agent.token
+        )
+        assert answer.warnings == ["Activity 'none' declares no trigger of 'flow'; no context was passed on."]
+    parent, depth = agent.tell("get_workflow_status").body.get("parent"), 0
+    while parent:
+        parent, depth = parent.get("parent"), depth + 1
+    assert depth == 3
+
+
+def test_a_parent_that_goes_on_records_the_abandoned_child(bench: Bench) -> None:
+    """Rule 35."""
+    parent = walk_to_finish(start_flow(bench))
+    child = session(bench)
+    child.call("start_session", agent_id="c", workflow_id="child", parent_session_token=parent.token)
+    assert not parent.go("__terminal__").error
+    events = [event for event in parent.tell("get_trace").body["events"] if event["name"] == "child_returned"]
+    assert events[0]["about"]["outcome"] == "abandoned"
+    child.go("only")
+    assert not child.go("__terminal__").error
+    again = [event for event in parent.tell("get_trace").body["events"] if event["name"] == "child_returned"]
+    assert again == events

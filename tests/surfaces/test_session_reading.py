@@ -1,0 +1,167 @@
+"""The session surface: what the reading tools return, and that reading changes nothing."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from support.harness import Bench, workflow
+from support.harness import steps as plain_steps
+from support.session_agents import (
+    FLOW,
+    GATHER,
+    LEAD,
+    answer_checkpoint,
+    join_session,
+    session,
+    start_flow,
+    walk_to_finish,
+    write_flow,
+)
+
+
+def test_the_summary_begins_with_the_primary_skill_and_is_shorter(bench: Bench) -> None:
+    agent = start_flow(bench)
+    short, full = agent.tell("get_workflow").text, agent.tell("get_workflow", summary=False).text
+    assert short.startswith("id: lead\n")
+    assert "\n\n---\n\nsession_token: " in short
+    for part in ("rules[1]", "variables[4]", "modes[1]", "initialActivity: gather", "build,Build,true"):
+        assert part in short
+    assert len(short) < len(full)
+    assert GATHER.rstrip() in full
+
+
+def test_next_activity_returns_id_and_name_and_get_activity_the_raw_file(bench: Bench) -> None:
+    write_flow(bench)
+    agent = session(bench)
+    agent.call("start_session", agent_id="a", workflow_id="flow")
+    answer = agent.go("gather")
+    assert answer.body == {"activity_id": "gather", "name": "Gather", "session_token": answer.token}
+    assert answer.meta["trace_token"].startswith("trc.v1.")
+    assert answer.meta["validation"] == {"status": "valid", "warnings": []}
+    text = agent.tell("get_activity").text
+    assert text.startswith(f"session_token: {answer.token}\n")
+    assert text.endswith(f"\n\n{GATHER}")
+
+
+def test_the_token_stands_once_in_the_text_and_once_in_meta(bench: Bench) -> None:
+    agent = start_flow(bench)
+    calls = [
+        agent.tell("get_workflow"),
+        agent.tell("get_activity"),
+        agent.tell("get_skills"),
+        agent.tell("get_skill", step_id="look"),
+        agent.tell("get_resource", resource_id="00"),
+        agent.tell("get_workflow_status"),
+        agent.tell("get_trace"),
+        agent.go("nowhere"),
+    ]
+    for answer in calls:
+        assert answer.text.count("ses.v1.") == 1
+        assert msgspec.json.encode(answer.meta).count(b"ses.v1.") == 1
+        assert b"ses.v1." not in msgspec.json.encode(answer.fields)
+
+
+def test_what_the_agent_holds_is_answered_unchanged(bench: Bench) -> None:
+    agent = start_flow(bench)
+    for tool, more in (("get_activity", {}), ("get_skills", {}), ("get_skill", {"step_id": "look"})):
+        whole = agent.tell(tool, **more).text
+        mark = whole.partition("digest: ")[2].partition("\n")[0]
+        again = agent.tell(tool, known=mark, **more).text
+        assert "unchanged: true" in again
+        assert len(again) < 200
+        assert agent.tell(tool, known="000000000000", **more).text == whole
+
+
+@pytest.mark.parametrize(
+    ("step", "skill"), [("look", "id: looking"), ("make", "id: session-protocol"), (None, "id: lead")]
+)
+def test_skills_come_from_the_workflow_its_meta_or_a_named_one(
+    bench: Bench, step: str | None, skill: str
+) -> None:
+    """Rule 36: own workflow, then meta; steps in loops are found too."""
+    agent = start_flow(bench)
+    if step == "make":
+        answer_checkpoint(join_session(agent), agent, "scope", "yes", variables={"parts": ["x"]})
+        agent.go("build")
+    answer = agent.tell("get_skill", step_id=step) if step else agent.tell("get_skill")
+    assert skill in answer.text
+
+
+def test_a_meta_of_the_same_source_comes_before_the_bundled_one(bench: Bench) -> None:
+    """Rule 36."""
+    own = "id: session-protocol\nversion: 9.0.0\ncapability: Ours\n"
+    meta = "id: meta\nversion: 1.0.0\ntitle: Meta\ninitialActivity: only\n"
+    only = "id: only\nversion: 1.0.0\nname: Only\nsteps: [{id: work, name: Work, description: Work.}]\n"
+    files = {
+        "meta/workflow.yaml": meta,
+        "meta/activities/00-only.yaml": only,
+        "meta/skills/00-session-protocol.toon": own,
+    }
+    write_flow(bench, {**FLOW, **files})
+    agent = session(bench)
+    agent.call("start_session", agent_id="a", workflow_id="flow")
+    agent.go("build")
+    assert agent.tell("get_skill", step_id="make").text.endswith(own)
+    assert "id: bootstrap" in agent.tell("get_resource", resource_id="meta/00").text
+
+
+def test_before_any_activity_the_skill_is_the_primary_one(bench: Bench) -> None:
+    write_flow(bench)
+    agent = session(bench)
+    agent.call("start_session", agent_id="a", workflow_id="flow")
+    assert agent.tell("get_skill").text.endswith(LEAD)
+    assert agent.tell("get_activity").code == "NO_ACTIVITY"
+
+
+def test_resources_are_found_bare_and_by_workflow(bench: Bench) -> None:
+    agent = start_flow(bench)
+    for ref in ("00", "0", "guide"):
+        text = agent.tell("get_resource", resource_id=ref).text
+        assert f"resource_id: {ref}\nid: guide\nversion: 3.0.0\n" in text
+        assert text.endswith("Read me.") or text.endswith("Read me.\n")
+    assert "id: bootstrap" in agent.tell("get_resource", resource_id="meta/00").text
+    missing = agent.tell("get_resource", resource_id="77")
+    assert missing.code == "NOT_FOUND"
+    assert "00" in missing.fields["next"]
+
+
+def test_a_workflow_in_yaml_or_steps_is_read_as_toon(bench: Bench) -> None:
+    bench.write(workflow(*plain_steps("one", "two", requireConfirmation=True)))
+    agent = session(bench)
+    agent.call("start_session", agent_id="a", workflow_id="test.flow")
+    agent.go("main")
+    text = agent.tell("get_activity").text
+    assert "steps[2]" in text
+    assert "id: confirm-one" in text
+
+
+def test_status_survives_a_restart(bench: Bench) -> None:
+    agent = walk_to_finish(start_flow(bench))
+    before = agent.tell("get_workflow_status").body
+    fresh = session(bench)
+    fresh.token = agent.token
+    assert fresh.tell("get_workflow_status").body == before
+    assert before["last_checkpoint"] == {
+        "activity_id": "build",
+        "checkpoint_id": "fit",
+        "option_id": "fits",
+        "timestamp": bench.clock.now // 1000,
+    }
+
+
+def test_reading_with_an_old_token_works_and_says_so(bench: Bench) -> None:
+    agent = start_flow(bench)
+    old = agent.token
+    answer_checkpoint(join_session(agent), agent, "scope", "yes", variables={"parts": []})
+    agent.go("build")
+    answer = agent.call("get_activity", session_token=old)
+    assert "id: build" in answer.text
+    assert any("moved on" in warning for warning in answer.warnings)
+
+
+def test_reading_never_makes_a_token_stale(bench: Bench) -> None:
+    agent = start_flow(bench)
+    token = agent.token
+    for tool in ("get_workflow", "get_activity", "get_skill", "get_skills", "get_trace"):
+        assert agent.call(tool, session_token=token).token == token

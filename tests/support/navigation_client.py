@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
+
 from interlock.core.run.commands import Terms
 from interlock.core.run.preferences import Mode
 from interlock.store.protocol import SessionFilter
@@ -13,6 +15,7 @@ from interlock.surfaces.navigation import NavigationSurface
 from interlock.surfaces.tool import call_tool
 from support.authored import write
 from support.harness import Bench
+from support.log import logged_events
 
 Payload = dict[str, Any]
 
@@ -193,10 +196,11 @@ def _move(offer: Payload) -> bool:
 
 
 def events(bench: Bench, kind: str) -> list[Payload]:
-    with bench.ledger().store.reading() as reader:
-        sessions = [one.session_id for one in reader.sessions(SessionFilter())]
-        rows = [row for one in sessions for row in reader.events(one, kinds=(kind,))]
-        return [json.loads(row.payload) for row in rows]
+    store = bench.ledger().store
+    with store.reading() as reader:
+        sessions = [session.session_id for session in reader.sessions(SessionFilter())]
+    rows = [row for session_id in sessions for row in logged_events(store, session_id, kind)]
+    return [json.loads(msgspec.json.encode(row.event)) for row in rows]
 
 
 def text(client: NavigationClient, tool: str, **arguments: Any) -> str:

@@ -61,13 +61,17 @@ def trace_segment(positions: Positions, session_id: str, first: int, last: int) 
 
 
 def _between(positions: Positions, session_id: str, first: int, last: int) -> Iterator[Traced]:
-    """Merge what the log and the traces of reads hold, in the order in which it happened."""
+    """Merge what the log and the traces of reads hold, in the order in which it happened.
+
+    The command that holds the event `last` belongs to it as a whole.
+    """
     with positions.store.reading() as reader:
         reads = reader.traces(session_id, first, last, MOST + 1)
+        commits = (row for row in reader.commits(session_id, start=first) if row.first <= last)
         chained = [
             Traced(row.index, row.at, row.event)
-            for row in logged(reader.commits(session_id, start=first))
-            if row.index <= last and isinstance(row.event, (CallTraced, ChildStarted, ChildReturned))
+            for row in logged(commits)
+            if isinstance(row.event, (CallTraced, ChildStarted, ChildReturned))
         ]
     beside = [Traced(row.after_index, row.at, _decode(row.body)) for row in reads]
     keyed = [((traced.index, 0), traced) for traced in chained] + [((row.index, 1), row) for row in beside]

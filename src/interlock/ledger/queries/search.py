@@ -149,9 +149,10 @@ def _candidate(reader: Reader, session_id: str, why: Why, query: str) -> Candida
 def _snippet(reader: Reader, session_id: str, tip: int) -> str:
     """The newest note on the way to the tip."""
     for node in reader.path(session_id, tip, 10):
-        blocked, saved = reader.blocked(session_id, (node.node,)), reader.notes(session_id, (node.node,))
-        aside = [note for row in blocked for note in notes_in(row)]
-        notes = [*notes_in(node), *aside, *(note for row in saved for note in notes_in(row))]
+        aside = [(row.event_index, notes_in(row)) for row in reader.blocked(session_id, (node.node,))]
+        aside += [(row.event_index, notes_in(row)) for row in reader.notes(session_id, (node.node,))]
+        ordered = [(node.event_index, notes_in(node)), *aside]
+        notes = [note for _, noted in sorted(ordered, key=lambda item: item[0]) for note in noted]
         if notes:
             return cut(notes[-1].body, SNIPPET, "…")
     return ""

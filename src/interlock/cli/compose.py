@@ -101,20 +101,23 @@ def surface_of(config: Config) -> Surface:
         return LookupSurface(library_of(config))
     store = _store_of(config)
     surface = _surface_on(_ledger_on(store, config), config)
-    surface.tools = {
-        name: replace(tool, handler=_opening(store, tool.handler)) for name, tool in surface.tools.items()
-    }
+    _open_at_first_call(surface, store)
     return surface
 
 
-def _opening(store: LazyStore, handler: Callable[[Any, Call], Outcome]) -> Callable[[Any, Call], Outcome]:
-    """Open the store before a handler runs, so that tools that do not use it fail too."""
+def _open_at_first_call(surface: Surface, store: LazyStore) -> None:
+    """Let the first call of any tool open the store, also of tools that do not use it."""
+    tools = surface.tools
 
-    def opened(params: Any, call: Call) -> Outcome:
-        store.open()
-        return handler(params, call)
+    def opening(handler: Callable[[Any, Call], Outcome]) -> Callable[[Any, Call], Outcome]:
+        def opened(params: Any, call: Call) -> Outcome:
+            store.open()
+            surface.tools = tools
+            return handler(params, call)
 
-    return opened
+        return opened
+
+    surface.tools = {name: replace(tool, handler=opening(tool.handler)) for name, tool in tools.items()}
 
 
 def _surface_on(ledger: Ledger, config: Config) -> Surface:

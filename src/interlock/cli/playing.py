@@ -18,7 +18,7 @@ from interlock.ledger.errors import LedgerError, response_lost
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.status import handle_of
 from interlock.ledger.retry import until_recorded
-from interlock.ledger.runs.position import View, subject_of
+from interlock.ledger.runs.position import View
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.store.protocol import SessionRow
 from interlock.surfaces.execution.render import answer
@@ -79,7 +79,7 @@ class PlayedRun:
             now=attempt.now,
             terms=self.ledger.settings.terms,
             output=turn.output,
-            variables=position.with_kept(turn.variables),
+            variables={**position.kept, **turn.variables},
             decisions={**position.decisions, **turn.decisions},
             client=CLIENT,
         )
@@ -87,9 +87,8 @@ class PlayedRun:
         if isinstance(decided, Refusal):
             return decided
         after = attempt.view(decided, turn.output)
-        outputs = ((subject_of(position.awaited), turn.output),)
         attempt.record(
-            decided, answer(after), surface="execution", outputs=outputs, variables=command.variables
+            decided, answer(after), surface="execution", output=turn.output, variables=command.variables
         )
         self.view = after
         return None

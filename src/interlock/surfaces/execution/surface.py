@@ -16,7 +16,6 @@ from interlock.core.values import Json
 from interlock.ledger.attempt import Replayed
 from interlock.ledger.errors import LedgerError, error_of, internal_error
 from interlock.ledger.ledger import Ledger, note_attempt
-from interlock.ledger.runs.position import subject_of
 from interlock.ledger.tokens.tokens import Kind, Pointer
 from interlock.surfaces.arguments import Unfit, check_context, read_output
 from interlock.surfaces.call import Call, Outcome, Reply
@@ -113,7 +112,7 @@ class ExecutionSurface(Surface):
             now=attempt.now,
             terms=self._terms(call),
             output=output,
-            variables=position.with_kept(params.context or {}),
+            variables={**position.kept, **(params.context or {})},
             decisions={**position.decisions, **answered(call, position)},
             client=call.client.name,
         )
@@ -129,7 +128,7 @@ class ExecutionSurface(Surface):
             decided,
             body_of(answer),
             surface="execution",
-            outputs=((subject_of(position.awaited), output),),
+            output=output,
             variables=command.variables,
         )
         return live(answer, self.ledger, ack.handle)

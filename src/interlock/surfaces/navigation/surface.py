@@ -17,7 +17,7 @@ from interlock.ledger.attempt import Replayed
 from interlock.ledger.errors import LedgerError, error_of, internal_error
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.runs.children import passed_on
-from interlock.ledger.runs.position import Position, subject_of
+from interlock.ledger.runs.position import Position
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.arguments import Unfit, check_context, read_output
 from interlock.surfaces.call import Call, Outcome, Reply
@@ -180,7 +180,7 @@ class NavigationSurface(Surface):
             decided,
             response,
             surface="navigation",
-            outputs=((subject_of(position.awaited), output),),
+            output=output,
             variables=command.variables,
         )
         return replied(self.ledger.filled(response, pointer.handle))

@@ -1,4 +1,4 @@
-"""A store that fails where it is told to: before a transaction, at any write, at COMMIT, or just after it.
+"""A store that fails at a chosen point: before a transaction, at any write, at COMMIT, or just after it.
 
 The last is the worst: the write has happened and the caller hears of an error.
 """

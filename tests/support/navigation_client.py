@@ -1,4 +1,4 @@
-"""A workflow of every kind of thing, and an agent's side of the navigation surface."""
+"""A workflow that has every kind of item, and an agent's side of the navigation surface."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ class NavigationClient:
         return self.call("nav_action", state=state or self.state, action=action, **arguments)
 
     def done(self, *step_ids: str, **more: Any) -> Payload:
-        answers = [self.act("complete_step", step_id=one, **more) for one in step_ids]
+        answers = [self.act("complete_step", step_id=step_id, **more) for step_id in step_ids]
         return answers[-1]
 
     def respond(self, option: str, checkpoint: str = "approve", **more: Any) -> Payload:
@@ -187,8 +187,12 @@ def opened(bench: Bench, mode: Mode | None = None, terms: Terms | None = None) -
 
 def listed(answer: Payload, kind: str = "required") -> list[tuple[str, str]]:
     names = ("step", "checkpoint", "activity", "loop")
-    found = answer["availableActions"][kind]
-    return [(one["action"], next(one[name] for name in names if name in one)) for one in found if _move(one)]
+    offers = answer["availableActions"][kind]
+    return [
+        (offer["action"], next(offer[name] for name in names if name in offer))
+        for offer in offers
+        if _move(offer)
+    ]
 
 
 def _move(offer: Payload) -> bool:

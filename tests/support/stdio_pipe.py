@@ -1,4 +1,4 @@
-"""A raw pipe to a server, the echo server unless told otherwise: the test says which bytes go over it."""
+"""A raw pipe to a server, by default to the echo server; the test chooses the bytes that go over it."""
 
 from __future__ import annotations
 

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from harness import Bench
 
 CORPUS = Path(__file__).resolve().parents[1].parent / "shared" / "corpus"
+
+# No law depends on how fast the machine is at the moment: neither a deadline nor slow data fails a test.
+settings.register_profile(
+    "any-machine", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("any-machine")
 
 
 @pytest.fixture
@@ -23,8 +32,10 @@ def corpus() -> Path:
     return CORPUS
 
 
-@pytest.fixture(autouse=True)
-def _own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test sees the user's own data or settings."""
-    for name in ("INTERLOCK_DATA_DIR", "INTERLOCK_STORE", "INTERLOCK_KEYRING", "INTERLOCK_MODE"):
-        monkeypatch.delenv(name, raising=False)
+@pytest.fixture(scope="session", autouse=True)
+def _own_environment() -> Iterator[None]:
+    """No test sees the user's own settings."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith("INTERLOCK_")]:
+            patch.delenv(name)
+        yield

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 ECHO = Path(__file__).parent / "fixtures" / "echo_server.py"
-PATIENCE = 20.0
+PATIENCE = 180.0
 
 INITIALIZE = {
     "protocolVersion": "2025-11-25",

@@ -12,7 +12,7 @@ import jsonschema_rs
 import msgspec
 import pytest
 
-from stdio_pipe import Pipe, encoded, notification, request
+from stdio_pipe import PATIENCE, Pipe, encoded, notification, request
 
 SERVER = Path(__file__).parent / "fixtures" / "lookup_server.py"
 
@@ -358,7 +358,7 @@ def test_it_answers_in_order_and_leaves_after_shutdown(pipe: Pipe) -> None:
     pipe.send(encoded({"jsonrpc": "2.0", "id": 99, "method": "shutdown", "params": {}}))
     assert [pipe.read()["id"] for _ in range(20)] == list(range(20))
     assert pipe.read() == {"jsonrpc": "2.0", "id": 99, "result": None}
-    assert pipe.process.wait(20) == 0
+    assert pipe.process.wait(PATIENCE) == 0
 
 
 def test_it_writes_nothing(pipe: Pipe, folder: Path) -> None:

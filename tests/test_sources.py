@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from authored import head, write
-from cli_process import Ran, agent, environment, interlock
+from cli_process import PATIENCE, Ran, agent, environment, interlock
 from interlock.authoring.discovery import plugins
 from interlock.authoring.repositories import Repository, Trouble, add, repositories
 
@@ -24,7 +24,7 @@ WHO = ("-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "init.defaul
 def git(folder: Path, *arguments: str, given: str = "") -> str:
     command = ["git", *WHO, "-C", str(folder), *arguments]
     done = subprocess.run(
-        command, input=given, capture_output=True, text=True, env=environment(), timeout=60, check=True
+        command, input=given, capture_output=True, text=True, env=environment(), timeout=PATIENCE, check=True
     )
     return done.stdout.strip()
 

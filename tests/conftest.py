@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from corpus import ABSENT, CORPUS
 from harness import Bench
-
-CORPUS = Path(__file__).resolve().parents[1].parent / "shared" / "corpus"
 
 # No law depends on how fast the machine is at the moment: neither a deadline nor slow data fails a test.
 settings.register_profile(
@@ -28,7 +27,7 @@ def bench(tmp_path: Path) -> Bench:
 @pytest.fixture(scope="session")
 def corpus() -> Path:
     if not CORPUS.is_dir():
-        pytest.skip("the corpus of real workflow files is not beside this checkout")
+        pytest.skip(ABSENT)
     return CORPUS
 
 

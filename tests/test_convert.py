@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from authored import head, write
 from cli_process import Ran, interlock
+from corpus import CORPUS, needs_corpus
 from interlock.authoring.converting import Converted, Refused, convert, write_files
 from interlock.authoring.diagnostics import Report
 from interlock.authoring.exploring import explore
@@ -23,7 +24,6 @@ from interlock.authoring.yaml_writing import as_yaml
 from interlock.core.values import Json
 from interlock.core.workflow import Workflow
 
-CORPUS = Path(__file__).parents[2] / "shared" / "corpus"
 INVALID = "invalid-workflow.json"
 
 scalars = (
@@ -80,7 +80,7 @@ def corpus() -> Iterator[Path]:
         yield from (unit.path for unit in found if unit.path.name != INVALID)
 
 
-@pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus of real workflow files is absent")
+@needs_corpus
 @pytest.mark.parametrize("path", list(corpus()), ids=lambda path: path.name)
 def test_a_real_workflow_compiles_to_the_same(path: Path, tmp_path: Path) -> None:
     before = the_only(Source("configured", path, "corpus"))

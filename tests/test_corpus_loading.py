@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from corpus import CORPUS, needs_corpus
 from interlock.authoring.library import Library, Loaded, Problem, Source
 
-CORPUS = Path(__file__).parents[2] / "shared" / "corpus"
 GOLDEN = Path(__file__).parent / "golden"
 FOLDERS = ("activities", "steps", "steps-v1")
 
-pytestmark = pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus of real workflow files is absent")
+pytestmark = needs_corpus
 
 
 def corpus(folder: str) -> Library:

@@ -12,7 +12,7 @@ import pytest
 
 from interlock.ledger.keyring import VARIABLE, Keyring, KeyringDamaged, KeyringFixed, Keys
 
-posix = pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")
+posix = pytest.mark.skipif(os.name != "posix", reason="checks POSIX file permissions")
 
 
 def keys(folder: Path, **environment: str) -> Keys:

@@ -10,6 +10,7 @@ import jsonschema_rs
 import msgspec
 import pytest
 
+from corpus import CORPUS
 from interlock.authoring.library import BUNDLED, Library, Source
 from interlock.core.workflow import Activity, Step, Workflow
 from interlock.surfaces.lookup import LookupSurface
@@ -17,7 +18,6 @@ from interlock.surfaces.lookup.names import names_of
 from interlock.surfaces.lookup.standing import Offered, standing
 from interlock.surfaces.surface import Call, Reply, RpcFailure, call_tool
 
-CORPUS = Path(__file__).parents[2] / "shared" / "corpus"
 CAP = 25
 
 Ask = Callable[..., Any]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from conftest import CORPUS
+from corpus import CORPUS
 from interlock.authoring.library import BUNDLED, Library
 from interlock.authoring.sources import Source
 from interlock.ledger.keyring import Keys

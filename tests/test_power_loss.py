@@ -235,7 +235,7 @@ def test_a_new_keyring_has_its_place_on_disk_before_it_signs(
         synced.append(os.path.basename(os.readlink(f"/proc/self/fd/{descriptor}")))
 
     if not Path("/proc/self/fd").is_dir():
-        pytest.skip("no way to see what a descriptor is open on")
+        pytest.skip("needs /proc/self/fd to see which file a descriptor is open on")
     monkeypatch.setattr(os, "fsync", noted)
     Keys(tmp_path / "data").keyring()
     assert synced[0].startswith("keyring.json.")

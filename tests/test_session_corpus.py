@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from authored import write
+from corpus import CORPUS, needs_corpus
 from harness import Agent, Bench
 from interlock.authoring.library import BUNDLED, Library, Loaded
 from interlock.authoring.sources import Source
@@ -25,7 +26,7 @@ from session_agents import QUICK, Talk, compiled_once, gated, session
 
 pytestmark = pytest.mark.slow
 
-CORPUS = Path(__file__).resolve().parents[1].parent / "shared" / "corpus" / "activities"
+ACTIVITIES = CORPUS / "activities"
 FOLDERS = ["cicd-pipeline-security-audit", "meta", "prism", "prism-evaluate", "work-packages"]
 OURS = ["meta", "work-package", "work-packages"]
 STEPS = ["wr.bug_investigation", "wr.code_review", "wr.feature", "wr.release", "wr.research", "wr.small_task"]
@@ -305,11 +306,10 @@ def check(bench: Bench, name: str, folder: Path | None) -> list[Walk]:
     return three
 
 
+@needs_corpus
 @pytest.mark.parametrize("name", FOLDERS)
 def test_a_real_folder_is_walked_to_its_end_through_three_doors(bench: Bench, name: str) -> None:
-    if not CORPUS.is_dir():
-        pytest.skip("the corpus of real workflow files is not beside this checkout")
-    check(bench, name, CORPUS)
+    check(bench, name, ACTIVITIES)
 
 
 @pytest.mark.parametrize("name", OURS)
@@ -330,11 +330,10 @@ def test_a_folder_that_borrows_activities_is_walked_with_what_they_need(bench: B
     assert three[0].reported == []
 
 
+@needs_corpus
 @pytest.mark.parametrize("name", FOLDERS)
 def test_every_skill_and_resource_that_a_folder_names_is_loaded_or_reported(bench: Bench, name: str) -> None:
-    if not CORPUS.is_dir():
-        pytest.skip("the corpus of real workflow files is not beside this checkout")
-    found = library(CORPUS)
+    found = library(ACTIVITIES)
     loaded = found.load(name)
     assert isinstance(loaded, Loaded), loaded
     talk = session(bench, QUICK)

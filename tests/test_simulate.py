@@ -9,6 +9,7 @@ import pytest
 
 from authored import write
 from cli_process import Ran, interlock
+from corpus import CORPUS, needs_corpus
 from interlock.authoring.exploring import explore
 from interlock.authoring.library import BUNDLED, Library, Loaded, Source
 from interlock.authoring.playing import play
@@ -31,7 +32,6 @@ from interlock.core.workflow import (
 from story import activities, one_activity
 
 GOLDEN = Path(__file__).parent / "golden" / "authoring"
-CORPUS = Path(__file__).parents[2] / "shared" / "corpus"
 BUNDLE = Library([BUNDLED])
 IDS = [entry.id for entry in BUNDLE.listing().entries]
 
@@ -236,7 +236,7 @@ def test_a_simulation_touches_whatever_a_scenario_touches(file: Path) -> None:
     assert seen - explored - confirmations == set()
 
 
-@pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus of real workflow files is absent")
+@needs_corpus
 @pytest.mark.parametrize("folder", ["activities", "steps", "steps-v1"])
 def test_real_workflows_come_to_an_end(folder: str) -> None:
     library = Library([Source("configured", CORPUS / folder, "corpus")])

@@ -29,7 +29,7 @@ from interlock.store.salvage import salvage
 from interlock.store.schema import MIGRATIONS
 from interlock.store.sqlite import CHECKPOINT_PAGES, SqliteStore, connect, migrate, open_store, version_of
 
-posix = pytest.mark.skipif(os.name != "posix", reason="permissions and signals are those of POSIX")
+posix = pytest.mark.skipif(os.name != "posix", reason="checks POSIX file permissions and signals")
 
 APPENDER = """
 import sys, pathlib

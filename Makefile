@@ -2,9 +2,10 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+LOCK   := requirements-dev.lock
 PYTEST := $(BIN)/python -m pytest -n auto
 
-.PHONY: run test quick lint bench clean
+.PHONY: run test quick lint bench lock clean
 
 run: $(VENV)/.ready
 	@$(BIN)/interlock demo
@@ -23,11 +24,21 @@ lint: $(VENV)/.ready
 bench: $(VENV)/.ready
 	@$(BIN)/python -m bench.heart
 
-clean:
-	rm -rf $(VENV)
+# Lock the newest versions that pyproject.toml and tests/node/package.json allow.
+lock:
+	@rm -rf build/lock
+	@$(PYTHON) -m venv build/lock
+	@build/lock/bin/python -m pip install -q --disable-pip-version-check -e '.[dev]'
+	@echo '# The versions that `make` installs into .venv, on every Python. Written by `make lock`.' > $(LOCK)
+	@build/lock/bin/python -m pip freeze --exclude-editable >> $(LOCK)
+	@rm -rf build/lock
+	@cd tests/node && rm -f package-lock.json && npm install --package-lock-only --loglevel=error
 
-$(VENV)/.ready: pyproject.toml
+clean:
+	rm -rf $(VENV) build
+
+$(VENV)/.ready: pyproject.toml $(LOCK)
 	@echo "Setting up $(VENV) (once)…" >&2
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -c $(LOCK) -e '.[dev]'
 	@touch $@

@@ -5,29 +5,33 @@ BIN    := $(VENV)/bin
 LOCK   := requirements-dev.lock
 PYTEST := $(BIN)/python -m pytest -n auto
 
-.PHONY: run test quick lint bench lock clean
+.PHONY: run test quick lint bench ready lock clean
 
-run: $(VENV)/.ready
+run: ready
 	@$(BIN)/interlock demo
 
-test: $(VENV)/.ready lint
+test: lint
 	@$(PYTEST)
 
-quick: $(VENV)/.ready
+quick: ready
 	@$(PYTEST) -m "not slow"
 
-lint: $(VENV)/.ready
+lint: ready
 	@$(BIN)/ruff format --check -q .
 	@$(BIN)/ruff check -q .
 	@$(BIN)/mypy --no-error-summary
 
-bench: $(VENV)/.ready
+bench: ready
 	@$(BIN)/python -m bench.heart
 
+ready:
+	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) is not installed; Interlock needs Python 3.11 or newer." >&2; exit 1; }
+	@$(PYTHON) tools/set_up.py $(VENV) "$(or $(MAKECMDGOALS),run)"
+
 # Lock the newest versions that pyproject.toml and tests/node/package.json allow.
-lock:
+lock: ready
 	@rm -rf build/lock
-	@$(PYTHON) -m venv build/lock
+	@$(BIN)/python -m venv build/lock
 	@build/lock/bin/python -m pip install -q --disable-pip-version-check -e '.[dev]'
 	@echo '# The versions that `make` installs into .venv, on every Python. Written by `make lock`.' > $(LOCK)
 	@build/lock/bin/python -m pip freeze --exclude-editable >> $(LOCK)
@@ -36,9 +40,3 @@ lock:
 
 clean:
 	rm -rf $(VENV) build
-
-$(VENV)/.ready: pyproject.toml $(LOCK)
-	@echo "Setting up $(VENV) (once)…" >&2
-	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install -q --disable-pip-version-check -c $(LOCK) -e '.[dev]'
-	@touch $@

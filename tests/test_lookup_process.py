@@ -295,7 +295,9 @@ def test_a_workflow_is_checked_by_a_method_that_is_not_listed(shared: Pipe) -> N
     assert shared.ask(request(3, "workflow_validate_json", {}))["error"]["code"] == -32602
 
 
-DEEP = b'{"jsonrpc":"2.0","id":1,"method":"workflow_list","params":' + b'{"a":' * 5000 + b"1" + b"}" * 5001
+DEEP = (
+    b'{"jsonrpc":"2.0","id":1,"method":"workflow_list","params":' + b'{"a":' * 200_000 + b"1" + b"}" * 200_001
+)
 NESTED = {"workflowId": TASK["id"], "completedSteps": [], "context": {"a": [[[[{"b": [None]}]]]]}}
 
 

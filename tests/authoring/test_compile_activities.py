@@ -355,7 +355,11 @@ def test_an_activities_folder_outside_is_no_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    max_examples=200,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    deadline=None,
+)
 @given(st.sampled_from(sorted(TREE)), st.data())
 def test_no_damage_to_a_folder_is_more_than_a_problem(tmp_path: Path, name: str, data: st.DataObject) -> None:
     text = TREE[name]

@@ -22,6 +22,7 @@ from interlock.core.definition.workflow import Workflow
 from interlock.core.values import Json
 from support.authored import head, write
 from support.cli_process import Ran, interlock
+from support.corpus import needs_corpus
 from support.paths import CORPUS
 
 INVALID = "invalid-workflow.json"
@@ -80,7 +81,7 @@ def corpus() -> Iterator[Path]:
         yield from (unit.path for unit in found if unit.path.name != INVALID)
 
 
-@pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus of real workflow files is absent")
+@needs_corpus
 @pytest.mark.parametrize("path", list(corpus()), ids=lambda path: path.name)
 def test_a_real_workflow_compiles_to_the_same(path: Path, tmp_path: Path) -> None:
     before = the_only(Source("configured", path, "corpus"))

@@ -8,11 +8,12 @@ from __future__ import annotations
 import pytest
 
 from interlock.authoring.library import Diagnostic, Library, Loaded, Source
+from support.corpus import needs_corpus
 from support.paths import CORPUS, GOLDEN
 
 FOLDERS = ("activities", "steps", "steps-v1")
 
-pytestmark = pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus of real workflow files is absent")
+pytestmark = needs_corpus
 
 
 def corpus(folder: str) -> Library:

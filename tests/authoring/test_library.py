@@ -316,7 +316,11 @@ FRAGMENTS = [
 ]
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    max_examples=300,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    deadline=None,
+)
 @given(st.data())
 def test_no_damage_to_a_file_is_more_than_a_problem(tmp_path: Path, data: st.DataObject) -> None:
     values = data.draw(st.lists(st.sampled_from(FRAGMENTS), min_size=1, max_size=3))

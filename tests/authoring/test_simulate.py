@@ -29,6 +29,7 @@ from interlock.core.definition.workflow import (
 from support import paths
 from support.authored import write
 from support.cli_process import Ran, interlock
+from support.corpus import needs_corpus
 from support.paths import CORPUS
 from support.story import activities, one_activity
 
@@ -237,7 +238,7 @@ def test_a_simulation_touches_whatever_a_scenario_touches(file: Path) -> None:
     assert seen - explored - confirmations == set()
 
 
-@pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus of real workflow files is absent")
+@needs_corpus
 @pytest.mark.parametrize("folder", ["activities", "steps", "steps-v1"])
 def test_real_workflows_come_to_an_end(folder: str) -> None:
     library = Library([Source("configured", CORPUS / folder, "corpus")])

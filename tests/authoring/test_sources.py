@@ -14,7 +14,7 @@ import pytest
 from interlock.authoring.sources.discovery import plugins
 from interlock.authoring.sources.git import GitError, Repository, add, repositories
 from support.authored import head, write
-from support.cli_process import Ran, agent, environment, interlock
+from support.cli_process import PATIENCE, Ran, agent, environment, interlock
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 
@@ -24,7 +24,7 @@ WHO = ("-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "init.defaul
 def git(folder: Path, *arguments: str, given: str = "") -> str:
     command = ["git", *WHO, "-C", str(folder), *arguments]
     done = subprocess.run(
-        command, input=given, capture_output=True, text=True, env=environment(), timeout=60, check=True
+        command, input=given, capture_output=True, text=True, env=environment(), timeout=PATIENCE, check=True
     )
     return done.stdout.strip()
 

@@ -21,7 +21,8 @@ from typing import Any
 from support import paths
 
 GOLDEN = paths.GOLDEN / "cli"
-PATIENCE = 60
+WRITE_GOLDEN = os.environ.get("INTERLOCK_GOLDEN") == "write"  # read now: no test sees INTERLOCK_ variables
+PATIENCE = 180
 REPORT = {
     "kind": "wr.verification_report",
     "verdict": "pass",
@@ -154,7 +155,7 @@ def forked(agent: Agent, goal: str = "Fix the flaky login test") -> str:
 def golden(name: str, text: str) -> None:
     """Compare with the kept screen; INTERLOCK_GOLDEN=write keeps the new one, to be looked at."""
     path = GOLDEN / f"{name}.txt"
-    if os.environ.get("INTERLOCK_GOLDEN") == "write":
+    if WRITE_GOLDEN:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     assert text == path.read_text(encoding="utf-8")

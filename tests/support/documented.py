@@ -27,7 +27,7 @@ from support.server import Server
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SESSION = "hmc3gzdk"
 NOT_RUN = "not-run"
-PATIENCE = 60
+PATIENCE = 180
 
 _BLOCK = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 _COMMAND = re.compile(r"^\$ (?P<line>.*?)(?:\s+# exits with (?P<code>\d+))?$")

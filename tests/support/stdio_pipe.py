@@ -18,7 +18,7 @@ import msgspec
 from support.paths import FIXTURES
 
 ECHO = FIXTURES / "echo_server.py"
-PATIENCE = 20.0
+PATIENCE = 180.0
 
 INITIALIZE = {
     "protocolVersion": "2025-11-25",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -9,6 +12,7 @@ from pathlib import Path
 
 import click
 
+from interlock.cli.clients import CLIENTS
 from interlock.cli.commands.tree_ import draw
 from interlock.cli.compose import ledger_of
 from interlock.cli.config import Config
@@ -150,9 +154,25 @@ def _line(call: str, outcome: str) -> None:
 
 
 def _connect() -> None:
+    here, anywhere = _own_command()
     say()
     say(paint("Connect your own client:", "strong"))
-    say("  claude mcp add interlock -- interlock mcp")
-    say("  interlock install claude-code|claude-desktop|cursor|vscode|codex|gemini")
+    say(f"  {here} install claude-code")
+    say(paragraph(f"It installs into {', '.join(CLIENTS)}. Any other client starts the server with:"))
+    say(f"  {anywhere} mcp")
     say("Then ask your agent to start a workflow. Or walk one yourself:")
-    say("  interlock play wr.small_task")
+    say(f"  {here} play wr.small_task")
+
+
+def _own_command() -> tuple[str, str]:
+    """How to type this command in this folder, and in any: by its name only where the PATH leads to it."""
+    script = Path(sys.executable).with_name("interlock")
+    if not script.is_file():
+        module = shlex.join([sys.executable, "-m", "interlock"])
+        return module, module
+    found = shutil.which("interlock")
+    if found and script.samefile(found):
+        return "interlock", "interlock"
+    is_below = Path.cwd() in script.parents[1:]
+    here = script.relative_to(Path.cwd()) if is_below else script
+    return shlex.quote(str(here)), shlex.quote(str(script))

@@ -12,8 +12,9 @@ import pytest
 
 from interlock import __version__
 from interlock.cli.compose import surface_of
-from interlock.cli.config import SURFACES, Config
+from interlock.cli.config import Config
 from interlock.cli.main import COMMANDS, cli
+from interlock.surfaces.registry import SURFACES
 from support.cli_process import agent, to_the_gate
 from support.documented import NOT_RUN, PAGES, ROOT, SESSION, World, blocks
 

@@ -9,8 +9,10 @@ from pathlib import Path
 import click
 
 from interlock.cli.compose import surface_of
-from interlock.cli.config import SURFACES, Config, SurfaceName
+from interlock.cli.config import Config
 from interlock.cli.main import COMMANDS, cli
+from interlock.core.run.surface_policy import SurfaceName
+from interlock.surfaces.registry import SURFACES
 from tools.pages.reference import with_reference
 
 WIDTH = 80
@@ -18,11 +20,11 @@ WIDTH = 80
 
 def pages(docs: Path) -> dict[str, str]:
     """Every page as it should be now, by its path within the documentation."""
-    doors = {f"surfaces/{name}.md": _door(docs, name) for name in SURFACES}
-    return {"cli.md": "\n".join(_commands()), **doors}
+    surfaces = {f"surfaces/{name}.md": _surface(docs, name) for name in SURFACES}
+    return {"cli.md": "\n".join(_commands()), **surfaces}
 
 
-def _door(docs: Path, name: SurfaceName) -> str:
+def _surface(docs: Path, name: SurfaceName) -> str:
     page = (docs / "surfaces" / f"{name}.md").read_text("utf-8")
     with tempfile.TemporaryDirectory() as folder:
         return with_reference(page, surface_of(Config(surface=name, data_dir=folder)))
@@ -30,9 +32,9 @@ def _door(docs: Path, name: SurfaceName) -> str:
 
 def _commands() -> Iterator[str]:
     yield from ("# The command line", "")
-    yield "What `--help` says, command by command. Every reading command has `--json`. stdout is the answer,"
-    yield "stderr the talk. Exit codes: 0 ok, 1 a check failed, 2 usage, 3 not found, 4 waits for a decision,"
-    yield "5 conflict or stale. `NO_COLOR` is honoured."
+    yield "The `--help` text of every command. Every command that reads has `--json`. Results go to stdout,"
+    yield "messages to stderr. Exit codes: 0 ok, 1 a check failed, 2 usage, 3 not found, 4 waits for a"
+    yield "decision, 5 conflict or stale. `NO_COLOR` is honoured."
     root = click.Context(cli, info_name="interlock", terminal_width=WIDTH, max_content_width=WIDTH)
     for heading, names in COMMANDS.items():
         yield from ("", f"## {heading}")

@@ -1,4 +1,4 @@
-"""The composition root: a store, a keyring, a library, a ledger and a surface, wired together."""
+"""The composition root: wire a store, a keyring, a library, a ledger and a surface together."""
 
 from __future__ import annotations
 
@@ -13,87 +13,73 @@ from interlock.ledger.ledger import Ledger
 from interlock.ledger.settings import Settings
 from interlock.ledger.tokens.keyring import Keys
 from interlock.store.sqlite.store import open_store
+from interlock.surfaces.registry import UnknownTool, build_surface
 from interlock.surfaces.tool import Surface
 
 
 def library_of(config: Config) -> Library:
-    """All sources of workflows, by precedence."""
-    return Library(list(_sources(config)), config.folder / "cache", lambda: _found(config))
+    """Collect all sources of workflows, in their order of precedence."""
+
+    def discovered() -> Iterator[Source]:
+        """Look for packages and clones that bring workflows; called only when workflows are needed."""
+        from interlock.authoring.sources.discovery import clones, plugins
+
+        yield from plugins(config.folder / "cache" / "plugins.json")
+        yield from clones(config.folder)
+
+    return Library(list(_sources(config)), config.folder / "cache", discovered)
 
 
 def _sources(config: Config) -> Iterator[Source]:
     yield BUNDLED
     yield Source("user", config.folder / "workflows")
-    for given in config.workflows:
-        yield mounted(given)
+    for argument in config.workflows:
+        name, path = split_mount(argument)
+        if not path.exists():
+            raise BadConfig(f"workflows: there is no file or folder {path}")
+        yield Source("configured", path, name)
     if config.project:
         yield Source("project", Path(config.project) / ".interlock" / "workflows")
 
 
-def _found(config: Config) -> Iterator[Source]:
-    """What packages bring and what was cloned; looked for only when workflows are asked for."""
-    from interlock.authoring.sources.discovery import clones, plugins
-
-    yield from plugins(config.folder / "cache" / "plugins.json")
-    yield from clones(config.folder)
-
-
-def mounted(given: str) -> Source:
-    """Read `PATH` or `NAME=PATH`."""
-    name, separator, path = given.partition("=")
+def split_mount(argument: str) -> tuple[str | None, Path]:
+    """Split `NAME=PATH` into the namespace and the path; a bare `PATH` has no namespace."""
+    name, separator, path = argument.partition("=")
     if separator and name and "/" not in name:
-        return Source("configured", _existing(path), name)
-    return Source("configured", _existing(given))
+        return name, Path(path).expanduser()
+    return None, Path(argument).expanduser()
 
 
-def _existing(path: str) -> Path:
-    found = Path(path).expanduser()
-    if not found.exists():
-        raise BadConfig(f"--workflows: there is no file or folder {path}")
-    return found
-
-
-def settings_of(config: Config) -> Settings:
-    """The user's terms as the ledger takes them."""
-    return Settings(
+def ledger_of(config: Config) -> Ledger:
+    """Open the database and everything around it."""
+    folder, database = config.folder, config.database
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    settings = Settings(
         preferences=PRESETS[config.mode or "guided"],
         preferences_fixed=config.mode is not None,
         terms=config.terms,
         project=Path(config.project) if config.project else None,
     )
+    store = open_store(database.parent, database.name)
+    return Ledger(store, Keys(folder), library_of(config), settings)
 
 
-def ledger_of(config: Config) -> Ledger:
-    """Open the store and everything around it."""
-    if config.store and not config.store.startswith("sqlite://"):
-        raise BadConfig(f"store: {config.store.partition(':')[0]} is not supported; use sqlite:///PATH")
-    folder = config.folder
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    return Ledger(open_store(folder), Keys(folder), library_of(config), settings_of(config))
+class ConfiguredBackend:
+    """What a surface is built on, opened as the settings say."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+
+    def ledger(self) -> Ledger:
+        return ledger_of(self._config)
+
+    def library(self) -> Library:
+        return library_of(self._config)
 
 
 def surface_of(config: Config) -> Surface:
-    """Build the surface that was asked for, and import no other."""
-    match config.surface:
-        case "execution":
-            from interlock.surfaces.execution import ExecutionSurface
-
-            return ExecutionSurface(ledger_of(config), frozenset(config.disable_tools))
-        case "navigation":
-            from interlock.surfaces.navigation import NavigationSurface
-
-            return NavigationSurface(ledger_of(config))
-        case "session":
-            from interlock.surfaces.session import SessionSurface
-
-            return SessionSurface(ledger_of(config), frozenset(config.disable_tools))
-        case "gated":
-            from interlock.surfaces.gated import GatedSurface
-
-            return GatedSurface(ledger_of(config), frozenset(config.disable_tools))
-        case "lookup":
-            from interlock.surfaces.lookup import LookupSurface
-
-            return LookupSurface(library_of(config))
-        case _:
-            raise BadConfig(f"surface {config.surface} is not served")
+    """Build the surface that is to be served."""
+    try:
+        return build_surface(config.surface, ConfiguredBackend(config), frozenset(config.disable_tools))
+    except UnknownTool as error:
+        raise BadConfig(f"disable-tools: {error}") from error

@@ -18,7 +18,7 @@ from msgspec import Struct
 from interlock.store.protocol import StoreCorrupt
 from interlock.store.sqlite.lock import FileLock
 from interlock.store.sqlite.schema import MIGRATIONS, TABLES
-from interlock.store.sqlite.store import FILE, LOCK, connect, make_private, migrate, version_of
+from interlock.store.sqlite.store import FILE, connect, lock_path, make_private, migrate, version_of
 
 UNREADABLE = (apsw.CorruptError, apsw.NotADBError, apsw.IOError, UnicodeDecodeError)
 FARTHEST = 2**40
@@ -128,17 +128,17 @@ def _copy(target: apsw.Connection, table: str, reading: _Reading) -> int:
     return copied
 
 
-def replace_damaged(data_dir: Path) -> tuple[Salvaged, Path]:
+def replace_damaged(folder: Path, name: str = FILE) -> tuple[Salvaged, Path]:
     """Put a salvaged store in the place of a damaged one, which is kept beside it under the returned name."""
-    path, lock = data_dir / FILE, FileLock(data_dir / LOCK)
-    fresh = path.with_name(f"{FILE}.salvaged")
+    path = folder / name
+    lock, fresh = FileLock(lock_path(path)), path.with_name(f"{name}.salvaged")
     try:
         with lock:
             fresh.unlink(missing_ok=True)
             saved = salvage(path, fresh)
             kept = _free_name(path)
             for end in ("-shm", "-wal", ""):
-                if (part := path.with_name(FILE + end)).exists():
+                if (part := path.with_name(name + end)).exists():
                     part.rename(kept.with_name(kept.name + end))
             fresh.rename(path)
     finally:

@@ -42,7 +42,13 @@ def test_the_examples_of_a_page_work_as_written(page: Path, tmp_path: Path) -> N
 def test_what_is_not_run_is_little_and_known() -> None:
     left_out = [one.body for page in PAGES for one in blocks(page) if one.name == NOT_RUN]
     lines = [line.partition("#")[0].strip() for body in left_out for line in body.splitlines()]
-    assert lines == ["make run", "make test", "pip install ."]
+    assert lines == [
+        "make run",
+        "make test",
+        "pipx install .",
+        "pip install .",
+        "uvx --from . interlock demo",
+    ]
     targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert {"run", "test"} <= set(targets)
 

@@ -14,12 +14,14 @@ from interlock.surfaces.registry import SURFACES
 
 
 @click.command(epilog="Example: claude mcp add interlock -- interlock mcp --mode stop")
-@click.option("--surface", type=click.Choice(list(SURFACES)), help="Which tool set to serve.")
+@click.option(
+    "--surface", type=click.Choice(list(SURFACES)), help="Which tool set to serve; default: execution."
+)
 @click.option("--mode", type=click.Choice(get_args(Mode)), help="What new runs stop for; see interlock mode.")
 @click.option(
     "--decisions",
     type=click.Choice(get_args(DecisionPolicy)),
-    help="Who may answer gates: auto asks the user if the client can, else takes the agent's answer.",
+    help="Who may answer gates. auto: the user if the client can ask, else the agent.",
 )
 @click.option(
     "--enforcement",
@@ -27,10 +29,15 @@ from interlock.surfaces.registry import SURFACES
     help="strict stops at gates; advisory warns about gates that were not opened.",
 )
 @click.option(
-    "--min-response-seconds", type=float, metavar="N", help="Refuse an answer to a gate before this time."
+    "--min-response-seconds",
+    type=float,
+    metavar="N",
+    help="Refuse an answer within N seconds after a gate opened.",
 )
 @click.option("--disable-tools", metavar="NAME", multiple=True, help="Leave out a tool; repeatable.")
-@click.option("--store", metavar="URL", help="Another database file: sqlite:///PATH/TO/FILE.db.")
+@click.option(
+    "--store", metavar="URL", help="The database: sqlite:///PATH/TO/FILE.db; default: in the data directory."
+)
 @data_options
 def command(**flags: Any) -> None:
     """Serve agents over stdio. MCP clients start this command."""

@@ -14,7 +14,10 @@ from interlock.cli.screen import CONFLICT, USAGE, inform, say, stop
 @click.command(epilog="Example: interlock init ./flows --id team.release")
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.option(
-    "--id", "workflow_id", metavar="ID", help="The workflow's id, such as team.release; default: DIR's name."
+    "--id",
+    "workflow_id",
+    metavar="ID",
+    help="Such as team.release, or release for activities; default: DIR's name.",
 )
 @click.option(
     "--template",

@@ -18,7 +18,15 @@ from interlock.surfaces.tool import Surface
 
 
 def library_of(config: Config) -> Library:
-    """Collect all sources of workflows, in their order of precedence."""
+    """Collect all sources of workflows."""
+    sources = [BUNDLED, Source("user", config.folder / "workflows")]
+    for argument in config.workflows:
+        name, path = split_mount(argument)
+        if not path.exists():
+            raise BadConfig(f"workflows: there is no file or folder {path}")
+        sources.append(Source("configured", path, name))
+    if config.project:
+        sources.append(Source("project", Path(config.project) / ".interlock" / "workflows"))
 
     def discovered() -> Iterator[Source]:
         """Look for packages and clones that bring workflows; called only when workflows are needed."""
@@ -27,19 +35,7 @@ def library_of(config: Config) -> Library:
         yield from plugins(config.folder / "cache" / "plugins.json")
         yield from clones(config.folder)
 
-    return Library(list(_sources(config)), config.folder / "cache", discovered)
-
-
-def _sources(config: Config) -> Iterator[Source]:
-    yield BUNDLED
-    yield Source("user", config.folder / "workflows")
-    for argument in config.workflows:
-        name, path = split_mount(argument)
-        if not path.exists():
-            raise BadConfig(f"workflows: there is no file or folder {path}")
-        yield Source("configured", path, name)
-    if config.project:
-        yield Source("project", Path(config.project) / ".interlock" / "workflows")
+    return Library(sources, config.folder / "cache", discovered)
 
 
 def split_mount(argument: str) -> tuple[str | None, Path]:

@@ -6,7 +6,7 @@ An agent can edit a project's file, so that file may only tighten the terms of a
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args
 
@@ -110,20 +110,16 @@ def origins(flags: Mapping[str, Any], environment: Mapping[str, str] = os.enviro
 
 def _by_origin(flags: Mapping[str, Any], environment: Mapping[str, str]) -> dict[str, Mapping[str, Any]]:
     """Read the settings of all origins, those that are outranked first."""
-    variables = dict(_variables(environment))
+    variables: dict[str, Any] = {}
+    for name in setting_names():
+        value = environment.get("INTERLOCK_" + name.upper().replace("-", "_"))
+        if value is not None:
+            variables[name] = [part for part in value.split(os.pathsep) if part] if name in LISTS else value
     outer = {**variables, **flags}
     user = _file(Config(data_dir=outer.get("data-dir")).folder / "config.toml")
     project_dir = outer.get("project") or user.get("project")
     project = _file(Path(project_dir) / ".interlock" / "config.toml") if project_dir else {}
     return {"user": user, "project": _tightening(user, project), "variable": variables, "flag": flags}
-
-
-def _variables(environment: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
-    for name in setting_names():
-        value = environment.get("INTERLOCK_" + name.upper().replace("-", "_"))
-        if value is None:
-            continue
-        yield name, [part for part in value.split(os.pathsep) if part] if name in LISTS else value
 
 
 def _file(path: Path) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from interlock.cli.config import Config
 from interlock.cli.screen import inform, person_reads
 from interlock.core.run.surface_policy import EXECUTION, NAVIGATION
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.log.repair import Finding, Renders, Repaired, inspect, mark, repair, repin
+from interlock.ledger.log.repair import Finding, Renders, inspect, mark, repair, repin
 from interlock.ledger.tokens.keyring import KeyringDamaged, Keys
 from interlock.store.protocol import StoreBusy, StoreCorrupt, StoreTooNew, StoreUnavailable
 from interlock.store.sqlite.lock import FileLock
@@ -217,10 +217,6 @@ def _repaired(ledger: Ledger, finding: Finding) -> Check:
         remaining = inspect(reader, session_id, ledger.pins)
     if remaining is not None:
         return Check("session", False, f"{session_id}: {', '.join(remaining.rows)} cannot be recovered")
-    return Check("session", True, f"{session_id}: repaired; {_summary(repaired)}")
-
-
-def _summary(repaired: Repaired) -> str:
     parts = []
     if repaired.kept_as:
         parts.append(f"removed {repaired.cut_events} events, kept as {repaired.kept_as}")
@@ -228,7 +224,8 @@ def _summary(repaired: Repaired) -> str:
         parts.append(f"rebuilt {', '.join(repaired.rebuilt[:5])}")
     if repaired.lost_responses:
         parts.append(f"{repaired.lost_responses} recorded responses are lost")
-    return "; ".join(parts) or "its head and responses were restored"
+    summary = "; ".join(parts) or "its head and responses were restored"
+    return Check("session", True, f"{session_id}: repaired; {summary}")
 
 
 def renders() -> Renders:

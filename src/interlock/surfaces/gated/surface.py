@@ -56,9 +56,9 @@ class GatedSurface(GatedReading):
     instructions = INSTRUCTIONS
     policy = GATED
 
-    def __init__(self, ledger: Ledger, without: frozenset[str] = frozenset()) -> None:
+    def __init__(self, ledger: Ledger) -> None:
         super().__init__(ledger)
-        self.tools: Mapping[str, Tool] = {tool.name: tool for tool in tools(self) if tool.name not in without}
+        self.tools: Mapping[str, Tool] = {tool.name: tool for tool in tools(self)}
 
     def discover(self, params: shared.Nothing, call: Call) -> Outcome:
         body: dict[str, Json] = {

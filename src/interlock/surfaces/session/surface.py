@@ -36,9 +36,9 @@ class SessionSurface(Checkpoints):
     instructions = INSTRUCTIONS
     policy = SESSION
 
-    def __init__(self, ledger: Ledger, without: frozenset[str] = frozenset()) -> None:
+    def __init__(self, ledger: Ledger) -> None:
         super().__init__(ledger)
-        self.tools: Mapping[str, Tool] = {tool.name: tool for tool in tools(self) if tool.name not in without}
+        self.tools: Mapping[str, Tool] = {tool.name: tool for tool in tools(self)}
 
     def discover(self, params: shared.Nothing, call: Call) -> Outcome:
         return Reply(f"server: {SERVER}\nversion: {__version__}\n\n{self._bootstrap()}")

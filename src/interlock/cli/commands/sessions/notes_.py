@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import click
 import msgspec
 
@@ -12,7 +10,7 @@ from interlock.cli.references import session_of, stop_with
 from interlock.cli.screen import line_of, markdown, print_json
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.queries.status import Notes, notes_of
+from interlock.ledger.queries.status import notes_of
 
 
 @click.command(epilog="Example: interlock notes hmc3gzdk > handover.md")
@@ -28,19 +26,15 @@ def command(ledger: Ledger, ref: str, node: int | None, as_json: bool) -> None:
         notes = notes_of(reader, session_of(ledger, reader, ref), node)
     if isinstance(notes, LedgerError):
         stop_with(notes)
-    elif as_json:
+    if as_json:
         print_json(msgspec.to_builtins(notes))
-    else:
-        markdown("\n\n".join(_paragraphs(notes)))
-
-
-def _paragraphs(notes: Notes) -> Iterator[str]:
-    yield f"# {line_of(notes.title)}"
+        return
+    paragraphs = [f"# {line_of(notes.title)}"]
     if notes.workflow_id:
-        yield f"Workflow {notes.workflow_id}, session {notes.session_id}."
-    yield from notes.session
+        paragraphs.append(f"Workflow {notes.workflow_id}, session {notes.session_id}.")
+    paragraphs += notes.session
     for entry in notes.entries:
-        yield f"## {entry.step}"
-        yield entry.notes
+        paragraphs += (f"## {entry.step}", entry.notes)
     if not notes.entries and not notes.session:
-        yield "No notes yet."
+        paragraphs.append("No notes yet.")
+    markdown("\n\n".join(paragraphs))

@@ -106,17 +106,8 @@ def _line(lead: str, node: TreeNode, tone: Tone) -> str:
     if node.blocked:
         remarks.append(f"{node.blocked} blocked")
     if node.tip:
-        remarks.append(_tip_remark(node))
+        tip = "preferred tip" if node.preferred else "tip"
+        pending = {"nothing": "complete", "decision": f"waits: {node.pending.id}"}
+        remarks.append(f"{tip}, {pending.get(node.pending.kind, f'next: {node.pending.id}')}")
     bracketed = f"  [{'; '.join(remarks)}]" if remarks else ""
     return paint(fit(f"{lead} {node.node:<3} {line_of(node.label)}{bracketed}", width()), tone)
-
-
-def _tip_remark(node: TreeNode) -> str:
-    tip = "preferred tip" if node.preferred else "tip"
-    match node.pending.kind:
-        case "nothing":
-            return f"{tip}, complete"
-        case "decision":
-            return f"{tip}, waits: {node.pending.id}"
-        case _:
-            return f"{tip}, next: {node.pending.id}"

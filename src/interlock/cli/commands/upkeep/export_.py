@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Literal
 
 import click
+import msgspec
 
 from interlock.cli.options import session_argument, with_ledger
 from interlock.cli.references import session_of
 from interlock.cli.screen import CHECK_FAILED, inform, stop
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.log.repair import inspect, mark
-from interlock.ledger.transfer.bundle import Bundle
 from interlock.ledger.transfer.export_import import export_session
 from interlock.ledger.transfer.text_export import as_html, as_markdown, banner_of
 
@@ -37,7 +37,13 @@ def command(ledger: Ledger, ref: str, form: Format, output: Path | None) -> None
     with ledger.store.reading() as reader:
         session = session_of(ledger, reader, ref)
         bundle = export_session(reader, session, ledger.pins, ledger.clock())
-    text = _rendered(bundle, form).encode()
+    match form:
+        case "json":
+            text = msgspec.json.encode(bundle) + b"\n"
+        case "markdown":
+            text = as_markdown(bundle).encode()
+        case "html":
+            text = as_html(bundle).encode()
     if output is None:
         sys.stdout.buffer.write(text)
     else:
@@ -50,15 +56,3 @@ def command(ledger: Ledger, ref: str, form: Format, output: Path | None) -> None
         stop(CHECK_FAILED, banner)
     if output is not None:
         inform(f"Wrote {output}.")
-
-
-def _rendered(bundle: Bundle, form: Format) -> str:
-    match form:
-        case "markdown":
-            return as_markdown(bundle)
-        case "html":
-            return as_html(bundle)
-        case "json":
-            import msgspec
-
-            return msgspec.json.encode(bundle).decode() + "\n"

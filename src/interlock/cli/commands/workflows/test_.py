@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import takewhile
 from pathlib import Path
 
 import click
@@ -52,7 +53,11 @@ def command(
     else:
         for run in runs:
             _show(run, missed)
-        _summarize(runs)
+        outcomes = [outcome for run in runs for outcome in run.outcomes]
+        failed = sum(not outcome.passed for outcome in outcomes)
+        unusable = sum(bool(run.diagnostics) for run in runs)
+        files = f", {counted(unusable, 'file')} could not be used" if unusable else ""
+        inform(f"{counted(len(outcomes), 'scenario')}, {failed} failed{files}.")
     low = False
     for run in runs:
         coverage = min((share.percent for share in run.coverage.values()), default=0.0)
@@ -96,7 +101,8 @@ def _difference(file: Path, outcome: Outcome) -> Iterator[str]:
     yield f"  {paint('FAIL', 'bad')} {location} {line_of(outcome.name)}"
     expected, played = outcome.expected, outcome.played
     if "path" in outcome.differences and expected.path is not None:
-        same = _common(expected.path, played.path)
+        pairs = zip(expected.path, played.path, strict=False)
+        same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
         yield f"    as far as  {ARROW.join(expected.path[:same]) or '(nothing)'}"
         yield f"    expected   {ARROW.join(expected.path[same:]) or '(nothing more)'}"
         yield f"    actual     {ARROW.join(played.path[same:]) or '(nothing more)'}"
@@ -107,20 +113,6 @@ def _difference(file: Path, outcome: Outcome) -> Iterator[str]:
         yield f"    blockers   expected {wanted}, actual {actual}"
     if played.reason and played.end != expected.end:
         yield f"    because    {line_of(played.reason)}"
-
-
-def _common(left: Sequence[str], right: Sequence[str]) -> int:
-    """Count the items that both paths begin with."""
-    pairs = enumerate(zip(left, right, strict=False))
-    return next((index for index, (one, other) in pairs if one != other), min(len(left), len(right)))
-
-
-def _summarize(runs: Sequence[FileRun]) -> None:
-    outcomes = [outcome for run in runs for outcome in run.outcomes]
-    failed = sum(not outcome.passed for outcome in outcomes)
-    unusable = sum(bool(run.diagnostics) for run in runs)
-    files = f", {counted(unusable, 'file')} could not be used" if unusable else ""
-    inform(f"{counted(len(outcomes), 'scenario')}, {failed} failed{files}.")
 
 
 def _as_json(run: FileRun) -> Json:

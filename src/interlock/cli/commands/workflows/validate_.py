@@ -12,7 +12,6 @@ from interlock.authoring.diagnostics.diagnostic import Severity
 from interlock.authoring.filetypes.scenario_file import scenario_files
 from interlock.authoring.library import Diagnostic, Library
 from interlock.authoring.simulate.scenarios import check_file
-from interlock.authoring.sources.sources import Source
 from interlock.cli.compose import library_of
 from interlock.cli.config import Config
 from interlock.cli.options import config_of, data_options, json_option, paths_argument
@@ -83,14 +82,15 @@ def _checked(paths: Sequence[str], config: Config) -> Iterator[Checked]:
             yield Checked(1, tuple(in_scenarios))
             continue
         listing = Library([source]).listing(known)
-        in_workflows = [_from_the_reader(diagnostic, source) for diagnostic in listing.diagnostics]
+        # Name files by their path from the working directory instead of their path in the source.
+        in_workflows = [
+            msgspec.structs.replace(
+                diagnostic,
+                file=(source.root / diagnostic.file if diagnostic.file else source.path).as_posix(),
+            )
+            for diagnostic in listing.diagnostics
+        ]
         yield Checked(len(listing.entries), (*in_workflows, *in_scenarios))
-
-
-def _from_the_reader(diagnostic: Diagnostic, source: Source) -> Diagnostic:
-    """Name the file by its path from the working directory instead of its path in the source."""
-    path = source.root / diagnostic.file if diagnostic.file else source.path
-    return msgspec.structs.replace(diagnostic, file=path.as_posix())
 
 
 def _fields(diagnostic: Diagnostic) -> Json:

@@ -72,7 +72,7 @@ def update(names: tuple[str, ...], data_dir: str | None) -> None:
     results = {name: repositories.update(folder, known[name]) for name in names or known}
     for name, result in results.items():
         if isinstance(result, GitError):
-            inform(f"{name}: {result.reason}; it was not changed.")
+            inform(f"{name} was not changed: {result.reason.rstrip('.')}.")
         else:
             _show(folder, result, "unchanged" if result.commit == known[name].commit else "updated")
     if any(isinstance(result, GitError) for result in results.values()):

@@ -10,14 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from interlock.cli.commands import __path__ as rooms
+from interlock.cli import commands
 from interlock.cli.main import COMMANDS
 from support.cli_process import PATIENCE, agent, golden, interlock, settled
 
 BIN = Path(sys.executable).parent
 NAMES = [name for names in COMMANDS.values() for name in names]
 BUILT = sorted(
-    path.stem.removesuffix("_") for path in Path(rooms[0]).glob("*_.py") if path.stem != "__init__"
+    path.stem.removesuffix("_")
+    for path in Path(commands.__path__[0]).glob("*/*_.py")
+    if path.stem != "__init__"
 )
 
 

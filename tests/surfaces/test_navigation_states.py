@@ -10,7 +10,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from interlock.cli.diagnosis import renders
+from interlock.cli.doctor_checks import renders
 from interlock.ledger.log.repair import inspect, repair
 from interlock.ledger.tokens.tokens import STATE_PREFIX
 from interlock.store.protocol import SessionFilter

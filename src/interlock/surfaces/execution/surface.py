@@ -31,14 +31,14 @@ from interlock.surfaces.tool import Surface, Tool
 
 
 class ExecutionSurface(Surface):
-    """The surface. `without` names the optional tools that the user switched off."""
+    """The execution surface."""
 
     name = "execution"
     instructions = INSTRUCTIONS
 
-    def __init__(self, ledger: Ledger, without: frozenset[str] = frozenset()) -> None:
+    def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
-        self.tools = {tool.name: tool for tool in tools(self) if tool.name not in without}
+        self.tools = {tool.name: tool for tool in tools(self)}
 
     def invalid(self, tool: Tool, reason: str) -> Outcome:
         message, _, target = reason.partition(" - at `$")

@@ -43,13 +43,11 @@ class GatedSurface(Surface):
     name = "gated"
     instructions = INSTRUCTIONS
 
-    def __init__(self, ledger: Ledger, without: frozenset[str] = frozenset()) -> None:
+    def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
         self.shared = SessionTools(ledger, GATED)
         self.reading = GatedReading(self.shared)
-        self.tools: Mapping[str, Tool] = {
-            tool.name: tool for tool in tools(self, self.shared, self.reading) if tool.name not in without
-        }
+        self.tools: Mapping[str, Tool] = {tool.name: tool for tool in tools(self, self.shared, self.reading)}
 
     def invalid(self, tool: Tool, reason: str) -> Outcome:
         return self.shared.invalid(tool, reason)

@@ -37,15 +37,13 @@ class SessionSurface(Surface):
     name = "session"
     instructions = INSTRUCTIONS
 
-    def __init__(self, ledger: Ledger, without: frozenset[str] = frozenset()) -> None:
+    def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
         self.shared = SessionTools(ledger, SESSION)
         self.reading = SessionReading(self.shared)
         self.checkpoints = Checkpoints(self.shared)
         self.tools: Mapping[str, Tool] = {
-            tool.name: tool
-            for tool in tools(self, self.shared, self.reading, self.checkpoints)
-            if tool.name not in without
+            tool.name: tool for tool in tools(self, self.shared, self.reading, self.checkpoints)
         }
 
     def invalid(self, tool: Tool, reason: str) -> Outcome:

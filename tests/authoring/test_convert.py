@@ -95,7 +95,7 @@ def test_a_real_workflow_compiles_to_the_same(path: Path, tmp_path: Path) -> Non
     [one for one in sorted(BUNDLED.path.glob("*.yaml")) if ".scenario." not in one.name],
     ids=lambda path: path.stem,
 )
-def test_a_bundled_workflow_by_way_of_json_compiles_to_the_same(path: Path, tmp_path: Path) -> None:
+def test_a_bundled_workflow_converted_from_json_compiles_to_the_same(path: Path, tmp_path: Path) -> None:
     parsed = parse(path.name, path.read_text("utf-8"), "yaml", Report())
     assert parsed is not None
     write(tmp_path, {f"{path.stem}.json": json.dumps(parsed.value)})
@@ -103,7 +103,7 @@ def test_a_bundled_workflow_by_way_of_json_compiles_to_the_same(path: Path, tmp_
     assert bare(after) == bare(the_only(Source("bundled", path)))
 
 
-def test_the_words_stay_readable(tmp_path: Path) -> None:
+def test_the_texts_stay_readable(tmp_path: Path) -> None:
     step: Json = {"id": "ask", "title": "Ask", "prompt": "First line.\nSecond line.\n"}
     write(tmp_path, {"w.json": json.dumps(head(step, tags=["a", "b"]))})
     made = convert(tmp_path / "w.json")

@@ -43,7 +43,7 @@ def test_every_code_has_a_case() -> None:
 
 
 @pytest.mark.parametrize("code", CASES)
-def test_a_smallest_file_shows_the_code_once_at_its_place(tmp_path: Path, code: str) -> None:
+def test_a_smallest_file_shows_the_code_once_at_its_location(tmp_path: Path, code: str) -> None:
     found = [one for one in found_in(tmp_path, files_of(code)) if one.code == code]
     assert [(one.file, one.line, one.column) for one in found] == [place_of(code)]
     assert found[0].severity == CODES[code].severity
@@ -51,7 +51,7 @@ def test_a_smallest_file_shows_the_code_once_at_its_place(tmp_path: Path, code: 
 
 
 @pytest.mark.parametrize("code", CASES)
-def test_no_other_fault_is_reported_beside_it(tmp_path: Path, code: str) -> None:
+def test_no_other_diagnostic_is_reported_beside_it(tmp_path: Path, code: str) -> None:
     allowed = {code, "IL508"} | ({"IL201"} if code == "IL404" else set())
     assert {one.code for one in found_in(tmp_path, files_of(code))} <= allowed
 
@@ -82,7 +82,7 @@ def test_near_misses_are_suggested(tmp_path: Path, code: str, fix: str) -> None:
     assert [one.fix for one in found_in(tmp_path, files_of(code)) if one.code == code] == [fix]
 
 
-def test_all_faults_of_a_file_are_reported_together(tmp_path: Path) -> None:
+def test_all_diagnostics_of_a_file_are_reported_together(tmp_path: Path) -> None:
     text = "id: t.w\nname: 7\nversion: true\nsteps: {}\n"
     found = [(one.code, one.line) for one in found_in(tmp_path, {"w.yaml": text})]
     assert found == [("IL102", 2), ("IL102", 3), ("IL102", 4)]

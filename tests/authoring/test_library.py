@@ -81,7 +81,7 @@ def test_a_mount_renames_what_has_no_name_of_its_own(tmp_path: Path, declared: s
     assert ids(library(tmp_path, "acme")) == [mounted]
 
 
-def test_nobody_mounts_as_wr(tmp_path: Path) -> None:
+def test_no_source_can_be_mounted_as_wr(tmp_path: Path) -> None:
     put(tmp_path, "w.json", id="x")
     assert [one.code for one in library(tmp_path, "wr").listing().diagnostics] == ["IL403"]
 
@@ -119,7 +119,7 @@ def test_a_workflow_may_need_a_newer_server(tmp_path: Path) -> None:
     assert found.code == "IL406"
 
 
-def test_other_data_in_the_folder_is_no_workflow(tmp_path: Path) -> None:
+def test_other_data_in_the_folder_is_not_a_workflow(tmp_path: Path) -> None:
     put(tmp_path, "w.json")
     write(tmp_path, {"package.json": '{"name": "x"}', "w.scenario.yaml": "steps: []\n", ".x/y.json": "{"})
     listing = library(tmp_path).listing()
@@ -233,7 +233,7 @@ def test_a_cache_that_makes_the_data_directory_makes_it_private(tmp_path: Path) 
     assert (tmp_path / "data").stat().st_mode & 0o777 == 0o700
 
 
-def test_no_problem_shows_an_absolute_path(tmp_path: Path) -> None:
+def test_no_diagnostic_shows_an_absolute_path(tmp_path: Path) -> None:
     write(tmp_path, {"a.json": "{", "b.yaml": "a: [", "c/workflow.toon": "id: c\n"})
     listing = library(tmp_path).listing()
     assert listing.diagnostics
@@ -271,7 +271,7 @@ def test_a_plugin_brings_its_workflows(tmp_path: Path, monkeypatch: pytest.Monke
     assert [one.id for one in Library(list(plugins())).listing().entries] == ["acme.x"]
 
 
-def test_links_that_lead_in_circles_or_away_are_harmless(tmp_path: Path) -> None:
+def test_circular_links_and_links_that_lead_out_are_harmless(tmp_path: Path) -> None:
     put(tmp_path / "in", "w.json")
     (tmp_path / "in" / "circle").symlink_to(tmp_path / "in")
     write(tmp_path, {"away/workflow.yaml": "id: t.away\nname: A\nversion: 1.0.0\nsteps: []\n"})
@@ -322,7 +322,7 @@ FRAGMENTS = [
     deadline=None,
 )
 @given(st.data())
-def test_no_damage_to_a_file_is_more_than_a_problem(tmp_path: Path, data: st.DataObject) -> None:
+def test_damage_to_a_file_gives_diagnostics_and_no_exception(tmp_path: Path, data: st.DataObject) -> None:
     values = data.draw(st.lists(st.sampled_from(FRAGMENTS), min_size=1, max_size=3))
     lines = WHOLE.split("\n")
     for value in values:

@@ -89,7 +89,7 @@ def test_every_value_that_a_condition_mentions_is_tried_and_one_other() -> None:
     assert found.longest == ("look", "large", "odd")
 
 
-def test_a_step_whose_variable_nobody_sets_in_time_is_unreachable() -> None:
+def test_a_step_whose_variable_is_never_set_in_time_is_unreachable() -> None:
     early = step("early", condition=is_("ready", True))
     found = simulate(one_activity(early, step("late", "Set `ready` in context.")))
     assert unreached(found) == ["step early"]
@@ -97,7 +97,7 @@ def test_a_step_whose_variable_nobody_sets_in_time_is_unreachable() -> None:
     assert not found.broken
 
 
-def test_a_variable_that_no_words_name_is_given_at_the_start() -> None:
+def test_a_variable_that_no_prompt_names_is_given_at_the_start() -> None:
     assert simulate(one_activity(step("rare", condition=is_("hidden", 7)))).sound
 
 
@@ -132,7 +132,7 @@ def test_all_options_are_taken() -> None:
     assert found.least_bytes < found.most_bytes
 
 
-def test_a_way_that_no_variable_opens_is_a_dead_end() -> None:
+def test_a_transition_that_no_variable_opens_is_a_dead_end() -> None:
     stuck = Activity("a", "A", (step("work"),), transitions=(Transition("b", _never()),))
     found = simulate(activities(stuck, Activity("b", "B", (step("rest"),))))
     assert [one.location for one in found.dead_ends] == ["activity a"]
@@ -153,7 +153,7 @@ def test_activities_that_only_lead_to_each_other_never_end() -> None:
     assert [one.reason for one in found.dead_ends] == ["from here the run goes round and never ends"]
 
 
-def test_activities_that_go_round_without_any_work_are_told() -> None:
+def test_activities_that_repeat_without_any_work_are_reported() -> None:
     work = Activity("work", "Work", (step("one"),), transitions=(Transition("a", default=True),))
     first = Activity("a", "A", transitions=(Transition("b", default=True),))
     second = Activity("b", "B", transitions=(Transition("a", default=True),))
@@ -175,7 +175,7 @@ def test_an_option_that_leads_on_saves_the_gate() -> None:
     assert simulate(activities(asking)).sound
 
 
-def test_a_loop_that_nothing_ends_is_told() -> None:
+def test_a_loop_that_nothing_ends_is_reported() -> None:
     """Rule 30."""
     body = (step("poll", "Look again."),)
     loop = Loop("wait", "Wait", "while", body, condition=is_("done", False), max_iterations=5)
@@ -215,7 +215,7 @@ def test_an_independent_activity_is_entered_by_its_own_right() -> None:
     assert unreached(found) == []
 
 
-def test_the_bound_is_kept_and_told() -> None:
+def test_the_bound_is_kept_and_reported() -> None:
     found = simulate(one_activity(*(gate(f"g{n}", sets("a", v=n), sets("b", w=n)) for n in range(5))), most=3)
     assert found.states == 3
     assert not found.whole

@@ -60,11 +60,12 @@ def ledger_of(config: Config) -> Ledger:
 
 def store_of(config: Config) -> LazyStore:
     """The database that the settings name, opened when it is first needed."""
+    database = config.database
 
     def open_database() -> Store:
         from interlock.store.sqlite.store import open_store  # late: many chats never call a tool
 
-        return open_store(config.database.parent, config.database.name)
+        return open_store(database.parent, database.name)
 
     return LazyStore(open_database)
 

@@ -355,7 +355,7 @@ def test_unknown_fields_are_kept_and_named(tmp_path: Path) -> None:
     loaded = compiled(tmp_path, head(raw))
     assert step(loaded, "ask").extra == {"runConditon": {"var": "x"}}
     (diagnostic,) = loaded.diagnostics
-    assert (diagnostic.code, diagnostic.fix) == ("IL105", "did you mean 'runCondition'?")
+    assert (diagnostic.code, diagnostic.next_action) == ("IL105", "did you mean 'runCondition'?")
 
 
 def test_the_words_may_lie_in_markdown_files(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ def corpus(folder: str) -> Library:
 
 def line(diagnostic: Diagnostic) -> str:
     where = f"{diagnostic.file}:{diagnostic.line}:{diagnostic.column}"
-    return f"{where} {diagnostic.code} {diagnostic.message} [{diagnostic.fix}]"
+    return f"{where} {diagnostic.code} {diagnostic.message} [{diagnostic.next_action}]"
 
 
 @pytest.mark.parametrize("folder", FOLDERS)

@@ -47,7 +47,7 @@ def test_a_smallest_file_shows_the_code_once_at_its_place(tmp_path: Path, code: 
     found = [one for one in found_in(tmp_path, files_of(code)) if one.code == code]
     assert [(one.file, one.line, one.column) for one in found] == [place_of(code)]
     assert found[0].severity == CODES[code].severity
-    assert found[0].fix
+    assert found[0].next_action
 
 
 @pytest.mark.parametrize("code", CASES)
@@ -79,7 +79,7 @@ def test_a_warning_does_not(tmp_path: Path, code: str) -> None:
     ],
 )
 def test_near_misses_are_suggested(tmp_path: Path, code: str, fix: str) -> None:
-    assert [one.fix for one in found_in(tmp_path, files_of(code)) if one.code == code] == [fix]
+    assert [one.next_action for one in found_in(tmp_path, files_of(code)) if one.code == code] == [fix]
 
 
 def test_all_faults_of_a_file_are_reported_together(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_wr_is_reserved_for_the_bundled(tmp_path: Path) -> None:
     listing = Library([BUNDLED, Source("project", tmp_path)]).listing()
     assert [one.source for one in listing.entries if one.id == "wr.feature"] == ["bundled"]
     (found,) = [one for one in listing.diagnostics if one.code == "IL403"]
-    assert "NAME=PATH" in found.fix
+    assert "NAME=PATH" in found.next_action
 
 
 @pytest.mark.parametrize(("declared", "mounted"), [("wr.x", "acme.x"), ("x", "acme.x"), ("own.x", "own.x")])

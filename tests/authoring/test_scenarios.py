@@ -160,7 +160,7 @@ def test_names_that_do_not_exist_are_reported_at_their_place(
     tmp_path: Path, fields: dict[str, Any], line: int, fix: str
 ) -> None:
     found = played(tmp_path, {"name": "it", **fields})
-    assert [(one.code, one.line, one.fix) for one in found.diagnostics] == [("IL601", line, fix)]
+    assert [(one.code, one.line, one.next_action) for one in found.diagnostics] == [("IL601", line, fix)]
     assert not found.passed
 
 

@@ -49,7 +49,7 @@ def _diagnostic(one: DiagnosticKind) -> Iterator[str]:
         f"*{one.severity.capitalize()}.* {one.explanation}",
         "",
     )
-    yield f"Fix: {one.fix}."
+    yield f"Fix: {one.next_action}."
 
 
 def _builtins() -> Iterator[str]:

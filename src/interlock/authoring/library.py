@@ -242,7 +242,7 @@ def _unknown(found: Sequence[_Found], known: Collection[str]) -> Iterator[Diagno
 def _warning(code: str, message: str, file: str, workflow_id: str) -> Diagnostic:
     from interlock.authoring.diagnostics.codes import CODES
 
-    return Diagnostic(code, message, CODES[code].fix, file, 1, 1, "warning", workflow_id)
+    return Diagnostic(code, message, CODES[code].next_action, file, 1, 1, "warning", workflow_id)
 
 
 def _by_lookup_id(workflow_id: str, winners: Mapping[str, _Found]) -> _Found | None:

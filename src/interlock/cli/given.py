@@ -54,4 +54,4 @@ def loaded_of(config: Config, given: str) -> Loaded:
 def _usable(found: Loaded | Diagnostic) -> Loaded:
     if isinstance(found, Loaded):
         return found
-    return stop(NOT_FOUND, f"{found.message}; {found.fix or 'see `interlock list`'}.")
+    return stop(NOT_FOUND, f"{found.message}; {found.next_action or 'see `interlock list`'}.")

@@ -487,4 +487,4 @@ def title_of(context: Variables, name: str) -> str:
 def _legacy(loaded: Loaded) -> tuple[Notice, ...]:
     """Using a workflow with a legacy id always says what it should be called (rule 38)."""
     found = [diagnostic for diagnostic in loaded.diagnostics if diagnostic.code == LEGACY_ID]
-    return tuple(Notice("LEGACY_WORKFLOW_ID", f"{one.message}; {one.fix}.") for one in found)
+    return tuple(Notice("LEGACY_WORKFLOW_ID", f"{one.message}; {one.next_action}.") for one in found)

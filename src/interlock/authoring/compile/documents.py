@@ -103,7 +103,7 @@ class Shelf:
         form: Literal["toon", "yaml"] = "toon" if one.ending == "toon" else "yaml"
         scratch = Report()
         parsed = parse(self._reader.shown(one.path), text, form, scratch)
-        self._reader.report.tolerate(scratch)
+        self._reader.report.add_as_warnings(scratch)
         fields = parsed.value if parsed is not None and isinstance(parsed.value, Mapping) else {}
         content = text if form == "toon" else as_toon(fields)
         document = _described(one, kind, ref, content, fields)
@@ -112,7 +112,7 @@ class Shelf:
     def _page(self, one: Named, kind: DocumentKind, ref: str, text: str) -> Text:
         scratch = Report()
         page = read_page(self._reader.shown(one.path), text, scratch)
-        self._reader.report.tolerate(scratch)
+        self._reader.report.add_as_warnings(scratch)
         title, digest = page.text("title") or titled(one.name), digest_of(page.body.encode())
         name, version = page.text("id") or one.name, page.text("version")
         return Text(Document(kind, ref, name, digest, title, version, "md"), page.body)

@@ -32,5 +32,5 @@ def unknown(missing: Sequence[Mention], known: Collection[str], workflow_id: str
 
     for one in missing:
         message = f"unknown workflow '{one.workflow}'"
-        fix = did_you_mean(one.workflow, known) or CODES["IL218"].fix
+        fix = did_you_mean(one.workflow, known) or CODES["IL218"].next_action
         yield Diagnostic("IL218", message, fix, one.file, one.line, one.column, "warning", workflow_id)

@@ -13,7 +13,7 @@ from stat import S_ISREG
 from interlock.authoring.diagnostics.codes import Report
 from interlock.authoring.sources.stamps import Stamp, stamp_of
 from interlock.authoring.text.formats import FORMATS, LARGEST_FILE, decode, parse
-from interlock.authoring.text.locations import Fault, Parsed
+from interlock.authoring.text.locations import Parsed
 
 
 class SourceReader:
@@ -52,12 +52,12 @@ class SourceReader:
         shown = self.shown(path)
         self._note(path)
         if not self._is_inside(path):
-            self.report.fault(shown, Fault("IL009", "the file lies outside its folder"))
+            self.report.add_at(shown, "IL009", "the file is outside its folder")
             return None
         try:
             raw = _start_of(path)
         except OSError as error:
-            self.report.fault(shown, Fault("IL001", f"cannot be read: {error.strerror}"))
+            self.report.add_at(shown, "IL001", f"cannot be read: {error.strerror}")
             return None
         return decode(shown, raw, self.report)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import click
-import msgspec
 
 from interlock.authoring.library import Diagnostic, Listed, Listing
 from interlock.cli.compose import library_of
@@ -23,8 +22,8 @@ def command(
     listing = library_of(config_of(data_dir, project, workflows)).listing()
     entries = [one for one in listing.entries if everything or not one.hidden]
     if as_json:
-        diagnostics = msgspec.to_builtins(_errors(listing))
-        print_json({"workflows": [_fields(one) for one in entries], "problems": diagnostics})
+        problems = [_problem(diagnostic) for diagnostic in _errors(listing)]
+        print_json({"workflows": [_fields(one) for one in entries], "problems": problems})
         return
     _show(entries)
     for diagnostic in _errors(listing):
@@ -47,6 +46,20 @@ def _fields(entry: Listed) -> dict[str, Json]:
         "workflowHash": entry.hash,
         "idStatus": entry.id_status,
         "suggestedId": entry.suggested_id,
+    }
+
+
+def _problem(diagnostic: Diagnostic) -> Json:
+    return {
+        "code": diagnostic.code,
+        "message": diagnostic.message,
+        "fix": diagnostic.next_action,
+        "file": diagnostic.file,
+        "line": diagnostic.line,
+        "column": diagnostic.column,
+        "severity": diagnostic.severity,
+        "workflow_id": diagnostic.workflow_id,
+        "suggestions": list(diagnostic.suggestions),
     }
 
 

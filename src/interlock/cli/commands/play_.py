@@ -60,7 +60,7 @@ def _begun(ledger: Ledger, name: str, goal: str | None) -> PlayedRun:
     else:
         loaded = ledger.library.load(name)
         if isinstance(loaded, Diagnostic):
-            stop(NOT_FOUND, f"{loaded.message}; {loaded.fix or 'see `interlock list`'}.")
+            stop(NOT_FOUND, f"{loaded.message}; {loaded.next_action or 'see `interlock list`'}.")
         say(paint(loaded.workflow.name, "strong"))
         say(paragraph(loaded.workflow.description))
         walk = PlayedRun.started(ledger, loaded, {"goal": goal} if goal else {})

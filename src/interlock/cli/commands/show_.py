@@ -27,7 +27,7 @@ def command(
     """Show a workflow: its steps, loops and decisions."""
     loaded = library_of(config_of(data_dir, project, workflows)).load(workflow_id)
     if isinstance(loaded, Diagnostic):
-        stop(NOT_FOUND, f"{loaded.message}; {loaded.fix or 'see `interlock list`'}.")
+        stop(NOT_FOUND, f"{loaded.message}; {loaded.next_action or 'see `interlock list`'}.")
     if as_json:
         body = msgspec.json.encode(described(loaded, "preview").structured)
         click.echo(msgspec.json.format(body, indent=2).decode())

@@ -63,7 +63,9 @@ def _script(answers: str) -> Scenario:
     if isinstance(script, Scenario):
         return script
     fault = script[0]
-    return stop(USAGE, f"{path}:{fault.line}:{fault.column} {fault.code} {fault.message}; {fault.fix}.")
+    return stop(
+        USAGE, f"{path}:{fault.line}:{fault.column} {fault.code} {fault.message}; {fault.next_action}."
+    )
 
 
 def _follow(loaded: Loaded, script: Scenario, as_json: bool) -> None:

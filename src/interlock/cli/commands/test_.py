@@ -66,7 +66,7 @@ def _least(one: FileRun) -> float:
 def _show(tested: FileRun, missed: bool) -> None:
     for diagnostic in tested.diagnostics:
         say(f"{tested.file}:{diagnostic.line}:{diagnostic.column} {diagnostic.code} {diagnostic.message}")
-        say(f"  fix: {diagnostic.fix}")
+        say(f"  fix: {diagnostic.next_action}")
     if tested.diagnostics:
         return
     good = sum(one.passed for one in tested.outcomes)

@@ -92,7 +92,7 @@ def _fields(one: Diagnostic) -> Json:
         "code": one.code,
         "severity": one.severity,
         "message": one.message,
-        "fix": one.fix,
+        "fix": one.next_action,
         "workflowId": one.workflow_id,
     }
 
@@ -103,8 +103,8 @@ def _show(count: int, diagnostics: Sequence[Diagnostic]) -> None:
         say(
             f"{paint(where, 'strong')} {paint(one.code, SEVERITY_TONES[one.severity])} {line_of(one.message)}"
         )
-        if one.fix:
-            say(f"  {paint('fix:', 'accent')} {line_of(one.fix)}")
+        if one.next_action:
+            say(f"  {paint('fix:', 'accent')} {line_of(one.next_action)}")
     talk(_summary(count, diagnostics))
 
 

@@ -45,7 +45,11 @@ def _compile(parsed: Parsed, report: Report) -> None:
 
 
 def _advice(diagnostic: Diagnostic) -> str:
-    return diagnostic.fix if diagnostic.severity == "error" else f"{diagnostic.message}: {diagnostic.fix}"
+    return (
+        diagnostic.next_action
+        if diagnostic.severity == "error"
+        else f"{diagnostic.message}: {diagnostic.next_action}"
+    )
 
 
 def _placed(diagnostic: Diagnostic, text: str) -> str:

@@ -110,7 +110,9 @@ class ActivityDoor(Surface):
         """Begin a session of a workflow, under a parent if one is given."""
         loaded = self.ledger.library.load(workflow_id)
         if isinstance(loaded, Diagnostic):
-            return failure("NOT_FOUND", loaded.message, loaded.fix or "Call list_workflows for the ids.")
+            return failure(
+                "NOT_FOUND", loaded.message, loaded.next_action or "Call list_workflows for the ids."
+            )
         above = self.sessions.head(parent.session_id) if parent else None
         if isinstance(above, LedgerError):
             return of_error(above)

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from interlock.authoring.compile.criteria import RuleSource
+from interlock.authoring.compile.requirements import RuleSource
 from interlock.authoring.filetypes.activity_file import (
     ActivityLoopSource,
     ActivitySource,

@@ -11,7 +11,7 @@ from interlock.authoring.text.locations import SourceLocation
 from interlock.core.definition.conditions import AllOf, AnyOf, Compare, Condition, Not, Operator
 from interlock.core.values import Json
 
-STEP_OPERATORS: dict[str, Operator] = {
+STEP_WORDS: dict[str, Operator] = {
     "equals": "equals",
     "not_equals": "not_equals",
     "gt": ">",
@@ -86,11 +86,9 @@ def _step_condition(raw: Mapping[str, Json], at: SourceLocation, report: Report)
     for word, value in raw.items():
         if word == "var":
             continue
-        operator = STEP_OPERATORS.get(word)
+        operator = STEP_WORDS.get(word)
         if operator is None:
-            report.add(
-                "IL301", f"unknown operator '{word}'", at.key(word), did_you_mean(word, STEP_OPERATORS)
-            )
+            report.add("IL301", f"unknown operator '{word}'", at.key(word), did_you_mean(word, STEP_WORDS))
             return None
         comparisons.append(_comparison(variable, operator, value, at / word, report))
     if not comparisons:

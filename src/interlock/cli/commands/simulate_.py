@@ -128,7 +128,7 @@ def _findings(found: Simulated) -> Iterator[tuple[str, Tone, str]]:
     if not found.ends:
         yield "never ends", "bad", "no way that was tried leads to the end"
     for one in found.dead_ends:
-        yield "dead end", "bad", f"{one.location}: {one.reason}"
+        yield "dead end", "bad", f"{one.position}: {one.reason}"
     for gate in found.impassable:
         yield "impassable", "bad", f"gate {gate}: no option leads to the end"
     for loop in found.limited:
@@ -145,10 +145,15 @@ def _as_json(found: Simulated) -> Json:
         "whole": found.whole,
         "ends": found.ends,
         "sound": found.sound,
-        "deadEnds": [{"place": one.location, "reason": one.reason} for one in found.dead_ends],
+        "deadEnds": [{"place": one.position, "reason": one.reason} for one in found.dead_ends],
         "impassable": list(found.impassable),
         "unreached": [
-            {"kind": part.kind, "activity": part.activity, "id": part.id, "detail": part.detail}
+            {
+                "kind": "way" if part.kind == "transition" else part.kind,
+                "activity": part.activity,
+                "id": part.id,
+                "detail": part.detail,
+            }
             for part in found.unreached
         ],
         "onlyByLimit": list(found.limited),

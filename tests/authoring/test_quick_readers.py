@@ -1,4 +1,4 @@
-"""Where there is a quick way and a careful one, they agree."""
+"""Where there is a quick and a full implementation, they agree."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ def test_a_workflow_is_known_by_its_canonical_json(variables: dict[str, Json], w
 
 
 @given(values)
-def test_plain_yaml_reads_the_same_both_ways(value: Json) -> None:
+def test_both_yaml_readers_read_plain_yaml_the_same(value: Json) -> None:
     source = as_yaml({"it": value})
-    careful = read_yaml("x.yaml", source.replace("it:", "it: &a", 1), Report())
-    assert isinstance(careful, Parsed)
-    assert msgspec.json.encode(read_plain(source)) == msgspec.json.encode(careful.value)
+    full = read_yaml("x.yaml", source.replace("it:", "it: &a", 1), Report())
+    assert isinstance(full, Parsed)
+    assert msgspec.json.encode(read_plain(source)) == msgspec.json.encode(full.value)
 
 
 @pytest.mark.parametrize(
@@ -68,12 +68,12 @@ def test_plain_yaml_reads_the_same_both_ways(value: Json) -> None:
         "a: [",
     ],
 )
-def test_what_is_not_plain_is_left_to_the_careful_reader(source: str) -> None:
+def test_what_is_not_plain_is_left_to_the_full_reader(source: str) -> None:
     with pytest.raises(Irregular):
         read_plain(source)
 
 
-def test_places_are_found_when_they_are_needed() -> None:
+def test_locations_are_found_when_they_are_needed() -> None:
     read = parse("x.yaml", "a:\n  - b\n  - {c: d}\n", "yaml", Report())
     assert read is not None
     location = read.locations.values["a", 1, "c"]

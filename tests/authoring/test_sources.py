@@ -127,12 +127,12 @@ def test_a_url_that_git_must_not_see_is_refused(data: Path, bad: str) -> None:
 
 
 @pytest.mark.parametrize("ref", ["--help", "a..b", "a@{1}", "-x", "a b", "a//b", "x.lock", "a/.b", "", "a\n"])
-def test_a_ref_that_is_no_name_is_refused(flows: Path, data: Path, ref: str) -> None:
+def test_an_invalid_ref_is_refused(flows: Path, data: Path, ref: str) -> None:
     assert isinstance(add(data, url(flows), "team", ref), GitError)
 
 
 @pytest.mark.parametrize("name", ["wr", "Team", "a.b", "../x", "1x", ".x", "a/b"])
-def test_a_name_that_is_no_namespace_is_refused(flows: Path, data: Path, name: str) -> None:
+def test_a_name_that_is_not_a_namespace_is_refused(flows: Path, data: Path, name: str) -> None:
     """Rule 38."""
     assert isinstance(add(data, url(flows), name), GitError)
 
@@ -177,7 +177,7 @@ def test_more_bytes_than_anyone_needs_are_refused(flows: Path, data: Path) -> No
 
 
 @pytest.mark.parametrize("path", ["a\\b.json", "a\x07b.json"])
-def test_an_odd_path_is_refused(flows: Path, data: Path, path: str) -> None:
+def test_an_unsafe_path_is_refused(flows: Path, data: Path, path: str) -> None:
     planted(flows, path)
     assert refused(data, flows) == "a path contains control characters or backslashes"
 
@@ -218,7 +218,7 @@ def test_an_unknown_source_is_not_found(data: Path, arguments: tuple[str, ...]) 
     assert source(data, *arguments).code == 3
 
 
-def test_broken_files_of_a_repository_are_told(flows: Path, data: Path) -> None:
+def test_broken_files_of_a_repository_are_reported(flows: Path, data: Path) -> None:
     write(flows, {"broken.json": "{"})
     commit(flows)
     ran = source(data, "add", url(flows))

@@ -9,6 +9,7 @@ from typing import Literal
 from interlock.authoring.compile.builtins import LIBRARY
 from interlock.authoring.compile.ids import FOLDER_ID, LONGEST_ID, NAMESPACED, RESERVED
 from interlock.authoring.convert import ConversionRefused
+from interlock.authoring.filetypes.published_schemas import published
 from interlock.authoring.text.markdown import titled
 
 Starter = Literal["steps", "activities"]
@@ -32,7 +33,10 @@ def started(starter: Starter, workflow_id: str) -> dict[str, str] | ConversionRe
             schemas.add(schema)
             reference = "../" * path.count("/") + f"{SCHEMAS}/{schema}"
             files[path] = LINE.format(path=reference) + files[path]
-    return files | _schema_files(schemas)
+    for schema, content in published().items():
+        if schema in schemas:
+            files[f"{SCHEMAS}/{schema}"] = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    return files
 
 
 def _objection(starter: Starter, workflow_id: str) -> str:
@@ -55,16 +59,6 @@ def _schema_of(path: str, starter: Starter) -> str | None:
     if path.startswith("activities/"):
         return "activity.schema.json"
     return "step-workflow.schema.json" if starter == "steps" else "activity-workflow.schema.json"
-
-
-def _schema_files(names: set[str]) -> dict[str, str]:
-    from interlock.authoring.filetypes.published_schemas import published
-
-    return {
-        f"{SCHEMAS}/{name}": json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
-        for name, schema in published().items()
-        if name in names
-    }
 
 
 def suggested_id(folder: Path, starter: Starter) -> str:

@@ -23,7 +23,6 @@ from interlock.authoring.filetypes.activity_file import (
     ActivityLoopSource,
     ActivitySource,
     DecisionSource,
-    TransitionSource,
 )
 from interlock.authoring.filetypes.step_file import TriggerSource
 from interlock.authoring.filetypes.type_check import read_as, unknown_fields
@@ -63,7 +62,14 @@ def compile_activity(raw: Json, at: SourceLocation, draft: CompileDraft) -> Acti
         primary_skill=source.skills.primary if source.skills else None,
         supporting_skills=source.skills.supporting if source.skills else (),
         decisions=tuple(_decisions(source.decisions, at / "decisions", report)),
-        transitions=tuple(_transitions(source.transitions, at / "transitions", report)),
+        transitions=tuple(
+            Transition(
+                transition.to,
+                read_condition(transition.condition, at / "transitions" / index / "condition", report),
+                transition.is_default,
+            )
+            for index, transition in enumerate(source.transitions)
+        ),
         triggers=tuple(map(read_trigger, (triggers,) if isinstance(triggers, TriggerSource) else triggers)),
         entry_actions=read_actions(source.entry_actions, at / "entryActions", report),
         exit_actions=read_actions(source.exit_actions, at / "exitActions", report),
@@ -147,7 +153,12 @@ def _loops(raws: Sequence[Json], at: SourceLocation, draft: CompileDraft) -> Ite
         source = read_as(ActivityLoopSource, raw, loop_at, draft.report)
         if source is None:
             continue
-        _check_loop(source, loop_at, draft.report)
+        if source.type == "forEach" and source.over is None:
+            draft.report.add("IL306", "a forEach loop needs 'over'", loop_at)
+        if source.type != "forEach" and source.condition is None and source.break_condition is None:
+            draft.report.add("IL306", f"a {source.type} loop needs a condition", loop_at)
+        if not source.steps and not source.activities:
+            draft.report.add("IL106", "the loop has neither steps nor activities", loop_at)
         yield Loop(
             id=unique_id("loop", source.id, loop_at, draft),
             title=source.name or source.id,
@@ -162,15 +173,6 @@ def _loops(raws: Sequence[Json], at: SourceLocation, draft: CompileDraft) -> Ite
             activities=source.activities,
             extra=unknown_fields(ActivityLoopSource, raw),
         )
-
-
-def _check_loop(source: ActivityLoopSource, at: SourceLocation, report: Report) -> None:
-    if source.type == "forEach" and source.over is None:
-        report.add("IL306", "a forEach loop needs 'over'", at)
-    if source.type != "forEach" and source.condition is None and source.break_condition is None:
-        report.add("IL306", f"a {source.type} loop needs a condition", at)
-    if not source.steps and not source.activities:
-        report.add("IL106", "the loop has neither steps nor activities", at)
 
 
 def _decisions(
@@ -189,14 +191,6 @@ def _decisions(
             for number, branch in enumerate(source.branches)
         )
         yield DecisionPoint(source.id, source.name or source.id, branches, source.description)
-
-
-def _transitions(
-    sources: Sequence[TransitionSource], at: SourceLocation, report: Report
-) -> Iterator[Transition]:
-    for index, source in enumerate(sources):
-        condition = read_condition(source.condition, at / index / "condition", report)
-        yield Transition(source.to, condition, source.is_default)
 
 
 def with_inlined_loops(activity: Activity, known: Mapping[str, Activity], draft: CompileDraft) -> Activity:

@@ -217,18 +217,13 @@ class _Layers:
         ports = _Ports(self._chains, boxes)
         for arrow in self._arrows:
             back, chain = arrow in self._reversed, self._chains[arrow]
-            points = list(ports.points(arrow, chain))
-            if arrow[0] == arrow[1]:
-                points = _round(boxes[arrow[0]])
-            yield Route(
-                arrow[0], arrow[1], tuple(points[::-1] if back and arrow[0] != arrow[1] else points), back
-            )
-
-
-def _round(placed: Placed) -> list[tuple[float, float]]:
-    """Return the points of an arrow from a box to itself, along its right side."""
-    right, top, bottom = placed.x + placed.box.width, placed.y, placed.y + placed.box.height
-    return [(right, bottom - 12), (right + GAP_X / 2, (top + bottom) / 2), (right, top + 12)]
+            if arrow[0] == arrow[1]:  # along the right side of its box
+                placed = boxes[arrow[0]]
+                right, top, bottom = placed.x + placed.box.width, placed.y, placed.y + placed.box.height
+                points = [(right, bottom - 12), (right + GAP_X / 2, (top + bottom) / 2), (right, top + 12)]
+            else:
+                points = list(ports.points(arrow, chain))[:: -1 if back else 1]
+            yield Route(arrow[0], arrow[1], tuple(points), back)
 
 
 class _Ports:
@@ -252,8 +247,6 @@ class _Ports:
         return {arrow: placed.middle - span / 2 + step * index for index, (_, arrow) in enumerate(ordered)}
 
     def points(self, arrow: tuple[str, str], chain: list[str]) -> Iterator[tuple[float, float]]:
-        if arrow[0] == arrow[1]:
-            return
         top, bottom = self._boxes[chain[0]], self._boxes[chain[-1]]
         yield self._below[chain[0]][arrow], top.y + top.box.height
         for bend in chain[1:-1]:

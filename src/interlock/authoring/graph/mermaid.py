@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
-from interlock.authoring.graph.model import END, START, Arrow, Card, Drawing, Row
+from interlock.authoring.graph.model import END, START, Card, Drawing, Row
 
 LONGEST_LABEL = 60
 
@@ -30,17 +30,13 @@ class _Chart:
             yield from self._card(card)
         yield '  finish(["end"])'
         for arrow in self._drawing.arrows:
-            if arrow.end in self._ends:
-                yield from self._arrow(arrow)
-
-    def _arrow(self, arrow: Arrow) -> Iterator[str]:
-        """Draw an arrow from the gate whose option it is, else from the last item of its card."""
-        for reason in arrow.reasons or ("",):
-            gate, _, option = reason.partition(": ")
-            node = self._gates.get((arrow.start, gate)) if option else None
-            label = option if node else reason
-            shown = f"|{_quoted(label)}|" if label else ""
-            yield f"  {node or self._ends[arrow.start][1]} -->{shown} {self._ends[arrow.end][0]}"
+            for reason in arrow.reasons or ("",):
+                # An arrow starts at the gate whose option it is, else at the last item of its card.
+                gate, _, option = reason.partition(": ")
+                node = self._gates.get((arrow.start, gate)) if option else None
+                label = option if node else reason
+                shown = f"|{_quoted(label)}|" if label else ""
+                yield f"  {node or self._ends[arrow.start][1]} -->{shown} {self._ends[arrow.end][0]}"
 
     def _card(self, card: Card) -> Iterator[str]:
         group, self._card_id = self._name(), card.id

@@ -133,7 +133,7 @@ def _arrows(workflow: Workflow, activity: Activity, exits: list[PossibleExit]) -
         target = END if workflow.is_end(exit_.to) else exit_.to
         reasons.setdefault(target, []).append(reason)
     arrows = []
-    for target, given in reasons.items():
-        shown = tuple(reason for reason in dict.fromkeys(given) if reason)
+    for target, labels in reasons.items():
+        shown = tuple(reason for reason in dict.fromkeys(labels) if reason)
         arrows.append(Arrow(activity.id, target, " or ".join(shown), shown))
     return arrows

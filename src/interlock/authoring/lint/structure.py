@@ -14,6 +14,7 @@ from interlock.authoring.lint.contradictions import contradicts
 from interlock.authoring.lint.variables import check_variables
 from interlock.authoring.text.locations import SourceLocation
 from interlock.core.definition.conditions import Condition, describe
+from interlock.core.definition.program import LOOP_CONTROL
 from interlock.core.definition.workflow import Activity, Gate, Item, Loop, Step, Transition, Workflow, walk
 from interlock.core.engine.exits import default_exit, possible_exits
 
@@ -142,7 +143,13 @@ class _Linter:
                         )
                 case Loop():
                     self._check_condition(item.run_condition, location)
-                    if item.steered and not any(_decides_loop(inner) for inner in walk(item.body)):
+                    artifacts = {
+                        contract.artifact
+                        for step in walk(item.body)
+                        if isinstance(step, Step)
+                        for contract in step.contracts
+                    }
+                    if item.steered and LOOP_CONTROL not in artifacts:
                         message = f"no step of '{item.id}' decides whether the loop continues"
                         self._report.add("IL307", message, location / "loop")
 
@@ -199,10 +206,4 @@ def _is_never_taken(transitions: Sequence[Transition], index: int) -> bool:
     return any(
         other.condition == transition.condition and other.default == transition.default
         for other in transitions[:index]
-    )
-
-
-def _decides_loop(item: Item) -> bool:
-    return isinstance(item, Step) and any(
-        contract.artifact == "wr.loop_control" for contract in item.contracts
     )

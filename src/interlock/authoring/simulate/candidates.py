@@ -145,7 +145,7 @@ class Trials:
                 yield name
 
     def assignments(self, names: Iterable[str]) -> list[dict[str, Json]]:
-        """Return ways to set these variables together: all if they are few, else a selection."""
+        """Return assignments of these variables together: all if they are few, else a selection."""
         wanted = [name for name in names if name in self.values]
         if not wanted:
             return [{}]

@@ -197,8 +197,12 @@ class _Explorer:
             case NeedStep(step=step):
                 live = self._live.after(state.activity or "", state.at)
                 names = [name for name in self._trials.setters[step.id] if name in live]
+                outputs = [Output()]
+                if any(contract.artifact == LOOP_CONTROL for contract in step.contracts):
+                    controls = ({"kind": LOOP_CONTROL, "decision": word} for word in ("stop", "continue"))
+                    outputs = [_artifact(control) for control in controls]
                 for variables in self._trials.assignments(names):
-                    for output in _outputs(step):
+                    for output in outputs:
                         yield AcknowledgeStep(EXECUTION, 0, Terms(), output, variables)
             case NeedAnswer(gate=gate):
                 for option in gate.options:
@@ -221,12 +225,6 @@ class _Explorer:
             return self._trials.assignments(dict.fromkeys(names))
         values: tuple[Json, ...] = ([ITEM], []) if need.loop and need.loop.kind == "forEach" else (1, 0)
         return [dict.fromkeys(names, value) for value in values]
-
-
-def _outputs(step: Step) -> list[Output]:
-    if not any(contract.artifact == LOOP_CONTROL for contract in step.contracts):
-        return [Output()]
-    return [_artifact({"kind": LOOP_CONTROL, "decision": decision}) for decision in ("stop", "continue")]
 
 
 def _artifact(artifact: Mapping[str, Json]) -> Output:

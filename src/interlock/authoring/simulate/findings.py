@@ -8,7 +8,7 @@ from heapq import heappop, heappush
 from msgspec import Struct
 
 from interlock.authoring.simulate.coverage import CoveragePart, parts_of
-from interlock.authoring.simulate.explore import MOST_STATES, Explored, ExploredState, explore
+from interlock.authoring.simulate.explore import MOST_STATES, Explored, explore
 from interlock.core.definition.workflow import Workflow
 from interlock.core.engine.exits import possible_exits
 from interlock.core.run.outcomes import Done, NeedAnswer, NeedInput, NeedStep
@@ -104,18 +104,16 @@ def _dead_ends(explored: Explored, finishing: set[int]) -> Iterator[Stuck]:
         if not following and number not in finishing
     ]
     for state in stuck:
-        yield _stuck_at(state)
+        awaited = state.awaited
+        if not isinstance(awaited, NeedInput):
+            yield Stuck(_label(state.activity, state.id), "no answer lets the run continue")
+        elif awaited.loop is not None:
+            yield Stuck(f"loop {awaited.loop.id}", awaited.message)
+        else:
+            yield Stuck(f"activity {state.activity}", awaited.message)
     if unfinished and not stuck:
         first = unfinished[0]
         yield Stuck(_label(first.activity, first.id), "from here the run repeats and never ends")
-
-
-def _stuck_at(state: ExploredState) -> Stuck:
-    awaited = state.awaited
-    if not isinstance(awaited, NeedInput):
-        return Stuck(_label(state.activity, state.id), "no answer lets the run continue")
-    name = f"loop {awaited.loop.id}" if awaited.loop is not None else f"activity {state.activity}"
-    return Stuck(name, awaited.message)
 
 
 def _impassable(explored: Explored, finishing: set[int]) -> Iterator[str]:

@@ -106,10 +106,10 @@ class _Run:
         scenario = self._scenario
         match awaited:
             case NeedStep(step=step):
-                given = self._entry(scenario.outputs.get(step.id), step.id) or OutputGiven()
-                artifacts = (*given.artifacts, *self._confirmation(step))
-                self.visits.append(Visit(step.id, activity, context=given.context))
-                return AcknowledgeStep(EXECUTION, 0, Terms(), Output(given.notes, artifacts), given.context)
+                output = self._entry(scenario.outputs.get(step.id), step.id) or OutputGiven()
+                artifacts = (*output.artifacts, *self._confirmation(step))
+                self.visits.append(Visit(step.id, activity, context=output.context))
+                return AcknowledgeStep(EXECUTION, 0, Terms(), Output(output.notes, artifacts), output.context)
             case NeedAnswer(gate=gate):
                 option = self._entry(scenario.answers.get(gate.id), gate.id)
                 self.visits.append(Visit(gate.id, activity, option))

@@ -69,7 +69,19 @@ def run_file(path: Path, library: Library) -> FileRun:
         return FileRun(path, read.source.workflow, (loaded,))
     if faults := read.faults(loaded.workflow):
         return FileRun(path, read.source.workflow, tuple(faults))
-    return _played(read, loaded)
+    plan, every = Plan(loaded.workflow), parts_of(loaded.workflow)
+    outcomes = [
+        Outcome(
+            scenario.name,
+            (read.location / "scenarios" / index).located(),
+            scenario.expect,
+            play(plan, loaded.hash, scenario),
+        )
+        for index, scenario in enumerate(read.source.scenarios)
+    ]
+    seen = {part for outcome in outcomes for part in outcome.played.parts}
+    missed = tuple(part for part in every if part not in seen)
+    return FileRun(path, loaded.workflow.id, (), tuple(outcomes), shares(every, seen), missed)
 
 
 def check_file(path: Path, library: Library) -> list[Diagnostic]:
@@ -105,19 +117,3 @@ def _load_beside(path: Path, workflow_id: str) -> Loaded | Diagnostic | None:
         if isinstance(loaded, Loaded) or (loaded is not None and loaded.code != UNKNOWN):
             return loaded
     return None
-
-
-def _played(read: ScenarioFile, loaded: Loaded) -> FileRun:
-    plan, every = Plan(loaded.workflow), parts_of(loaded.workflow)
-    outcomes = [
-        Outcome(
-            scenario.name,
-            (read.location / "scenarios" / index).located(),
-            scenario.expect,
-            play(plan, loaded.hash, scenario),
-        )
-        for index, scenario in enumerate(read.source.scenarios)
-    ]
-    seen = {part for outcome in outcomes for part in outcome.played.parts}
-    missed = tuple(part for part in every if part not in seen)
-    return FileRun(read.path, loaded.workflow.id, (), tuple(outcomes), shares(every, seen), missed)

@@ -24,7 +24,12 @@ def read_json(file: str, text: str, report: Report) -> Parsed | Unreadable:
         return fields
 
     try:
-        value = json.loads(text, object_pairs_hook=object_of, parse_int=_integer)
+        # An integer that is too long for Python becomes infinite, and is reported where it occurs.
+        value = json.loads(
+            text,
+            object_pairs_hook=object_of,
+            parse_int=lambda digits: int(digits) if len(digits) < _LONGEST_INTEGER else float(digits),
+        )
     except json.JSONDecodeError as error:
         return Unreadable("IL004", error.msg, Location(error.lineno, error.colno))
     except RecursionError:
@@ -33,11 +38,6 @@ def read_json(file: str, text: str, report: Report) -> Parsed | Unreadable:
         for path, location in scan(text)[1]:
             report.add_at(file, "IL006", f"duplicate key '{path[-1]}'", location)
     return Parsed(file, value, lambda: scan(text)[0])
-
-
-def _integer(digits: str) -> int | float:
-    """Read an integer that is too long for Python as infinite, which is reported where it occurs."""
-    return int(digits) if len(digits) < _LONGEST_INTEGER else float(digits)
 
 
 def scan(text: str) -> tuple[Locations, list[tuple[Path, Location]]]:

@@ -307,6 +307,27 @@ def test_loops_over_activities_are_inlined(tmp_path: Path) -> None:
     assert "IL502" not in [one.code for one in found.diagnostics]
 
 
+def test_a_loop_may_run_an_activity_that_has_such_a_loop_itself(tmp_path: Path) -> None:
+    def looping(name: str, inner: str) -> str:
+        return (
+            f"id: {name}\nversion: 1.0.0\nname: {name}\nloops:\n"
+            f"  - {{id: over-{inner}, type: while, maxIterations: 3, activities: [{inner}],\n"
+            "     condition: {type: simple, variable: more, operator: ==, value: true}}\n"
+        )
+
+    files = {
+        "w/workflow.yaml": "id: w\nversion: 1.0.0\ntitle: W\ninitialActivity: outer\n",
+        "w/activities/01-outer.yaml": looping("outer", "middle"),
+        "w/activities/02-middle.yaml": looping("middle", "inner"),
+        "w/activities/03-inner.yaml": "id: inner\nversion: 1.0.0\nname: Inner\nsteps: [{id: s, name: S}]\n",
+    }
+    (outer,) = activity(loaded(tmp_path, files, "w"), "outer").items
+    assert isinstance(outer, Loop)
+    (middle,) = outer.body
+    assert isinstance(middle, Loop)
+    assert [step.id for step in middle.body] == ["s"]
+
+
 def test_an_empty_head_file_is_reported(tmp_path: Path) -> None:
     write(tmp_path, {"w/workflow.toon": "", "v/workflow.yaml": ""})
     assert {one.file for one in diagnostics(tmp_path)} == {"v/workflow.yaml", "w/workflow.toon"}

@@ -1,4 +1,4 @@
-"""Step workflows compile to one activity whose steps say all that is asked of the agent."""
+"""Step workflows compile to one activity whose prompts contain everything that the agent must do."""
 
 from __future__ import annotations
 
@@ -355,7 +355,7 @@ def test_unknown_fields_are_kept_and_named(tmp_path: Path) -> None:
     loaded = compiled(tmp_path, head(raw))
     assert step(loaded, "ask").extra == {"runConditon": {"var": "x"}}
     (diagnostic,) = loaded.diagnostics
-    assert (diagnostic.code, diagnostic.fix) == ("IL105", "did you mean 'runCondition'?")
+    assert (diagnostic.code, diagnostic.next_action) == ("IL105", "did you mean 'runCondition'?")
 
 
 def test_prompts_may_be_in_markdown_files(tmp_path: Path) -> None:

@@ -144,7 +144,7 @@ def test_a_folder_needs_a_target(tmp_path: Path) -> None:
 
 def test_a_folder_in_yaml_is_left_alone(tmp_path: Path) -> None:
     ran = run(tmp_path, str(BUNDLED.path / "meta"), "--to", str(tmp_path / "to"))
-    assert (ran.code, ran.err) == (1, "interlock: workflow.yaml is in YAML already.\n")
+    assert (ran.code, ran.err) == (1, "interlock: workflow.yaml is already YAML.\n")
 
 
 @pytest.mark.parametrize(("path", "code"), [("nowhere", 3), ("broken.json", 1)])

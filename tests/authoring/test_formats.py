@@ -1,4 +1,4 @@
-"""Texts become values with exact places, and damaged texts become faults, never exceptions."""
+"""Texts become values with exact locations, and damaged texts become diagnostics, never exceptions."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from interlock.authoring.diagnostics.codes import Report
-from interlock.authoring.text.formats import DEEPEST, LARGEST_FILE, Format, decode, parse
-from interlock.authoring.text.locations import Location, SourceLocation
+from interlock.authoring.text.formats import LARGEST_FILE, Format, decode, parse
+from interlock.authoring.text.locations import DEEPEST, Location, SourceLocation
 from interlock.authoring.text.markdown import as_step, read_page
+from interlock.authoring.text.yaml_writer import as_yaml
 
 FORMATS: tuple[Format, ...] = ("json", "yaml", "toon")
 
@@ -172,6 +173,25 @@ def test_damaged_texts_give_a_value_or_a_location(form: Format, text: str, data:
 
 
 @given(st.text(max_size=200))
-def test_any_text_is_a_page(text: str) -> None:
-    read_page("p.md", text, Report())
-    read_page("p.md", f"---\n{text}\n---\nbody", Report())
+def test_any_text_without_front_matter_is_a_body(text: str) -> None:
+    report = Report()
+    page = read_page("p.md", f"# Title\n{text}", report)
+    assert (page.fields.value, page.body) == ({}, f"# Title\n{text}".strip())
+    assert report.diagnostics() == ()
+
+
+FIELDS = st.dictionaries(st.text(max_size=8), st.text(max_size=20) | st.integers(0, 99), max_size=4)
+
+
+@given(st.one_of(st.text(max_size=200), FIELDS.map(as_yaml)).filter(lambda front: "---" not in front))
+def test_any_front_matter_is_read_as_yaml_or_reported(front: str) -> None:
+    report = Report()
+    page = read_page("p.md", f"---\n{front}\n---\nbody", report)
+    parsed = parse("p.md", f"\n{front}\n", "yaml", Report())
+    assert page.body == "body"
+    if parsed is not None and isinstance(parsed.value, dict):
+        assert page.fields.value == parsed.value
+        assert not report.failed
+    else:
+        assert isinstance(page.fields.value, dict)
+        assert report.failed or (parsed is not None and parsed.value is None)

@@ -1,4 +1,4 @@
-"""Folders as people and accidents leave them: one odd entry never stops or hides the others."""
+"""Folders with unusual entries: one of them never stops or hides the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures of workflows: what is in them, that nothing overlaps, and that they are what their format says."""
+"""Drawings of workflows: they are complete, nothing overlaps, and they are valid in their format."""
 
 from __future__ import annotations
 

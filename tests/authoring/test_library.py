@@ -7,7 +7,11 @@ import os
 import subprocess
 import sys
 import textwrap
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -71,7 +75,7 @@ def test_wr_is_reserved_for_the_bundled(tmp_path: Path) -> None:
     listing = Library([BUNDLED, Source("project", tmp_path)]).listing()
     assert [one.source for one in listing.entries if one.id == "wr.feature"] == ["bundled"]
     (found,) = [one for one in listing.diagnostics if one.code == "IL403"]
-    assert "NAME=PATH" in found.fix
+    assert "NAME=PATH" in found.next_action
 
 
 @pytest.mark.parametrize(("declared", "mounted"), [("wr.x", "acme.x"), ("x", "acme.x"), ("own.x", "own.x")])
@@ -168,6 +172,40 @@ def test_a_change_of_a_borrowed_skill_is_noticed(tmp_path: Path) -> None:
     )
     write(tmp_path, {"meta/activities/a.yaml": files["w/activities/a.yaml"]})
     assert one.listing().diagnostics == ()
+
+
+def test_threads_that_load_at_the_same_time_compile_each_workflow_once(tmp_path: Path) -> None:
+    names = [f"t.w{number}" for number in range(12)]
+    for name in names:
+        put(tmp_path, f"{name}.json", id=name)
+    age(tmp_path)
+    shared, start = library(tmp_path), Barrier(8)
+
+    def load_all(first: int) -> list[Loaded | Diagnostic]:
+        start.wait()
+        return [shared.load(name) for name in names[first:] + names[:first]]
+
+    with small_switch_interval(), ThreadPoolExecutor(8) as threads:
+        loaded = [one for loads in threads.map(load_all, range(8)) for one in loads]
+    assert {one.workflow.id for one in loaded if isinstance(one, Loaded)} == set(names)
+    # The compiled value is kept, so that a second compilation would be a second object.
+    assert len({id(one.workflow) for one in loaded if isinstance(one, Loaded)}) == len(names)
+
+
+def age(folder: Path) -> None:
+    """Make the files older than the clock's grain, within which a file counts as changed."""
+    for path in (folder, *folder.rglob("*")):
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+
+
+@contextmanager
+def small_switch_interval() -> Iterator[None]:
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
 
 
 def test_the_cache_answers_without_the_compiler(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A simulation finds what an agent would stumble over, by the engine that would let it stumble."""
+"""A simulation finds where runs get stuck, with the engine that would run them."""
 
 from __future__ import annotations
 
@@ -122,6 +122,11 @@ def test_fields_of_items_are_tried() -> None:
     assert simulate(one_activity(step("plan", "Set `tasks`."), loop)).sound
 
 
+def test_an_item_may_have_the_name_of_its_list() -> None:
+    loop = Loop("each", "Each", "forEach", (step("work"),), items="task", item_var="task")
+    assert simulate(one_activity(step("plan", "Set `task`."), loop)).sound
+
+
 def test_all_options_are_taken() -> None:
     found = simulate(
         one_activity(
@@ -135,7 +140,7 @@ def test_all_options_are_taken() -> None:
 def test_a_transition_that_no_variable_opens_is_a_dead_end() -> None:
     stuck = Activity("a", "A", (step("work"),), transitions=(Transition("b", _never()),))
     found = simulate(activities(stuck, Activity("b", "B", (step("rest"),))))
-    assert [one.location for one in found.dead_ends] == ["activity a"]
+    assert [one.position for one in found.dead_ends] == ["activity a"]
     assert found.broken
 
 
@@ -150,7 +155,7 @@ def test_activities_that_only_lead_to_each_other_never_end() -> None:
     second = Activity("b", "B", (step("two"),), transitions=(Transition("a", default=True),))
     found = simulate(activities(first, second))
     assert not found.ends
-    assert [one.reason for one in found.dead_ends] == ["from here the run goes round and never ends"]
+    assert [one.reason for one in found.dead_ends] == ["from here the run repeats and never ends"]
 
 
 def test_activities_that_repeat_without_any_work_are_reported() -> None:
@@ -158,7 +163,7 @@ def test_activities_that_repeat_without_any_work_are_reported() -> None:
     first = Activity("a", "A", transitions=(Transition("b", default=True),))
     second = Activity("b", "B", transitions=(Transition("a", default=True),))
     found = simulate(activities(work, first, second))
-    assert [one.location for one in found.dead_ends] == ["activity a"]
+    assert [one.position for one in found.dead_ends] == ["activity a"]
     assert "goes in a circle through “a”, “b”" in found.dead_ends[0].reason
     played = play(Plan(activities(first, second)), "sha256:0", Scenario())
     assert (played.end, played.visits) == ("blocked", ())
@@ -193,7 +198,7 @@ def test_a_steered_loop_is_stopped_and_goes_on() -> None:
     """Rule 30."""
     loop = Loop("steer", "Steer", "while", (step("decide"),), steered=True, max_iterations=9)
     found = explore(one_activity(loop))
-    assert found.exits["main", "steer"] == {"stopped", "limit"}
+    assert found.loop_exits["main", "steer"] == {"stopped", "limit"}
 
 
 def test_every_round_that_a_variable_counts_is_tried() -> None:

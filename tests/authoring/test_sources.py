@@ -165,7 +165,7 @@ def planted(folder: Path, *entries: str) -> None:
 
 def test_more_files_than_anyone_needs_are_refused(flows: Path, data: Path) -> None:
     planted(flows, *(f"many/{number}.json" for number in range(5_001)))
-    assert refused(data, flows) == "the repository has 5,002 files of at most 5,000"
+    assert refused(data, flows) == "the repository has 5,002 files; the limit is 5,000"
 
 
 @pytest.mark.slow
@@ -173,13 +173,13 @@ def test_more_bytes_than_anyone_needs_are_refused(flows: Path, data: Path) -> No
     with open(flows / "large.bin", "wb") as stream:
         stream.truncate(50_000_001)
     commit(flows)
-    assert "bytes of at most 50,000,000" in refused(data, flows)
+    assert "bytes; the limit is 50,000,000" in refused(data, flows)
 
 
 @pytest.mark.parametrize("path", ["a\\b.json", "a\x07b.json"])
 def test_an_unsafe_path_is_refused(flows: Path, data: Path, path: str) -> None:
     planted(flows, path)
-    assert refused(data, flows) == "a path holds control characters or backslashes"
+    assert refused(data, flows) == "a path contains control characters or backslashes"
 
 
 @pytest.mark.slow

@@ -41,7 +41,7 @@ def workflow_of(library: Library, workflow_id: str) -> Loaded:
     """Load a workflow by its id."""
     workflow = library.load(workflow_id)
     if isinstance(workflow, Diagnostic):
-        stop(NOT_FOUND, f"{workflow.message}; {workflow.fix or 'see `interlock list`'}.")
+        stop(NOT_FOUND, f"{workflow.message}; {workflow.next_action or 'see `interlock list`'}.")
     return workflow
 
 

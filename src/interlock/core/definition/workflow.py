@@ -370,6 +370,10 @@ class Workflow(Value, frozen=True):
         """The declared defaults, which lie beneath the variables (rule 20)."""
         return {one.name: one.default for one in self.variables if one.has_default}
 
+    def has_target(self, target: str) -> bool:
+        """Say whether a transition can lead there: to an activity or to the end."""
+        return target in END_WORDS or self.activity(target) is not None
+
     def is_end(self, target: str) -> bool:
         return target in END_WORDS and self.activity(target) is None
 

@@ -1,15 +1,16 @@
-"""The way out of an activity (rule 21): option, decision branch, transition, default, or blocked."""
+"""The exits of an activity (rule 21): the one that the variables choose, the open ones, the possible ones."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from interlock.core.definition.conditions import Condition, Scope, describe, holds, unset_in
 from interlock.core.definition.program import Plan
-from interlock.core.definition.workflow import TERMINAL, Activity, Transition
+from interlock.core.definition.workflow import TERMINAL, Activity, Transition, Workflow
 from interlock.core.run.outcomes import Exit
 from interlock.core.run.state import RunState
 
@@ -25,8 +26,54 @@ class ChosenExit(Struct, frozen=True):
     skipping: tuple[str, ...] = ()
 
 
+class PossibleExit(Struct, frozen=True):
+    """A target that an activity leads to in some run: what chooses it, and which activities are skipped."""
+
+    to: str
+    via: Via
+    condition: Condition | None = None
+    gate: str = ""
+    option: str = ""
+    skipping: tuple[str, ...] = ()
+
+
+def possible_exits(workflow: Workflow, activity: Activity) -> Iterator[PossibleExit]:
+    """List all targets that an activity can lead to, in the order of rule 21, whatever the variables are.
+
+    An exit to an activity that an option or a mode may skip is followed by the exits past that activity.
+    """
+    skippable = {name for mode in workflow.modes for name in mode.skip_activities}
+    for gate in (gate for other in workflow.activities for gate in other.gates()):
+        skippable.update(*(option.effect.skip_activities for option in gate.options))
+    declared = [*_option_exits(workflow, activity), *_flow_exits(workflow, activity)]
+    if not any(exit_.via == "transition" for exit_ in declared):
+        declared.append(PossibleExit(TERMINAL, "end"))
+    for exit_ in declared:
+        yield exit_
+        for target, passed in _targets_past(workflow, exit_.to, skippable):
+            yield replace(exit_, to=target, skipping=passed)
+
+
+def _option_exits(workflow: Workflow, activity: Activity) -> Iterator[PossibleExit]:
+    for gate in activity.gates():
+        for option in gate.options:
+            target = option.effect.transition_to
+            if target is not None and workflow.has_target(target):
+                yield PossibleExit(target, "option", gate=gate.id, option=option.id)
+
+
+def _flow_exits(workflow: Workflow, activity: Activity) -> Iterator[PossibleExit]:
+    """Yield the declared exits that conditions choose: branches of decisions, then transitions."""
+    for decision in activity.decisions:
+        for branch in decision.branches:
+            if branch.to is not None and workflow.has_target(branch.to):
+                yield PossibleExit(branch.to, "decision", branch.condition)
+    for transition in _transitions(workflow, activity):
+        yield PossibleExit(transition.to, "transition", transition.condition)
+
+
 def chosen_exit(plan: Plan, state: RunState) -> ChosenExit | None:
-    """Find the way that the variables choose; None when they do not decide it."""
+    """Find the exit that the variables choose; None when they do not decide it."""
     activity = plan.workflow.activity(state.activity)
     assert activity is not None
     chosen = _chosen(plan, activity, state)
@@ -34,30 +81,26 @@ def chosen_exit(plan: Plan, state: RunState) -> ChosenExit | None:
 
 
 def _chosen(plan: Plan, activity: Activity, state: RunState) -> ChosenExit | None:
-    if _leads(plan, state.exit_to):
-        assert state.exit_to is not None
+    workflow = plan.workflow
+    if state.exit_to is not None and workflow.has_target(state.exit_to):
         return ChosenExit(state.exit_to, "option")
     scope = plan.scope(state.variables)
     for branch in _branches(activity):
-        if branch.target and _leads(plan, branch.target) and holds(branch.condition, scope):
+        if branch.target and workflow.has_target(branch.target) and holds(branch.condition, scope):
             return ChosenExit(branch.target, "decision", describe(branch.condition))
-    transitions = _transitions(plan, activity)
+    transitions = _transitions(workflow, activity)
     for transition in transitions:
         if transition.condition is not None and holds(transition.condition, scope):
             return ChosenExit(transition.to, "transition", describe(transition.condition))
-    default = _default(plan, activity)
+    default = default_exit(workflow, activity)
     if default is not None:
         return ChosenExit(default, "default" if transitions else "end")
     return None
 
 
-def _leads(plan: Plan, target: str | None) -> bool:
-    """Say whether there is such a place: a borrowed activity may name ways that only its lender has."""
-    return target is not None and (plan.workflow.activity(target) is not None or plan.workflow.is_end(target))
-
-
-def _transitions(plan: Plan, activity: Activity) -> tuple[Transition, ...]:
-    return tuple(one for one in activity.transitions if _leads(plan, one.to))
+def _transitions(workflow: Workflow, activity: Activity) -> tuple[Transition, ...]:
+    """Return the transitions that lead somewhere: a borrowed activity may name targets of its lender."""
+    return tuple(transition for transition in activity.transitions if workflow.has_target(transition.to))
 
 
 class _Branch(Struct, frozen=True):
@@ -76,22 +119,32 @@ def _branches(activity: Activity) -> Iterator[_Branch]:
                 yield _Branch(None, branch.to)
 
 
-def _default(plan: Plan, activity: Activity) -> str | None:
-    transitions = _transitions(plan, activity)
+def default_exit(workflow: Workflow, activity: Activity) -> str | None:
+    """Return the target when no condition holds; None if the activity has transitions but no default."""
+    transitions = _transitions(workflow, activity)
     if not transitions:
         return TERMINAL
-    marked = next((one.to for one in transitions if one.default), None)
-    return marked or next((one.to for one in transitions if one.condition is None), None)
+    marked = next((transition.to for transition in transitions if transition.default), None)
+    return marked or next((transition.to for transition in transitions if transition.condition is None), None)
 
 
 def _past_skipped(plan: Plan, state: RunState, chosen: ChosenExit) -> ChosenExit:
     """Replace a skipped target by its own default way (rule 21)."""
-    skipped, passed, target = skipped_now(plan, state), list[str](), chosen.to
+    for target, passed in _targets_past(plan.workflow, chosen.to, skipped_now(plan, state)):
+        chosen = replace(chosen, to=target, skipping=passed)
+    return chosen
+
+
+def _targets_past(
+    workflow: Workflow, target: str, skipped: Set[str]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the default target of each skipped activity in turn, with the activities skipped so far."""
+    passed: tuple[str, ...] = ()
     while target in skipped and target not in passed:
-        passed.append(target)
-        activity = plan.workflow.activity(target)
-        target = (_default(plan, activity) if activity else None) or TERMINAL
-    return chosen if not passed else ChosenExit(target, chosen.via, chosen.condition, tuple(passed))
+        passed = (*passed, target)
+        activity = workflow.activity(target)
+        target = (default_exit(workflow, activity) if activity else None) or TERMINAL
+        yield target, passed
 
 
 def skipped_now(plan: Plan, state: RunState) -> set[str]:
@@ -132,12 +185,8 @@ def _marked(exit_: Exit, target: str | None, *, decided: bool) -> Exit:
 def _declared(plan: Plan, activity: Activity, state: RunState) -> Iterator[Exit]:
     """A way over variables that nobody has set is offered with its condition (rule 22)."""
     scope = plan.scope(state.variables)
-    for decision in activity.decisions:
-        for branch in decision.branches:
-            if branch.to and _leads(plan, branch.to):
-                yield _way(_passing(plan, state, branch.to), branch.condition, scope)
-    for transition in _transitions(plan, activity):
-        yield _way(_passing(plan, state, transition.to), transition.condition, scope)
+    for declared in _flow_exits(plan.workflow, activity):
+        yield _way(_passing(plan, state, declared.to), declared.condition, scope)
 
 
 def _passing(plan: Plan, state: RunState, target: str) -> str:

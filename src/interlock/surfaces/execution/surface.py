@@ -232,4 +232,6 @@ def _unfit(unfit: Unfit) -> Reply:
 
 
 def _not_loaded(diagnostic: Diagnostic) -> Reply:
-    return envelope("NOT_FOUND", diagnostic.message, diagnostic.fix or "Call list_workflows for the ids.")
+    return envelope(
+        "NOT_FOUND", diagnostic.message, diagnostic.next_action or "Call list_workflows for the ids."
+    )

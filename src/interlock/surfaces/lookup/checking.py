@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from interlock.authoring.compile.mounts import check_id, mounted
+from interlock.authoring.compile.ids import check_id, mounted
 from interlock.authoring.compile.steps import compile_steps
 from interlock.authoring.diagnostics.codes import Report
 from interlock.authoring.diagnostics.diagnostic import Diagnostic
@@ -45,7 +45,11 @@ def _compile(parsed: Parsed, report: Report) -> None:
 
 
 def _advice(diagnostic: Diagnostic) -> str:
-    return diagnostic.fix if diagnostic.severity == "error" else f"{diagnostic.message}: {diagnostic.fix}"
+    return (
+        diagnostic.next_action
+        if diagnostic.severity == "error"
+        else f"{diagnostic.message}: {diagnostic.next_action}"
+    )
 
 
 def _placed(diagnostic: Diagnostic, text: str) -> str:

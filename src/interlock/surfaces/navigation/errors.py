@@ -46,7 +46,7 @@ def of_state(diagnostic: StateProblem) -> Reply:
 
 def not_loaded(diagnostic: Diagnostic) -> Reply:
     return failure(
-        "WORKFLOW_NOT_FOUND", diagnostic.message, diagnostic.fix or "call list_workflows for the ids"
+        "WORKFLOW_NOT_FOUND", diagnostic.message, diagnostic.next_action or "call list_workflows for the ids"
     )
 
 

@@ -93,7 +93,8 @@ class SessionTools:
         """Begin a session of a workflow, under a parent if one is given (rule 35)."""
         loaded = self.ledger.library.load(workflow_id)
         if isinstance(loaded, Diagnostic):
-            return failure("NOT_FOUND", loaded.message, loaded.fix or "Call list_workflows for the ids.")
+            next_action = loaded.next_action or "Call list_workflows for the ids."
+            return failure("NOT_FOUND", loaded.message, next_action)
         passed = passed_on(parent, loaded.workflow.id) if parent else {}
         warnings = [text for text in (warning, *_untriggered(parent, passed, loaded)) if text]
         start = self.ledger.start(loaded, passed or {}, policy=self.policy, parent=parent, agent=agent)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import click
-import msgspec
 
-from interlock.authoring.diagnostics.codes import CODES, did_you_mean
+from interlock.authoring.diagnostics.codes import CODES, DiagnosticKind, did_you_mean
 from interlock.cli.commands.workflows.validate_ import SEVERITY_TONES
 from interlock.cli.options import json_option
 from interlock.cli.screen import NOT_FOUND, paint, paragraph, print_json, say, stop, table
+from interlock.core.values import Json
 
 
 @click.command(epilog="Example: interlock explain IL503")
@@ -19,7 +19,7 @@ def command(code: str | None, as_json: bool) -> None:
     if code is None:
         kinds = list(CODES.values())
         if as_json:
-            print_json(msgspec.to_builtins(kinds))
+            print_json([_fields(kind) for kind in kinds])
         else:
             rows = [(kind.code, kind.severity, kind.title) for kind in kinds]
             table(rows, [("strong", SEVERITY_TONES[kind.severity], "plain") for kind in kinds])
@@ -29,9 +29,19 @@ def command(code: str | None, as_json: bool) -> None:
         stop(NOT_FOUND, f"there is no code {code}; {next_action}.")
     kind = CODES[code.upper()]
     if as_json:
-        print_json(msgspec.to_builtins(kind))
+        print_json(_fields(kind))
         return
     say(f"{paint(kind.code, 'strong')} {kind.title} ({paint(kind.severity, SEVERITY_TONES[kind.severity])})")
     say()
     say(paragraph(kind.explanation))
-    say(paragraph(f"Fix: {kind.fix}"))
+    say(paragraph(f"Fix: {kind.next_action}"))
+
+
+def _fields(kind: DiagnosticKind) -> Json:
+    return {
+        "code": kind.code,
+        "title": kind.title,
+        "severity": kind.severity,
+        "explanation": kind.explanation,
+        "fix": kind.next_action,
+    }

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import click
-import msgspec
 
-from interlock.authoring.library import Listed
+from interlock.authoring.library import Diagnostic, Listed
 from interlock.cli.compose import library_of
 from interlock.cli.options import config_of, data_options, json_option
 from interlock.cli.screen import inform, line_of, print_json, say, table
@@ -24,9 +23,8 @@ def command(
     entries = [entry for entry in listing.entries if with_hidden or not entry.hidden]
     errors = [diagnostic for diagnostic in listing.diagnostics if diagnostic.severity == "error"]
     if as_json:
-        print_json(
-            {"workflows": [_fields(entry) for entry in entries], "problems": msgspec.to_builtins(errors)}
-        )
+        problems = [_problem(diagnostic) for diagnostic in errors]
+        print_json({"workflows": [_fields(entry) for entry in entries], "problems": problems})
         return
     if not entries:
         say("No workflows are available.")
@@ -52,4 +50,18 @@ def _fields(entry: Listed) -> dict[str, Json]:
         "workflowHash": entry.hash,
         "idStatus": entry.id_status,
         "suggestedId": entry.suggested_id,
+    }
+
+
+def _problem(diagnostic: Diagnostic) -> Json:
+    return {
+        "code": diagnostic.code,
+        "message": diagnostic.message,
+        "fix": diagnostic.next_action,
+        "file": diagnostic.file,
+        "line": diagnostic.line,
+        "column": diagnostic.column,
+        "severity": diagnostic.severity,
+        "workflow_id": diagnostic.workflow_id,
+        "suggestions": list(diagnostic.suggestions),
     }

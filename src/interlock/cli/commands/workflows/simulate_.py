@@ -74,7 +74,9 @@ def _scenario(path: Path) -> Scenario:
     if isinstance(scenario, Scenario):
         return scenario
     error = scenario[0]
-    return stop(USAGE, f"{path}:{error.line}:{error.column} {error.code} {error.message}; {error.fix}.")
+    return stop(
+        USAGE, f"{path}:{error.line}:{error.column} {error.code} {error.message}; {error.next_action}."
+    )
 
 
 def _follow(loaded: Loaded, scenario: Scenario, as_json: bool) -> None:
@@ -132,7 +134,7 @@ def _findings(simulated: Simulated) -> Iterator[tuple[str, Tone, str]]:
     if not simulated.ends:
         yield "never ends", "bad", "no path that was explored reaches the end"
     for dead_end in simulated.dead_ends:
-        yield "dead end", "bad", f"{dead_end.location}: {dead_end.reason}"
+        yield "dead end", "bad", f"{dead_end.position}: {dead_end.reason}"
     for gate in simulated.impassable:
         yield "impassable", "bad", f"gate {gate}: no option leads to the end"
     for loop in simulated.limited:
@@ -149,10 +151,15 @@ def _as_json(simulated: Simulated) -> Json:
         "whole": simulated.whole,
         "ends": simulated.ends,
         "sound": simulated.sound,
-        "deadEnds": [{"place": end.location, "reason": end.reason} for end in simulated.dead_ends],
+        "deadEnds": [{"place": end.position, "reason": end.reason} for end in simulated.dead_ends],
         "impassable": list(simulated.impassable),
         "unreached": [
-            {"kind": part.kind, "activity": part.activity, "id": part.id, "detail": part.detail}
+            {
+                "kind": "way" if part.kind == "transition" else part.kind,
+                "activity": part.activity,
+                "id": part.id,
+                "detail": part.detail,
+            }
             for part in simulated.unreached
         ],
         "onlyByLimit": list(simulated.limited),

@@ -81,7 +81,7 @@ def _files(paths: Sequence[str]) -> list[Path]:
 def _show(run: FileRun, missed: bool) -> None:
     for diagnostic in run.diagnostics:
         say(f"{run.file}:{diagnostic.line}:{diagnostic.column} {diagnostic.code} {diagnostic.message}")
-        say(f"  fix: {diagnostic.fix}")
+        say(f"  fix: {diagnostic.next_action}")
     if run.diagnostics:
         return
     passed = sum(outcome.passed for outcome in run.outcomes)

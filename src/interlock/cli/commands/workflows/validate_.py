@@ -101,7 +101,7 @@ def _fields(diagnostic: Diagnostic) -> Json:
         "code": diagnostic.code,
         "severity": diagnostic.severity,
         "message": diagnostic.message,
-        "fix": diagnostic.fix,
+        "fix": diagnostic.next_action,
         "workflowId": diagnostic.workflow_id,
     }
 
@@ -111,8 +111,8 @@ def _show(usable: int, diagnostics: Sequence[Diagnostic]) -> None:
         location = paint(f"{diagnostic.file}:{diagnostic.line}:{diagnostic.column}", "strong")
         code = paint(diagnostic.code, SEVERITY_TONES[diagnostic.severity])
         say(f"{location} {code} {line_of(diagnostic.message)}")
-        if diagnostic.fix:
-            say(f"  {paint('fix:', 'accent')} {line_of(diagnostic.fix)}")
+        if diagnostic.next_action:
+            say(f"  {paint('fix:', 'accent')} {line_of(diagnostic.next_action)}")
     errors = sum(diagnostic.severity == "error" for diagnostic in diagnostics)
     warnings = len(diagnostics) - errors
     result = f"{counted(errors, 'error')}, {counted(warnings, 'warning')}" if diagnostics else "no errors"

@@ -8,7 +8,12 @@ from typing import assert_never
 from interlock.authoring.compile import builtins as packs
 from interlock.authoring.compile.conditions import check_pattern, read_condition
 from interlock.authoring.diagnostics.codes import Report, did_you_mean
-from interlock.authoring.filetypes.step_file import AssessmentSource, Camel, OutputSource, StepSource
+from interlock.authoring.filetypes.step_file import (
+    AssessmentSource,
+    OutputSource,
+    RuleSource,
+    StepSource,
+)
 from interlock.authoring.filetypes.type_check import read_as
 from interlock.authoring.text.locations import SourceLocation
 from interlock.core.definition.workflow import (
@@ -19,23 +24,10 @@ from interlock.core.definition.workflow import (
     Followup,
     NotRule,
     Rule,
-    RuleKind,
 )
 from interlock.core.values import Json
 
 ASSESSMENT = "wr.contracts.assessment"
-
-
-class RuleSource(Camel, frozen=True):
-    type: RuleKind
-    message: str = ""
-    value: str = ""
-    pattern: str = ""
-    flags: str = ""
-    min: int | None = None
-    max: int | None = None
-    schema: Mapping[str, Json] = {}
-    condition: Json = None
 
 
 def read_contracts(

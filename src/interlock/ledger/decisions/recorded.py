@@ -11,7 +11,7 @@ from interlock.core.run.commands import Decision
 from interlock.core.run.outcomes import Awaited, NeedAnswer, NeedStep
 from interlock.ledger.log.chain import entries_of
 from interlock.ledger.log.records import DecisionRecorded
-from interlock.store.protocol import Loaded
+from interlock.store.protocol import LoadedRows
 
 
 def decision_key(node: int, gate: str, branches: int) -> str:
@@ -19,7 +19,7 @@ def decision_key(node: int, gate: str, branches: int) -> str:
     return f"decision:{node}:{gate}:{branches}"
 
 
-def recorded_decisions(pending: Awaited, loaded: Loaded) -> dict[str, Decision]:
+def recorded_decisions(pending: Awaited, loaded: LoadedRows) -> dict[str, Decision]:
     """The user's answers to what is pending at this node, by gate id or input key."""
     assert loaded.node is not None
     by_key = {row.key: row for row in loaded.decisions}

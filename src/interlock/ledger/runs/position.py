@@ -14,7 +14,7 @@ from interlock.core.run.state import RunState
 from interlock.core.values import Variables
 from interlock.ledger.log.projection import Rows
 from interlock.ledger.runs.recap import Branches, Recap
-from interlock.store.protocol import Loaded, NodeRow, RunRow, SessionRow
+from interlock.store.protocol import LoadedRows, NodeRow, RunRow, SessionRow
 
 
 class Position(Struct, frozen=True):
@@ -24,7 +24,7 @@ class Position(Struct, frozen=True):
     at this node have sent (rule 10).
     """
 
-    loaded: Loaded
+    loaded: LoadedRows
     node: NodeRow
     run: RunRow
     plan: Plan

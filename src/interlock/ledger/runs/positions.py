@@ -16,7 +16,7 @@ from interlock.ledger.runs.position import Position
 from interlock.ledger.tokens.keyring import Keys
 from interlock.ledger.tokens.slots import fill
 from interlock.ledger.tokens.tokens import Kind, Pointer, TokenProblem, mint, read
-from interlock.store.protocol import Changes, Loaded, Store, TraceRow
+from interlock.store.protocol import Changes, LoadedRows, Store, TraceRow
 
 
 def milliseconds() -> int:
@@ -83,7 +83,7 @@ class Positions:
             position = self._position(loaded, pointer.handle)
         return position
 
-    def _position(self, loaded: Loaded | None, handle: bytes) -> Position | LedgerError:
+    def _position(self, loaded: LoadedRows | None, handle: bytes) -> Position | LedgerError:
         """Check what was read before anything in it is used."""
         if loaded is None:
             return unknown_session()

@@ -16,7 +16,7 @@ import apsw
 
 from interlock.store.protocol import (
     Changes,
-    Loaded,
+    LoadedRows,
     StoreBusy,
     StoreConflict,
     StoreCorrupt,
@@ -55,7 +55,7 @@ class SqliteStore:
 
     def load(
         self, handle: bytes | str, *, node: int | None = None, attempt: int | None = None
-    ) -> Loaded | None:
+    ) -> LoadedRows | None:
         with self.reading() as reader:
             return reader.load(handle, node=node, attempt=attempt)
 

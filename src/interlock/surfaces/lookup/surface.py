@@ -82,7 +82,7 @@ class LookupSurface(Surface):
 
 def _tool(
     name: str,
-    listing: tools.Listing,
+    listing: tools.ToolListing,
     params: type[Struct],
     handler: Callable[[Any, Call], Outcome],
     *,

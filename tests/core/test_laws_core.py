@@ -40,6 +40,10 @@ from interlock.core.run.preferences import PRESETS, Mode
 from interlock.core.run.state import RunState, instance
 from interlock.core.run.surface_policy import EXECUTION, GATED, NAVIGATION, SESSION, SurfacePolicy
 from interlock.core.values import merged
+from interlock.surfaces.execution import errors as execution
+from interlock.surfaces.gated import errors as gated
+from interlock.surfaces.navigation import errors as navigation
+from interlock.surfaces.session import errors as session
 from support.generated import DELTAS, ROUND, VALUES, decision, workflows
 
 pytestmark = pytest.mark.slow
@@ -50,6 +54,7 @@ YIELDING: list[SurfacePolicy] = [SESSION, GATED]  # where checkpoints are opened
 MODES: list[Mode] = ["guided", "stop", "never-stop"]
 ENOUGH = 2000
 Draw = st.DataObject
+TABLES = [execution.words, session.words, gated.words, navigation.words]
 
 
 class Run:
@@ -71,8 +76,7 @@ class Run:
         outcome = decide(self.plan, self.state, command)
         self.outcome = outcome
         if isinstance(outcome, Refusal):
-            assert outcome.message
-            assert outcome.next
+            assert all(words(outcome).message and words(outcome).next_action for words in TABLES)
             self._keep(outcome.kept, evolved(self.state, outcome.kept))
             return self
         if outcome.blockers:

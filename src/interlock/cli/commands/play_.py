@@ -17,7 +17,7 @@ from interlock.cli.screen import block_of, line_of, markdown, paint, paragraph, 
 from interlock.core.definition.program import confirmation
 from interlock.core.engine.requirements import input_id
 from interlock.core.run.commands import Decision
-from interlock.core.run.outcomes import NeedAnswer, NeedInput, NeedStep
+from interlock.core.run.outcomes import NeedAnswer, NeedInput, NeedStep, Refusal
 from interlock.core.run.output import Output
 from interlock.core.run.reasons import ContextKey
 from interlock.core.values import Json
@@ -25,6 +25,7 @@ from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.status import find_session, ref_of
 from interlock.surfaces.execution.render import Pending, pending_of
+from interlock.surfaces.refusals import sentence
 
 HELP = """\
 An empty line ends your notes and closes the step.
@@ -81,7 +82,9 @@ def _play(walk: PlayedRun) -> None:
             case Turn():
                 refused = walk.hand_in(said)
                 if refused is not None:
-                    talk(f"interlock: {refused.message}")
+                    talk(
+                        f"interlock: {sentence(refused) if isinstance(refused, Refusal) else refused.message}"
+                    )
     gaps = f", with {walk.view.state.gaps} recorded gaps" if walk.view.state.gaps else ""
     say(f"{paint('Complete', 'good')}{gaps}. See: interlock tree {ref_of(walk.view.session.session_id)}")
 

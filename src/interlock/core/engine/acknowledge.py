@@ -48,7 +48,7 @@ def acknowledge(plan: Plan, state: RunState, ack: AcknowledgeStep) -> Decided | 
     """Close whatever is pending; the node fixes what that is (rule 12)."""
     outcome = _acknowledged(plan, state, ack)
     if isinstance(outcome, Decided) and outcome.blockers and ack.policy.exits == "offered":
-        return _refused(outcome.blockers)
+        return refused(outcome.blockers)
     return outcome
 
 
@@ -66,25 +66,23 @@ def _acknowledged(plan: Plan, state: RunState, ack: AcknowledgeStep) -> Decided 
         case NeedInput():
             return _input(draft, settled, pending, ack)
         case Done():
-            return Refusal(Code.RUN_FINISHED, "This run is complete.", "start a new run with start_workflow")
+            return Refusal(Code.RUN_FINISHED)
         case NeedLoop() | NeedExit() | NeedEntry():
-            return _other_step(draft, ack.step or "", "take an available action")
+            return _other_step(draft, {"step": ack.step or ""})
         case _:
             assert_never(pending)
 
 
-def _refused(blockers: tuple[Blocker, ...]) -> Refusal:
-    """The same reasons at a surface that keeps no blocked attempts."""
-    first = blockers[0]
-    user_only = first.code is BlockerCode.USER_ONLY_DEPENDENCY and first.example is None
-    examples = [one.example for one in blockers if one.example is not None]
-    return Refusal(
-        Code.USER_MUST_DECIDE if user_only else Code.OUTPUT_REQUIRED,
-        " ".join(one.message for one in blockers),
-        "tell the user to open the inbox (interlock inbox)" if user_only else "send what is missing with it",
-        first.pointer,
-        about={"examples": examples},
-    )
+def refused(blockers: tuple[Blocker, ...]) -> Refusal:
+    """Refuse for these reasons, at a surface that keeps no blocked attempts."""
+    code = Code.USER_MUST_DECIDE if blockers[0].waits_for_user else Code.OUTPUT_REQUIRED
+    examples = [blocker.example for blocker in blockers if blocker.example is not None]
+    return Refusal(code, {"reason": " ".join(blocker.message for blocker in blockers), "examples": examples})
+
+
+def input_required(need: NeedInput, code: Code = Code.INPUT_REQUIRED) -> Refusal:
+    """Refuse until the variables are sent that only the agent can supply."""
+    return Refusal(code, {"variables": list(need.variables), "reason": need.message})
 
 
 def _blocked(settled: RunState, pending: NeedStep | NeedAnswer | NeedInput, *blockers: Blocker) -> Decided:
@@ -96,7 +94,7 @@ def _blocked(settled: RunState, pending: NeedStep | NeedAnswer | NeedInput, *blo
 
 def _step(draft: Draft, settled: RunState, need: NeedStep, ack: AcknowledgeStep) -> Decided | Refusal:
     if ack.step is not None and ack.step not in (need.step.id, need.key):
-        return _other_step(draft, ack.step, f"complete step '{need.step.id}' first")
+        return _other_step(draft, {"step": ack.step, "pending_step": need.step.id})
     verdict = examine(draft.plan, draft.state, need.step, need.key, ack.output, ack.terms, ack.decisions)
     if verdict.stopping:
         return _blocked(settled, need, *verdict.stopping)
@@ -107,13 +105,14 @@ def _step(draft: Draft, settled: RunState, need: NeedStep, ack: AcknowledgeStep)
     return draft.decided()
 
 
-def _other_step(draft: Draft, named: str, hint: str) -> Refusal:
-    activity = draft.plan.workflow.activity(draft.state.activity)
-    if activity is None or activity.step(named) is None:
-        return Refusal(Code.STEP_NOT_FOUND, f"Step not found: {named}", hint)
-    if instance(draft.state, named) in draft.state.done:
-        return Refusal(Code.STEP_ALREADY_COMPLETE, f"Step '{named}' is already complete", hint)
-    return Refusal(Code.STEP_NOT_PENDING, f"Step '{named}' is not pending", hint)
+def _other_step(draft: Draft, about: Mapping[str, str]) -> Refusal:
+    """Refuse a step that is not the pending one."""
+    activity, step = draft.plan.workflow.activity(draft.state.activity), about["step"]
+    if activity is None or activity.step(step) is None:
+        return Refusal(Code.STEP_NOT_FOUND, about)
+    if instance(draft.state, step) in draft.state.done:
+        return Refusal(Code.STEP_ALREADY_COMPLETE, about)
+    return Refusal(Code.STEP_NOT_PENDING, about)
 
 
 def user_values(step: Step, decisions: Mapping[str, Decision]) -> Iterator[e.Event]:
@@ -185,8 +184,7 @@ def _disclose(draft: Draft, step: Step) -> None:
 
 def _gate(draft: Draft, settled: RunState, need: NeedAnswer, ack: AcknowledgeStep) -> Decided | Refusal:
     if ack.step is not None:
-        hint = f"answer checkpoint '{need.gate.id}' first"
-        return Refusal(Code.DECISION_PENDING, "Must respond to checkpoint before completing steps", hint)
+        return Refusal(Code.DECISION_PENDING, {"checkpoint": need.gate.id, "step": ack.step})
     decision = _ruling(draft, need, ack)
     if isinstance(decision, Blocker):
         return _blocked(settled, need, decision)
@@ -243,7 +241,7 @@ def _unanswered(need: NeedAnswer, ack: AcknowledgeStep) -> Decision | Blocker | 
 
 def _input(draft: Draft, settled: RunState, need: NeedInput, ack: AcknowledgeStep) -> Decided | Refusal:
     if ack.step is not None:
-        return Refusal(Code.INPUT_REQUIRED, need.message, f"send variables: {', '.join(need.variables)}")
+        return input_required(need)
     still = draft.settle()
     if not isinstance(still, NeedInput) or still.subject != need.subject or need.subject.startswith(REST):
         return draft.decided()

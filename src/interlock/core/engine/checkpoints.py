@@ -23,14 +23,19 @@ from interlock.core.run import events as e
 from interlock.core.run.commands import Decision, OpenCheckpoint, ResolveCheckpoint, ResumeCheckpoint
 from interlock.core.run.outcomes import Code, Decided, NeedAnswer, Refusal
 from interlock.core.run.state import OpenGate, RunState, instance
+from interlock.core.values import Json
 
 
 def open_checkpoint(plan: Plan, state: RunState, command: OpenCheckpoint) -> Decided | Refusal:
     """Put a gate's question; steps ahead of a bound gate are thereby claimed."""
     draft = _draft(plan, state, command)
-    refusal = _cannot_open(draft, command.gate)
-    if refusal:
-        return refusal
+    if draft.state.open is not None:
+        about = {"checkpoint": draft.state.open.gate, "requested": command.gate}
+        return Refusal(Code.CHECKPOINT_ALREADY_ACTIVE, about)
+    if draft.state.activity is None:
+        return Refusal(Code.NO_ACTIVITY)
+    if draft.state.finished:
+        return Refusal(Code.RUN_FINISHED)
     found = find_gate(plan, draft.state, command.gate)
     if found is None:
         return _not_found(draft, command.gate)
@@ -56,7 +61,7 @@ def _instance(draft: Draft, found: FoundGate, command: OpenCheckpoint) -> str | 
     if isinstance(reached, Refusal):
         return reached
     if not isinstance(reached, NeedAnswer) or _is_another(draft.state, command.iteration):
-        return _not_reached(gate)
+        return Refusal(Code.CHECKPOINT_NOT_ACTIVE, {"checkpoint": gate.id})
     return reached.key
 
 
@@ -83,11 +88,6 @@ def _iteration_key(state: RunState, gate: Gate, iteration: int) -> str:
     return instance(replace(state, frames=(*state.frames[:-1], inner)), gate.id)
 
 
-def _not_reached(gate: Gate) -> Refusal:
-    text = f"Checkpoint '{gate.id}' is not reached: its condition is false here, or its loop has passed it."
-    return Refusal(Code.CHECKPOINT_NOT_ACTIVE, text, "go on with the activity")
-
-
 def _draft(
     plan: Plan, state: RunState, command: OpenCheckpoint | ResolveCheckpoint | ResumeCheckpoint
 ) -> Draft:
@@ -97,31 +97,10 @@ def _draft(
     return draft
 
 
-def _cannot_open(draft: Draft, gate_id: str) -> Refusal | None:
-    state = draft.state
-    if state.open is not None:
-        return Refusal(
-            Code.CHECKPOINT_ALREADY_ACTIVE,
-            f"Cannot yield checkpoint '{gate_id}': Checkpoint '{state.open.gate}' is already active "
-            "and awaiting orchestrator resolution.",
-            "have the active checkpoint resolved with respond_checkpoint first",
-            about={"checkpoint": state.open.gate},
-        )
-    if state.activity is None:
-        return Refusal(Code.NO_ACTIVITY, "No activity has been entered yet.", "call next_activity first")
-    if state.finished:
-        return Refusal(Code.RUN_FINISHED, "The workflow is completed.", "start a new session")
-    return None
-
-
 def _not_found(draft: Draft, gate_id: str) -> Refusal:
-    listed = gate_ids(draft.plan, draft.state)
-    return Refusal(
-        Code.CHECKPOINT_NOT_FOUND,
-        f"Checkpoint not found: {gate_id} in activity {draft.state.activity}",
-        f"use one of: {', '.join(listed)}" if listed else "this activity has no checkpoints",
-        about={"checkpoints": list(listed)},
-    )
+    listed = list(gate_ids(draft.plan, draft.state))
+    about = {"checkpoint": gate_id, "activity": draft.state.activity, "checkpoints": listed}
+    return Refusal(Code.CHECKPOINT_NOT_FOUND, about)
 
 
 def _must_be_reached(draft: Draft, found: FoundGate) -> bool:
@@ -149,12 +128,8 @@ def _loop_around(draft: Draft, key: str) -> bool:
 def _already(state: RunState, gate: Gate, key: str = "") -> Refusal:
     key = key or instance(state, gate.id)
     option = state.answers.get(key) or state.answers.get(gate.id)
-    return Refusal(
-        Code.CHECKPOINT_ALREADY_ANSWERED,
-        f"Checkpoint '{gate.id}' is already answered: {option or 'dismissed'}",
-        "go on with the recorded answer",
-        about={"checkpoint": gate.id, "option": option or None, "instance": key},
-    )
+    about = {"checkpoint": gate.id, "option": option or None, "instance": key}
+    return Refusal(Code.CHECKPOINT_ALREADY_ANSWERED, about)
 
 
 def resolve_checkpoint(plan: Plan, state: RunState, command: ResolveCheckpoint) -> Decided | Refusal:
@@ -208,7 +183,7 @@ def _target(draft: Draft, command: ResolveCheckpoint) -> tuple[Gate, OpenGate] |
         assert found is not None
         return found.gate, state.open
     if command.gate is None:
-        return Refusal(Code.CHECKPOINT_NOT_ACTIVE, "No checkpoint is active.", "open a checkpoint first")
+        return Refusal(Code.CHECKPOINT_NOT_ACTIVE)
     found = find_gate(draft.plan, state, command.gate)
     if found is None:
         return _not_found(draft, command.gate)
@@ -227,13 +202,8 @@ def _target(draft: Draft, command: ResolveCheckpoint) -> tuple[Gate, OpenGate] |
 def _not_active(state: RunState, gate: Gate, pending: tuple[Gate, ...]) -> Refusal:
     if gate.id in state.answers or instance(state, gate.id) in state.answers:
         return _already(state, gate)
-    listed = [one.id for one in pending]
-    return Refusal(
-        Code.CHECKPOINT_NOT_ACTIVE,
-        f"Checkpoint '{gate.id}' is not pending. Pending checkpoints: [{', '.join(listed)}]",
-        "answer the checkpoint that is active",
-        about={"pending": listed},
-    )
+    listed = [other.id for other in pending]
+    return Refusal(Code.CHECKPOINT_NOT_ACTIVE, {"checkpoint": gate.id, "pending": listed})
 
 
 def _chosen(
@@ -241,8 +211,7 @@ def _chosen(
 ) -> Decision | Refusal | None:
     modes = (command.option is not None) + command.auto_advance + command.condition_not_met
     if modes != 1:
-        text = "Exactly one of option_id, auto_advance, or condition_not_met must be provided."
-        return Refusal(Code.RESOLUTION_MODE, text, "send exactly one of them")
+        return Refusal(Code.RESOLUTION_MODE)
     if command.auto_advance:
         return _auto(gate, command.now - opened.opened_at)
     if command.condition_not_met:
@@ -253,55 +222,42 @@ def _chosen(
 def _option(draft: Draft, gate: Gate, command: ResolveCheckpoint, elapsed: int) -> Decision | Refusal:
     least = command.terms.min_response_ms if command.policy.exits == "claimed" else 0
     if command.channel == "agent" and elapsed < least:
-        text = f"Checkpoint response too fast ({elapsed // 1000}s < {least / 1000:g}s minimum)."
-        hint = "present the checkpoint to the user, then respond with the user's choice"
-        return Refusal(Code.TOO_FAST, f"{text} Present the checkpoint to the user before responding.", hint)
+        about: dict[str, Json] = {"checkpoint": gate.id, "elapsed_ms": elapsed, "minimum_ms": least}
+        return Refusal(Code.TOO_FAST, about)
     option = command.option or ""
     if gate.option(option) is None:
-        listed = [one.id for one in gate.options]
-        text = f"Invalid option '{option}' for checkpoint '{gate.id}'. Valid options: [{', '.join(listed)}]"
-        return Refusal(Code.OPTION_NOT_FOUND, text, "use a valid option", about={"options": listed})
-    ruled = command.decisions.get(gate.id)
-    if ruled is not None and ruled.option != option:
-        text = f"The user has decided checkpoint '{gate.id}': {ruled.option}"
-        return Refusal(Code.USER_MUST_DECIDE, text, f"respond with '{ruled.option}'")
-    decision = ruled or Decision(option, command.channel, command.client, command.note)
+        listed = [valid.id for valid in gate.options]
+        return Refusal(Code.OPTION_NOT_FOUND, {"checkpoint": gate.id, "option": option, "options": listed})
+    decided = command.decisions.get(gate.id)
+    if decided is not None and decided.option != option:
+        return Refusal(Code.USER_MUST_DECIDE, {"checkpoint": gate.id, "decided": decided.option})
+    decision = decided or Decision(option, command.channel, command.client, command.note)
     if not counts(decision, command.terms, draft.state.preferences):
-        text = f"Checkpoint '{gate.id}' waits for the user's own decision."
-        return Refusal(Code.USER_MUST_DECIDE, text, "tell the user to open the inbox (interlock inbox)")
+        return Refusal(Code.USER_MUST_DECIDE, {"checkpoint": gate.id})
     return decision
 
 
 def _auto(gate: Gate, elapsed: int) -> Decision | Refusal:
     if gate.default_option is None or gate.auto_advance_ms is None:
-        text = f"Cannot auto-advance checkpoint '{gate.id}': missing defaultOption or autoAdvanceMs."
-        return Refusal(Code.NOT_AUTO_ADVANCING, text, "send the user's option_id")
+        return Refusal(Code.NOT_AUTO_ADVANCING, {"checkpoint": gate.id})
     if not auto_advances(gate):
-        text = (
-            f"Cannot auto-advance blocking checkpoint '{gate.id}'. "
-            "Blocking checkpoints require an explicit option_id from the user."
-        )
-        return Refusal(Code.NOT_AUTO_ADVANCING, text, "send the user's option_id")
+        return Refusal(Code.NOT_AUTO_ADVANCING, {"checkpoint": gate.id, "blocking": True})
     if elapsed < gate.auto_advance_ms:
-        text = (
-            f"Auto-advance timer not elapsed for checkpoint '{gate.id}' "
-            f"({elapsed // 1000}s < {gate.auto_advance_ms / 1000:g}s). "
-            f"Wait for the full autoAdvanceMs ({gate.auto_advance_ms}ms) before auto-advancing."
-        )
-        return Refusal(Code.TIMER_RUNNING, text, "wait, or send the user's option_id")
+        about: dict[str, Json] = {
+            "checkpoint": gate.id,
+            "elapsed_ms": elapsed,
+            "minimum_ms": gate.auto_advance_ms,
+        }
+        return Refusal(Code.TIMER_RUNNING, about)
     return Decision(gate.default_option, "server", note="the time to answer has passed")
 
 
 def _dismissed(draft: Draft, gate: Gate) -> Refusal | None:
     if gate.condition is None:
-        text = (
-            f"Cannot dismiss checkpoint '{gate.id}': it has no condition field. "
-            "Only conditional checkpoints can be dismissed with condition_not_met."
-        )
-        return Refusal(Code.NOT_CONDITIONAL, text, "send the user's option_id")
+        return Refusal(Code.NOT_CONDITIONAL, {"checkpoint": gate.id})
     if holds(gate.condition, draft.plan.scope(draft.state.variables)):
-        text = f"Cannot dismiss checkpoint '{gate.id}': its condition holds ({describe(gate.condition)})."
-        return Refusal(Code.CONDITION_HOLDS, text, "send the user's option_id")
+        about = {"checkpoint": gate.id, "condition": describe(gate.condition)}
+        return Refusal(Code.CONDITION_HOLDS, about)
     return None
 
 
@@ -309,15 +265,8 @@ def resume_checkpoint(plan: Plan, state: RunState, command: ResumeCheckpoint) ->
     """Let the agent that asked go on, once its checkpoint is answered."""
     draft = _draft(plan, state, command)
     if state.open is not None:
-        text = (
-            f"Cannot resume: Checkpoint '{state.open.gate}' is still active "
-            "and has not been resolved by the orchestrator."
-        )
-        return Refusal(Code.CHECKPOINT_STILL_ACTIVE, text, "wait for respond_checkpoint")
+        return Refusal(Code.CHECKPOINT_STILL_ACTIVE, {"checkpoint": state.open.gate})
     if state.resolution is None:
-        text = "Cannot resume: no yielded checkpoint waits to be resumed."
-        return Refusal(
-            Code.CHECKPOINT_NOT_YIELDED, text, "go on with the activity, or yield a checkpoint first"
-        )
+        return Refusal(Code.CHECKPOINT_NOT_YIELDED)
     draft.record(e.GateResumed(state.resolution.key, state.resolution.gate, command.agent))
     return draft.decided()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, assert_never
 
 from interlock.core.definition.program import EnterLoop, Plan, RepeatLoop
-from interlock.core.engine.acknowledge import acknowledge, without_input
+from interlock.core.engine.acknowledge import acknowledge, input_required, without_input
 from interlock.core.engine.checkpoints import open_checkpoint, resolve_checkpoint, resume_checkpoint
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.evolve import evolve
@@ -83,14 +83,15 @@ def _advance_loop(plan: Plan, state: RunState, command: AdvanceLoop) -> Decided 
         draft.record(e.ContextSet(command.variables))
     pending = _supplied(draft, draft.settle(), command)
     if not isinstance(pending, (NeedLoop, NeedInput)) or pending.loop is None:
-        return _no_such_loop(pending, command.loop)
+        return Refusal(Code.LOOP_NOT_FOUND, {"loop": command.loop})
     if pending.loop.id != command.loop:
-        return _no_such_loop(pending, command.loop)
+        return Refusal(Code.LOOP_NOT_FOUND, {"loop": command.loop, "pending_loop": pending.loop.id})
     if isinstance(pending, NeedLoop) and not pending.needs_items:
         draft.record(_advanced(draft, pending))
         return draft.decided()
     if not state.preferences.never_stops:
-        return _starved(pending)
+        code = Code.LOOP_ITEMS_REQUIRED if isinstance(pending, NeedLoop) else Code.INPUT_REQUIRED
+        return input_required(_lacking(pending), code)
     draft.record(*without_input(draft, _lacking(pending)))
     return draft.decided()
 
@@ -113,20 +114,6 @@ def _lacking(pending: NeedLoop | NeedInput) -> NeedInput:
     loop, name = pending.loop, pending.loop.items or "items"
     text = f"Loop '{loop.id}' needs its items: the list '{name}' is not set"
     return NeedInput(f"loop:{loop.id}", (name,), text, loop)
-
-
-def _starved(pending: NeedLoop | NeedInput) -> Refusal:
-    need = _lacking(pending)
-    if isinstance(pending, NeedLoop):
-        return Refusal(Code.LOOP_ITEMS_REQUIRED, need.message, "send loop_items with advance_loop")
-    names = ", ".join(need.variables)
-    return Refusal(Code.INPUT_REQUIRED, need.message, f"send variables with advance_loop: {names}")
-
-
-def _no_such_loop(pending: object, loop_id: str) -> Refusal:
-    expected = pending.loop.id if isinstance(pending, NeedLoop) else None
-    hint = f"advance loop '{expected}'" if expected else "take an available action"
-    return Refusal(Code.LOOP_NOT_FOUND, f"Loop '{loop_id}' is not waiting to be advanced", hint)
 
 
 def _advanced(draft: Draft, need: NeedLoop) -> e.Event:

@@ -28,7 +28,7 @@ from interlock.core.run.outcomes import (
     NeedStep,
 )
 from interlock.core.run.output import Output
-from interlock.core.run.reasons import Blocker, BlockerCode
+from interlock.core.run.reasons import Blocker
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import NAVIGATION
 
@@ -84,15 +84,11 @@ def moves(plan: Plan, state: RunState, terms: Terms, decisions: Rulings) -> Move
 def _step(plan: Plan, state: RunState, need: NeedStep, terms: Terms, decisions: Rulings) -> Moves:
     needs = examine(plan, state, need.step, need.key, Output(), terms, decisions).stopping
     behind = tuple(_behind(plan, state, f"Activity '{state.activity}' is not complete"))
-    waiting = next((one for one in needs if _only_the_user(one)), None)
+    waiting = next((need for need in needs if need.waits_for_user), None)
     if waiting is not None:
         text = f"{waiting.message} The user must answer this in the inbox."
         return Moves(blocked=(Move("complete_step", need.step.id, reason=text), *behind))
     return Moves((Move("complete_step", need.step.id, needs=needs),), blocked=behind)
-
-
-def _only_the_user(blocker: Blocker) -> bool:
-    return blocker.code is BlockerCode.USER_ONLY_DEPENDENCY and blocker.example is None
 
 
 def _gate(plan: Plan, state: RunState, need: NeedAnswer, terms: Terms, decisions: Rulings) -> Moves:

@@ -32,17 +32,12 @@ def enter(plan: Plan, state: RunState, command: EnterActivity) -> Decided | Refu
 def _impossible(draft: Draft, target: str) -> Refusal | None:
     state, workflow = draft.state, draft.plan.workflow
     if state.finished:
-        return Refusal(Code.RUN_FINISHED, "The workflow is completed.", "start a new session")
+        return Refusal(Code.RUN_FINISHED)
     if state.open is not None:
-        return gate_open(state)
+        return gate_open(state, {"target": target})
     if not workflow.is_end(target) and workflow.activity(target) is None:
         listed = [activity.id for activity in workflow.activities]
-        return Refusal(
-            Code.ACTIVITY_NOT_FOUND,
-            f"Activity not found: {target}",
-            f"use one of: {', '.join(listed)}",
-            about={"activities": listed},
-        )
+        return Refusal(Code.ACTIVITY_NOT_FOUND, {"target": target, "activities": listed})
     return None
 
 
@@ -71,12 +66,8 @@ def _demanded(draft: Draft, command: EnterActivity) -> Refusal | None:
     pending = [gate.id for gate in pending_gates(draft.plan, state)]
     if not pending:
         return None
-    text = (
-        f"Cannot transition to '{command.target}': {len(pending)} unresolved checkpoint(s) "
-        f"on activity '{state.activity}'."
-    )
-    hint = f"answer each with respond_checkpoint: {', '.join(pending)}"
-    return Refusal(Code.GATE_UNANSWERED, text, hint, about={"pending": pending})
+    about = {"target": command.target, "activity": state.activity, "pending": pending}
+    return Refusal(Code.GATE_UNANSWERED, about)
 
 
 def _abandon_children(draft: Draft) -> None:
@@ -88,7 +79,7 @@ def _abandon_children(draft: Draft) -> None:
 def _begin(draft: Draft, command: EnterActivity) -> Refusal | None:
     initial = draft.plan.workflow.initial
     if draft.plan.workflow.is_end(command.target):
-        return Refusal(Code.NO_ACTIVITY, "No activity has been entered yet.", "enter an activity first")
+        return Refusal(Code.NO_ACTIVITY)
     if initial is not None and command.target != initial:
         draft.notice(
             "FIRST_ACTIVITY",
@@ -106,11 +97,7 @@ def _take(draft: Draft, command: EnterActivity) -> Refusal | None:
     """Navigation refuses a way that is not open (rule 22)."""
     pending = draft.settle()
     if not isinstance(pending, NeedExit):
-        return Refusal(
-            Code.ACTIVITY_NOT_COMPLETE,
-            f"Activity '{draft.state.activity}' is not complete",
-            "complete its steps, loops and checkpoints first",
-        )
+        return Refusal(Code.ACTIVITY_NOT_COMPLETE, {"activity": draft.state.activity})
     exit_ = _matching(draft, pending.exits, command.target)
     if exit_ is None:
         return _no_way(pending.exits, command.target)
@@ -139,12 +126,7 @@ def _matching(draft: Draft, listed: tuple[Exit, ...], target: str) -> Exit | Non
 
 def _no_way(listed: tuple[Exit, ...], target: str) -> Refusal:
     valid = [exit_.to for exit_ in listed if exit_.open]
-    return Refusal(
-        Code.INVALID_TRANSITION,
-        f"No valid transition to '{target}'. Valid: {', '.join(valid) or 'none'}",
-        f"transition to one of: {', '.join(valid)}" if valid else "set the variables that decide the way",
-        about={"valid": valid},
-    )
+    return Refusal(Code.INVALID_TRANSITION, {"target": target, "valid": valid})
 
 
 def _cross(draft: Draft, target: str, *, via: Literal["claim", "transition", "gap"]) -> Refusal | None:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from interlock.core.definition.workflow import Gate, Loop, Step
 from interlock.core.run.events import ContextSet, Event
-from interlock.core.run.reasons import Blocker, Pointer
+from interlock.core.run.reasons import Blocker
 from interlock.core.run.state import RunState
 from interlock.core.values import Json, Variables
 
@@ -97,7 +97,7 @@ class Decided(Struct, frozen=True):
 
 
 class Code(StrEnum):
-    """Why a command was refused. Each surface shows these in its own words."""
+    """Why a command was refused: a closed set, shown on the wire as it is or under a surface's own name."""
 
     RUN_FINISHED = "RUN_FINISHED"
     DECISION_PENDING = "DECISION_PENDING"
@@ -130,15 +130,15 @@ class Code(StrEnum):
 
 
 class Refusal(Struct, frozen=True):
-    """Nothing was changed. `next` is the one thing to do; `about` holds the names that the message uses."""
+    """Nothing was changed. Each surface turns code and data into its own sentence and next action (rule 40).
+
+    `about` holds the names and values that the code is about; `kept` is recorded all the same.
+    """
 
     code: Code
-    message: str
-    next: str
-    pointer: Pointer | None = None
     about: Mapping[str, Json] = {}
     kept: tuple[Event, ...] = ()
 
     def keeping(self, variables: Variables) -> Refusal:
-        """The same refusal; the variables that came with the call are kept all the same (rule 19)."""
+        """Return the same refusal, with the variables of the call kept all the same (rule 19)."""
         return replace(self, kept=(ContextSet(variables),)) if variables else self

@@ -61,6 +61,11 @@ class Blocker(Struct, frozen=True, omit_defaults=True):
     suggestedFix: str = ""
     example: Json = None
 
+    @property
+    def waits_for_user(self) -> bool:
+        """Say whether nothing that the agent could send would satisfy it."""
+        return self.code is BlockerCode.USER_ONLY_DEPENDENCY and self.example is None
+
 
 class Gap(Struct, frozen=True):
     """A reason that did not stop the run, disclosed for good."""

@@ -221,7 +221,8 @@ def _resolve(
     )
     decided = decide(at.plan, at.state, answer)
     if isinstance(decided, Refusal):
-        return LedgerError("CONFLICT", decided.message, decided.next)
+        text = f"'{question.id}' in session {question.ref} cannot be answered now ({decided.code.value})."
+        return LedgerError("CONFLICT", text, "See `interlock inbox`.")
     node = commit.add_node(at.run.run, at.node, decided.state, decided.events, "advanced")
     tx.set_run(run_after(at.run, node.node, decided.state, decided.awaited, commit.now, blocked=False))
     commit.finish(at.run.run, node.node)

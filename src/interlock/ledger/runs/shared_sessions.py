@@ -217,7 +217,7 @@ class Sessions:
         command = progress.build(at)
         decided = command if isinstance(command, Refusal) else decide(at.plan, at.state, command)
         if isinstance(decided, Refusal):
-            self._refused(tx, at, target, progress.calling, decided.message, decided.kept)
+            self._refused(tx, at, target, progress.calling, decided.code.value, decided.kept)
             return RefusedCall(at, decided)
         response = self._record(tx, at, target, progress, decided)
         return Answered(named(self.ledger.filled(response, target.handle), target.session_id))

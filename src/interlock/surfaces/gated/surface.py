@@ -32,8 +32,10 @@ from interlock.ledger.runs.shared_sessions import (
 from interlock.ledger.tokens.slots import slot
 from interlock.surfaces.arguments import check_context
 from interlock.surfaces.gated import params as p
+from interlock.surfaces.gated.errors import words
 from interlock.surfaces.gated.reading import GatedReading, told_here
 from interlock.surfaces.gated.tools import INSTRUCTIONS, tools
+from interlock.surfaces.refusals import Words, sentence
 from interlock.surfaces.shared import params as shared
 from interlock.surfaces.shared import validation
 from interlock.surfaces.shared.answers import repeats, resolution
@@ -59,6 +61,9 @@ class GatedSurface(GatedReading):
     def __init__(self, ledger: Ledger, without: frozenset[str] = frozenset()) -> None:
         super().__init__(ledger)
         self.tools: Mapping[str, Tool] = {tool.name: tool for tool in tools(self) if tool.name not in without}
+
+    def words(self, refusal: Refusal) -> Words:
+        return words(refusal)
 
     def discover(self, params: shared.Nothing, call: Call) -> Outcome:
         body: dict[str, Json] = {
@@ -126,10 +131,8 @@ class GatedSurface(GatedReading):
             return self._refusal(params.session_token, refused)
         if params.activity_id == at.state.activity:
             return self._again(params.session_token)
-        text = (
-            f"{refusal.message} Resolve each by calling respond_checkpoint with the current session_token:\n"
-            + "\n".join(f"- {_hint(gate)}" for gate in pending)
-        )
+        resolve = "Resolve each by calling respond_checkpoint with the current session_token:"
+        text = "\n".join([f"{sentence(refusal)} {resolve}", *(f"- {_hint(gate)}" for gate in pending)])
         about: dict[str, Json] = {"pending": [gate.id for gate in pending]}
         target = self.ledger.open(params.session_token, "ses")
         assert isinstance(target, Target), "the call was made with this token"

@@ -24,7 +24,7 @@ from interlock.surfaces.arguments import Unfit, check_context, read_output
 from interlock.surfaces.elicitation import CHOICE
 from interlock.surfaces.navigation import params as p
 from interlock.surfaces.navigation.actions import Action, asked, attempt_of, command_of, done_message, missing
-from interlock.surfaces.navigation.errors import code_of, failure, not_loaded, of_error
+from interlock.surfaces.navigation.errors import code_of, failure, not_loaded, of_error, words
 from interlock.surfaces.navigation.questions import heard, question
 from interlock.surfaces.navigation.reading import CatalogueTools
 from interlock.surfaces.navigation.render import (
@@ -173,10 +173,11 @@ class NavigationSurface(Surface):
         here = situation(self.ledger, target)
         if isinstance(here, LedgerError):
             return of_error(here)
-        error: dict[str, Json] = {"code": code_of(refusal), "message": refusal.message, "next": refusal.next}
+        told = words(refusal)
+        error: dict[str, Json] = {"code": code_of(refusal), "message": told.message, "next": told.next_action}
         if refusal.about.get("examples"):
             error["examples"] = refusal.about["examples"]
-        shown = {**body(here, f"Action failed: {refusal.message}"), "success": False, "error": error}
+        shown = {**body(here, f"Action failed: {told.message}"), "success": False, "error": error}
         encoded = msgspec.json.encode({**shown, "state": params.state})
         return replied(self.ledger.filled(encoded, target.handle))
 

@@ -27,7 +27,9 @@ from interlock.ledger.runs.shared_sessions import (
 )
 from interlock.ledger.tokens.slots import slot
 from interlock.surfaces.arguments import check_context
+from interlock.surfaces.refusals import Words
 from interlock.surfaces.session import params as p
+from interlock.surfaces.session.errors import words
 from interlock.surfaces.session.reading import SessionReading
 from interlock.surfaces.shared import validation
 from interlock.surfaces.shared.answers import repeats, resolution
@@ -42,15 +44,14 @@ YIELDED = (
     "Yield the checkpoint_handle to the orchestrator in a <checkpoint_yield> block and wait; "
     "then call resume_checkpoint."
 )
-EMPTY = (
-    "The provided checkpoint_handle does not have an active checkpoint (bcp is empty). "
-    "The worker must yield a checkpoint first."
-)
 NEITHER = "Either checkpoint_handle or session_token must be provided. Both were omitted."
 
 
 class Checkpoints(SessionReading):
     """The checkpoint tools of the session surface."""
+
+    def words(self, refusal: Refusal) -> Words:
+        return words(refusal)
 
     def yield_checkpoint(self, params: p.YieldCheckpoint, call: Call) -> Outcome:
         target = self._progressing(params.session_token, params.variables)
@@ -85,7 +86,7 @@ class Checkpoints(SessionReading):
             answer = answer_to(reader, target.session_id, key) if key else None
         token = self._token(target, refused.at)
         if answer is None:
-            return of_refusal(refused.refusal, token)
+            return of_refusal(refused.refusal, words(refused.refusal), token)
         body: dict[str, Json] = {"status": "answered", "checkpoint_id": answer.gate, **resolution(answer)}
         message = "This checkpoint is answered already; go on with the answer."
         return told_json({**body, "message": message, "session_token": token}, token)
@@ -98,9 +99,8 @@ class Checkpoints(SessionReading):
         def answer(here: SessionPosition) -> Said[Reply]:
             gate = open_gate(here.at)
             if gate is None or here.state.open is None or _is_another(here.target, here.at):
-                return said(
-                    failure("CHECKPOINT_NOT_ACTIVE", EMPTY, "Go on, or yield first.", token=here.token)
-                )
+                refusal = Refusal(Code.CHECKPOINT_NOT_ACTIVE)
+                return said(of_refusal(refusal, words(refusal), here.token))
             scope = here.at.plan.scope(here.state.variables)
             shape = gate_shape(replace(gate, message=interpolate(gate.message, scope)))
             handle = self.ledger.mint("ses", here.target.handle, here.state.visit, mark(here.state.open))
@@ -140,7 +140,7 @@ class Checkpoints(SessionReading):
         def build(at: Position) -> Command | Refusal:
             gate = open_gate(at)
             if gate is None or _is_another(target, at):
-                return Refusal(Code.CHECKPOINT_NOT_ACTIVE, EMPTY, "go on, or yield a checkpoint first")
+                return Refusal(Code.CHECKPOINT_NOT_ACTIVE)
             refusal = declined(call, gate)
             if refusal is not None:
                 return refusal
@@ -168,13 +168,13 @@ class Checkpoints(SessionReading):
         with self.ledger.store.reading() as reader:
             answer = answer_of(reader, target.session_id, target)
         if answer is None or refused.refusal.code is not Code.CHECKPOINT_NOT_ACTIVE:
-            return of_refusal(refused.refusal, token)
+            return of_refusal(refused.refusal, words(refused.refusal), token)
         if repeats(answer, params):
             handle = self.ledger.mint("ses", target.handle, target.node, target.attempt)
             return told_json(_responded_body(answer, handle), None)
-        text = f"Checkpoint '{answer.gate}' is already answered: {answer.option or 'dismissed'}"
         about: dict[str, Json] = {"checkpoint": answer.gate, "option": answer.option}
-        return failure("CHECKPOINT_ALREADY_ANSWERED", text, "Go on with the recorded answer.", about, token)
+        refusal = Refusal(Code.CHECKPOINT_ALREADY_ANSWERED, about)
+        return of_refusal(refusal, words(refusal), token)
 
     def _answering_token(self, params: p.RespondCheckpoint, at: Position) -> str | None:
         """The token of who answers; the handle is the worker's, and is no token to go on with."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from interlock import __version__
-from interlock.core.run.outcomes import Code
 from interlock.core.run.surface_policy import SESSION
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
@@ -19,7 +18,7 @@ from interlock.surfaces.session.checkpoints import Checkpoints
 from interlock.surfaces.session.tools import INSTRUCTIONS, tools
 from interlock.surfaces.shared import params as shared
 from interlock.surfaces.shared.documents import META
-from interlock.surfaces.shared.replies import failure, of_error, recorded, told_json
+from interlock.surfaces.shared.replies import of_error, recorded, told_json
 from interlock.surfaces.shared.session_tools import SERVER, status_of
 from interlock.surfaces.shared.written import as_toon
 from interlock.surfaces.tool import Call, Outcome, Reply, Tool
@@ -78,22 +77,7 @@ class SessionSurface(Checkpoints):
         if isinstance(progress, Reply):
             return progress
         outcome = self._act(params.session_token, progress)
-        return self._not_entered(params, outcome) if isinstance(outcome, RefusedCall) else outcome
-
-    def _not_entered(self, params: shared.NextActivity, refused: RefusedCall) -> Reply:
-        refusal = refused.refusal
-        reply = self._refusal(params.session_token, refused)
-        if refusal.code not in (Code.DECISION_PENDING, Code.GATE_UNANSWERED):
-            return reply
-        held = refusal.about.get("checkpoint")
-        text = f"Cannot transition to '{params.activity_id}': {refusal.message}"
-        then = f"The worker must yield_checkpoint '{held}'; the orchestrator answers it."
-        if refusal.code is Code.DECISION_PENDING:
-            text = f"{text} The orchestrator must resolve it by calling respond_checkpoint."
-            then = "Call respond_checkpoint."
-        token = reply.meta["session_token"]
-        assert isinstance(token, str)
-        return failure(refusal.code.value, text, then, refusal.about, token)
+        return self._refusal(params.session_token, outcome) if isinstance(outcome, RefusedCall) else outcome
 
     def get_workflow_status(self, params: shared.WithToken, call: Call) -> Outcome:
         """Say where the session stands; readable at any time, and never traced."""

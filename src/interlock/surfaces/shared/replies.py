@@ -10,6 +10,7 @@ import msgspec
 from interlock.core.run.outcomes import Refusal
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
+from interlock.surfaces.refusals import Words
 from interlock.surfaces.tool import Reply
 
 _encode = msgspec.json.Encoder().encode
@@ -83,5 +84,6 @@ def _advice(error: LedgerError) -> str:
             return error.suggestion
 
 
-def of_refusal(refusal: Refusal, token: str | None) -> Reply:
-    return failure(refusal.code.value, refusal.message, refusal.next, refusal.about, token)
+def of_refusal(refusal: Refusal, words: Words, token: str | None) -> Reply:
+    """Answer a refusal in the words of the surface, its data as fields."""
+    return failure(refusal.code.value, words.message, words.next_action, refusal.about, token)

@@ -13,7 +13,7 @@ from interlock.authoring.library import Listed, Loaded
 from interlock.core.definition.workflow import Gate, Workflow
 from interlock.core.engine.gates import find_gate
 from interlock.core.run.commands import Claim, Command, EnterActivity
-from interlock.core.run.outcomes import Decided
+from interlock.core.run.outcomes import Decided, Refusal
 from interlock.core.run.surface_policy import SurfacePolicy
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError, error_of
@@ -33,6 +33,7 @@ from interlock.ledger.runs.shared_sessions import (
 from interlock.ledger.runs.view import View
 from interlock.ledger.tokens.slots import slot
 from interlock.surfaces.arguments import Unfit, check_context
+from interlock.surfaces.refusals import Words
 from interlock.surfaces.shared import params as p
 from interlock.surfaces.shared import trace_view, validation
 from interlock.surfaces.shared.documents import META, Documents, FoundDocument
@@ -63,6 +64,10 @@ class ActivityDoor(Surface):
         self.sessions = Sessions(ledger, self.policy)
         self.began = time.monotonic()
         self._texts: OrderedDict[tuple[str, str], str] = OrderedDict()
+
+    def words(self, refusal: Refusal) -> Words:
+        """Put a refusal into the words of the surface."""
+        raise NotImplementedError
 
     def invalid(self, tool: Tool, diagnostic: str) -> Outcome:
         message, _, target = diagnostic.partition(" - at `$")
@@ -193,7 +198,7 @@ class ActivityDoor(Surface):
     def _refusal(self, token: str, refused: RefusedCall) -> Reply:
         target = self.ledger.open(token, "ses")
         assert isinstance(target, Target), "the call was made with this token"
-        return of_refusal(refused.refusal, self._token(target, refused.at))
+        return of_refusal(refused.refusal, self.words(refused.refusal), self._token(target, refused.at))
 
     def _entering(
         self, params: p.NextActivity, call: Call, render: Callable[[Moved], bytes]

@@ -409,7 +409,7 @@ SCHEMA = {"type": "object", "required": ["verdict"]}
     ("rules", "output", "valid", "words"),
     [
         ([{"type": "contains", "value": "ab", "message": "M"}], "xaby", True, []),
-        ([{"type": "contains", "value": "ab", "message": "M"}], "xa", False, ["M", "“ab”"]),
+        ([{"type": "contains", "value": "ab", "message": "M"}], "xa", False, ["M", "'ab'"]),
         ([{"type": "regex", "pattern": "^a.c$", "message": "M"}], "abc", True, []),
         ([{"type": "regex", "pattern": "^A.C$", "flags": "i", "message": "M"}], "abc", True, []),
         ([{"type": "regex", "pattern": "^A.C$", "message": "M"}], "abc", False, ["M", "^A.C$"]),

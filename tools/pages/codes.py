@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from interlock.core.run.reasons import BlockerCode
-from interlock.surfaces.lookup import failures
+from interlock.surfaces.lookup import errors
 
 _STORE: Mapping[str, str] = {
     "TOKEN_INVALID_FORMAT": "This is no token of the kind that belongs here, or it was cut.",
@@ -57,7 +57,7 @@ _SESSION: Mapping[str, str] = {
 _NAVIGATION: Mapping[str, str] = {
     "INVALID_PARAMETERS": "The arguments do not fit the tool.",
     "MISSING_PARAMETER": "The action needs an id that was not sent.",
-    "UNKNOWN_TOOL": "This door has no such tool.",
+    "UNKNOWN_TOOL": "This surface has no such tool.",
     "WORKFLOW_NOT_FOUND": "There is no workflow of that id.",
     "TARGET_ACTIVITY_NOT_FOUND": "A transition names an activity that the workflow does not have.",
     "SKILL_NOT_FOUND": "There is no skill of that id.",
@@ -107,16 +107,16 @@ ERRORS: Mapping[str, Mapping[str, str]] = {
     "lookup": {
         str(code): text
         for code, text in (
-            (failures.METHOD_NOT_FOUND, "There is no such method."),
-            (failures.INVALID_PARAMS, "The parameters do not fit; `data.details` names the field first."),
-            (failures.INTERNAL_ERROR, "A fault of the server."),
-            (failures.WORKFLOW_NOT_FOUND, "There is no workflow of that id."),
-            (failures.INVALID_WORKFLOW, "The workflow's file has an error; `data.details` says where."),
-            (failures.STEP_NOT_FOUND, "The workflow has no step of that id."),
-            (failures.INVALID_CRITERIA, "The criteria of the step cannot be used."),
-            (failures.INVALID_STATE, "The completed steps do not fit the workflow."),
-            (failures.STORAGE_ERROR, "A file cannot be read."),
-            (failures.SECURITY_ERROR, "A file lies where it must not be read from."),
+            (errors.METHOD_NOT_FOUND, "There is no such method."),
+            (errors.INVALID_PARAMS, "The parameters do not fit; `data.details` names the field first."),
+            (errors.INTERNAL_ERROR, "A fault of the server."),
+            (errors.WORKFLOW_NOT_FOUND, "There is no workflow of that id."),
+            (errors.INVALID_WORKFLOW, "The workflow's file has an error; `data.details` says where."),
+            (errors.STEP_NOT_FOUND, "The workflow has no step of that id."),
+            (errors.INVALID_CRITERIA, "The criteria of the step cannot be used."),
+            (errors.INVALID_STATE, "The completed steps do not fit the workflow."),
+            (errors.STORAGE_ERROR, "A file cannot be read."),
+            (errors.SECURITY_ERROR, "A file lies where it must not be read from."),
         )
     },
 }

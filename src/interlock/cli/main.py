@@ -91,7 +91,7 @@ def _told(error: Exception) -> int:
     if known.code == "INTERNAL_ERROR":
         raise error
     click.echo(
-        f"interlock: {known.message} {known.suggestion.replace('Ask the user to run', 'Run')}", err=True
+        f"interlock: {known.message} {known.next_action.replace('Ask the user to run', 'Run')}", err=True
     )
     return CONFLICT if known.after_ms else CHECK_FAILED
 

@@ -57,7 +57,7 @@ def session_of(ledger: Ledger, reader: Reader, ref: str) -> SessionRow:
 def give_up(error: LedgerError) -> NoReturn:
     """End the command with what the ledger says."""
     code = CONFLICT if error.code in ("AMBIGUOUS", "CONFLICT") or error.after_ms else 1
-    stop(NOT_FOUND if error.code == "NOT_FOUND" else code, f"{error.message} {error.suggestion}")
+    stop(NOT_FOUND if error.code == "NOT_FOUND" else code, f"{error.message} {error.next_action}".rstrip())
 
 
 def _sessions(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:

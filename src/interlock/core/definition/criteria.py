@@ -20,7 +20,7 @@ class Failure(Struct, frozen=True):
     """A check that failed, in the author's words, and what would make it pass."""
 
     message: str
-    fix: str
+    requirement: str
 
 
 def failures(criteria: Criteria | None, text: str, scope: Scope) -> tuple[Failure, ...]:
@@ -44,10 +44,10 @@ def _any(criteria: AnyRule, text: str, scope: Scope) -> tuple[Failure, ...]:
     each = [failures(rule, text, scope) for rule in criteria.rules]
     if not each or any(not failed for failed in each):
         return ()
-    leaves = [one for failed in each for one in failed]
-    messages = "; ".join(one.message for one in leaves)
-    fixes = " OR ".join(one.fix for one in leaves)
-    return (Failure(f"none of the alternatives holds: {messages}", f"satisfy one of: {fixes}"),)
+    leaves = [leaf for failed in each for leaf in failed]
+    messages = "; ".join(leaf.message for leaf in leaves)
+    requirements = " OR ".join(leaf.requirement for leaf in leaves)
+    return (Failure(f"none of the alternatives holds: {messages}", f"satisfy one of: {requirements}"),)
 
 
 def _not(criteria: NotRule, text: str, scope: Scope) -> tuple[Failure, ...]:
@@ -62,14 +62,14 @@ def _check(rule: Rule, text: str, scope: Scope) -> tuple[Failure, ...]:
     try:
         detail = _problem(rule, text)
     except BadPattern as error:
-        return (Failure(rule.message or "a pattern cannot be run", f"the author must mend it: {error}"),)
+        return (Failure(rule.message or "a pattern cannot be run", f"the author must fix it: {error}"),)
     return (Failure(rule.message or detail, detail),) if detail else ()
 
 
 def _problem(rule: Rule, text: str) -> str:
     match rule.kind:
         case "contains":
-            return "" if rule.value in text else f"the output must contain “{rule.value}”"
+            return "" if rule.value in text else f"the output must contain '{rule.value}'"
         case "regex":
             return "" if search(rule.pattern, text, rule.flags) else requirement(rule)
         case "length":
@@ -114,7 +114,7 @@ def requirement(criteria: Criteria) -> str:
 def _rule_requirement(rule: Rule) -> str:
     match rule.kind:
         case "contains":
-            return f"the output contains “{rule.value}”"
+            return f"the output contains '{rule.value}'"
         case "regex":
             return f"the output matches /{rule.pattern}/{rule.flags}"
         case "length":

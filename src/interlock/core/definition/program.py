@@ -169,7 +169,7 @@ def confirmation(step: Step) -> Gate:
     return Gate(
         id=f"confirm-{step.id}",
         name=f"Confirm: {step.title}",
-        message=f"Step “{step.title}” is done. Go on, or revise it?",
+        message=f"Step '{step.title}' is done. Go on, or revise it?",
         options=(Option("proceed", "Proceed"), Option("revise", "Revise", "Do the step again")),
         bound_to=step.id,
     )

@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from interlock.core.definition.program import LOOP_CONTROL, EnterLoop, Plan, confirmation
 from interlock.core.definition.workflow import TERMINAL, Gate, Step
-from interlock.core.engine import capabilities
 from interlock.core.engine.decisions import (
     counts,
     decision_missing,
@@ -21,7 +20,7 @@ from interlock.core.engine.decisions import (
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.exits import exits
 from interlock.core.engine.gates import auto_advances, needs_confirmation, worded
-from interlock.core.engine.requirements import examine
+from interlock.core.engine.requirements import examine, observations
 from interlock.core.engine.settle import CIRCLE, REST, sets_of
 from interlock.core.run import events as e
 from interlock.core.run.commands import AcknowledgeStep, Decision
@@ -40,6 +39,7 @@ from interlock.core.run.outcomes import (
 from interlock.core.run.output import Output
 from interlock.core.run.reasons import Blocker, BlockerCode, ContextKey, WorkflowStep, ordered
 from interlock.core.run.state import RunState, instance
+from interlock.core.values import Json
 
 DIVERGENCE = ("wr.workflow_divergence", "workflow_divergence", "wr.contracts.workflow_divergence")
 
@@ -125,7 +125,7 @@ def user_values(step: Step, decisions: Mapping[str, Decision]) -> Iterator[e.Eve
 
 def learned(output: Output) -> Iterator[e.Event]:
     """What the artifacts say about the world: capabilities, divergence, where a loop goes."""
-    yield from capabilities.observations(output)
+    yield from observations(output)
     for artifact in output.of_kind(*DIVERGENCE):
         related = artifact.get("relatedStepId")
         yield e.DivergenceRecorded(
@@ -173,7 +173,7 @@ def _disclose(draft: Draft, step: Step) -> None:
     for action in step.actions:
         produced = action.action == "set" and action.target and not action.has_value
         if produced and action.target not in draft.state.variables:
-            draft.notice("VARIABLE_NOT_SET", f"Step “{step.id}” should set “{action.target}”; it is not set.")
+            draft.notice("VARIABLE_NOT_SET", f"Step '{step.id}' should set '{action.target}'; it is not set.")
     for event in draft.events:
         if isinstance(event, e.CapabilityObserved) and event.status == "unavailable":
             wanted = draft.plan.workflow.capabilities.get(event.capability)
@@ -246,26 +246,18 @@ def _input(draft: Draft, settled: RunState, need: NeedInput, ack: AcknowledgeSte
     if not isinstance(still, NeedInput) or still.subject != need.subject or need.subject.startswith(REST):
         return draft.decided()
     if not draft.state.preferences.never_stops:
-        missing = [_missing_input(need, name) for name in need.variables]
-        return _blocked(settled, need, *(missing or [_endless(draft, need)]))
+        value: Json = ["…"] if need.loop and need.loop.kind == "forEach" else "…"
+        missing = [
+            Blocker(
+                BlockerCode.MISSING_REQUIRED_OUTPUT, ContextKey(name), need.message, example={name: value}
+            )
+            for name in need.variables
+        ]
+        pointer = WorkflowStep(draft.state.activity or "")
+        endless = Blocker(BlockerCode.INVARIANT_VIOLATION, pointer, need.message)
+        return _blocked(settled, need, *(missing or [endless]))
     draft.record(*without_input(draft, need))
     return draft.decided()
-
-
-def _missing_input(need: NeedInput, name: str) -> Blocker:
-    return Blocker(
-        BlockerCode.MISSING_REQUIRED_OUTPUT,
-        ContextKey(name),
-        need.message,
-        f"Send “{name}” in context and call again with the fresh ackToken.",
-        {name: ["…"] if need.loop and need.loop.kind == "forEach" else "…"},
-    )
-
-
-def _endless(draft: Draft, need: NeedInput) -> Blocker:
-    fix = "Tell the user: the author of the workflow must give the circle a way out."
-    pointer = WorkflowStep(draft.state.activity or "")
-    return Blocker(BlockerCode.INVARIANT_VIOLATION, pointer, need.message, fix)
 
 
 def without_input(draft: Draft, need: NeedInput) -> Iterator[e.Event]:

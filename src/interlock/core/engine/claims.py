@@ -121,7 +121,7 @@ class Walk:
         if draft.state.preferences.never_stops:
             option = need.gate.default_option or need.gate.options[0].id
             draft.record(resolved(need.gate, need.key, Decision(option, "server"), draft.now))
-            text = f"“{need.gate.message}” was decided without the user: {option}."
+            text = f"'{need.gate.message}' was decided without the user: {option}."
             gap = e.GapRecorded("critical", "user_only_dependency", "needs_user_choice", text, need.key)
             draft.record(gap)
             return None

@@ -87,7 +87,7 @@ def entrance_gate(workflow: Workflow) -> Gate:
     return Gate(
         id=ENTRANCE,
         name="Choose an activity",
-        message=f"“{workflow.name}” has independent activities. Which one fits the goal?",
+        message=f"'{workflow.name}' has independent activities. Which one fits the goal?",
         options=tuple(_entry(activity) for activity in workflow.activities),
     )
 

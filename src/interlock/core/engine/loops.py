@@ -83,12 +83,12 @@ def _whole(value: Json | Missing) -> int | None:
 
 
 def _needs_list(loop: Loop, name: str) -> NeedInput:
-    message = f"Loop “{loop.title}” goes through the list “{name}”, which is not set to a list."
+    message = f"Loop '{loop.title}' goes through the list '{name}', which is not set to a list."
     return NeedInput(f"loop:{loop.id}", (name,), message, loop)
 
 
 def _needs_number(loop: Loop, name: str) -> NeedInput:
-    message = f"Loop “{loop.title}” repeats “{name}” times, and “{name}” is not set to a whole number."
+    message = f"Loop '{loop.title}' repeats '{name}' times, and '{name}' is not set to a whole number."
     return NeedInput(f"loop:{loop.id}", (name,), message, loop)
 
 

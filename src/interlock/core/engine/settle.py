@@ -79,7 +79,7 @@ def _circle(plan: Plan, met: Sequence[_Met], events: Sequence[e.Event], before: 
     deciding = [name for state in states for name in deciding_variables(plan, state)]
     passing = [name for event in events[before.events :] for name in getattr(event, "unset", ())]
     names = tuple(dict.fromkeys([*passing, *deciding]))
-    through = ", ".join(f"“{state.activity}”" for state in states)
+    through = ", ".join(f"'{state.activity}'" for state in states)
     listed = f" These variables decide it: {', '.join(names)}." if names else ""
     message = f"The run goes in a circle through {through} and finds nothing to do.{listed}"
     return NeedInput(f"{CIRCLE}{before.state.activity}", names, message)
@@ -94,13 +94,13 @@ def consequences(event: e.Event) -> tuple[e.Event, ...]:
     """What an automatic event discloses: a loop cut short, a loop nobody steered, an assumption made."""
     match event:
         case e.LoopLeft(because="limit"):
-            text = f"Loop “{event.loop}” was left at its limit of {event.iterations} iterations."
+            text = f"Loop '{event.loop}' was left at its limit of {event.iterations} iterations."
             return (e.GapRecorded("warning", "unexpected", "loop_limit", text, event.loop),)
         case e.LoopLeft(because="undecided"):
-            text = f"Loop “{event.loop}” was left because no step decided whether it goes on."
+            text = f"Loop '{event.loop}' was left because no step decided whether it goes on."
             return (e.GapRecorded("critical", "contract_violation", "loop_undecided", text, event.loop),)
         case e.GateResolved(how="assumed"):
-            text = f"“{event.question}” was not asked; assumed: {event.option}."
+            text = f"'{event.question}' was not asked; assumed: {event.option}."
             return (e.GapRecorded("info", "user_only_dependency", "needs_user_approval", text, event.key),)
         case _:
             return ()
@@ -268,5 +268,5 @@ def arrived(plan: Plan, state: RunState, now: int) -> e.ActivityEntered | e.RunC
 def _undecided(plan: Plan, state: RunState) -> NeedInput:
     names = deciding_variables(plan, state)
     listed = ", ".join(names)
-    message = f"No way out of activity “{state.activity}” is open. These variables decide it: {listed}."
+    message = f"No way out of activity '{state.activity}' is open. These variables decide it: {listed}."
     return NeedInput(f"way:{state.activity}", names, message)

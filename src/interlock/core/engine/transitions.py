@@ -111,7 +111,7 @@ def _closed(draft: Draft, listed: tuple[Exit, ...], exit_: Exit, command: EnterA
     """Never-stop goes on where no way is open, and says so for good."""
     if not draft.state.preferences.never_stops or any(one.open for one in listed):
         return _no_way(listed, command.target)
-    text = f"No way out of activity “{draft.state.activity}” was open; “{exit_.to}” was taken."
+    text = f"No way out of activity '{draft.state.activity}' was open; '{exit_.to}' was taken."
     draft.record(e.GapRecorded("critical", "unexpected", "missing_input", text))
     return _cross(draft, exit_.to, via="gap")
 

@@ -53,12 +53,15 @@ Pointer: TypeAlias = ContextKey | ContractPointer | CapabilityPointer | Workflow
 
 
 class Blocker(Struct, frozen=True, omit_defaults=True):
-    """One reason why the run does not go on. `example` is a payload that would satisfy it."""
+    """One reason why the run does not go on; what to do about it is for the surface to say.
+
+    `requirement` is what a failed check asks for, `example` a payload that would satisfy the reason.
+    """
 
     code: BlockerCode
     pointer: Pointer
     message: str
-    suggestedFix: str = ""
+    requirement: str = ""
     example: Json = None
 
     @property
@@ -101,8 +104,8 @@ def _place(blocker: Blocker) -> tuple[str, str, str]:
 
 def _bounded(blocker: Blocker) -> Blocker:
     message = cut(blocker.message, MAX_MESSAGE, "…")
-    fix = cut(blocker.suggestedFix, MAX_FIX, "…")
-    return Blocker(blocker.code, blocker.pointer, message, fix, blocker.example)
+    requirement = cut(blocker.requirement, MAX_FIX, "…")
+    return Blocker(blocker.code, blocker.pointer, message, requirement, blocker.example)
 
 
 def as_gap(blocker: Blocker, severity: Severity = "critical", detail: str = "") -> Gap:

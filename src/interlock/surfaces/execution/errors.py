@@ -7,12 +7,15 @@ from typing import assert_never
 
 import msgspec
 
+from interlock.core.engine.decisions import DECISION_REF
 from interlock.core.run.outcomes import Code, Refusal
+from interlock.core.run.reasons import Blocker, BlockerCode, ContextKey, ContractPointer
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
 from interlock.surfaces.refusals import Words, names, sentence
 from interlock.surfaces.tool import Reply
 
+FIND = "Use resume_session to find the run and continue from the token it returns, or start a new one."
 READ_AGAIN = "Call continue_workflow with only stateToken to see what is pending."
 
 
@@ -61,6 +64,49 @@ def _next_action(refusal: Refusal) -> str:
             assert_never(refusal.code)
 
 
+AGAIN = "send the call again with the fresh ackToken"
+ENABLE = (
+    "Ask the user to enable it (for web browsing: add a browsing tool to the client) or to supply the "
+    "material by hand, then probe again and acknowledge with the fresh ackToken."
+)
+
+
+def suggested_fix(blocker: Blocker) -> str:
+    """Say what to do about a blocker; what it points to decides which parameter is named."""
+    pointer = blocker.pointer
+    match blocker.code:
+        case BlockerCode.USER_ONLY_DEPENDENCY if blocker.waits_for_user:
+            return (
+                "Tell the user to open the inbox (interlock inbox). Then call again with the fresh ackToken."
+            )
+        case BlockerCode.USER_ONLY_DEPENDENCY if isinstance(pointer, ContextKey):
+            return f"Ask the user, then send the answer in context as '{pointer.key}'."
+        case BlockerCode.USER_ONLY_DEPENDENCY:
+            return "Ask the user, then report the choice as this artifact in output.artifacts."
+        case BlockerCode.MISSING_REQUIRED_OUTPUT if isinstance(pointer, ContextKey):
+            return f"Send '{pointer.key}' in context and {AGAIN}."
+        case BlockerCode.MISSING_REQUIRED_OUTPUT if isinstance(pointer, ContractPointer):
+            return f"Add it to output.artifacts and {AGAIN}."
+        case BlockerCode.MISSING_REQUIRED_OUTPUT:
+            return f"Put the result into output.notesMarkdown and {AGAIN}."
+        case BlockerCode.INVALID_REQUIRED_OUTPUT if blocker.requirement:
+            return blocker.requirement
+        case BlockerCode.INVALID_REQUIRED_OUTPUT if pointer == ContractPointer(DECISION_REF):
+            return "Report one of the valid options as optionId."
+        case BlockerCode.INVALID_REQUIRED_OUTPUT:
+            return f"Correct it in output.artifacts and {AGAIN}."
+        case BlockerCode.REQUIRED_CAPABILITY_UNKNOWN:
+            return "Try it once and report the result with provenance kind probe_step or attempted_use."
+        case BlockerCode.REQUIRED_CAPABILITY_UNAVAILABLE:
+            return ENABLE
+        case BlockerCode.INVARIANT_VIOLATION:
+            return "Tell the user: the author of the workflow must give the circle an exit."
+        case BlockerCode.STORAGE_CORRUPTION_DETECTED:
+            return "Ask the user to run `interlock doctor --repair`."
+        case _:
+            assert_never(blocker.code)
+
+
 def envelope(
     code: str,
     message: str,
@@ -83,13 +129,26 @@ def envelope(
 
 
 def of_error(error: LedgerError) -> Reply:
+    """Answer an error of the ledger."""
     return envelope(
-        error.code,
-        error.message,
-        error.suggestion,
-        after_ms=error.after_ms,
-        details=error.details,
+        error.code, error.message, _recovery(error), after_ms=error.after_ms, details=error.details
     )
+
+
+def _recovery(error: LedgerError) -> str:
+    match error.code:
+        case "TOKEN_UNKNOWN_NODE":
+            return FIND
+        case "TOKEN_SCOPE_MISMATCH":
+            return error.next_action or FIND
+        case "TOKEN_UNSUPPORTED_VERSION" | "TOKEN_BAD_SIGNATURE":
+            return f"{error.next_action} resume_session finds it."
+        case "SESSION_NOT_HEALTHY":
+            return f"{error.next_action} Then use resume_session."
+        case "TOKEN_WORKFLOW_HASH_MISMATCH":
+            return f"{error.next_action} To go on, start a new run with start_workflow."
+        case _:
+            return error.next_action
 
 
 def of_refusal(refusal: Refusal) -> Reply:

@@ -16,8 +16,7 @@ from interlock.core.engine.gates import needs_confirmation
 from interlock.core.patterns import BadPattern, prepare, search
 from interlock.core.run.preferences import Preferences
 from interlock.core.values import Json
-from interlock.surfaces.lookup import failures as refused
-from interlock.surfaces.lookup import render
+from interlock.surfaces.lookup import errors, render
 from interlock.surfaces.lookup.names import Names, dashed, names_of
 from interlock.surfaces.lookup.params import Get, Next, Validate, length_problem
 from interlock.surfaces.lookup.progress import Astray, Offered, position
@@ -94,10 +93,10 @@ def _steps_problem(params: Next, names: Names) -> RpcFailure | None:
     seen = set[str]()
     for given in params.completed_steps:
         if dashed(given) in seen:
-            return refused.invalid_params(f"completedSteps: '{given}' stands twice")
+            return errors.invalid_params(f"completedSteps: '{given}' stands twice")
         seen.add(dashed(given))
         if names.find(given) is None:
-            return refused.step_not_found(given)
+            return errors.step_not_found(given)
     current = params.current_step
     if isinstance(current, UnsetType) or names.find(current) is not None:
         return None
@@ -106,7 +105,7 @@ def _steps_problem(params: Next, names: Names) -> RpcFailure | None:
 
 def _no_step(field: str, given: str) -> RpcFailure:
     diagnostic = length_problem(field, given)
-    return refused.step_not_found(given) if diagnostic is None else refused.invalid_params(diagnostic)
+    return errors.step_not_found(given) if diagnostic is None else errors.invalid_params(diagnostic)
 
 
 def _loaded(library: Library, field: str, given: str) -> Workflow | RpcFailure:
@@ -118,13 +117,13 @@ def _loaded(library: Library, field: str, given: str) -> Workflow | RpcFailure:
     if not isinstance(found, Diagnostic):
         return found.workflow
     if (diagnostic := length_problem(field, given)) is not None:
-        return refused.invalid_params(diagnostic)
-    return refused.cannot_load(given, found)
+        return errors.invalid_params(diagnostic)
+    return errors.cannot_load(given, found)
 
 
 def _astray(workflow: Workflow, lost: Astray) -> RpcFailure:
     details = f"activity '{lost.activity}' leads round in a circle without a step; send what decides its way"
-    return refused.invalid_state(dashed(workflow.id), details)
+    return errors.invalid_state(dashed(workflow.id), details)
 
 
 def _step(offered: Offered) -> dict[str, Json]:
@@ -174,9 +173,9 @@ def validated(library: Library, params: Validate) -> Outcome:
     context = {} if isinstance(params.context, UnsetType) else params.context
     scope = Scope(context, workflow.defaults())
     if (error := _cannot_run(step.criteria, params.output, scope)) is not None:
-        return refused.invalid_criteria(params.step_id, error)
+        return errors.invalid_criteria(params.step_id, error)
     failed = failures(step.criteria, params.output, scope)
-    issues, suggestions = [one.message for one in failed], [one.fix for one in failed]
+    issues, suggestions = [check.message for check in failed], [check.requirement for check in failed]
     return reply({"valid": not failed, "issues": issues, "suggestions": suggestions})
 
 

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from interlock.core.definition.program import ENTRANCE, Plan
 from interlock.core.definition.workflow import Activity, Gate, Item, Loop, Step, Workflow
 from interlock.core.engine.decide import decide
+from interlock.core.engine.draft import PASSED_OVER
 from interlock.core.run import events as e
 from interlock.core.run.commands import AcknowledgeStep, StartRun, Terms
 from interlock.core.run.outcomes import Decided, Done, NeedStep
@@ -55,7 +56,7 @@ def position(
     visits, warnings, passes = Visits(names), dict[str, None](), 0
     run = _decided(plan, RunState(), StartRun(EXECUTION, 0, "", "", PRESETS["never-stop"], context))
     while passes < MOST_PASSES:
-        warnings.update(dict.fromkeys(_warnings(run.events)))
+        warnings.update(dict.fromkeys(_warnings(run)))
         match run.awaited:
             case NeedStep(step=step):
                 name = visits.name((run.state.activity or "", step.id))
@@ -103,13 +104,9 @@ def _work(items: tuple[Item, ...]) -> Iterator[Item]:
                 continue
 
 
-def _warnings(events: tuple[e.Event, ...]) -> Iterator[str]:
-    """Name what was passed over because of a variable that nobody has set (rule 20)."""
-    for event in events:
-        match event:
-            case e.StepSkipped(step=step, unset=unset) if unset:
-                yield f"Step “{step}” was passed over; not set in context: {', '.join(unset)}."
-            case e.LoopLeft(loop=loop, unset=unset) if unset:
-                yield f"Loop “{loop}” was passed over; not set in context: {', '.join(unset)}."
-            case e.GapRecorded(detail="missing_input" | "loop_limit", summary=summary):
-                yield summary
+def _warnings(decided: Decided) -> Iterator[str]:
+    """Name what was passed over because of unset variables (rule 20), and loops and exits without input."""
+    yield from (notice.message for notice in decided.notices if notice.code == PASSED_OVER)
+    for event in decided.events:
+        if isinstance(event, e.GapRecorded) and event.detail in ("missing_input", "loop_limit"):
+            yield event.summary

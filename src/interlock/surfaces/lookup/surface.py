@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from interlock.surfaces.lookup import failures, tools
+from interlock.surfaces.lookup import errors, tools
 from interlock.surfaces.lookup.params import Get, Next, Nothing, Validate, ValidateJson, details
 from interlock.surfaces.tool import Call, Outcome, Profile, Surface, Tool
 
@@ -41,13 +41,13 @@ class LookupSurface(Surface):
         }
 
     def invalid(self, tool: Tool, diagnostic: str) -> Outcome:
-        return failures.invalid_params(details(diagnostic))
+        return errors.invalid_params(details(diagnostic))
 
     def unknown(self, name: str) -> Outcome:
-        return failures.method_not_found(name)
+        return errors.method_not_found(name)
 
     def failed(self, tool: Tool, error: Exception) -> Outcome:
-        return failures.fault(error)
+        return errors.fault(error)
 
     def _list(self, _params: Nothing, _call: Call) -> Outcome:
         from interlock.surfaces.lookup.answers import listed

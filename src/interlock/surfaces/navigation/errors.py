@@ -23,6 +23,7 @@ CODES: Mapping[Code, str] = {
     Code.CHECKPOINT_ALREADY_ANSWERED: "CHECKPOINT_ALREADY_RESPONDED",
     Code.RUN_FINISHED: "WORKFLOW_COMPLETED",
 }
+START_AGAIN = "Send the state of the last response; if it is lost, start a new run with nav_start."
 AVAILABLE = "Take one of availableActions."
 
 
@@ -104,8 +105,21 @@ def failure(code: str, message: str, next_action: str, **more: Json) -> Reply:
 
 
 def of_error(error: LedgerError) -> Reply:
+    """Answer an error of the ledger."""
     more: dict[str, Json] = {} if error.after_ms is None else {"retry_after_ms": error.after_ms}
-    return failure(error.code, error.message, error.suggestion, **more)
+    return failure(error.code, error.message, _recovery(error), **more)
+
+
+def _recovery(error: LedgerError) -> str:
+    match error.code:
+        case "TOKEN_UNKNOWN_NODE":
+            return START_AGAIN
+        case "TOKEN_SCOPE_MISMATCH" | "TOKEN_UNSUPPORTED_VERSION" | "TOKEN_BAD_SIGNATURE":
+            return error.next_action or START_AGAIN
+        case "TOKEN_WORKFLOW_HASH_MISMATCH":
+            return f"{error.next_action} To go on, start a new run with nav_start."
+        case _:
+            return error.next_action
 
 
 def of_state(error: StateProblem) -> Reply:

@@ -1,10 +1,11 @@
-"""The next actions that session and gated have in common; what differs is in each surface's own table."""
+"""What session and gated say alike about refusals and errors; what differs is in each surface's own table."""
 
 from __future__ import annotations
 
 from typing import assert_never
 
 from interlock.core.run.outcomes import Code, Refusal
+from interlock.ledger.errors import LedgerError
 from interlock.surfaces.refusals import Words, names, sentence
 
 ASK_THE_USER = "Send the user's choice as option_id with respond_checkpoint."
@@ -76,3 +77,20 @@ def _next_action(refusal: Refusal) -> str:
             return "Tell the user to open the inbox (interlock inbox)."
         case _:
             assert_never(refusal.code)
+
+
+def recovery(error: LedgerError) -> str:
+    """Say what to do about an error of the ledger."""
+    match error.code:
+        case "TOKEN_UNKNOWN_NODE":
+            return "Call start_session to begin a session."
+        case "TOKEN_BAD_SIGNATURE":
+            return (
+                "Copy the token again, whole; if that fails too, send it to start_session, which adopts it."
+            )
+        case "TOKEN_UNSUPPORTED_VERSION" | "TOKEN_SCOPE_MISMATCH":
+            return error.next_action or "Call start_session to begin a session."
+        case "TOKEN_WORKFLOW_HASH_MISMATCH":
+            return f"{error.next_action} To go on, begin a new session with start_session."
+        case _:
+            return error.next_action

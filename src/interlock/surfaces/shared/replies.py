@@ -11,6 +11,7 @@ from interlock.core.run.outcomes import Refusal
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
 from interlock.surfaces.refusals import Words
+from interlock.surfaces.shared.errors import recovery
 from interlock.surfaces.tool import Reply
 
 _encode = msgspec.json.Encoder().encode
@@ -64,24 +65,11 @@ def failure(
 
 
 def of_error(error: LedgerError) -> Reply:
+    """Answer an error of the ledger."""
     about: dict[str, Json] = {**error.details}
     if error.after_ms is not None:
         about["retry_after_ms"] = error.after_ms
-    return failure(error.code, error.message, _advice(error), about)
-
-
-def _advice(error: LedgerError) -> str:
-    match error.code:
-        case "TOKEN_BAD_SIGNATURE":
-            return (
-                "Copy the token again, whole; if that fails too, send it to start_session, which adopts it."
-            )
-        case "SESSION_NOT_HEALTHY":
-            return "Ask the user to run `interlock doctor --repair`."
-        case "TOKEN_UNKNOWN_NODE":
-            return "Call start_session to begin a session."
-        case _:
-            return error.suggestion
+    return failure(error.code, error.message, recovery(error), about)
 
 
 def of_refusal(refusal: Refusal, words: Words, token: str | None) -> Reply:

@@ -116,20 +116,8 @@ def outcome(at: Position, decided: Decided) -> Iterator[str]:
     yield from (notice.message for notice in decided.notices)
     activity = at.plan.workflow.activity(at.state.activity)
     for event in decided.events:
-        yield from _passed_over(event)
         if isinstance(event, e.StepCompleted) and activity is not None:
             yield from _not_produced(activity.step(event.step), decided.state)
-
-
-def _passed_over(event: e.Event) -> Iterator[str]:
-    match event:
-        case e.StepSkipped(unset=unset) if unset:
-            yield f"Step '{event.step}' was passed over: nobody has set {_listed(unset)} ({event.condition})."
-        case e.GatePassed(unset=unset) if unset:
-            text = f"Checkpoint '{event.gate}' was passed over: nobody has set {_listed(unset)}"
-            yield f"{text} ({event.condition})."
-        case e.LoopLeft(unset=unset) if unset:
-            yield f"Loop '{event.loop}' was passed over: nobody has set {_listed(unset)}."
 
 
 def _not_produced(step: Step | None, state: RunState) -> Iterator[str]:
@@ -137,10 +125,6 @@ def _not_produced(step: Step | None, state: RunState) -> Iterator[str]:
         produced = action.action == "set" and action.target and not action.has_value
         if step is not None and produced and action.target not in state.variables:
             yield f"Step '{step.id}' should set '{action.target}'; it is not set."
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(f"'{name}'" for name in names)
 
 
 def output_of(done: StepDone) -> Output | Unfit:

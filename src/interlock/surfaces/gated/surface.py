@@ -163,7 +163,7 @@ class GatedSurface(GatedReading):
         return self._read(params.session_token, calling, answer)
 
     def respond_checkpoint(self, params: p.RespondCheckpoint, call: Call) -> Outcome:
-        unfit = check_context(params.variables)
+        unfit = check_context(params.variables, "variables")
         if unfit:
             return failure("VALIDATION_ERROR", unfit.message, unfit.suggestion)
         target = self.ledger.open(params.session_token, "ses")

@@ -70,7 +70,7 @@ class NavigationSurface(Surface):
 
     def nav_start(self, params: p.NavStart, call: Call) -> Outcome:
         given = params.initial_variables or {}
-        unfit = check_context(given)
+        unfit = check_context(given, "initial_variables")
         if unfit:
             return _unfit(unfit)
         loaded = self.ledger.library.load(params.workflow_id)
@@ -129,7 +129,7 @@ class NavigationSurface(Surface):
         return replied(msgspec.json.encode(_question(here)))
 
     def nav_action(self, params: p.NavAction, call: Call) -> Outcome:
-        unfit, output = check_context(params.variables), read_output(params.output)
+        unfit, output = check_context(params.variables, "variables"), read_output(params.output)
         if unfit:
             return _unfit(unfit)
         if isinstance(output, Unfit):

@@ -193,7 +193,7 @@ class Checkpoints(SessionReading):
         return self._refusal(params.session_token, outcome) if isinstance(outcome, RefusedCall) else outcome
 
     def _progressing(self, token: str, variables: Variables | None) -> Target | Reply:
-        unfit = check_context(variables)
+        unfit = check_context(variables, "variables")
         if unfit:
             return failure("VALIDATION_ERROR", unfit.message, unfit.suggestion)
         target = self.ledger.open(token, "ses")

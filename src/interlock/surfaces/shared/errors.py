@@ -42,7 +42,8 @@ def _next_action(refusal: Refusal) -> str:
         case Code.CHECKPOINT_ALREADY_ANSWERED:
             return "Go on with the recorded answer."
         case Code.OUTPUT_REQUIRED:
-            return f"Send what step '{about.get('step')}' produces as its output in step_manifest."
+            step = f"step '{about['step']}'" if "step" in about else "the step"
+            return f"Send what {step} produces as its output in step_manifest."
         case Code.INPUT_REQUIRED if "limit" in about:
             return "Send shorter lists for its loops in variables."
         case Code.INPUT_REQUIRED if "step" in about:

@@ -204,7 +204,7 @@ class ActivityDoor(Surface):
         self, params: p.NextActivity, call: Call, render: Callable[[Moved], bytes]
     ) -> Progress | Reply:
         """The command that `next_activity` stands for."""
-        unfit = check_context(params.variables)
+        unfit = check_context(params.variables, "variables")
         if unfit:
             return failure("VALIDATION_ERROR", unfit.message, unfit.suggestion)
         claims = claims_of(params.step_manifest)

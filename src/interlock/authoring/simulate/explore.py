@@ -171,13 +171,15 @@ class _Explorer:
         state = outcome.state
         if isinstance(outcome.awaited, Done):
             return b"end"
-        live = self._live.at(state.activity, state.at)
+        live = self._live.at(state.activity, state.next_key)
         values = sorted((name, value) for name, value in state.variables.items() if name in live)
-        frames = [(frame.loop, frame.iteration, frame.total, frame.items) for frame in state.frames]
+        frames = [
+            (frame.loop, frame.iteration, frame.total, frame.items, frame.limited) for frame in state.frames
+        ]
         opened = state.open.key if state.open else None
         location = (
             state.activity,
-            state.at,
+            state.next_key,
             opened,
             state.exit_to,
             state.left_to,
@@ -204,7 +206,7 @@ class _Explorer:
     def _commands(self, location: ExploredState, state: RunState) -> Iterator[AcknowledgeStep]:
         match location.awaited:
             case NeedStep(step=step):
-                yield from self._step(step, self._live.after(state.activity or "", state.at))
+                yield from self._step(step, self._live.after(state.activity or "", state.next_key))
             case NeedAnswer(gate=gate):
                 for option in gate.options:
                     yield _acknowledged(_decision(gate, option.id))

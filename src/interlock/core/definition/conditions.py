@@ -6,16 +6,13 @@ everything and does not exist. Declared defaults lie beneath the variables for c
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, TypeAlias, assert_never
 
 import msgspec
 from msgspec import Struct
 
-from interlock.core.values import MISSING, Json, Missing, Variables, lookup
-
-_NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
+from interlock.core.values import MISSING, Json, Missing, Variables, lookup, number_of
 
 Operator = Literal[
     "==",
@@ -144,7 +141,7 @@ def _leniently_equal(actual: Json | Missing, expected: Json) -> bool:
         return expected is None
     if isinstance(actual, bool) or isinstance(expected, bool):
         return _truth(actual) is not None and _truth(actual) == _truth(expected)
-    left, right = _number(actual), _number(expected)
+    left, right = number_of(actual), number_of(expected)
     if left is not None and right is not None:
         return left == right
     if isinstance(actual, str) and isinstance(expected, str):
@@ -159,19 +156,8 @@ def _truth(value: Json) -> bool | None:
     return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}.get(word)
 
 
-def _number(value: Json | Missing) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        return None
-    if isinstance(value, str) and not _NUMBER.fullmatch(value):
-        return None
-    try:
-        return float(value)
-    except OverflowError:
-        return None
-
-
 def _ordered(operator: Literal[">", "<", ">=", "<="], actual: Json | Missing, expected: Json) -> bool:
-    left, right = _number(actual), _number(expected)
+    left, right = number_of(actual), number_of(expected)
     if left is None or right is None:
         return False
     match operator:

@@ -189,7 +189,7 @@ def _gate(draft: Draft, settled: RunState, need: NeedAnswer, ack: AcknowledgeSte
     if isinstance(decision, Blocker):
         return _blocked(settled, need, decision)
     if decision is None:
-        following = draft.plan.program(draft.state.activity or "").after(draft.state.at)
+        following = draft.plan.program(draft.state.activity or "").after(draft.state.next_key)
         draft.record(e.GatePassed(need.key, need.gate.id, following, "optional"))
         return draft.decided()
     how: e.Resolved = "auto_advanced" if decision.channel == "server" else "chosen"

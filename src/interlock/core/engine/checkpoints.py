@@ -108,9 +108,9 @@ def _must_be_reached(draft: Draft, found: FoundGate) -> bool:
     if not holds(found.gate.condition, draft.plan.scope(draft.state.variables)):
         return False
     keys = list(draft.plan.program(draft.state.activity or "").ops)
-    if draft.state.at not in keys:
+    if draft.state.next_key not in keys:
         return False
-    target, here = keys.index(found.at), keys.index(draft.state.at)
+    target, here = keys.index(found.at), keys.index(draft.state.next_key)
     if _loop_around(draft, found.at):
         return True
     return target >= here and found.gate.bound_to is not None

@@ -126,7 +126,7 @@ class Walk:
             draft.record(gap)
             return None
         if self.terms.enforcement == "advisory":
-            following = draft.plan.program(draft.state.activity or "").after(draft.state.at)
+            following = draft.plan.program(draft.state.activity or "").after(draft.state.next_key)
             draft.record(e.GatePassed(need.key, need.gate.id, following, "advisory"))
             draft.notice(
                 "GATE_PASSED", f"Checkpoint '{need.gate.id}' was not answered (advisory enforcement)."

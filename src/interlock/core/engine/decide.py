@@ -9,7 +9,7 @@ from interlock.core.engine.acknowledge import acknowledge, input_required, witho
 from interlock.core.engine.checkpoints import open_checkpoint, resolve_checkpoint, resume_checkpoint
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.evolve import evolve
-from interlock.core.engine.loops import again, begun, frozen_items
+from interlock.core.engine.loops import again, begun, extent_of
 from interlock.core.engine.settle import awaited
 from interlock.core.engine.transitions import enter
 from interlock.core.run import events as e
@@ -28,7 +28,6 @@ from interlock.core.run.commands import (
 from interlock.core.run.outcomes import Awaited, Code, Decided, NeedInput, NeedLoop, Refusal
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import EXECUTION
-from interlock.core.values import Json
 
 
 def decide(plan: Plan, state: RunState, command: Command) -> Decided | Refusal:
@@ -119,19 +118,17 @@ def _lacking(pending: NeedLoop | NeedInput) -> NeedInput:
 def _advanced(draft: Draft, need: NeedLoop) -> e.Event:
     assert draft.state.activity is not None
     program = draft.plan.program(draft.state.activity)
-    if need.iteration == 0 and need.total == 0:
-        head = program.ops[f"loop:{need.loop.id}"]
-        assert isinstance(head, EnterLoop)
-        return e.LoopLeft(need.loop.id, head.after, "empty")
     if need.iteration > 0:
         tail = program.ops[f"tail:{need.loop.id}"]
         assert isinstance(tail, RepeatLoop)
         return again(tail, draft.state.frames[-1])
-    items: tuple[Json, ...] = ()
-    if need.loop.kind == "forEach":
-        name = need.loop.items or "items"
-        items = frozen_items(need.loop, draft.plan.scope(draft.state.variables).value(name)) or ()
-    return begun(need.loop, program.after(f"loop:{need.loop.id}"), need.total, items)
+    extent = extent_of(draft.plan, draft.state, need.loop)
+    assert not isinstance(extent, NeedInput), "a loop that lacks its input does not wait to be started"
+    if extent is not None and extent.total == 0:
+        head = program.ops[f"loop:{need.loop.id}"]
+        assert isinstance(head, EnterLoop)
+        return e.LoopLeft(need.loop.id, head.after, "empty")
+    return begun(need.loop, program.after(f"loop:{need.loop.id}"), extent)
 
 
 def _return_child(plan: Plan, state: RunState, command: ReturnChild) -> Decided:

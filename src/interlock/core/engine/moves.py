@@ -153,7 +153,7 @@ def _following(plan: Plan, state: RunState, reason: str) -> Iterator[Move]:
     """The step that comes after what is pending, if there is one."""
     if state.activity is None:
         return
-    program, at = plan.program(state.activity), state.at
+    program, at = plan.program(state.activity), state.next_key
     while at != END:
         op = program.ops[at]
         if isinstance(op, DoStep):

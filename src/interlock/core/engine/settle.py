@@ -66,7 +66,7 @@ class _Met(Struct, frozen=True):
 
 def _same_place(one: RunState, other: RunState) -> bool:
     """Say whether an activity goes on alike from both: all but counts and times is equal."""
-    if one.activity != other.activity or one.at != other.at:
+    if one.activity != other.activity or one.next_key != other.next_key:
         return False
     return replace(one, visit=other.visit, entered_at=0, gaps=0, completed=()) == replace(
         other, entered_at=0, gaps=0, completed=()
@@ -121,9 +121,9 @@ def next_event(plan: Plan, state: RunState, policy: SurfacePolicy, now: int) -> 
         return _entrance(plan, state, policy, now)
     if state.left_to is not None:
         return arrived(plan, state, now)
-    if state.exit_to is not None or state.at == END:
+    if state.exit_to is not None or state.next_key == END:
         return _exit(plan, state, policy)
-    op = plan.program(state.activity).ops[state.at]
+    op = plan.program(state.activity).ops[state.next_key]
     following = plan.program(state.activity).after(op.key)
     match op:
         case DoStep():

@@ -122,6 +122,7 @@ class LoopEntered(RunEvent, frozen=True, tag="loop_entered"):
     total: int | None = None
     items: tuple[Json, ...] = ()
     sets: Mapping[str, Json] = {}
+    limited: bool = False
 
 
 class LoopIterated(RunEvent, frozen=True, tag="loop_iterated"):

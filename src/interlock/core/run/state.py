@@ -17,13 +17,13 @@ LoopDecision = Literal["continue", "stop"]
 
 
 class Frame(Struct, frozen=True, omit_defaults=True):
-    """One loop that the run is inside of; items are frozen at entry (rule 30)."""
+    """One loop that the run is inside of. Its items are frozen at entry; `limited` says that they were cut."""
 
     loop: str
     iteration: int = 0
     total: int | None = None
     items: tuple[Json, ...] = ()
-    before: Mapping[str, Json] = {}
+    limited: bool = False
 
 
 class OpenGate(Struct, frozen=True, omit_defaults=True):
@@ -52,7 +52,7 @@ class RunState(Struct, frozen=True, omit_defaults=True):
 
     activity: str | None = None
     visit: int = 0
-    at: str = ""
+    next_key: str = ""
     entered_at: int = 0
     frames: tuple[Frame, ...] = ()
     variables: Mapping[str, Json] = {}

@@ -17,7 +17,7 @@ LoopDecision = Literal["continue", "stop"]
 
 
 class Frame(Struct, frozen=True, omit_defaults=True):
-    """One loop that the run is inside of. Its items are frozen at entry; `limited` says that they were cut."""
+    """A loop that the run is inside of. Its items are frozen at entry; `limited` says that they were cut."""
 
     loop: str
     iteration: int = 0

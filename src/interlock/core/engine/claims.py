@@ -1,4 +1,4 @@
-"""A session call is a walk (rule 14): steps ahead are claimed in order until a gate or the way out."""
+"""A session call is a walk (rule 14): steps ahead are claimed in order until a gate or the exits."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MOST_CLAIMED = 100_000
 
 
 class Walk:
-    """A walk through the current activity. `towards` is a gate to stop at, or None for the way out."""
+    """A walk through the current activity. `towards` is a gate to stop at, or None for the exits."""
 
     def __init__(self, draft: Draft, command: EnterActivity | OpenCheckpoint, towards: str | None) -> None:
         self.draft = draft
@@ -51,7 +51,7 @@ class Walk:
         )
 
     def go(self) -> NeedAnswer | NeedExit | NeedEntry | Done | Refusal:
-        """Walk until the gate is reached, the way out is, or something refuses."""
+        """Walk until the gate or the exits are reached, or something refuses."""
         while True:
             pending = self._settle()
             if len(self.draft.events) > MOST_CLAIMED:
@@ -92,13 +92,13 @@ class Walk:
             draft.record(event, *consequences(event))
 
     def _bounded(self, event: e.Event) -> e.Event:
-        """A loop that goes by a condition is claimed once: nothing in a walk can change its mind."""
+        """A loop that goes by a condition is claimed once: nothing in a walk changes its condition."""
         if not isinstance(event, e.LoopIterated):
             return event
         frame = self.draft.state.frames[-1]
         tail = self.draft.plan.program(self.draft.state.activity or "").ops[f"tail:{event.loop}"]
         assert isinstance(tail, RepeatLoop)
-        if frame.total is not None or _changed(self.draft, event) or _holds(tail.loop, self.towards):
+        if frame.total is not None or _has_written(self.draft) or _contains(tail.loop, self.towards):
             return event
         self.draft.notice("LOOP_CLAIMED", f"Loop '{event.loop}' was claimed once; its condition still holds.")
         return e.LoopLeft(event.loop, tail.after, "claimed", event.iteration)
@@ -122,8 +122,9 @@ class Walk:
             option = need.gate.default_option or need.gate.options[0].id
             draft.record(resolved(need.gate, need.key, Decision(option, "server"), draft.now))
             text = f"'{need.gate.message}' was decided without the user: {option}."
-            gap = e.GapRecorded("critical", "user_only_dependency", "needs_user_choice", text, need.key)
-            draft.record(gap)
+            draft.record(
+                e.GapRecorded("critical", "user_only_dependency", "needs_user_choice", text, need.key)
+            )
             return None
         if self.terms.enforcement == "advisory":
             following = draft.plan.program(draft.state.activity or "").after(draft.state.next_key)
@@ -137,8 +138,8 @@ class Walk:
         return Refusal(Code.GATE_UNANSWERED, about)
 
 
-def _holds(loop: Loop, gate_id: str | None) -> bool:
-    """Say whether the gate that is walked to lies in the loop."""
+def _contains(loop: Loop, gate_id: str | None) -> bool:
+    """Say whether the gate that is walked to is inside the loop."""
     return any(
         (isinstance(item, Gate) and item.id == gate_id)
         or (isinstance(item, Step) and item.confirm is not False and confirmation(item).id == gate_id)
@@ -146,20 +147,15 @@ def _holds(loop: Loop, gate_id: str | None) -> bool:
     )
 
 
-def _changed(draft: Draft, event: e.LoopIterated) -> bool:
-    """Say whether an action inside the loop has changed a variable that the next check could see."""
+def _has_written(draft: Draft) -> bool:
+    """Say whether an action of this iteration has written a variable that the next check could see."""
     loop = draft.state.frames[-1].loop
-    places = (i for i in range(len(draft.events) - 1, -1, -1) if _begins(draft.events[i], loop))
-    start = next(places, -1)  # the iteration may have begun with an earlier call
-    written: Mapping[str, object] = {}
-    for one in draft.events[start + 1 :]:
-        if isinstance(one, e.StepCompleted):
-            written = {**written, **one.sets}
-    return bool(written)
-
-
-def _begins(event: e.Event, loop: str) -> bool:
-    return isinstance(event, (e.LoopEntered, e.LoopIterated)) and event.loop == loop
+    for event in reversed(draft.events):
+        if isinstance(event, (e.LoopEntered, e.LoopIterated)) and event.loop == loop:
+            return False
+        if isinstance(event, e.StepCompleted) and event.sets:
+            return True
+    return False  # the iteration began with an earlier call
 
 
 def gate_open(state: RunState, heading: Mapping[str, Json]) -> Refusal:

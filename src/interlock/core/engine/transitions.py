@@ -46,7 +46,7 @@ def _entered(draft: Draft, command: EnterActivity) -> Refusal | None:
 
 
 def _claim(draft: Draft, command: EnterActivity) -> Refusal | None:
-    """Claim the rest of the activity and take the exit that the agent names, with a warning if it is wrong."""
+    """Claim the rest of the activity and take the exit that the agent names; warn if it is wrong."""
     _abandon_children(draft)
     arrival = Walk(draft, command, None).go()
     if isinstance(arrival, Refusal):

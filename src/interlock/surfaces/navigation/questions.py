@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from interlock.core.engine.moves import awaited_here
+from interlock.core.engine.moves import settled_for_navigation
 from interlock.core.run.commands import Decision, ResolveCheckpoint
 from interlock.core.run.outcomes import NeedAnswer
 from interlock.ledger.errors import LedgerError
@@ -23,7 +23,7 @@ def question(ledger: Ledger, target: Target, attempt: int, params: NavAction, ca
     at = reached(ledger, target)
     if isinstance(at, LedgerError) or _recorded(ledger, target, at, attempt):
         return None
-    need = awaited_here(at.plan, at.state)[1]
+    need = settled_for_navigation(at.plan, at.state)[1]
     if not isinstance(need, NeedAnswer) or need.gate.id != params.checkpoint_id:
         return None
     return asked(at, need.gate, ledger.settings.terms, call)
@@ -46,7 +46,7 @@ def heard(at: Position, command: ResolveCheckpoint, call: Call) -> ResolveCheckp
 
 
 def _ruling(at: Position, command: ResolveCheckpoint, call: Call) -> Decision | None:
-    need = awaited_here(at.plan, at.state)[1]
+    need = settled_for_navigation(at.plan, at.state)[1]
     if not isinstance(need, NeedAnswer) or need.gate.id != command.gate:
         return None
     return chosen(call, need.gate)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from interlock.authoring.library import Loaded
-from interlock.core.engine.moves import Rulings, awaited_here
+from interlock.core.engine.moves import Decisions, settled_for_navigation
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.runs.position import Target
@@ -39,7 +39,7 @@ def situation(ledger: Ledger, target: Target) -> Landscape | LedgerError:
     at = reached(ledger, target)
     if isinstance(at, LedgerError):
         return at
-    state, pending = awaited_here(at.plan, at.state)
+    state, pending = settled_for_navigation(at.plan, at.state)
     view = View(
         session=at.session,
         run=at.run,
@@ -52,7 +52,7 @@ def situation(ledger: Ledger, target: Target) -> Landscape | LedgerError:
     return landscape(ledger, view, at.decisions)
 
 
-def landscape(ledger: Ledger, view: View, decisions: Rulings) -> Landscape:
+def landscape(ledger: Ledger, view: View, decisions: Decisions) -> Landscape:
     """A view with all that decides what is open in it."""
 
     def startable(workflow_id: str) -> bool:

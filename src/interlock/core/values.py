@@ -1,4 +1,4 @@
-"""The few shapes that every room shares: JSON values, variables, and text measured in bytes."""
+"""The few shapes that every room shares: JSON values, variables, numbers, and text measured in bytes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def lookup(variables: Variables, path: str) -> Json | Missing:
 
 
 def number_of(value: Json | Missing) -> float | None:
-    """Read a number, also from text; whole numbers stay exact, and a truth is not a number."""
+    """Read a number, also from text; whole numbers stay exact, and a boolean is not a number."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     if isinstance(value, str):

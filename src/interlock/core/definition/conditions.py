@@ -110,7 +110,7 @@ def _compare(test: Compare, scope: Scope) -> bool:
             return _contains(actual, test.value)
         case "in":
             return isinstance(test.value, (list, tuple)) and any(
-                _leniently_equal(actual, one) for one in test.value
+                _leniently_equal(actual, member) for member in test.value
             )
         case "startsWith" | "endsWith" | "matches":
             return isinstance(actual, str) and isinstance(test.value, str) and _text(test, actual)
@@ -124,15 +124,15 @@ def _strictly_equal(actual: Json | Missing, expected: Json) -> bool:
     return not isinstance(actual, Missing) and _same(actual, expected)
 
 
-def _same(one: Json, two: Json) -> bool:
-    """Compare by value; a truth is never a number, at any depth."""
-    if isinstance(one, bool) or isinstance(two, bool):
-        return one is two
-    if isinstance(one, Mapping) and isinstance(two, Mapping):
-        return one.keys() == two.keys() and all(_same(one[name], two[name]) for name in one)
-    if isinstance(one, (list, tuple)) and isinstance(two, (list, tuple)):
-        return len(one) == len(two) and all(map(_same, one, two))
-    return one == two
+def _same(left: Json, right: Json) -> bool:
+    """Compare by value; a boolean is never a number, at any depth."""
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, Mapping) and isinstance(right, Mapping):
+        return left.keys() == right.keys() and all(_same(left[name], right[name]) for name in left)
+    if isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
+        return len(left) == len(right) and all(map(_same, left, right))
+    return left == right
 
 
 def _leniently_equal(actual: Json | Missing, expected: Json) -> bool:
@@ -177,7 +177,7 @@ def _contains(actual: Json | Missing, wanted: Json) -> bool:
     if isinstance(actual, str):
         return isinstance(wanted, str) and wanted.casefold() in actual.casefold()
     if isinstance(actual, Sequence):
-        return any(_leniently_equal(one, wanted) for one in actual)
+        return any(_leniently_equal(member, wanted) for member in actual)
     return False
 
 

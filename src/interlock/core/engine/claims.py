@@ -114,7 +114,7 @@ class Walk:
         return None
 
     def _meet(self, need: NeedAnswer) -> Refusal | None:
-        """An unanswered gate holds, unless the mode or the user's enforcement says otherwise."""
+        """Refuse to pass an unanswered gate, unless the mode or the user's enforcement says otherwise."""
         draft = self.draft
         if draft.state.open is not None:
             return gate_open(draft.state, self.heading)

@@ -1,4 +1,4 @@
-"""The decider: what comes of a command in a state. Each surface only translates into these commands."""
+"""The decider: the outcome of a command in a state. Surfaces only translate calls into these commands."""
 
 from __future__ import annotations
 
@@ -31,31 +31,36 @@ from interlock.core.run.surface_policy import EXECUTION
 
 
 def decide(plan: Plan, state: RunState, command: Command) -> Decided | Refusal:
-    """Say what the command brings about, or why it is refused."""
+    """Return the events of the command and what is awaited then, or why it is refused."""
     match command:
         case StartRun():
             return _start(plan, command)
         case AcknowledgeStep():
-            return _or_kept(acknowledge(plan, state, command), command)
+            return _keeping(acknowledge(plan, state, command), command)
         case EnterActivity():
             return enter(plan, state, command)
         case OpenCheckpoint():
-            return _or_kept(open_checkpoint(plan, state, command), command)
+            return _keeping(open_checkpoint(plan, state, command), command)
         case ResolveCheckpoint():
-            return _or_kept(resolve_checkpoint(plan, state, command), command)
+            return _keeping(resolve_checkpoint(plan, state, command), command)
         case ResumeCheckpoint():
-            return _or_kept(resume_checkpoint(plan, state, command), command)
+            return _keeping(resume_checkpoint(plan, state, command), command)
         case AdvanceLoop():
-            return _or_kept(_advance_loop(plan, state, command), command)
+            return _keeping(_advance_loop(plan, state, command), command)
         case StartChild():
-            return _family(plan, state, e.ChildStarted(command.workflow, command.session, state.activity))
+            return _recorded(plan, state, e.ChildStarted(command.workflow, command.session, state.activity))
         case ReturnChild():
-            return _return_child(plan, state, command)
+            declared = {variable.name for variable in plan.workflow.variables}
+            returned = {name: value for name, value in command.variables.items() if name in declared}
+            outcome: Literal["completed", "abandoned"] = "completed" if command.completed else "abandoned"
+            event = e.ChildReturned(command.workflow, command.session, outcome, returned)
+            return _recorded(plan, state, event)
         case _:
             assert_never(command)
 
 
-def _or_kept(outcome: Decided | Refusal, command: Command) -> Decided | Refusal:
+def _keeping(outcome: Decided | Refusal, command: Command) -> Decided | Refusal:
+    """Keep the variables that came with a refused command (rule 19)."""
     return outcome.keeping(command.variables) if isinstance(outcome, Refusal) else outcome
 
 
@@ -80,7 +85,7 @@ def _advance_loop(plan: Plan, state: RunState, command: AdvanceLoop) -> Decided 
     draft = Draft(plan, state, command.policy, command.now)
     if command.variables:
         draft.record(e.ContextSet(command.variables))
-    pending = _supplied(draft, draft.settle(), command)
+    pending = _with_items(draft, draft.settle(), command)
     if not isinstance(pending, (NeedLoop, NeedInput)) or pending.loop is None:
         return Refusal(Code.LOOP_NOT_FOUND, {"loop": command.loop})
     if pending.loop.id != command.loop:
@@ -95,8 +100,8 @@ def _advance_loop(plan: Plan, state: RunState, command: AdvanceLoop) -> Decided 
     return draft.decided()
 
 
-def _supplied(draft: Draft, pending: Awaited, command: AdvanceLoop) -> Awaited:
-    """Put the items that came with the call where the loop looks for them."""
+def _with_items(draft: Draft, pending: Awaited, command: AdvanceLoop) -> Awaited:
+    """Record the items that came with the call in the variable that the loop reads."""
     if command.items is None or not isinstance(pending, NeedLoop):
         return pending
     loop = pending.loop
@@ -108,6 +113,7 @@ def _supplied(draft: Draft, pending: Awaited, command: AdvanceLoop) -> Awaited:
 
 
 def _lacking(pending: NeedLoop | NeedInput) -> NeedInput:
+    """The input that keeps the loop from starting."""
     if isinstance(pending, NeedInput):
         return pending
     loop, name = pending.loop, pending.loop.items or "items"
@@ -131,14 +137,7 @@ def _advanced(draft: Draft, need: NeedLoop) -> e.Event:
     return begun(need.loop, program.after(f"loop:{need.loop.id}"), extent)
 
 
-def _return_child(plan: Plan, state: RunState, command: ReturnChild) -> Decided:
-    declared = {variable.name for variable in plan.workflow.variables}
-    returned = {name: value for name, value in command.variables.items() if name in declared}
-    outcome: Literal["completed", "abandoned"] = "completed" if command.completed else "abandoned"
-    return _family(plan, state, e.ChildReturned(command.workflow, command.session, outcome, returned))
-
-
-def _family(plan: Plan, state: RunState, event: e.Event) -> Decided:
-    """Record only that; what follows from it happens at the parent's own next call, at its own surface."""
+def _recorded(plan: Plan, state: RunState, event: e.Event) -> Decided:
+    """Record only the event; what follows from it happens with the parent's own next call."""
     after = evolve(state, event)
     return Decided((event,), after, awaited(plan, after, EXECUTION))

@@ -45,7 +45,7 @@ def resolved(
     again: str | None = None,
     resumable: bool = False,
 ) -> e.GateResolved:
-    """The decision record, with the effects of the chosen option."""
+    """The record of a decision, with the effects of the chosen option."""
     option = gate.option(decision.option) if decision else None
     effect = option.effect if option else None
     return e.GateResolved(
@@ -56,7 +56,7 @@ def resolved(
         channel=decision.channel if decision else "server",
         shown=shown(gate),
         question=gate.message,
-        options=tuple(one.id for one in gate.options),
+        options=tuple(listed.id for listed in gate.options),
         option=option.id if option else None,
         client=decision.client if decision else "",
         note=decision.note if decision else "",
@@ -70,7 +70,7 @@ def resolved(
 
 
 def undecided_gap(state: RunState, need: NeedAnswer, decision: Decision) -> Iterator[e.GapRecorded]:
-    """Never-stop goes on without the user, and says so for good (rule 27)."""
+    """Record a gap where never-stop mode decides without the user (rule 27)."""
     if not state.preferences.never_stops or decision.channel in BY_THE_USER:
         return
     severity: Severity = "info" if need.confirms else "critical"

@@ -1,4 +1,4 @@
-"""Events in the making: what a command has brought about so far, and the state that leads to."""
+"""The events of a command while it is being decided, and the state they lead to."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Draft:
         self.notices.append(Notice(code, message))
 
     def settle(self) -> Awaited:
-        """Let happen what happens by itself, and say what is awaited then."""
+        """Apply the automatic events, and return what is awaited then."""
         events, self.state, pending = settle(self.plan, self.state, self.policy, self.now)
         self.events.extend(events)
         return pending

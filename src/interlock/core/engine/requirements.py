@@ -11,7 +11,7 @@ from typing import get_args
 from msgspec import Struct
 
 from interlock.core.definition.conditions import Scope
-from interlock.core.definition.criteria import failures
+from interlock.core.definition.criteria import failed_checks
 from interlock.core.definition.program import Plan
 from interlock.core.definition.workflow import Capability, Contract, Step, UserInput
 from interlock.core.engine.decisions import DECISION, counts, reported
@@ -95,7 +95,8 @@ def unmet(step: Step, output: Output, scope: Scope) -> Iterator[Blocker]:
         elif candidates and all(errors):
             text = f"The artifact '{contract.artifact}' is not accepted: {'; '.join(errors[-1])}"
             yield _of_contract(BlockerCode.INVALID_REQUIRED_OUTPUT, contract, text)
-    if step.criteria is not None and not any(one.required and one.known for one in step.contracts):
+    enforced = any(contract.required and contract.known for contract in step.contracts)
+    if step.criteria is not None and not enforced:
         yield from _unmet_criteria(step, output.text(), scope)
 
 
@@ -147,7 +148,7 @@ def _of_contract(code: BlockerCode, contract: Contract, message: str) -> Blocker
 
 
 def _unmet_criteria(step: Step, text: str, scope: Scope) -> Iterator[Blocker]:
-    failed = failures(step.criteria, text if text.strip() else "", scope)
+    failed = failed_checks(step.criteria, text if text.strip() else "", scope)
     pointer = WorkflowStep(step.id)
     if failed and not text.strip():
         message = "This step's output is checked, and none was sent."

@@ -1,4 +1,4 @@
-"""What happened, in the past tense. Events carry all that `evolve` needs, so that replay asks nobody."""
+"""What happened, in the past tense. Events carry all that `evolve` needs, so that replay decides nothing."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class NeedAnswer(Struct, frozen=True):
 
 
 class NeedInput(Struct, frozen=True):
-    """Variables are missing that only the agent can supply: a list for a loop, or what decides the way."""
+    """Variables are missing that only the agent can supply: a list for a loop, or what decides the exit."""
 
     subject: str
     variables: tuple[str, ...]
@@ -51,7 +51,7 @@ class NeedLoop(Struct, frozen=True):
 
 
 class Exit(Struct, frozen=True):
-    """A way out of an activity. `open` says whether its condition holds now."""
+    """An exit of an activity. `open` says whether its condition holds now."""
 
     to: str
     open: bool
@@ -61,7 +61,7 @@ class Exit(Struct, frozen=True):
 
 
 class NeedExit(Struct, frozen=True):
-    """The activity is done; the agent takes one of the ways out (session, gated, navigation)."""
+    """The activity is done; the agent takes one of its exits (session, gated, navigation)."""
 
     exits: tuple[Exit, ...]
 
@@ -80,7 +80,7 @@ Awaited: TypeAlias = NeedStep | NeedAnswer | NeedInput | NeedLoop | NeedExit | N
 
 
 class Notice(Struct, frozen=True, omit_defaults=True):
-    """Something the caller should know; it never blocks."""
+    """Something the caller should know; it never blocks, and names no tool."""
 
     code: str
     message: str

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from interlock.core.definition.workflow import Capability
 from interlock.core.run.preferences import Preferences
@@ -20,7 +21,7 @@ Category = Literal["user_only_dependency", "contract_violation", "capability_mis
 
 MAX_BLOCKERS = 10
 MAX_MESSAGE = 512
-MAX_FIX = 1024
+MAX_REQUIREMENT = 1024
 
 
 class BlockerCode(StrEnum):
@@ -92,29 +93,29 @@ _CATEGORY: dict[BlockerCode, Category] = {
 
 def ordered(blockers: Iterable[Blocker]) -> tuple[Blocker, ...]:
     """Sort by code and pointer, keep ten, keep every text within its budget."""
-    kept = sorted(blockers, key=_place)[:MAX_BLOCKERS]
-    return tuple(_bounded(blocker) for blocker in kept)
+    return tuple(
+        replace(
+            blocker,
+            message=cut(blocker.message, MAX_MESSAGE, "…"),
+            requirement=cut(blocker.requirement, MAX_REQUIREMENT, "…"),
+        )
+        for blocker in sorted(blockers, key=_order)[:MAX_BLOCKERS]
+    )
 
 
-def _place(blocker: Blocker) -> tuple[str, str, str]:
+def _order(blocker: Blocker) -> tuple[str, str, str]:
     pointer = blocker.pointer
     stable = getattr(pointer, pointer.__struct_fields__[0])
     return blocker.code.value, str(pointer.__struct_config__.tag), str(stable)
 
 
-def _bounded(blocker: Blocker) -> Blocker:
-    message = cut(blocker.message, MAX_MESSAGE, "…")
-    requirement = cut(blocker.requirement, MAX_FIX, "…")
-    return Blocker(blocker.code, blocker.pointer, message, requirement, blocker.example)
-
-
 def as_gap(blocker: Blocker, severity: Severity = "critical", detail: str = "") -> Gap:
-    """The same reason, seen from a mode that does not stop."""
+    """Return the same reason as a gap, for a mode that does not stop."""
     return Gap(severity, _CATEGORY[blocker.code], detail or blocker.code.value.lower(), blocker.message)
 
 
 def downgraded(blocker: Blocker, preferences: Preferences) -> bool:
-    """Say whether the risk policy turns this capability reason into a warning; nothing else ever is."""
+    """Say whether the risk policy turns this blocker into a warning; only capabilities ever are."""
     match preferences.risk_policy:
         case "conservative":
             return False

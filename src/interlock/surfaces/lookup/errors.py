@@ -36,7 +36,7 @@ def invalid_params(details: str) -> RpcFailure:
 
 
 def cannot_load(workflow_id: str, diagnostic: Diagnostic) -> RpcFailure:
-    """Say why a workflow cannot be had: it is not there, or its file is at fault."""
+    """Say why a workflow cannot be loaded: there is none, or its file has errors."""
     if diagnostic.code == _ABSENT:
         return RpcFailure(WORKFLOW_NOT_FOUND, "Workflow not found", {"workflowId": workflow_id})
     code, message = _BY_DIAGNOSTIC.get(diagnostic.code, (INVALID_WORKFLOW, "Invalid workflow"))
@@ -58,8 +58,8 @@ def invalid_state(workflow_id: str, details: str) -> RpcFailure:
     return RpcFailure(INVALID_STATE, "Invalid state", {"workflowId": workflow_id, "details": details})
 
 
-def fault(error: Exception) -> RpcFailure:
-    """Answer for an exception by its kind alone; what it says may be nobody else's business."""
+def failed(error: Exception) -> RpcFailure:
+    """Answer an unexpected exception by its kind alone: its text may hold private data."""
     if isinstance(error, OSError):
         details = error.strerror or type(error).__name__
         return RpcFailure(STORAGE_ERROR, "Storage error", {"details": details})

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class LookupSurface(Surface):
-    """Workflows to look up: which there are, what is in them, which step is next, if an output will do."""
+    """Lists workflows, shows them, names the next step, and checks outputs."""
 
     name = "lookup"
     instructions = (
@@ -47,7 +47,7 @@ class LookupSurface(Surface):
         return errors.method_not_found(name)
 
     def failed(self, tool: Tool, error: Exception) -> Outcome:
-        return errors.fault(error)
+        return errors.failed(error)
 
     def _list(self, _params: Nothing, _call: Call) -> Outcome:
         from interlock.surfaces.lookup.answers import listed

@@ -64,12 +64,12 @@ class Scope(Struct, frozen=True):
     defaults: Variables
 
     def value(self, path: str) -> Json | Missing:
-        found = lookup(self.variables, path)
-        return lookup(self.defaults, path) if isinstance(found, Missing) else found
+        value = lookup(self.variables, path)
+        return lookup(self.defaults, path) if isinstance(value, Missing) else value
 
     def is_set(self, path: str) -> bool:
-        found = lookup(self.variables, path)
-        return not isinstance(found, Missing) and found is not None
+        value = lookup(self.variables, path)
+        return not isinstance(value, Missing) and value is not None
 
 
 def holds(condition: Condition | None, scope: Scope) -> bool:
@@ -184,9 +184,9 @@ def _contains(actual: Json | Missing, wanted: Json) -> bool:
 def _text(test: Compare, actual: str) -> bool:
     wanted = str(test.value)
     if test.operator == "matches":
-        from interlock.core.patterns import found
+        from interlock.core.patterns import matches
 
-        return found(wanted, actual, ignore_case=True)
+        return matches(wanted, actual, ignore_case=True)
     left, right = actual.casefold(), wanted.casefold()
     return left.startswith(right) if test.operator == "startsWith" else left.endswith(right)
 

@@ -18,7 +18,7 @@ Via = Literal["option", "decision", "transition", "default", "end"]
 
 
 class ChosenExit(Struct, frozen=True):
-    """Where the activity leads, why, and which activities are skipped on the way there."""
+    """Where the activity leads, why, and which activities are skipped before that."""
 
     to: str
     via: Via
@@ -106,8 +106,8 @@ def exits(plan: Plan, state: RunState) -> tuple[Exit, ...]:
     listed: dict[str, Exit] = {}
     for exit_ in _declared(plan, activity, state):
         # of several exits to one target, one whose condition holds counts before one over unset variables
-        best = max(listed.get(exit_.to, exit_), exit_, key=lambda one: (one.open, not one.unset))
-        listed[exit_.to] = best
+        rivals = (listed.get(exit_.to, exit_), exit_)
+        listed[exit_.to] = max(rivals, key=lambda rival: (rival.open, not rival.unset))
     if target is not None and target not in listed:
         listed[target] = Exit(target, open=True)
     decided = target is not None and state.exit_to is not None

@@ -95,7 +95,8 @@ def _take(draft: Draft, target: str) -> Refusal | None:
     pending = draft.settle()
     if not isinstance(pending, NeedExit):
         return Refusal(Code.ACTIVITY_NOT_COMPLETE, {"activity": draft.state.activity})
-    exit_, valid = _matching(draft, pending.exits, target), [one.to for one in pending.exits if one.open]
+    exit_ = _matching(draft, pending.exits, target)
+    valid = [listed.to for listed in pending.exits if listed.open]
     if exit_ is not None and exit_.open:
         _abandon_children(draft)
         _cross(draft, exit_.to, via="claim" if exit_.unset else "transition")

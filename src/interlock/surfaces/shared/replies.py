@@ -21,7 +21,7 @@ _SLOT = re.compile(r"\\u0000([a-z]+:\d+:\d+)\\u0000")
 def told(
     text: str, token: str | None, warnings: Sequence[str] = (), meta: Mapping[str, Json] | None = None
 ) -> Reply:
-    """A text, the token to go on with, and what was found wrong with the call."""
+    """Reply with a text, the token to go on with, and the warnings about the call."""
     tokens: dict[str, Json] = {"session_token": token} if token else {}
     return Reply(text, meta={**tokens, **(meta or {}), "validation": _validation(warnings)})
 
@@ -32,13 +32,13 @@ def told_json(
     warnings: Sequence[str] = (),
     meta: Mapping[str, Json] | None = None,
 ) -> Reply:
-    """The same with a JSON object as its text."""
+    """Reply with a JSON object as the text."""
     return told(as_json(body), token, warnings, meta)
 
 
 def as_json(body: Json) -> str:
     """JSON as text; its slots for tokens stay slots when the text is encoded once more."""
-    return _SLOT.sub(lambda found: f"\0{found[1]}\0", _encode(body).decode())
+    return _SLOT.sub(lambda match: f"\0{match[1]}\0", _encode(body).decode())
 
 
 def recorded(reply: Reply) -> bytes:
@@ -57,7 +57,7 @@ def _validation(warnings: Sequence[str]) -> dict[str, Json]:
 def failure(
     code: str, message: str, then: str, about: Mapping[str, Json] | None = None, token: str | None = None
 ) -> Reply:
-    """Say what is wrong and the one thing to do; code and action again as fields."""
+    """Say what is wrong and what to do next, in the text and as fields."""
     body: dict[str, Json] = {"code": code, "message": message, "next": then, **(about or {})}
     lines = [message, f"Next: {then}"] + ([f"session_token: {token}"] if token else [])
     meta: dict[str, Json] = {"validation": {"status": "error", "warnings": []}}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from interlock.surfaces.call import Call, Outcome
-from interlock.surfaces.lookup import failures, tools
+from interlock.surfaces.lookup import errors, tools
 from interlock.surfaces.lookup.params import Get, Next, Nothing, Validate, ValidateJson, details
 from interlock.surfaces.tool import Profile, Surface, Tool
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class LookupSurface(Surface):
-    """Workflows to look up: which there are, what is in them, which step is next, if an output will do."""
+    """Lists workflows, shows them, names the next step, and checks outputs."""
 
     name = "lookup"
     instructions = (
@@ -42,16 +42,16 @@ class LookupSurface(Surface):
         }
 
     def invalid(self, tool: Tool, diagnostic: str) -> Outcome:
-        return failures.invalid_params(details(diagnostic))
+        return errors.invalid_params(details(diagnostic))
 
     def unknown(self, name: str) -> Outcome:
-        return failures.method_not_found(name)
+        return errors.method_not_found(name)
 
     def expected(self, error: Exception) -> Outcome | None:
-        return failures.storage_error(error) if isinstance(error, OSError) else None
+        return errors.storage_error(error) if isinstance(error, OSError) else None
 
     def failed(self, tool: Tool, error: Exception, reference: str) -> Outcome:
-        return failures.internal_error(error, reference)
+        return errors.internal_error(error, reference)
 
     def _list(self, _params: Nothing, _call: Call) -> Outcome:
         from interlock.surfaces.lookup.answers import listed

@@ -157,7 +157,7 @@ class SessionTools:
         self, token: str, calling: Calling, variables: Variables | None = None
     ) -> SessionCall | Reply:
         """Open a session's head for a progress call."""
-        unfit = check_context(variables)
+        unfit = check_context(variables, "variables")
         if unfit:
             return failure("VALIDATION_ERROR", unfit.message, unfit.suggestion)
         pointer = self.ledger.read_token(token, "ses")

@@ -86,7 +86,7 @@ def _gap(blocker: Blocker, key: str, severity: Severity, detail: str = "") -> e.
 
 
 def unmet(step: Step, output: Output, scope: Scope) -> Iterator[Blocker]:
-    """Name every contract and criterion of the step that the output does not meet."""
+    """Name every contract and criterion of the step that the output does not meet (rule 31)."""
     for contract in step.contracts:
         candidates = [artifact for artifact in output.artifacts if _belongs(artifact, contract)]
         errors = [_errors(contract, artifact) for artifact in candidates]
@@ -95,8 +95,7 @@ def unmet(step: Step, output: Output, scope: Scope) -> Iterator[Blocker]:
         elif candidates and all(errors):
             text = f"The artifact '{contract.artifact}' is not accepted: {'; '.join(errors[-1])}"
             yield _of_contract(BlockerCode.INVALID_REQUIRED_OUTPUT, contract, text)
-    enforced = any(contract.required and contract.known for contract in step.contracts)
-    if step.criteria is not None and not enforced:
+    if step.criteria is not None:
         yield from _unmet_criteria(step, output.text(), scope)
 
 

@@ -23,10 +23,6 @@ _WRONG = re.compile(r"(?P<what>.*) - at `\$\.?(?P<field>.*)`", re.DOTALL)
 _PATTERN = re.compile(r"Expected `str` matching regex .*", re.DOTALL)
 
 
-class Nothing(Struct, frozen=True, forbid_unknown_fields=True):
-    pass
-
-
 class Get(Struct, frozen=True, forbid_unknown_fields=True):
     id: Id
     mode: Literal["metadata", "preview"] | UnsetType = UNSET

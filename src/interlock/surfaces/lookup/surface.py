@@ -12,7 +12,8 @@ from msgspec import Struct
 
 from interlock.surfaces.call import Call, Outcome
 from interlock.surfaces.lookup import errors, tools
-from interlock.surfaces.lookup.params import Get, Next, Nothing, Validate, ValidateJson, details
+from interlock.surfaces.lookup.params import Get, Next, Validate, ValidateJson, details
+from interlock.surfaces.strict_params import NoParams
 from interlock.surfaces.tool import Profile, Surface, Tool
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class LookupSurface(Surface):
     def __init__(self, library: Library) -> None:
         self._library = library
         self.tools: Mapping[str, Tool] = {
-            "workflow_list": _tool("workflow_list", tools.LIST, Nothing, self._list),
+            "workflow_list": _tool("workflow_list", tools.LIST, NoParams, self._list),
             "workflow_get": _tool("workflow_get", tools.get(), Get, self._get),
             "workflow_next": _tool("workflow_next", tools.NEXT, Next, self._next),
             "workflow_validate": _tool("workflow_validate", tools.VALIDATE, Validate, self._validate),
@@ -53,7 +54,7 @@ class LookupSurface(Surface):
     def failed(self, tool: Tool, error: Exception, reference: str) -> Outcome:
         return errors.internal_error(error, reference)
 
-    def _list(self, _params: Nothing, _call: Call) -> Outcome:
+    def _list(self, _params: NoParams, _call: Call) -> Outcome:
         from interlock.surfaces.lookup.answers import listed
 
         return listed(self._library)

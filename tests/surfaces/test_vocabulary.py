@@ -24,7 +24,7 @@ from interlock.core.run.reasons import (
     WorkflowStep,
 )
 from interlock.ledger.errors import ErrorCode, LedgerError
-from interlock.surfaces.call import Reply, Surface, Tool
+from interlock.surfaces.call import Reply
 from interlock.surfaces.execution import ExecutionSurface
 from interlock.surfaces.execution import errors as execution
 from interlock.surfaces.gated import GatedSurface
@@ -36,6 +36,7 @@ from interlock.surfaces.refusals import Words
 from interlock.surfaces.session import SessionSurface
 from interlock.surfaces.session import errors as session
 from interlock.surfaces.shared import replies
+from interlock.surfaces.tool import Surface, Tool
 from support.harness import Bench
 
 SOURCE = Path(interlock.__file__).parent

@@ -38,7 +38,11 @@ class LookupSurface(Surface):
             "workflow_next": _tool("workflow_next", tools.NEXT, Next, self._next),
             "workflow_validate": _tool("workflow_validate", tools.VALIDATE, Validate, self._validate),
             "workflow_validate_json": _tool(
-                "workflow_validate_json", tools.VALIDATE_JSON, ValidateJson, self._validate_json, listed=False
+                "workflow_validate_json",
+                tools.VALIDATE_JSON,
+                ValidateJson,
+                self.workflow_validate_json,
+                listed=False,
             ),
         }
 
@@ -59,22 +63,22 @@ class LookupSurface(Surface):
 
         return listed(self._library)
 
-    def _get(self, params: Get, _call: Call) -> Outcome:
+    def workflow_get(self, params: Get, _call: Call) -> Outcome:
         from interlock.surfaces.lookup.answers import got
 
         return got(self._library, params)
 
-    def _next(self, params: Next, _call: Call) -> Outcome:
+    def workflow_next(self, params: Next, _call: Call) -> Outcome:
         from interlock.surfaces.lookup.answers import following
 
         return following(self._library, params)
 
-    def _validate(self, params: Validate, _call: Call) -> Outcome:
+    def workflow_validate(self, params: Validate, _call: Call) -> Outcome:
         from interlock.surfaces.lookup.answers import validated
 
         return validated(self._library, params)
 
-    def _validate_json(self, params: ValidateJson, _call: Call) -> Outcome:
+    def workflow_validate_json(self, params: ValidateJson, _call: Call) -> Outcome:
         from interlock.surfaces.lookup.answers import reply
         from interlock.surfaces.lookup.checking import checked
 

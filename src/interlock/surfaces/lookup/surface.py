@@ -33,10 +33,10 @@ class LookupSurface(Surface):
     def __init__(self, library: Library) -> None:
         self._library = library
         self.tools: Mapping[str, Tool] = {
-            "workflow_list": _tool("workflow_list", tools.LIST, NoParams, self._list),
-            "workflow_get": _tool("workflow_get", tools.get(), Get, self._get),
-            "workflow_next": _tool("workflow_next", tools.NEXT, Next, self._next),
-            "workflow_validate": _tool("workflow_validate", tools.VALIDATE, Validate, self._validate),
+            "workflow_list": _tool("workflow_list", tools.LIST, NoParams, self.workflow_list),
+            "workflow_get": _tool("workflow_get", tools.get(), Get, self.workflow_get),
+            "workflow_next": _tool("workflow_next", tools.NEXT, Next, self.workflow_next),
+            "workflow_validate": _tool("workflow_validate", tools.VALIDATE, Validate, self.workflow_validate),
             "workflow_validate_json": _tool(
                 "workflow_validate_json",
                 tools.VALIDATE_JSON,
@@ -58,7 +58,7 @@ class LookupSurface(Surface):
     def failed(self, tool: Tool, error: Exception, reference: str) -> Outcome:
         return errors.internal_error(error, reference)
 
-    def _list(self, _params: NoParams, _call: Call) -> Outcome:
+    def workflow_list(self, _params: NoParams, _call: Call) -> Outcome:
         from interlock.surfaces.lookup.answers import listed
 
         return listed(self._library)

@@ -256,6 +256,36 @@ def test_a_call_that_failed_succeeds_when_sent_again_and_counts_once(
     stage.store.close()
 
 
+def test_a_fault_while_the_server_is_idle_loses_neither_words_nor_traces(tmp_path: Path) -> None:
+    """Nobody waits for an idle server, so its errors are kept quiet and its work is done the next time."""
+    bench = Bench(tmp_path)
+    write_flow(bench, ACTIVITIES)
+    ledger = bench.ledger(terms=Terms(min_response_ms=0))
+    store = ledger.store
+    assert isinstance(store, SqliteStore)
+    doubled = 0
+    for number in count(1):
+        strike = At(number)
+        call = Caller(SessionSurface(ledger), ledger, At(0))
+        lead = token(call("start_session", agent_id="lead", workflow_id="flow"))
+        call("get_workflow", session_token=lead)
+        ledger.store = Watched(store, strike)
+        ledger.idle()
+        ledger.store = store
+        doubled += strike.struck == "committed" and bool(ledger.unwritten)
+        ledger.idle()
+        with store.reading() as reader:
+            assert reader.unindexed(9) == []
+            sessions = reader.session_ids("", 999)
+            kept = sum(len(reader.traces(session_id, -1, 999, 9)) for session_id in sessions)
+        assert kept == number + doubled, strike.struck
+        assert store.integrity() == []
+        if not strike.struck:
+            break
+    assert number > 5
+    assert doubled == 1  # only where the write has happened and nobody can know
+
+
 class Mortal(Server):
     """The real server, which drops dead at the given crash point."""
 

@@ -150,6 +150,35 @@ def test_variables_of_a_blocked_attempt_are_kept(bench: Bench) -> None:
     assert variables(agent)["colour"] == "red"
 
 
+def test_rule_10_variables_of_a_blocked_attempt_count_whichever_token_comes_next(bench: Bench) -> None:
+    """The agent forgets the blocked answer, looks again, and goes on with the fresh token."""
+    bench.write(workflow(gate("which", "left", "right"), *steps("last")))
+    agent = bench.agent()
+    started = agent.start("test.flow")
+    blocked = agent.ack(colour="red", shape="round")
+    assert blocked["kind"] == "blocked"
+    fresh = agent.look(started)
+    assert fresh["ackToken"] not in (started["ackToken"], blocked["ackToken"])
+    assert agent.decide("left", at=fresh, shape="square")["pending"]["stepId"] == "last"
+    assert variables(agent) == {"colour": "red", "shape": "square"}
+
+
+def test_rule_10_each_blocked_attempt_adds_to_what_is_kept(bench: Bench) -> None:
+    bench.write(workflow(gate("which", "left", "right"), *steps("last")))
+    agent = bench.agent()
+    started = agent.start("test.flow")
+    agent.ack(colour="red", shape="round")
+    agent.look(started)
+    agent.ack(shape="square")
+    agent.look(started)
+    agent.ack(colour=None)
+    agent.ledger.store.close()
+    agent = bench.agent()
+    agent.look(started)
+    agent.decide("left")
+    assert variables(agent) == {"shape": "square"}
+
+
 def test_the_users_recorded_decision_lets_the_agent_on(bench: Bench) -> None:
     agent = agent_at(bench, gate("which", "left", "right"), "guided", "user")
     agent.ack()

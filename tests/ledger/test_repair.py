@@ -15,8 +15,11 @@ from interlock.core.run.surface_policy import EXECUTION
 from interlock.ledger.decisions.modes import set_session_mode
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.log.chain import entries_of, kind_of, link
+from interlock.ledger.log.health import examine
 from interlock.ledger.log.repair import Finding, Repaired, inspect, mark, repair
 from interlock.ledger.queries.indexing import catch_up
+from interlock.ledger.queries.log_lines import event_lines
+from interlock.ledger.queries.tree import trees_of
 from interlock.ledger.transfer.bundle import Bundle, read_bundle
 from interlock.ledger.transfer.export_import import export_session, import_bundle
 from interlock.store.protocol import CommitRow
@@ -103,7 +106,9 @@ def commit_with(target: Target, kind: str, *, last: bool = False) -> CommitRow:
 
 def change_commit(target: Target, row: CommitRow) -> None:
     body = row.body[:-2] + b"?" + row.body[-1:]
-    target.sql("UPDATE commits SET body = ? WHERE session_id = ? AND last = ?", body, target.session, row.last)
+    target.sql(
+        "UPDATE commits SET body = ? WHERE session_id = ? AND last = ?", body, target.session, row.last
+    )
 
 
 def test_a_whole_session_has_nothing_to_repair(target: Target) -> None:
@@ -123,6 +128,20 @@ def test_a_changed_event_is_found_and_its_prefix_stays_readable(target: Target) 
     assert bundle.meta.health == "corrupt_tail"
     assert bundle.meta.lost_events > 0
     assert [one.body for one in bundle.graph.outputs if one.kind == "notes"] == ["first notes"]
+
+
+def test_the_sound_events_before_the_damage_are_listed_and_drawn(target: Target) -> None:
+    damaged = commit_with(target, "step_completed", last=True)
+    change_commit(target, damaged)
+    with target.ledger.store.reading() as reader:
+        session = reader.session(target.session)
+    assert session is not None
+    sound = examine(target.ledger.store, session).events
+    assert sound == damaged.first
+    lines = event_lines(target.ledger, target.session, end=sound)
+    assert [line.index for line in lines] == list(range(sound))
+    (tree,) = trees_of(target.ledger, session, sound)
+    assert [node.node for node in tree.nodes] == [0, 1]
 
 
 def test_the_valid_prefix_goes_on_in_another_store(target: Target, tmp_path: Path) -> None:
@@ -155,8 +174,8 @@ def test_a_changed_last_event_is_noticed_without_anybody_looking(target: Target)
 
 def test_a_repair_cuts_a_damaged_tail_and_keeps_it(target: Target) -> None:
     damaged = commit_with(target, "step_completed", last=True)
-    change_commit(target, damaged)
     total = len(logged_events(target.ledger.store, target.session))
+    change_commit(target, damaged)
     done = target.repaired()
     with target.ledger.store.reading() as reader:
         kept = reader.content(done.kept_as)

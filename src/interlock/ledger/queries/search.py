@@ -14,7 +14,7 @@ from interlock.ledger.log.projection import notes_in
 from interlock.ledger.queries.indexing import catch_up, marked
 from interlock.ledger.runs.position import tip_of
 from interlock.ledger.runs.positions import Positions
-from interlock.store.protocol import Reader, RunRow, SessionFilter, SessionRow
+from interlock.store.protocol import Reader, Recorded, RunRow, SessionFilter, SessionRow
 
 CANDIDATES = 5
 LOOKED_AT = 200
@@ -153,7 +153,8 @@ def _candidate(reader: Reader, session_id: str, why: Why, query: str) -> Candida
 def _snippet(reader: Reader, session_id: str, tip: int) -> str:
     """The newest note on the way to the tip."""
     for node in reader.path(session_id, tip, 10):
-        aside = [*reader.blocked(session_id, (node.node,)), *reader.notes(session_id, (node.node,))]
+        aside: list[Recorded] = [*reader.blocked(session_id, (node.node,))]
+        aside += reader.notes(session_id, (node.node,))
         rows = [node, *sorted(aside, key=lambda row: row.event_index)]
         notes = [note for row in rows for note in notes_in(row)]
         if notes:

@@ -13,6 +13,7 @@ from support.memory_store import MemoryStore
 
 StoreFactory = Callable[[], Store]
 STORES: dict[str, Callable[[Path], Store]] = {"sqlite": open_store, "memory": MemoryStore}
+SHARED = {"sqlite": "interlock.store.sqlite.store.open_store"}  # what processes share, by import path
 
 
 @pytest.fixture(params=STORES)
@@ -32,3 +33,9 @@ def store_factory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[St
 @pytest.fixture
 def store(store_factory: StoreFactory) -> Store:
     return store_factory()
+
+
+@pytest.fixture(params=SHARED)
+def shared_store(request: pytest.FixtureRequest) -> str:
+    """The import path of a store that several processes can open."""
+    return SHARED[request.param]

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -24,6 +28,7 @@ from interlock.store.protocol import (
     TraceRow,
     Writer,
 )
+from support.paths import FIXTURES
 from support.store_rows import (
     GENESIS,
     blocked_row,
@@ -365,6 +370,23 @@ def test_threads_that_write_together_lose_nothing(store_factory: StoreFactory) -
         assert mine == [f"t{n}-{done}" for done in range(15)]
     session = session_of(stores[1])
     assert (session.head_index, session.next_node) == (60, 61)
+
+
+def test_rule_43_processes_that_write_together_lose_nothing(shared_store: str, tmp_path: Path) -> None:
+    module, _, function = shared_store.rpartition(".")
+    store: Store = getattr(import_module(module), function)(tmp_path)
+    store.append(start())
+    commands = [
+        [sys.executable, str(FIXTURES / "appender.py"), shared_store, str(tmp_path), "40", name]
+        for name in ("p0", "p1")
+    ]
+    writers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for command in commands]
+    printed = [int(line) for writer in writers for line in writer.communicate()[0].split()]
+    assert sorted(printed) == list(range(1, 81))
+    written = bodies(store)[1:]
+    assert sorted(written) == sorted(f"{name}-{done}" for name in ("p0", "p1") for done in range(40))
+    assert session_of(store).next_node == 81
+    store.close()
 
 
 # One load is everything that a command needs.

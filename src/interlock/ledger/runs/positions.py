@@ -100,7 +100,7 @@ class Positions:
         return Position(loaded, node, run, plan, state, decisions, handle)
 
     def write_traces(self) -> None:
-        """Write the traces of reading calls that are not stored yet; they wait if the store cannot be used."""
+        """Write the traces of reading calls that are not stored yet; they wait while the store fails."""
         if rows := self.unwritten[:]:
             self.store.trace(rows)
             del self.unwritten[: len(rows)]

@@ -2,32 +2,41 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
+LOCK   := requirements-dev.lock
+PYTEST := $(BIN)/python -m pytest -n auto
 
-.PHONY: run test quick lint bench clean
+.PHONY: run test quick lint bench ready lock clean
 
-run: $(VENV)/.ready
+run: ready
 	@$(BIN)/interlock demo
 
-test: $(VENV)/.ready lint
+test: lint
 	@$(PYTEST)
 
-quick: $(VENV)/.ready
+quick: ready
 	@$(PYTEST) -m "not slow"
 
-lint: $(VENV)/.ready
+lint: ready
 	@$(BIN)/ruff format --check -q .
 	@$(BIN)/ruff check -q .
 	@$(BIN)/mypy --no-error-summary
 
-bench: $(VENV)/.ready
+bench: ready
 	@$(BIN)/python -m bench.execution_walk
 
-clean:
-	rm -rf $(VENV)
+ready:
+	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) is not installed; Interlock needs Python 3.11 or newer." >&2; exit 1; }
+	@$(PYTHON) tools/set_up.py $(VENV) "$(or $(MAKECMDGOALS),run)"
 
-$(VENV)/.ready: pyproject.toml
-	@echo "Setting up $(VENV) (once)…" >&2
-	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
-	@touch $@
+# Lock the newest versions that pyproject.toml and tests/node/package.json allow.
+lock: ready
+	@rm -rf build/lock
+	@$(BIN)/python -m venv build/lock
+	@build/lock/bin/python -m pip install -q --disable-pip-version-check -e '.[dev]'
+	@echo '# The versions that `make` installs into .venv, on every Python. Written by `make lock`.' > $(LOCK)
+	@build/lock/bin/python -m pip freeze --exclude-editable >> $(LOCK)
+	@rm -rf build/lock
+	@cd tests/node && rm -f package-lock.json && npm install --package-lock-only --loglevel=error
+
+clean:
+	rm -rf $(VENV) build

@@ -21,6 +21,8 @@ from typing import Any
 import msgspec
 
 from bench.server import Server, ServerGone
+from interlock.ledger.log.chain import logged
+from interlock.ledger.log.records import OutputAppended
 from interlock.store.sqlite.store import open_store
 
 Answer = dict[str, Any]
@@ -102,9 +104,10 @@ def recorded_notes(folder: Path) -> Counter[str]:
     store = open_store(folder)
     with store.reading() as reader:
         notes = Counter(
-            msgspec.json.decode(row.payload)["notes"]
+            row.event.notes
             for session_id in reader.session_ids("", 10_000)
-            for row in reader.events(session_id, kinds=("node_output_appended",))
+            for row in logged(reader.commits(session_id))
+            if isinstance(row.event, OutputAppended)
         )
     store.close()
     return notes

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
+from support.corpus import ABSENT
 from support.harness import Bench
 from support.paths import CORPUS
+
+# No law depends on how fast the machine is at the moment: neither a deadline nor slow data fails a test.
+settings.register_profile(
+    "any-machine", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("any-machine")
 
 
 @pytest.fixture
@@ -18,12 +28,14 @@ def bench(tmp_path: Path) -> Bench:
 @pytest.fixture(scope="session")
 def corpus() -> Path:
     if not CORPUS.is_dir():
-        pytest.skip("the corpus of real workflow files is not beside this checkout")
+        pytest.skip(ABSENT)
     return CORPUS
 
 
-@pytest.fixture(autouse=True)
-def _own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test sees the user's own data or settings."""
-    for name in ("INTERLOCK_DATA_DIR", "INTERLOCK_STORE", "INTERLOCK_KEYRING", "INTERLOCK_MODE"):
-        monkeypatch.delenv(name, raising=False)
+@pytest.fixture(scope="session", autouse=True)
+def _own_environment() -> Iterator[None]:
+    """No test sees the user's own settings."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith("INTERLOCK_")]:
+            patch.delenv(name)
+        yield

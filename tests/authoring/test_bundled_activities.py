@@ -222,7 +222,7 @@ def test_ids_of_steps_and_gates_are_unique_in_the_workflow(name: str) -> None:
 
 
 @every
-def test_every_gate_stands_before_a_step(name: str) -> None:
+def test_every_gate_comes_before_a_step(name: str) -> None:
     """Rule 23."""
     known = {step.id for step in steps(name)}
     assert all(gate.bound_to in known for gate in gates(name))
@@ -264,7 +264,7 @@ def test_a_step_says_what_the_variable_that_it_produces_should_hold(name: str) -
 
 
 @sequential
-def test_every_activity_but_the_last_has_a_default_way(name: str) -> None:
+def test_every_activity_but_the_last_has_a_default_transition(name: str) -> None:
     """Rule 21: no choice of variables leaves a run stuck."""
     *others, last = compiled(name).activities
     assert all([exit_.default for exit_ in one.transitions].count(True) == 1 for one in others)

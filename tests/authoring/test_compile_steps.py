@@ -1,4 +1,4 @@
-"""Step workflows compile to one activity whose steps say all that is asked of the agent."""
+"""Step workflows compile to one activity whose prompts contain everything that the agent must do."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_criteria_are_a_list_a_tree_or_a_pattern(tmp_path: Path) -> None:
             assert made == expected
 
 
-def test_every_way_of_asking_for_output_is_a_contract(tmp_path: Path) -> None:
+def test_every_field_that_asks_for_output_gives_a_contract(tmp_path: Path) -> None:
     """Rule 31."""
     schema: Json = {"type": "object", "required": ["size"], "properties": {"size": {"type": "number"}}}
     own: Json = {"kind": "t.measure", "schema": schema, "example": {"size": 3}, "hints": ["in metres"]}
@@ -261,7 +261,7 @@ def test_a_loop_may_be_steered_by_an_artifact(tmp_path: Path) -> None:
     assert made.steered
 
 
-def test_gates_stand_in_the_list_of_steps(tmp_path: Path) -> None:
+def test_gates_may_be_in_the_list_of_steps(tmp_path: Path) -> None:
     """Rule 30."""
     gate: Json = {
         "id": "ok", "type": "gate", "message": "Go?", "defaultOption": "go", "autoAdvanceMs": 1000,
@@ -311,7 +311,7 @@ def test_functions_are_spelled_out_where_they_are_named(tmp_path: Path) -> None:
     assert "log" not in words(step(loaded, "other"))
 
 
-def test_features_and_references_are_part_of_the_words(tmp_path: Path) -> None:
+def test_features_and_references_are_part_of_the_prompt(tmp_path: Path) -> None:
     ref = packs.references()["wr.refs.memory_query"]
     feature = packs.features()["wr.features.subagent_guidance"]
     blocks: Json = {"goal": "G", "constraints": [{"kind": "ref", "refId": ref.ref}]}
@@ -333,7 +333,7 @@ def test_user_input_and_preferences(tmp_path: Path) -> None:
     assert loaded.workflow.recommended == Preferences("full_auto_never_stop", "balanced")
 
 
-def test_parallel_steps_are_words_for_the_agent(tmp_path: Path) -> None:
+def test_parallel_steps_are_instructions_for_the_agent(tmp_path: Path) -> None:
     raw: Json = {
         "id": "fan", "title": "Fan", "type": "parallel",
         "parallelDelegations": [{"workflowId": "t.one", "args": {"depth": 2}}, {"workflowId": "t.two"}],
@@ -343,7 +343,7 @@ def test_parallel_steps_are_words_for_the_agent(tmp_path: Path) -> None:
     assert "`t.two`" in text
 
 
-def test_duplicate_step_ids_are_told_apart(tmp_path: Path) -> None:
+def test_duplicate_step_ids_are_numbered(tmp_path: Path) -> None:
     """Rule 37."""
     loaded = compiled(tmp_path, head(ASK, ASK))
     assert [one.id for one in main(loaded).items] == ["ask", "ask#2"]
@@ -355,10 +355,10 @@ def test_unknown_fields_are_kept_and_named(tmp_path: Path) -> None:
     loaded = compiled(tmp_path, head(raw))
     assert step(loaded, "ask").extra == {"runConditon": {"var": "x"}}
     (diagnostic,) = loaded.diagnostics
-    assert (diagnostic.code, diagnostic.fix) == ("IL105", "did you mean 'runCondition'?")
+    assert (diagnostic.code, diagnostic.next_action) == ("IL105", "did you mean 'runCondition'?")
 
 
-def test_the_words_may_lie_in_markdown_files(tmp_path: Path) -> None:
+def test_prompts_may_be_in_markdown_files(tmp_path: Path) -> None:
     files = {
         "w/workflow.yaml": "id: t.w\nname: W\nversion: 1.0.0\nsteps:\n  - ask\n  - id: end\n    title: End\n",
         "w/steps/ask.md": "---\ntitle: Ask\nrequireConfirmation: true\n---\nAsk {{who}}.\n",
@@ -371,7 +371,7 @@ def test_the_words_may_lie_in_markdown_files(tmp_path: Path) -> None:
     assert words(step(loaded, "end")) == "Stop here."
 
 
-def test_faults_in_a_markdown_file_are_reported_there(tmp_path: Path) -> None:
+def test_diagnostics_of_a_markdown_file_are_reported_there(tmp_path: Path) -> None:
     files = {
         "w/workflow.yaml": "id: t.w\nname: W\nversion: 1.0.0\nsteps: [ask]\n",
         "w/steps/ask.md": "---\ntitle: 7\n---\nAsk.\n",

@@ -22,6 +22,7 @@ from interlock.core.definition.workflow import Workflow
 from interlock.core.values import Json
 from support.authored import head, write
 from support.cli_process import Ran, interlock
+from support.corpus import needs_corpus
 from support.paths import CORPUS
 
 INVALID = "invalid-workflow.json"
@@ -80,7 +81,7 @@ def corpus() -> Iterator[Path]:
         yield from (unit.path for unit in found if unit.path.name != INVALID)
 
 
-@pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus of real workflow files is absent")
+@needs_corpus
 @pytest.mark.parametrize("path", list(corpus()), ids=lambda path: path.name)
 def test_a_real_workflow_compiles_to_the_same(path: Path, tmp_path: Path) -> None:
     before = the_only(Source("configured", path, "corpus"))
@@ -94,7 +95,7 @@ def test_a_real_workflow_compiles_to_the_same(path: Path, tmp_path: Path) -> Non
     [one for one in sorted(BUNDLED.path.glob("*.yaml")) if ".scenario." not in one.name],
     ids=lambda path: path.stem,
 )
-def test_a_bundled_workflow_by_way_of_json_compiles_to_the_same(path: Path, tmp_path: Path) -> None:
+def test_a_bundled_workflow_converted_from_json_compiles_to_the_same(path: Path, tmp_path: Path) -> None:
     parsed = parse(path.name, path.read_text("utf-8"), "yaml", Report())
     assert parsed is not None
     write(tmp_path, {f"{path.stem}.json": json.dumps(parsed.value)})
@@ -102,7 +103,7 @@ def test_a_bundled_workflow_by_way_of_json_compiles_to_the_same(path: Path, tmp_
     assert bare(after) == bare(the_only(Source("bundled", path)))
 
 
-def test_the_words_stay_readable(tmp_path: Path) -> None:
+def test_the_texts_stay_readable(tmp_path: Path) -> None:
     step: Json = {"id": "ask", "title": "Ask", "prompt": "First line.\nSecond line.\n"}
     write(tmp_path, {"w.json": json.dumps(head(step, tags=["a", "b"]))})
     made = convert(tmp_path / "w.json")
@@ -143,7 +144,7 @@ def test_a_folder_needs_a_target(tmp_path: Path) -> None:
 
 def test_a_folder_in_yaml_is_left_alone(tmp_path: Path) -> None:
     ran = run(tmp_path, str(BUNDLED.path / "meta"), "--to", str(tmp_path / "to"))
-    assert (ran.code, ran.err) == (1, "interlock: workflow.yaml is in YAML already.\n")
+    assert (ran.code, ran.err) == (1, "interlock: workflow.yaml is already YAML.\n")
 
 
 @pytest.mark.parametrize(("path", "code"), [("nowhere", 3), ("broken.json", 1)])

@@ -1,4 +1,4 @@
-"""Real workflow files, read where they lie: all load, and their faults are reported as a person found them.
+"""Real workflow files: all load, and their diagnostics are those that a person checked.
 
 The golden lists were checked by hand against the files; a change in them must be checked by hand again.
 """
@@ -8,11 +8,12 @@ from __future__ import annotations
 import pytest
 
 from interlock.authoring.library import Diagnostic, Library, Loaded, Source
+from support.corpus import needs_corpus
 from support.paths import CORPUS, GOLDEN
 
 FOLDERS = ("activities", "steps", "steps-v1")
 
-pytestmark = pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus of real workflow files is absent")
+pytestmark = needs_corpus
 
 
 def corpus(folder: str) -> Library:
@@ -21,11 +22,11 @@ def corpus(folder: str) -> Library:
 
 def line(diagnostic: Diagnostic) -> str:
     where = f"{diagnostic.file}:{diagnostic.line}:{diagnostic.column}"
-    return f"{where} {diagnostic.code} {diagnostic.message} [{diagnostic.fix}]"
+    return f"{where} {diagnostic.code} {diagnostic.message} [{diagnostic.next_action}]"
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_the_faults_are_those_that_were_checked_by_hand(folder: str) -> None:
+def test_the_diagnostics_are_those_that_were_checked_by_hand(folder: str) -> None:
     found = [line(one) for one in corpus(folder).listing().diagnostics]
     assert found == (GOLDEN / f"diagnostics-{folder}.txt").read_text(encoding="utf-8").splitlines()
 
@@ -42,7 +43,7 @@ def test_every_valid_file_loads(folder: str, count: int) -> None:
         assert loaded.workflow.activities
 
 
-def test_the_invalid_file_is_refused_with_place_and_reason() -> None:
+def test_the_invalid_file_is_refused_with_location_and_reason() -> None:
     found = corpus("steps-v1").load("INVALID_ID_WITH_CAPS")
     assert isinstance(found, Diagnostic)
     assert (found.file, found.line, found.code) == ("invalid-workflow.json", 2, "IL401")

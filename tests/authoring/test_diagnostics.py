@@ -1,4 +1,4 @@
-"""Each code of the table has a smallest file that shows it, at its exact place, once."""
+"""Each code of the table has a smallest file that shows it, at its exact location, once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support.diagnostic_cases import CASES, MARK
 SHOWN_ELSEWHERE = {
     "IL001": "bytes that are not text: test_formats",
     "IL009": "links that lead out: test_compile_activities",
-    "IL220": "a borrowed way: test_compile_activities",
+    "IL220": "a borrowed activity: test_compile_activities",
     "IL512": "an unknown workflow: test_library",
     "IL601": "a scenario's names: test_scenarios",
 }
@@ -24,8 +24,8 @@ def files_of(code: str) -> dict[str, str]:
     return {name: text.replace(MARK, "") for name, text in CASES[code].items()}
 
 
-def place_of(code: str) -> tuple[str, int, int]:
-    """Where the mark stands; a fault of several files has no place of its own."""
+def marked_location(code: str) -> tuple[str, int, int]:
+    """Return the location of the mark; a diagnostic of several files has none."""
     for name, text in CASES[code].items():
         before, mark, _ = text.partition(MARK)
         if mark:
@@ -43,15 +43,15 @@ def test_every_code_has_a_case() -> None:
 
 
 @pytest.mark.parametrize("code", CASES)
-def test_a_smallest_file_shows_the_code_once_at_its_place(tmp_path: Path, code: str) -> None:
+def test_a_smallest_file_shows_the_code_once_at_its_location(tmp_path: Path, code: str) -> None:
     found = [one for one in found_in(tmp_path, files_of(code)) if one.code == code]
-    assert [(one.file, one.line, one.column) for one in found] == [place_of(code)]
+    assert [(one.file, one.line, one.column) for one in found] == [marked_location(code)]
     assert found[0].severity == CODES[code].severity
-    assert found[0].fix
+    assert found[0].next_action
 
 
 @pytest.mark.parametrize("code", CASES)
-def test_no_other_fault_is_reported_beside_it(tmp_path: Path, code: str) -> None:
+def test_no_other_diagnostic_is_reported_beside_it(tmp_path: Path, code: str) -> None:
     allowed = {code, "IL508"} | ({"IL201"} if code == "IL404" else set())
     assert {one.code for one in found_in(tmp_path, files_of(code))} <= allowed
 
@@ -69,7 +69,7 @@ def test_a_warning_does_not(tmp_path: Path, code: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "fix"),
+    ("code", "next_action"),
     [
         ("IL103", "did you mean 'while'?"),
         ("IL105", "did you mean 'name'?"),
@@ -78,11 +78,13 @@ def test_a_warning_does_not(tmp_path: Path, code: str) -> None:
         ("IL507", "did you mean 'known'?"),
     ],
 )
-def test_near_misses_are_suggested(tmp_path: Path, code: str, fix: str) -> None:
-    assert [one.fix for one in found_in(tmp_path, files_of(code)) if one.code == code] == [fix]
+def test_near_misses_are_suggested(tmp_path: Path, code: str, next_action: str) -> None:
+    assert [one.next_action for one in found_in(tmp_path, files_of(code)) if one.code == code] == [
+        next_action
+    ]
 
 
-def test_all_faults_of_a_file_are_reported_together(tmp_path: Path) -> None:
+def test_all_diagnostics_of_a_file_are_reported_together(tmp_path: Path) -> None:
     text = "id: t.w\nname: 7\nversion: true\nsteps: {}\n"
     found = [(one.code, one.line) for one in found_in(tmp_path, {"w.yaml": text})]
     assert found == [("IL102", 2), ("IL102", 3), ("IL102", 4)]

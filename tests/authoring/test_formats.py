@@ -1,4 +1,4 @@
-"""Texts become values with exact places, and damaged texts become faults, never exceptions."""
+"""Texts become values with exact locations, and damaged texts become diagnostics, never exceptions."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from interlock.authoring.diagnostics.codes import Report
-from interlock.authoring.text.formats import DEEPEST, LARGEST_FILE, Format, decode, parse
-from interlock.authoring.text.locations import Location, SourceLocation
+from interlock.authoring.text.formats import LARGEST_FILE, Format, decode, parse
+from interlock.authoring.text.locations import DEEPEST, Location, SourceLocation
 from interlock.authoring.text.markdown import as_step, read_page
+from interlock.authoring.text.yaml_writer import as_yaml
 
 FORMATS: tuple[Format, ...] = ("json", "yaml", "toon")
 
@@ -35,7 +36,7 @@ def test_the_three_formats_mean_the_same(form: Format, text: str) -> None:
         ("toon", TOON, Location(4, 12), Location(4, 5)),
     ],
 )
-def test_values_and_keys_know_their_places(form: Format, text: str, value: Location, key: Location) -> None:
+def test_values_and_keys_have_locations(form: Format, text: str, value: Location, key: Location) -> None:
     parsed = parse("w", text, form, Report())
     assert parsed is not None
     step = SourceLocation(parsed) / "steps" / 0
@@ -77,11 +78,11 @@ def codes(text: str, form: Format) -> list[tuple[str, int, int]]:
         ("toon", "a[2]:\n  - x\n", [("IL008", 1, 1)]),
     ],
 )
-def test_faults_have_a_code_and_a_place(form: Format, text: str, expected: list[object]) -> None:
+def test_diagnostics_have_a_code_and_a_location(form: Format, text: str, expected: list[object]) -> None:
     assert codes(text, form) == expected
 
 
-def test_yaml_words_are_texts_and_not_booleans() -> None:
+def test_yaml_words_are_text_and_not_booleans() -> None:
     parsed = parse("w", "a: yes\nb: no\nc: on\nd: true\ne: 010\nf: 2024-01-01\ng: ~\n", "yaml", Report())
     assert parsed is not None
     assert parsed.value == {
@@ -124,7 +125,7 @@ def test_bytes_that_are_not_text_are_refused() -> None:
     assert [one.code for one in report.diagnostics()] == ["IL001"]
 
 
-def test_front_matter_keeps_its_places() -> None:
+def test_front_matter_keeps_its_locations() -> None:
     page = read_page("s.md", "---\ntitle: A\nagentRole: B\n---\n\nDo it.\n", Report())
     step = as_step(page)
     assert step.value == {"title": "A", "agentRole": "B", "prompt": "Do it."}
@@ -159,7 +160,7 @@ def test_every_json_value_is_read_as_it_was_written(value: object) -> None:
 
 @settings(max_examples=300)
 @given(st.sampled_from(FORMATS), st.sampled_from((JSON, YAML, TOON)), st.data())
-def test_damaged_texts_give_a_value_or_a_place(form: Format, text: str, data: st.DataObject) -> None:
+def test_damaged_texts_give_a_value_or_a_location(form: Format, text: str, data: st.DataObject) -> None:
     cut = data.draw(st.integers(0, len(text)))
     middle = data.draw(st.text(max_size=12))
     report = Report()
@@ -172,6 +173,25 @@ def test_damaged_texts_give_a_value_or_a_place(form: Format, text: str, data: st
 
 
 @given(st.text(max_size=200))
-def test_any_text_is_a_page(text: str) -> None:
-    read_page("p.md", text, Report())
-    read_page("p.md", f"---\n{text}\n---\nbody", Report())
+def test_any_text_without_front_matter_is_a_body(text: str) -> None:
+    report = Report()
+    page = read_page("p.md", f"# Title\n{text}", report)
+    assert (page.fields.value, page.body) == ({}, f"# Title\n{text}".strip())
+    assert report.diagnostics() == ()
+
+
+FIELDS = st.dictionaries(st.text(max_size=8), st.text(max_size=20) | st.integers(0, 99), max_size=4)
+
+
+@given(st.one_of(st.text(max_size=200), FIELDS.map(as_yaml)).filter(lambda front: "---" not in front))
+def test_any_front_matter_is_read_as_yaml_or_reported(front: str) -> None:
+    report = Report()
+    page = read_page("p.md", f"---\n{front}\n---\nbody", report)
+    parsed = parse("p.md", f"\n{front}\n", "yaml", Report())
+    assert page.body == "body"
+    if parsed is not None and isinstance(parsed.value, dict):
+        assert page.fields.value == parsed.value
+        assert not report.failed
+    else:
+        assert isinstance(page.fields.value, dict)
+        assert report.failed or (parsed is not None and parsed.value is None)

@@ -1,4 +1,4 @@
-"""Folders as people and accidents leave them: one odd entry never stops or hides the others."""
+"""Folders with unusual entries: one of them never stops or hides the others."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 GOOD = "id: t.good\nname: Good\nversion: 1.0.0\nsteps:\n  - {id: ask, title: Ask, prompt: Ask.}\n"
 
-needs_pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+needs_pipes = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
 
 
 def validate(folder: Path) -> Ran:
@@ -32,7 +32,7 @@ def name_a_pipe(path: Path) -> None:
 
 @pytest.mark.parametrize("lay", [link_to_itself, pytest.param(name_a_pipe, marks=needs_pipes)])
 @pytest.mark.parametrize("name", ["odd.json", "odd.yaml", "odd.toon"])
-def test_an_entry_that_is_no_file_is_told_and_the_rest_is_usable(
+def test_an_entry_that_is_not_a_file_is_reported_and_the_rest_is_usable(
     tmp_path: Path, lay: Callable[[Path], None], name: str
 ) -> None:
     folder = write(tmp_path / "flows", {"good.yaml": GOOD})
@@ -62,7 +62,7 @@ def test_show_prints_nothing_that_steers_a_terminal(tmp_path: Path) -> None:
     assert ran.out.splitlines()[0] == "]0;takenGood  t.good 1.0.0"
 
 
-def test_doctor_tells_a_data_directory_that_is_a_file(tmp_path: Path) -> None:
+def test_doctor_reports_a_data_directory_that_is_a_file(tmp_path: Path) -> None:
     write(tmp_path, {"data": ""})
     ran = interlock(tmp_path / "data", "doctor", "--json")
     assert ran.code == 1
@@ -70,13 +70,13 @@ def test_doctor_tells_a_data_directory_that_is_a_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", ["NaN", "-Infinity", "9" * 5000])
-def test_a_number_that_json_cannot_hold_is_told_at_its_place(tmp_path: Path, number: str) -> None:
+def test_a_number_that_json_cannot_hold_is_reported_at_its_location(tmp_path: Path, number: str) -> None:
     text = '{"id": "t.w", "name": "W", "version": "1.0.0", "steps": [\n {"id": "a", "x":\n   %s}]}'
     found = validate(write(tmp_path / "flows", {"w.json": text % number})).json["problems"]
     assert [(one["code"], one["line"], one["column"]) for one in found] == [("IL010", 3, 4)]
 
 
-def test_a_control_character_in_yaml_is_told_at_its_place(tmp_path: Path) -> None:
+def test_a_control_character_in_yaml_is_reported_at_its_location(tmp_path: Path) -> None:
     text = "# é\n" + GOOD.replace("Good", "\a")
     found = validate(write(tmp_path / "flows", {"w.yaml": text})).json["problems"]
     assert [(one["code"], one["line"], one["column"]) for one in found] == [("IL004", 3, 7)]

@@ -1,4 +1,4 @@
-"""Pictures of workflows: what is in them, that nothing overlaps, and that they are what their format says."""
+"""Drawings of workflows: they are complete, nothing overlaps, and they are valid in their format."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def test_svg_is_well_formed_and_names_every_step(name: str) -> None:
             assert any(step.title.startswith(one.rstrip("…")) for one in shown), step.title
 
 
-def test_odd_characters_are_escaped(trip: Workflow) -> None:
+def test_special_characters_are_escaped(trip: Workflow) -> None:
     assert 'Choose <things> & "stuff"' in texts(svg_of(drawing_of(trip)))
 
 
@@ -126,7 +126,7 @@ def test_mermaid_nodes_are_defined_before_they_are_joined(trip: Workflow) -> Non
     assert {name for pair in used for name in pair} <= defined
 
 
-def test_ways_that_close_a_circle_lead_up(trip: Workflow) -> None:
+def test_arrows_that_close_a_circle_lead_up(trip: Workflow) -> None:
     drawn = drawing_of(trip)
     boxes = [Box(name, 80, 40) for name in ("(start)", "pack", "fly", "drive", "(end)")]
     made = layout(boxes, {(one.start, one.end): 0.0 for one in drawn.arrows})

@@ -57,7 +57,7 @@ def one(folder: Path, **fields: Any) -> Outcome:
     return found.outcomes[0]
 
 
-def test_a_run_takes_the_expected_way(tmp_path: Path) -> None:
+def test_a_run_takes_the_expected_path(tmp_path: Path) -> None:
     got = one(
         tmp_path,
         answers={"enough": "yes"},
@@ -100,10 +100,10 @@ def test_a_list_has_one_entry_a_visit(tmp_path: Path) -> None:
     assert got.played.end == "complete"
 
 
-def test_a_list_that_is_too_short_is_told(tmp_path: Path) -> None:
+def test_a_list_that_is_too_short_is_reported(tmp_path: Path) -> None:
     got = one(tmp_path, answers={"enough": "no"}, outputs={"prove": [{"artifacts": [VERDICT]}]})
     assert got.played.end == "unscripted"
-    assert got.played.reason == "'prove' is visited 2 times, and the list has 1"
+    assert got.played.reason == "'prove' is visited 2 times, but the list has 1"
 
 
 def test_a_loop_left_at_its_limit_leaves_a_gap(tmp_path: Path) -> None:
@@ -156,11 +156,11 @@ def test_coverage_counts_what_the_runs_touched(tmp_path: Path) -> None:
         ({"expect": {"path": ["look", "digg"]}}, 7, "did you mean 'dig'?"),
     ],
 )
-def test_names_that_do_not_exist_are_reported_at_their_place(
+def test_names_that_do_not_exist_are_reported_at_their_location(
     tmp_path: Path, fields: dict[str, Any], line: int, fix: str
 ) -> None:
     found = played(tmp_path, {"name": "it", **fields})
-    assert [(one.code, one.line, one.fix) for one in found.diagnostics] == [("IL601", line, fix)]
+    assert [(one.code, one.line, one.next_action) for one in found.diagnostics] == [("IL601", line, fix)]
     assert not found.passed
 
 

@@ -1,4 +1,4 @@
-"""A simulation finds what an agent would stumble over, by the engine that would let it stumble."""
+"""A simulation finds where runs get stuck, with the engine that would run them."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from interlock.core.definition.workflow import (
 from support import paths
 from support.authored import write
 from support.cli_process import Ran, interlock
+from support.corpus import needs_corpus
 from support.paths import CORPUS
 from support.story import activities, one_activity
 
@@ -88,7 +89,7 @@ def test_every_value_that_a_condition_mentions_is_tried_and_one_other() -> None:
     assert found.longest == ("look", "large", "odd")
 
 
-def test_a_step_whose_variable_nobody_sets_in_time_is_unreachable() -> None:
+def test_a_step_whose_variable_is_never_set_in_time_is_unreachable() -> None:
     early = step("early", condition=is_("ready", True))
     found = simulate(one_activity(early, step("late", "Set `ready` in context.")))
     assert unreached(found) == ["step early"]
@@ -96,7 +97,7 @@ def test_a_step_whose_variable_nobody_sets_in_time_is_unreachable() -> None:
     assert not found.broken
 
 
-def test_a_variable_that_no_words_name_is_given_at_the_start() -> None:
+def test_a_variable_that_no_prompt_names_is_given_at_the_start() -> None:
     assert simulate(one_activity(step("rare", condition=is_("hidden", 7)))).sound
 
 
@@ -121,6 +122,11 @@ def test_fields_of_items_are_tried() -> None:
     assert simulate(one_activity(step("plan", "Set `tasks`."), loop)).sound
 
 
+def test_an_item_may_have_the_name_of_its_list() -> None:
+    loop = Loop("each", "Each", "forEach", (step("work"),), items="task", item_var="task")
+    assert simulate(one_activity(step("plan", "Set `task`."), loop)).sound
+
+
 def test_all_options_are_taken() -> None:
     found = simulate(
         one_activity(
@@ -131,10 +137,10 @@ def test_all_options_are_taken() -> None:
     assert found.least_bytes < found.most_bytes
 
 
-def test_a_way_that_no_variable_opens_is_a_dead_end() -> None:
+def test_a_transition_that_no_variable_opens_is_a_dead_end() -> None:
     stuck = Activity("a", "A", (step("work"),), transitions=(Transition("b", _never()),))
     found = simulate(activities(stuck, Activity("b", "B", (step("rest"),))))
-    assert [one.location for one in found.dead_ends] == ["activity a"]
+    assert [one.position for one in found.dead_ends] == ["activity a"]
     assert found.broken
 
 
@@ -149,16 +155,16 @@ def test_activities_that_only_lead_to_each_other_never_end() -> None:
     second = Activity("b", "B", (step("two"),), transitions=(Transition("a", default=True),))
     found = simulate(activities(first, second))
     assert not found.ends
-    assert [one.reason for one in found.dead_ends] == ["from here the run goes round and never ends"]
+    assert [one.reason for one in found.dead_ends] == ["from here the run repeats and never ends"]
 
 
-def test_activities_that_go_round_without_any_work_are_told() -> None:
+def test_activities_that_repeat_without_any_work_are_reported() -> None:
     work = Activity("work", "Work", (step("one"),), transitions=(Transition("a", default=True),))
     first = Activity("a", "A", transitions=(Transition("b", default=True),))
     second = Activity("b", "B", transitions=(Transition("a", default=True),))
     found = simulate(activities(work, first, second))
-    assert [one.location for one in found.dead_ends] == ["activity a"]
-    assert "goes in a circle through “a”, “b”" in found.dead_ends[0].reason
+    assert [one.position for one in found.dead_ends] == ["activity a"]
+    assert "goes in a circle through 'a', 'b'" in found.dead_ends[0].reason
     played = play(Plan(activities(first, second)), "sha256:0", Scenario())
     assert (played.end, played.visits) == ("blocked", ())
 
@@ -174,7 +180,7 @@ def test_an_option_that_leads_on_saves_the_gate() -> None:
     assert simulate(activities(asking)).sound
 
 
-def test_a_loop_that_nothing_ends_is_told() -> None:
+def test_a_loop_that_nothing_ends_is_reported() -> None:
     """Rule 30."""
     body = (step("poll", "Look again."),)
     loop = Loop("wait", "Wait", "while", body, condition=is_("done", False), max_iterations=5)
@@ -192,7 +198,7 @@ def test_a_steered_loop_is_stopped_and_goes_on() -> None:
     """Rule 30."""
     loop = Loop("steer", "Steer", "while", (step("decide"),), steered=True, max_iterations=9)
     found = explore(one_activity(loop))
-    assert found.exits["main", "steer"] == {"stopped", "limit"}
+    assert found.loop_exits["main", "steer"] == {"stopped", "limit"}
 
 
 def test_every_round_that_a_variable_counts_is_tried() -> None:
@@ -214,7 +220,7 @@ def test_an_independent_activity_is_entered_by_its_own_right() -> None:
     assert unreached(found) == []
 
 
-def test_the_bound_is_kept_and_told() -> None:
+def test_the_bound_is_kept_and_reported() -> None:
     found = simulate(one_activity(*(gate(f"g{n}", sets("a", v=n), sets("b", w=n)) for n in range(5))), most=3)
     assert found.states == 3
     assert not found.whole
@@ -237,7 +243,7 @@ def test_a_simulation_touches_whatever_a_scenario_touches(file: Path) -> None:
     assert seen - explored - confirmations == set()
 
 
-@pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus of real workflow files is absent")
+@needs_corpus
 @pytest.mark.parametrize("folder", ["activities", "steps", "steps-v1"])
 def test_real_workflows_come_to_an_end(folder: str) -> None:
     library = Library([Source("configured", CORPUS / folder, "corpus")])

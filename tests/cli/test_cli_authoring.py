@@ -66,7 +66,7 @@ def test_validate_ends_by_what_it_found(flows: Path, path: str, code: int) -> No
 
 def test_a_file_of_a_folder_stands_for_the_folder(tmp_path: Path) -> None:
     path = BUNDLED.path / "meta" / "activities" / "02-end-workflow.yaml"
-    assert run(tmp_path / "x", "validate", str(path)).err == "1 workflow usable, no faults.\n"
+    assert run(tmp_path / "x", "validate", str(path)).err == "1 workflow usable, no errors.\n"
 
 
 def test_validate_knows_the_children_that_other_sources_bring(tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_explain_without_a_code_lists_all(tmp_path: Path) -> None:
 def test_a_new_workflow_is_right_from_the_start(tmp_path: Path, template: str, name: str) -> None:
     folder = tmp_path / "new"
     assert run(folder, "init", str(folder), "--template", template, "--id", name).code == 0
-    assert run(folder, "validate", "--strict", str(folder)).err == "1 workflow usable, no faults.\n"
+    assert run(folder, "validate", "--strict", str(folder)).err == "1 workflow usable, no errors.\n"
     assert run(folder, "test", str(folder), "--min-coverage", "100").code == 0
     assert run(folder, "simulate", str(folder), "--strict").code == 0
 

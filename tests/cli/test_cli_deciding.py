@@ -71,7 +71,7 @@ def test_a_choice_can_be_made_by_number(tmp_path: Path) -> None:
     terminal.type("2\n")
     assert terminal.end()[0] == 0
     assert [one["option"] for one in decisions(tmp_path, session)] == ["rework"]
-    assert interlock(tmp_path, "inbox").out == "Nothing waits for you.\n"
+    assert interlock(tmp_path, "inbox").out == "No decision is waiting for you.\n"
     status = interlock(tmp_path, "status", session, "--json")
     assert (status.code, status.json["runs"][0]["decided"]) == (0, "rework")
 

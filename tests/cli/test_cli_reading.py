@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock.cli.commands.tree_ import draw
+from interlock.cli.commands.sessions.tree_ import draw
 from interlock.ledger.queries.tree import Tree, TreeNode
 from interlock.store.protocol import SessionRow
 from interlock.store.sqlite.store import open_store
@@ -262,7 +262,7 @@ def test_a_data_directory_that_is_a_file_is_one_line(tmp_path: Path) -> None:
 
 def test_an_empty_store_says_so(tmp_path: Path) -> None:
     assert interlock(tmp_path, "sessions").out == "No sessions.\n"
-    assert interlock(tmp_path, "inbox").out == "Nothing waits for you.\n"
+    assert interlock(tmp_path, "inbox").out == "No decision is waiting for you.\n"
     assert interlock(tmp_path, "inbox").code == 0
 
 

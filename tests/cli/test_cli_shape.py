@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from interlock.cli.commands import __path__ as rooms
+from interlock.cli import commands
 from interlock.cli.main import COMMANDS
-from support.cli_process import agent, golden, interlock, settled
+from support.cli_process import PATIENCE, agent, golden, interlock, settled
 
+BIN = Path(sys.executable).parent
 NAMES = [name for names in COMMANDS.values() for name in names]
 BUILT = sorted(
-    path.stem.removesuffix("_") for path in Path(rooms[0]).glob("*_.py") if path.stem != "__init__"
+    path.stem.removesuffix("_")
+    for path in Path(commands.__path__[0]).glob("*/*_.py")
+    if path.stem != "__init__"
 )
 
 
@@ -74,8 +80,21 @@ def test_a_bad_setting_is_one_line_and_a_usage_error(tmp_path: Path) -> None:
 
 
 def test_the_demonstration_is_as_it_was_looked_at(tmp_path: Path) -> None:
-    ran = interlock(tmp_path, "demo")
+    ran = interlock(tmp_path, "demo", PATH=f"{BIN}{os.pathsep}{os.environ['PATH']}")
     assert (ran.code, ran.err) == (0, "")
     assert max(map(len, ran.out.splitlines())) <= 80
     golden("demo", settled(ran.out))
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_the_demonstration_ends_with_commands_that_work_where_the_path_does_not_lead_to_them(
+    tmp_path: Path,
+) -> None:
+    elsewhere = os.pathsep.join(one for one in os.environ["PATH"].split(os.pathsep) if Path(one) != BIN)
+    ran = interlock(tmp_path, "demo", PATH=elsewhere)
+    ending = ran.out.partition("Connect your own client:\n")[2]
+    commands = [line for line in ending.splitlines() if line.startswith("  ")]
+    assert len(commands) == 3
+    for line in commands:
+        subprocess.run(["sh", "-c", f"{line} --help"], check=True, capture_output=True, timeout=PATIENCE)

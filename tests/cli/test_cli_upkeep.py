@@ -213,7 +213,7 @@ def test_a_damaged_page_is_recovered_and_the_damaged_file_kept(data: Path, sessi
     assert session in gone(0, interlock(data, "sessions", "--json")).out
 
 
-@pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")
+@pytest.mark.skipif(os.name != "posix", reason="checks POSIX file permissions")
 def test_doctor_sees_what_others_can_read(data: Path) -> None:
     data.chmod(0o755)
     ran = gone(1, interlock(data, "doctor", "--json"))

@@ -72,3 +72,41 @@ def test_many_folders_come_from_one_variable(tmp_path: Path) -> None:
 
     config = resolved(tmp_path, env={"INTERLOCK_WORKFLOWS": os.pathsep.join(["a", "team=b"])})
     assert config.workflows == ("a", "team=b")
+
+
+def test_a_store_names_the_database_file_and_the_data_directory_keeps_the_rest(tmp_path: Path) -> None:
+    config = resolved(tmp_path, store=f"sqlite://{tmp_path}/elsewhere/work.db")
+    assert (config.folder, config.database) == (tmp_path / "data", tmp_path / "elsewhere" / "work.db")
+    assert resolved(tmp_path).database == tmp_path / "data" / "interlock.db"
+
+
+def test_a_store_may_be_set_in_the_users_file(tmp_path: Path) -> None:
+    config = resolved(
+        tmp_path, user=f'store = "sqlite://{tmp_path}/work.db"', project='store = "sqlite:///x.db"'
+    )
+    assert config.database == tmp_path / "work.db"
+
+
+@pytest.mark.parametrize(
+    "url", ["work.db", "sqlite://work.db", "sqlite:///{folder}", "sqlite:///work/", "mysql://host/work"]
+)
+def test_a_store_that_is_no_database_file_is_refused(tmp_path: Path, url: str) -> None:
+    with pytest.raises(BadConfig, match=r"use sqlite:///PATH/TO/FILE\.db"):
+        _ = Config(store=url.format(folder=tmp_path)).database
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "choices"),
+    [
+        ("surface", "foo", "execution, session, gated, navigation, lookup"),
+        ("mode", "reckless", "guided, stop, never-stop"),
+        ("decisions", "nobody", "auto, user, agent"),
+        ("enforcement", "lax", "strict, advisory"),
+    ],
+)
+def test_a_wrong_value_is_answered_with_the_choices(
+    tmp_path: Path, setting: str, value: str, choices: str
+) -> None:
+    with pytest.raises(BadConfig) as refused:
+        resolved(tmp_path, **{setting: value})
+    assert str(refused.value) == f"{setting} (flag): '{value}' is not valid; use one of {choices}"

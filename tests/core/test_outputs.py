@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from support.harness import Agent, Bench, steps, workflow
+from support.log import event_kinds
 
 VERDICT = {
     "id": "judge",
@@ -262,8 +263,7 @@ def test_a_divergence_is_recorded(bench: Bench) -> None:
 
 
 def kinds(agent: Agent) -> list[str]:
-    with agent.ledger.store.reading() as reader:
-        return [row.kind for row in reader.events(agent.last["session"]["sessionId"])]
+    return event_kinds(agent.ledger.store, agent.last["session"]["sessionId"])
 
 
 def test_an_assessment_that_is_too_low_asks_for_a_follow_up(bench: Bench) -> None:

@@ -12,8 +12,9 @@ import pytest
 
 from interlock import __version__
 from interlock.cli.compose import surface_of
-from interlock.cli.config import SURFACES, Config
+from interlock.cli.config import Config
 from interlock.cli.main import COMMANDS, cli
+from interlock.surfaces.registry import SURFACES
 from support.cli_process import agent, to_the_gate
 from support.documented import NOT_RUN, PAGES, ROOT, SESSION, World, blocks
 
@@ -41,7 +42,13 @@ def test_the_examples_of_a_page_work_as_written(page: Path, tmp_path: Path) -> N
 def test_what_is_not_run_is_little_and_known() -> None:
     left_out = [one.body for page in PAGES for one in blocks(page) if one.name == NOT_RUN]
     lines = [line.partition("#")[0].strip() for body in left_out for line in body.splitlines()]
-    assert lines == ["make run", "make test", "pip install ."]
+    assert lines == [
+        "make run",
+        "make test",
+        "pipx install .",
+        "pip install .",
+        "uvx --from . interlock demo",
+    ]
     targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert {"run", "test"} <= set(targets)
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from interlock.cli.config import SURFACES
 from interlock.core.run.outcomes import Code
 from interlock.core.run.reasons import BlockerCode
 from interlock.surfaces.navigation.errors import CODES
+from interlock.surfaces.registry import SURFACES
 from support.documented import ROOT, Exchange, blocks
 from support.server import INITIALIZE, Server
 from tools.pages.codes import BLOCKERS, ERRORS

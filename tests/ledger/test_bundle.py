@@ -175,7 +175,11 @@ def test_a_session_of_agents_travels_and_is_taken_up_at_its_own_surface(
     assert not answer.error, answer.text
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=15,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(st.lists(st.tuples(st.text(max_size=40), st.booleans()), max_size=5))
 def test_export_then_import_then_export_is_the_identity(
     agent: Agent, elsewhere: Agent, moves: list[tuple[str, bool]]

@@ -16,7 +16,7 @@ from interlock.ledger.retention import collect, set_keep
 from interlock.ledger.retry import MOST_TRIES, until_recorded
 from interlock.store.protocol import (
     Changes,
-    Loaded,
+    LoadedRows,
     Reader,
     Store,
     StoreBusy,
@@ -41,7 +41,7 @@ class Overtaken:
 
     def load(
         self, handle: bytes | str, *, node: int | None = None, attempt: int | None = None
-    ) -> Loaded | None:
+    ) -> LoadedRows | None:
         return self.store.load(handle, node=node, attempt=attempt)
 
     def append(self, *changes: Changes) -> None:

@@ -193,7 +193,11 @@ def test_what_the_user_sets_beside_the_log_is_no_difference(bench: Bench) -> Non
     assert rebuilt(agent.ledger, session)[1] == []
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=20,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(st.lists(st.sampled_from(["ack", "decide", "look back", "keep", "bare"]), max_size=12))
 def test_whatever_an_agent_does_is_rebuilt_as_it_was_written(bench: Bench, moves: list[str]) -> None:
     bench.write(FLOW)

@@ -50,12 +50,14 @@ def main(loaded: Loaded) -> Activity:
 
 
 def step(loaded: Loaded, step_id: str) -> Step:
-    found = next(
-        (one for each in loaded.workflow.activities for one in each.steps() if one.id == step_id), None
+    step = next(
+        (step for activity in loaded.workflow.activities for step in activity.steps() if step.id == step_id),
+        None,
     )
-    assert found is not None
-    return found
+    assert step is not None
+    return step
 
 
-def words(one: Step) -> str:
-    return "\n\n".join(fragment.text for fragment in one.prompt)
+def words(step: Step) -> str:
+    """Return the whole prompt of a step."""
+    return "\n\n".join(fragment.text for fragment in step.prompt)

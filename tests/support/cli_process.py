@@ -21,7 +21,8 @@ from typing import Any
 from support import paths
 
 GOLDEN = paths.GOLDEN / "cli"
-PATIENCE = 60
+WRITE_GOLDEN = os.environ.get("INTERLOCK_GOLDEN") == "write"  # read now: no test sees INTERLOCK_ variables
+PATIENCE = 180
 REPORT = {
     "kind": "wr.verification_report",
     "verdict": "pass",
@@ -112,49 +113,49 @@ class Agent:
 
 @contextmanager
 def agent(data: Path, *arguments: str) -> Iterator[Agent]:
-    one = Agent(data, *arguments)
+    opened = Agent(data, *arguments)
     try:
-        yield one
+        yield opened
     finally:
-        one.close()
+        opened.close()
 
 
 def decision(option: str, gate: str = "accept-result") -> dict[str, str]:
     return {"kind": "wr.decision", "checkpointId": gate, "optionId": option}
 
 
-def to_the_gate(one: Agent, goal: str = "Fix the flaky login test") -> str:
+def to_the_gate(agent: Agent, goal: str = "Fix the flaky login test") -> str:
     """Drive the small task to its gate, with one blocked attempt; returns the session's id."""
-    one.start("wr.small_task", goal=goal)
-    one.go_on("One test is flaky; nothing else is touched.", acceptance=["The test passes 100 times"])
-    one.go_on("Waits for the form instead of sleeping.")
-    one.go_on("Ran it.")
-    one.go_on("The suite is green.", REPORT)
-    session: str = one.said["session"]["sessionId"]
+    agent.start("wr.small_task", goal=goal)
+    agent.go_on("One test is flaky; nothing else is touched.", acceptance=["The test passes 100 times"])
+    agent.go_on("Waits for the form instead of sleeping.")
+    agent.go_on("Ran it.")
+    agent.go_on("The suite is green.", REPORT)
+    session: str = agent.said["session"]["sessionId"]
     return session
 
 
-def forked(one: Agent, goal: str = "Fix the flaky login test") -> str:
+def forked(agent: Agent, goal: str = "Fix the flaky login test") -> str:
     """A run with a checkpoint and a second branch, complete on the second."""
-    session = to_the_gate(one, goal)
-    gate = one.said
-    one.call(
+    session = to_the_gate(agent, goal)
+    gate = agent.said
+    agent.call(
         "checkpoint_workflow",
         stateToken=gate["stateToken"],
         checkpointToken=gate["checkpointToken"],
         output={"notesMarkdown": "Half way through the demo."},
     )
-    one.go_on("", decision("rework"), at=gate)
-    one.call("continue_workflow", stateToken=gate["stateToken"])
-    one.go_on("The demo convinced.", decision("accept"))
-    one.go_on("Handed over.")
+    agent.go_on("", decision("rework"), at=gate)
+    agent.call("continue_workflow", stateToken=gate["stateToken"])
+    agent.go_on("The demo convinced.", decision("accept"))
+    agent.go_on("Handed over.")
     return session
 
 
 def golden(name: str, text: str) -> None:
     """Compare with the kept screen; INTERLOCK_GOLDEN=write keeps the new one, to be looked at."""
     path = GOLDEN / f"{name}.txt"
-    if os.environ.get("INTERLOCK_GOLDEN") == "write":
+    if WRITE_GOLDEN:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     assert text == path.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The smallest file for each diagnostic code. The mark stands where the fault must be reported."""
+"""The smallest file for each diagnostic code. The mark § stands where the diagnostic must point."""
 # ruff: noqa: E501 - a table reads better with one case a line
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def activity(rest: str, head: str = FLOW) -> dict[str, str]:
 
 
 def exits(*transitions: str) -> str:
-    return "transitions:\n" + "".join(f"  - {one}\n" for one in transitions)
+    return "transitions:\n" + "".join(f"  - {transition}\n" for transition in transitions)
 
 
 def gate(fields: str) -> dict[str, str]:

@@ -27,7 +27,7 @@ from support.server import Server
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SESSION = "hmc3gzdk"
 NOT_RUN = "not-run"
-PATIENCE = 60
+PATIENCE = 180
 
 _BLOCK = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 _COMMAND = re.compile(r"^\$ (?P<line>.*?)(?:\s+# exits with (?P<code>\d+))?$")
@@ -49,9 +49,9 @@ class Said(NamedTuple):
 
 
 def blocks(page: Path) -> Iterator[Block]:
-    for found in _BLOCK.finditer(page.read_text("utf-8")):
-        language, _, name = found["info"].partition(" ")
-        yield Block(language, name, found["body"])
+    for block in _BLOCK.finditer(page.read_text("utf-8")):
+        language, _, name = block["info"].partition(" ")
+        yield Block(language, name, block["body"])
 
 
 def sayings(body: str) -> Iterator[Said]:
@@ -100,8 +100,8 @@ class World:
             case Block("sh", _, body):
                 self._script(body)
             case Block("console", _, body):
-                for said in sayings(body):
-                    self._check(said)
+                for command in sayings(body):
+                    self._check(command)
             case Block(_, name, body) if "." in name:
                 target = self.folder / name
                 target.parent.mkdir(parents=True, exist_ok=True)
@@ -120,24 +120,24 @@ class World:
         )
         assert done.returncode == 0, f"{body}\n{done.stdout}\n{done.stderr}"
 
-    def _check(self, said: Said) -> None:
-        line = said.line.replace(SESSION, self.session)
-        code, printed = at_a_terminal(line, _TYPED.findall(said.shown), self.folder, self.environment)
-        assert code == said.code, f"{line} exited with {code}:\n{printed}"
-        if said.shown:
-            self.session = fits(said.shown, printed, self.session)
+    def _check(self, command: Said) -> None:
+        line = command.line.replace(SESSION, self.session)
+        code, printed = at_a_terminal(line, _TYPED.findall(command.shown), self.folder, self.environment)
+        assert code == command.code, f"{line} exited with {code}:\n{printed}"
+        if command.shown:
+            self.session = fits(command.shown, printed, self.session)
 
 
 def fits(shown: str, printed: str, session: str = SESSION) -> str:
     """Check an output against what a page shows of it; returns the session's id, learnt if it was new."""
-    told = "\n".join(line.rstrip() for line in printed.strip("\n").splitlines())
+    actual = "\n".join(line.rstrip() for line in printed.strip("\n").splitlines())
     learnt = "(?P<session>[a-z2-7]{8})" if session == SESSION else re.escape(session)
     pattern = _pattern(shown)
     once, again = learnt, "(?P=session)" if session == SESSION else learnt
     pattern = pattern.replace(SESSION, once, 1).replace(SESSION, again)
-    found = re.fullmatch(pattern, told)
-    assert found, f"the page shows\n{shown}\nbut this was printed\n{told}"
-    return found.groupdict().get("session") or session
+    matched = re.fullmatch(pattern, actual)
+    assert matched, f"the page shows\n{shown}\nbut this was printed\n{actual}"
+    return matched.groupdict().get("session") or session
 
 
 def _pattern(shown: str) -> str:
@@ -206,10 +206,10 @@ class Exchange:
 
     def result(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """Call a tool, `…` tokens filled in, and remember the tokens of its answer."""
-        given = {name: self._given(value) for name, value in arguments.items()}
-        answer = self.server.request("tools/call", {"name": tool, "arguments": given})
-        for found in _TOKEN.finditer(json.dumps(answer)):
-            self.tokens[found["kind"]] = found[0]
+        filled = {name: self._fill(value) for name, value in arguments.items()}
+        answer = self.server.request("tools/call", {"name": tool, "arguments": filled})
+        for token in _TOKEN.finditer(json.dumps(answer)):
+            self.tokens[token["kind"]] = token[0]
         result: dict[str, Any] = answer.get("result", answer)
         return result
 
@@ -220,7 +220,7 @@ class Exchange:
         text: str = result["content"][0]["text"]
         return text
 
-    def _given(self, value: Any) -> Any:
+    def _fill(self, value: Any) -> Any:
         if not isinstance(value, str) or not value.endswith(".…"):
             return value
         return self.tokens[value.removesuffix("…").removesuffix(".").removesuffix(".v1")]

@@ -101,9 +101,10 @@ class Author:
 
     def workflow(self) -> Workflow:
         ids = [f"act{number}" for number in range(self.draw(st.integers(1, 4)))]
-        ahead = [ids if self.circles else ids[target + 1 :] for target in range(len(ids))]
+        ahead = [ids if self.circles else ids[index + 1 :] for index in range(len(ids))]
         activities = tuple(
-            self.activity(one, [*later, TERMINAL]) for one, later in zip(ids, ahead, strict=True)
+            self.activity(activity_id, [*later, TERMINAL])
+            for activity_id, later in zip(ids, ahead, strict=True)
         )
         return Workflow(
             id="test.any",
@@ -113,7 +114,7 @@ class Author:
             activities=activities,
             initial=self.draw(st.sampled_from([ids[0], None])),
             variables=tuple(
-                self.draw(st.lists(self.variables(), max_size=2, unique_by=lambda one: one.name))
+                self.draw(st.lists(self.variables(), max_size=2, unique_by=lambda variable: variable.name))
             ),
             modes=tuple(self.draw(st.lists(self.modes(ids), max_size=1))),
         )
@@ -143,7 +144,7 @@ class Author:
         listed = self.draw(st.lists(conditional, max_size=2))
         if not listed or self.defaults or self.draw(st.booleans()):
             default = self.draw(st.lists(st.sampled_from(ahead), min_size=int(bool(listed)), max_size=1))
-            listed += [Transition(one, default=True) for one in default]
+            listed += [Transition(target, default=True) for target in default]
         return tuple(listed)
 
     def decisions(self, ahead: list[str]) -> tuple[DecisionPoint, ...]:
@@ -200,7 +201,7 @@ class Author:
             condition=self.draw(MAYBE),
             required=self.draw(st.sampled_from([True, True, False])),
             blocking=self.draw(st.booleans()),
-            default_option=self.draw(st.none() | st.sampled_from([one.id for one in options])),
+            default_option=self.draw(st.none() | st.sampled_from([option.id for option in options])),
             auto_advance_ms=self.draw(st.none() | st.just(1000)),
         )
 

@@ -1,9 +1,11 @@
-"""A workflow of every kind of thing, and an agent's side of the navigation surface."""
+"""A workflow that has every kind of item, and an agent's side of the navigation surface."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
+
+import msgspec
 
 from interlock.core.run.commands import Terms
 from interlock.core.run.preferences import Mode
@@ -13,6 +15,7 @@ from interlock.surfaces.navigation import NavigationSurface
 from interlock.surfaces.tool import call_tool
 from support.authored import write
 from support.harness import Bench
+from support.log import logged_events
 
 Payload = dict[str, Any]
 
@@ -153,7 +156,7 @@ class NavigationClient:
         return self.call("nav_action", state=state or self.state, action=action, **arguments)
 
     def done(self, *step_ids: str, **more: Any) -> Payload:
-        answers = [self.act("complete_step", step_id=one, **more) for one in step_ids]
+        answers = [self.act("complete_step", step_id=step_id, **more) for step_id in step_ids]
         return answers[-1]
 
     def respond(self, option: str, checkpoint: str = "approve", **more: Any) -> Payload:
@@ -184,8 +187,12 @@ def opened(bench: Bench, mode: Mode | None = None, terms: Terms | None = None) -
 
 def listed(answer: Payload, kind: str = "required") -> list[tuple[str, str]]:
     names = ("step", "checkpoint", "activity", "loop")
-    found = answer["availableActions"][kind]
-    return [(one["action"], next(one[name] for name in names if name in one)) for one in found if _move(one)]
+    offers = answer["availableActions"][kind]
+    return [
+        (offer["action"], next(offer[name] for name in names if name in offer))
+        for offer in offers
+        if _move(offer)
+    ]
 
 
 def _move(offer: Payload) -> bool:
@@ -193,10 +200,11 @@ def _move(offer: Payload) -> bool:
 
 
 def events(bench: Bench, kind: str) -> list[Payload]:
-    with bench.ledger().store.reading() as reader:
-        sessions = [one.session_id for one in reader.sessions(SessionFilter())]
-        rows = [row for one in sessions for row in reader.events(one, kinds=(kind,))]
-        return [json.loads(row.payload) for row in rows]
+    store = bench.ledger().store
+    with store.reading() as reader:
+        sessions = [session.session_id for session in reader.sessions(SessionFilter())]
+    rows = [row for session_id in sessions for row in logged_events(store, session_id, kind)]
+    return [json.loads(msgspec.json.encode(row.event)) for row in rows]
 
 
 def text(client: NavigationClient, tool: str, **arguments: Any) -> str:

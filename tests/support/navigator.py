@@ -17,7 +17,7 @@ PARAMETER = {
     "transition": ("activity_id", "activity"),
     "advance_loop": ("loop_id", "loop"),
 }
-QUOTED = re.compile("contains “([^”]*)”")
+QUOTED = re.compile("contains '([^']*)'")
 CLAIM = re.compile(r"([\w.-]+) == (true|false|\"[^\"]*\"|-?\d+)")
 
 
@@ -32,32 +32,32 @@ class Navigator:
 
     def walk(self, workflow_id: str, most: int = 3000) -> Payload:
         """Walk to the end, and return the last answer."""
-        here = self.call("nav_start", workflow_id=workflow_id)
-        assert here["success"], here
-        while here.get("status") != "completed":
+        answer = self.call("nav_start", workflow_id=workflow_id)
+        assert answer["success"], answer
+        while answer.get("status") != "completed":
             assert len(self.taken) < most, f"no end after {most} actions: {self.taken[-8:]}"
-            here = self.step(here)
-        return here
+            answer = self.step(answer)
+        return answer
 
-    def step(self, here: Payload) -> Payload:
+    def step(self, answer: Payload) -> Payload:
         """Take one action that is listed, with the parameters that it lists."""
-        arguments = self.choose(here)
+        arguments = self.choose(answer)
         self.taken.append(arguments["action"])
-        after = self.call("nav_action", state=here["state"], **arguments)
+        after = self.call("nav_action", state=answer["state"], **arguments)
         assert after["success"], (arguments, after["error"])
         return after
 
-    def choose(self, here: Payload) -> Payload:
-        required = here["availableActions"]["required"]
+    def choose(self, answer: Payload) -> Payload:
+        required = answer["availableActions"]["required"]
         if not required:
-            return self._persuaded(here)
-        turn = self._turn(here, required)
-        offers = [*required, *(one for one in here["availableActions"]["optional"] if _is_move(one))]
+            return self._persuaded(answer)
+        turn = self._turn(answer, required)
+        offers = [*required, *(offer for offer in answer["availableActions"]["optional"] if _is_move(offer))]
         moves = offers if required[0]["action"] == "transition" and turn else required
         return self._arguments(moves[turn % len(moves)])
 
-    def _turn(self, here: Payload, required: list[Payload]) -> int:
-        target = json.dumps([here["position"]["activity"], [one["action"] for one in required]])
+    def _turn(self, answer: Payload, required: list[Payload]) -> int:
+        target = json.dumps([answer["position"]["activity"], [offer["action"] for offer in required]])
         self.seen[target] += 1
         return self.seen[target] - 1 if required[0]["action"] == "transition" else 0
 
@@ -86,10 +86,10 @@ class Navigator:
             **({"output": output} if output else {}),
         }
 
-    def _persuaded(self, here: Payload) -> Payload:
-        """No way is open: make one of the blocked ways true, with the variables that its reason names."""
-        blocked = [one for one in here["availableActions"]["blocked"] if "variables" in one]
-        assert blocked, here
+    def _persuaded(self, answer: Payload) -> Payload:
+        """Where no exit is open, set the variables that the reason of a blocked one names."""
+        blocked = [offer for offer in answer["availableActions"]["blocked"] if "variables" in offer]
+        assert blocked, answer
         claimed = dict(CLAIM.findall(blocked[0]["reason"]))
         assert claimed, blocked[0]
         variables = {name: json.loads(value) for name, value in claimed.items()}

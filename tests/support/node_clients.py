@@ -1,45 +1,98 @@
-"""A Node that is new enough, with the official clients beside it, installed by package name."""
+"""The official Node clients and a Node that is new enough for them, installed once for all test workers."""
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import os
 import shutil
 import subprocess
-from typing import NoReturn
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple, NoReturn
 
 import pytest
 
-from support.paths import TESTS
+from support.paths import ROOT, TESTS
 
-HERE = TESTS
-BUILD = TESTS.parent / "build" / "node"
-PACKAGES = {
-    "node": "22",
-    "@modelcontextprotocol/sdk": "1.32",
-    "@modelcontextprotocol/client": "2.4",
-    "@modelcontextprotocol/inspector": "2.12",
-}
-PATIENCE = 300
-TOOLS = BUILD / "node_modules" / ".bin"
+SCRIPTS = TESTS / "node"
+BUILD = ROOT / "build"
+INSTALLED_FROM = ("package.json", "package-lock.json", ".npmrc")
+INSTALL_PATIENCE = 900
+PATIENCE = 180
+
+
+class NodeClients(NamedTuple):
+    """A folder with the scripts of the tests and the packages that they import."""
+
+    folder: Path
+
+    def run(self, script: str, *arguments: str) -> bytes:
+        """Run one of the scripts and return what it printed."""
+        return self._output([str(self._bin / "node"), str(self.folder / script), *arguments])
+
+    def inspector(self, *arguments: str) -> bytes:
+        """Run the command line of the Inspector, which finds its Node on the PATH."""
+        return self._output([str(self._bin / "mcp-inspector"), "--cli", *arguments])
+
+    @property
+    def _bin(self) -> Path:
+        return self.folder / "node_modules" / ".bin"
+
+    def _output(self, command: list[str]) -> bytes:
+        env = {**os.environ, "PATH": f"{self._bin}{os.pathsep}{os.environ['PATH']}"}
+        done = subprocess.run(command, capture_output=True, timeout=PATIENCE, check=False, env=env)
+        assert done.returncode == 0, done.stderr.decode()
+        return done.stdout
 
 
 @pytest.fixture(scope="session")
-def node() -> str:
-    """A Node that is new enough, with the clients beside it."""
-    npm = shutil.which("npm") or _absent("npm is not installed")
-    if not all((BUILD / "node_modules" / name).exists() for name in PACKAGES):
-        BUILD.mkdir(parents=True, exist_ok=True)
-        wanted = [f"{name}@{version}" for name, version in PACKAGES.items()]
-        command = [npm, "install", "--prefix", str(BUILD), "--no-audit", "--no-fund", *wanted]
+def node(tmp_path_factory: pytest.TempPathFactory) -> NodeClients:
+    """The clients, with a copy of the scripts that belongs to this worker alone."""
+    packages = installed_packages()
+    folder = tmp_path_factory.mktemp("node")
+    (folder / "node_modules").symlink_to(packages)
+    for script in SCRIPTS.glob("*.mjs"):
+        shutil.copy(script, folder)
+    return NodeClients(folder)
+
+
+def installed_packages() -> Path:
+    """Install what the lock file names unless that is done; workers that come meanwhile wait."""
+    npm = shutil.which("npm") or _absent("npm is not installed, so the official Node clients cannot be used")
+    target = BUILD / f"node-{_lock_digest()}"
+    BUILD.mkdir(exist_ok=True)
+    with (BUILD / "node.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not target.exists():
+            _install(npm, target)
+    if not (target / "node_modules" / ".bin" / "node").exists():
+        _absent("the npm registry has no Node for this platform")
+    return target / "node_modules"
+
+
+def _lock_digest() -> str:
+    """A changed lock file gets a folder of its own."""
+    return hashlib.sha256((SCRIPTS / "package-lock.json").read_bytes()).hexdigest()[:12]
+
+
+def _install(npm: str, target: Path) -> None:
+    """Fill a temporary folder and rename it, so that the target is complete or absent."""
+    with TemporaryDirectory(prefix=".node-", dir=BUILD) as parent:
+        folder = Path(parent, "install")
+        folder.mkdir()
+        for name in INSTALLED_FROM:
+            shutil.copy(SCRIPTS / name, folder)
+        command = [npm, "ci", "--loglevel=error"]
         try:
-            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
+            done = subprocess.run(
+                command, cwd=folder, capture_output=True, text=True, check=False, timeout=INSTALL_PATIENCE
+            )
         except subprocess.TimeoutExpired:
-            _absent("npm did not answer in time")
+            _absent(f"npm did not install the Node clients within {INSTALL_PATIENCE} seconds")
         if done.returncode != 0:
-            _absent(f"npm could not install the clients: {done.stderr[-300:]}")
-    for script in (HERE / "node").glob("*.mjs"):
-        shutil.copy(script, BUILD)
-    return str(TOOLS / "node")
+            _absent(f"npm could not install the Node clients: {done.stderr[-500:]}")
+        folder.rename(target)
 
 
 def _absent(reason: str) -> NoReturn:

@@ -1,4 +1,4 @@
-"""A raw pipe to a server, the echo server unless told otherwise: the test says which bytes go over it."""
+"""A raw pipe to a server, by default to the echo server; the test chooses the bytes that go over it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import msgspec
 from support.paths import FIXTURES
 
 ECHO = FIXTURES / "echo_server.py"
-PATIENCE = 20.0
+PATIENCE = 180.0
 
 INITIALIZE = {
     "protocolVersion": "2025-11-25",

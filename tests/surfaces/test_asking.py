@@ -11,6 +11,7 @@ from interlock.core.run.commands import Terms
 from interlock.surfaces.call import Ask, Call, Client, FormAnswer, Reply
 from interlock.surfaces.tool import call_tool
 from support.harness import Agent, Bench, decision, gate, steps, workflow
+from support.log import logged_events
 
 CLIENT = Client("asking-client", can_elicit=True)
 CONFIRMED = {"id": "confirmed", "title": "Confirmed", "prompt": "x", "requireConfirmation": True}
@@ -42,11 +43,8 @@ def started(bench: Bench, item: dict[str, Any], **options: Any) -> Agent:
 
 
 def channel(agent: Agent) -> list[str]:
-    from interlock.ledger.log.chain import read_event
-
-    with agent.ledger.store.reading() as reader:
-        rows = reader.events(agent.last["session"]["sessionId"], kinds=("gate_resolved",))
-        return [read_event(row).channel for row in rows]
+    rows = logged_events(agent.ledger.store, agent.last["session"]["sessionId"], "gate_resolved")
+    return [row.event.channel for row in rows]
 
 
 @pytest.mark.parametrize(

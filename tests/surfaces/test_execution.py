@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from interlock.surfaces.registry import build_surface
 from support.harness import Agent, Bench, FormAnswer, gate, steps, workflow
 
 FLOW = workflow(*steps("first", "second", "third"))
@@ -23,7 +24,7 @@ def payload(answer: FormAnswer) -> FormAnswer:
 def events(agent: Agent) -> int:
     with agent.ledger.store.reading() as reader:
         session = agent.last["session"]["sessionId"]
-        return sum(1 for _ in reader.events(session))
+        return sum(row.last - row.first + 1 for row in reader.commits(session))
 
 
 def everything(agent: Agent) -> list[object]:
@@ -222,9 +223,7 @@ def test_resume_with_an_unknown_reference_says_what_to_do(agent: Agent) -> None:
 
 
 def test_optional_tools_can_be_switched_off(bench: Bench) -> None:
-    from interlock.surfaces.execution import ExecutionSurface
-
-    surface = ExecutionSurface(bench.ledger(), frozenset({"start_session", "resume_session"}))
+    surface = build_surface("execution", bench, frozenset({"start_session", "resume_session"}))
     assert set(surface.tools) == {
         "list_workflows",
         "inspect_workflow",

@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from support.paths import FIXTURES
-from support.stdio_pipe import Pipe, encoded, notification, request
+from support.stdio_pipe import PATIENCE, Pipe, encoded, notification, request
 
 SERVER = FIXTURES / "lookup_server.py"
 
@@ -296,7 +296,9 @@ def test_a_workflow_is_checked_by_a_method_that_is_not_listed(shared: Pipe) -> N
     assert shared.ask(request(3, "workflow_validate_json", {}))["error"]["code"] == -32602
 
 
-DEEP = b'{"jsonrpc":"2.0","id":1,"method":"workflow_list","params":' + b'{"a":' * 5000 + b"1" + b"}" * 5001
+DEEP = (
+    b'{"jsonrpc":"2.0","id":1,"method":"workflow_list","params":' + b'{"a":' * 200_000 + b"1" + b"}" * 200_001
+)
 NESTED = {"workflowId": TASK["id"], "completedSteps": [], "context": {"a": [[[[{"b": [None]}]]]]}}
 
 
@@ -359,7 +361,7 @@ def test_it_answers_in_order_and_leaves_after_shutdown(pipe: Pipe) -> None:
     pipe.send(encoded({"jsonrpc": "2.0", "id": 99, "method": "shutdown", "params": {}}))
     assert [pipe.read()["id"] for _ in range(20)] == list(range(20))
     assert pipe.read() == {"jsonrpc": "2.0", "id": 99, "result": None}
-    assert pipe.process.wait(20) == 0
+    assert pipe.process.wait(PATIENCE) == 0
 
 
 def test_it_writes_nothing(pipe: Pipe, folder: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from interlock.cli.diagnosis import renders
+from interlock.cli.doctor_checks import renders
 from interlock.ledger.log.repair import inspect, repair
 from interlock.ledger.tokens.tokens import STATE_PREFIX
 from interlock.store.protocol import SessionFilter
@@ -211,8 +211,10 @@ def broken(bench: Bench) -> list[str]:
     """The sessions whose rows are not what their events make of them."""
     ledger = bench.ledger()
     with ledger.store.reading() as reader:
-        sessions = [one.session_id for one in reader.sessions(SessionFilter())]
-        return [one for one in sessions if inspect(reader, one, ledger.pins) is not None]
+        sessions = [session.session_id for session in reader.sessions(SessionFilter())]
+    return [
+        session_id for session_id in sessions if inspect(ledger.store, session_id, ledger.pins) is not None
+    ]
 
 
 def test_every_row_of_this_surface_can_be_rebuilt_from_its_events(
@@ -234,12 +236,11 @@ def test_a_lost_response_is_rendered_again_by_a_repair(bench: Bench, client: Nav
     first = client.start()
     done = client.done("analyze")
     connection = apsw.Connection(str(bench.folder / "interlock.db"))
-    connection.execute("UPDATE attempts SET response = x'7b7d'")
+    connection.execute("UPDATE nodes SET response = x'7b7d' WHERE attempt IS NOT NULL")
     connection.close()
     [session] = broken(bench)
     ledger = bench.ledger()
-    with ledger.store.writing() as tx:
-        repair(tx, session, ledger.pins, renders(), owner="local", now=ledger.clock())
+    repair(ledger.store, session, ledger.pins, ledger.library, renders(), owner="local", now=ledger.clock())
     again = client.act("complete_step", state=first["state"], step_id="analyze")
     told = ("position", "availableActions", "checkpoint", "state")
     assert [again[name] for name in told] == [done[name] for name in told]

@@ -13,6 +13,7 @@ from interlock.surfaces.call import Ask, Call, Client, FormAnswer, Reply
 from interlock.surfaces.tool import call_tool
 from support.harness import Bench, workflow
 from support.harness import steps as plain_steps
+from support.log import event_kinds
 from support.session_agents import (
     gated,
     join_session,
@@ -30,8 +31,7 @@ def test_never_stop_decides_by_itself_and_records_a_gap(bench: Bench) -> None:
     agent.call("start_session", agent_id="a", workflow_id="flow")
     agent.go("gather")
     assert not agent.go("build").error
-    with agent.ledger.store.reading() as reader:
-        kinds = [row.kind for row in reader.events(session_id_of(agent))]
+    kinds = event_kinds(agent.ledger.store, session_id_of(agent))
     assert "gap_recorded" in kinds
 
 
@@ -95,8 +95,7 @@ def test_the_user_s_answer_in_the_inbox_lets_the_worker_resume(bench: Bench) -> 
     agent = start_flow(bench, Terms(decisions="user", min_response_ms=0))
     worker = join_session(agent)
     worker.tell("yield_checkpoint", checkpoint_id="scope", variables={"goal": "bread"})
-    with agent.ledger.store.reading() as reader:
-        (question,) = inbox(agent.ledger, reader)
+    (question,) = inbox(agent.ledger)
     assert question.message == "Is bread the goal?"
     assert decide_question(agent.ledger, question, "skip") is None
     assert worker.tell("resume_checkpoint").body["resolved_option"] == "skip"

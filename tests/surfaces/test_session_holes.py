@@ -240,7 +240,7 @@ def test_10_no_handle_is_in_any_event(bench: Bench) -> None:
     assert isinstance(pointer, Pointer)
     session_id = lead.tell("get_workflow_status").body["session_id"]
     with lead.ledger.store.reading() as reader:
-        log = b"".join(row.payload for row in reader.events(session_id))
+        log = b"".join(row.body for row in reader.commits(session_id))
     secret = pointer.handle
     for spelling in (secret, secret.hex().encode(), urlsafe_b64encode(secret).rstrip(b"=")):
         assert spelling not in log

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from interlock.ledger.log.chain import read_event
 from interlock.ledger.log.health import examine
 from interlock.ledger.log.records import CallTraced
 from support.harness import Bench
+from support.log import logged_events
 from support.session_agents import (
     answer_checkpoint,
     session_id_of,
@@ -45,13 +45,12 @@ def test_the_trace_itself_leaves_no_trace(bench: Bench) -> None:
 
 def test_the_log_of_a_session_is_whole_and_its_calls_are_events(bench: Bench) -> None:
     agent = walk_to_finish(start_flow(bench))
-    with agent.ledger.store.reading() as reader:
-        row = reader.session(session_id_of(agent))
-        assert row is not None
-        assert examine(reader, row).health == "healthy"
-        events = [
-            read_event(event_row) for event_row in reader.events(row.session_id, kinds=("call_traced",))
-        ]
+    store = agent.ledger.store
+    with store.reading() as reader:
+        session = reader.session(session_id_of(agent))
+    assert session is not None
+    assert examine(store, session).health == "healthy"
+    events = [row.event for row in logged_events(store, session.session_id, "call_traced")]
     tools = [event.tool for event in events if isinstance(event, CallTraced)]
     assert tools.count("next_activity") == 3
     assert {"yield_checkpoint", "respond_checkpoint", "resume_checkpoint", "start_session"} <= set(tools)

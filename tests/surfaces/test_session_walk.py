@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from support.harness import Bench, workflow
 from support.harness import steps as plain_steps
+from support.log import event_kinds
 from support.session_agents import (
     BUILD,
     FLOW,
@@ -96,8 +97,7 @@ def test_another_exit_than_the_chosen_one_is_taken_with_a_warning_and_a_divergen
     answer = agent.go("finish", step_manifest=manifest("look", "weigh"), variables={"parts": ["a"]})
     assert answer.body["activity_id"] == "finish"
     assert any("Transition to 'finish' requires condition" in warning for warning in answer.warnings)
-    with agent.ledger.store.reading() as reader:
-        kinds = [row.kind for row in reader.events(session_id_of(agent))]
+    kinds = event_kinds(agent.ledger.store, session_id_of(agent))
     assert "divergence_recorded" in kinds
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,11 +11,11 @@ import msgspec
 import pytest
 
 from support.harness import Bench, gate, steps, workflow
-from support.node_clients import BUILD, node
+from support.node_clients import NodeClients, node
 
 __all__ = ["node"]
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("node")]  # one install of the clients
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
@@ -77,11 +76,11 @@ def test_the_python_client_is_asked_for_the_users_decision(arguments: list[str],
 
 
 @pytest.mark.parametrize(("flavour", "mode"), [("sdk", "default"), ("client", "default"), ("client", "auto")])
-def test_the_node_clients_finish_a_run(arguments: list[str], node: str, flavour: str, mode: str) -> None:
-    command = [node, str(BUILD / "run.mjs"), flavour, mode, "test.flow", sys.executable, *arguments]
-    done = subprocess.run(command, capture_output=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr.decode()
-    report = msgspec.json.decode(done.stdout)
-    assert report["seen"] == ["first", "second", "third"]
-    assert report["complete"] is True
-    assert report["refused"] == "TOKEN_INVALID_FORMAT"
+def test_the_node_clients_finish_a_run(
+    arguments: list[str], node: NodeClients, flavour: str, mode: str
+) -> None:
+    printed = node.run("run.mjs", flavour, mode, "test.flow", sys.executable, *arguments)
+    heard = msgspec.json.decode(printed)
+    assert heard["seen"] == ["first", "second", "third"]
+    assert heard["complete"] is True
+    assert heard["refused"] == "TOKEN_INVALID_FORMAT"

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from interlock.surfaces.registry import SURFACES
+
 HEAVY = {
     "asyncio", "click", "rich", "yaml", "toon_format", "jsonschema_rs", "rfc8785", "re2", "regex", "mcp",
     "pydantic", "logging", "subprocess", "threading", "tempfile", "random", "socket", "importlib.metadata",
@@ -25,7 +27,7 @@ sys.exit(code)
 VERSIONS = {"lookup": "2024-11-05"}
 
 
-@pytest.mark.parametrize("surface", ["execution", "session", "gated", "navigation", "lookup"])
+@pytest.mark.parametrize("surface", SURFACES)
 def test_nothing_heavy_is_loaded_for_tools_list(tmp_path: Path, surface: str) -> None:
     version = VERSIONS.get(surface, "2025-11-25")
     lines = (

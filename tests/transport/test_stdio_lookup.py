@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.stdio_pipe import Pipe, call, notification, request
+from support.stdio_pipe import PATIENCE, Pipe, call, notification, request
 
 INITIALIZE = {"protocolVersion": "2024-11-05", "capabilities": {"tools": {}}}
 
@@ -130,5 +130,5 @@ def test_shutdown_is_answered_with_null_and_then_we_leave(ready: Pipe) -> None:
     )
     assert ready.read()["id"] == 98
     assert ready.read() == {"jsonrpc": "2.0", "id": 99, "result": None}
-    assert ready.process.wait(20) == 0
+    assert ready.process.wait(PATIENCE) == 0
     assert ready.rest() == b""

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from support.node_clients import BUILD, TOOLS, node
+from support.node_clients import NodeClients, node
 from support.stdio_pipe import ECHO
 
 __all__ = ["node"]
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("node")]  # one install of the clients
+pytestmark = pytest.mark.slow
 
 
-def told(node: str, flavour: str, mode: str, action: str) -> Any:
-    command = [node, str(BUILD / "story.mjs"), flavour, mode, action, sys.executable, str(ECHO)]
-    done = subprocess.run(command, capture_output=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr.decode()
-    return msgspec.json.decode(done.stdout)
+def told(node: NodeClients, flavour: str, mode: str, action: str) -> Any:
+    return msgspec.json.decode(node.run("story.mjs", flavour, mode, action, sys.executable, str(ECHO)))
 
 
 @pytest.mark.parametrize("action", ["accept", "decline", "cancel"])
@@ -35,7 +29,9 @@ def told(node: str, flavour: str, mode: str, action: str) -> Any:
         ("client", "auto", "modern"),
     ],
 )
-def test_the_client_lists_calls_and_asks(node: str, flavour: str, mode: str, era: str, action: str) -> None:
+def test_the_client_lists_calls_and_asks(
+    node: NodeClients, flavour: str, mode: str, era: str, action: str
+) -> None:
     heard = told(node, flavour, mode, action)
     answer = {"action": action, "content": {"choice": "yes"} if action == "accept" else {}}
     assert heard["server"] == {"name": "echo", "version": "9.9"}
@@ -46,11 +42,7 @@ def test_the_client_lists_calls_and_asks(node: str, flavour: str, mode: str, era
     assert heard["confirm"] == {"asked": "opaque-state", "answers": {"first": answer, "second": answer}}
 
 
-def test_the_inspector_calls(node: str) -> None:
-    inspector = [str(TOOLS / "mcp-inspector"), "--cli", sys.executable, str(ECHO)]
-    asked = ["--method", "tools/call", "--tool-name", "echo", "--tool-arg", "text=hello"]
-    path = f"{Path(node).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
-        [*inspector, *asked], capture_output=True, timeout=60, check=True, env={**os.environ, "PATH": path}
-    )
-    assert msgspec.json.decode(done.stdout)["content"] == [{"type": "text", "text": "hello"}]
+def test_the_inspector_calls(node: NodeClients) -> None:
+    call = ["--method", "tools/call", "--tool-name", "echo", "--tool-arg", "text=hello"]
+    printed = node.inspector(sys.executable, str(ECHO), *call)
+    assert msgspec.json.decode(printed)["content"] == [{"type": "text", "text": "hello"}]

@@ -9,8 +9,9 @@ from pathlib import Path
 import click
 
 from interlock.cli.compose import surface_of
-from interlock.cli.config import SURFACES, Config
+from interlock.cli.config import Config
 from interlock.cli.main import COMMANDS, cli
+from interlock.surfaces.registry import SURFACES
 from tools.pages.reference import with_reference
 
 WIDTH = 80

@@ -36,7 +36,11 @@ def _diagnostics() -> Iterator[str]:
         for kind in CODES.values():
             if kind.code.startswith(prefix):
                 yield from ("", f"### {kind.code}: {kind.title}", "")
-                yield from (f"*{kind.severity.capitalize()}.* {kind.explanation}", "", f"Fix: {kind.fix}.")
+                yield from (
+                    f"*{kind.severity.capitalize()}.* {kind.explanation}",
+                    "",
+                    f"Fix: {kind.next_action}.",
+                )
 
 
 def _builtins() -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Turns step JSON, or a folder in TOON, into our YAML form; what it compiles to stays the same."""
+"""Converts step JSON, or a folder in TOON, to our YAML form; it compiles to the same workflow."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from interlock.authoring.compile.steps import kind_of
 from interlock.authoring.diagnostics.codes import Report
 from interlock.authoring.sources.paths import source_at
 from interlock.authoring.sources.reader import SourceReader
-from interlock.authoring.sources.sources import HEADS, Source, Unit, units
+from interlock.authoring.sources.sources import Source, Unit, units
 from interlock.authoring.text.formats import FORMATS
 from interlock.authoring.text.yaml_writer import as_yaml
 from interlock.core.values import Json
@@ -23,7 +23,7 @@ STRUCTURED = ("activities", "skills")
 
 
 class Converted(Struct, frozen=True):
-    """The files to write, by their names relative to the target; `notes` say what was left as it was."""
+    """The files to write, by their names relative to the target; `notes` say what was not converted."""
 
     files: Mapping[str, str]
     notes: tuple[str, ...] = ()
@@ -39,82 +39,67 @@ class ConversionRefused(Struct, frozen=True):
 def convert(path: Path, new_id: str | None = None) -> Converted | ConversionRefused:
     """Convert one workflow; a step workflow gets a namespaced id, its own or a new one (rule 38)."""
     source = source_at(path)
-    found = list(units(source))
-    if len(found) != 1:
+    candidates = list(units(source))
+    if len(candidates) != 1:
         return ConversionRefused(f"{path} is not one workflow; name its file or its folder")
-    unit = found[0]
+    (unit,) = candidates
+    report = Report()
+    head = SourceReader(source.root, report, {}).parsed(unit.head)
+    if head is None or not isinstance(head.value, Mapping):
+        diagnostic = next(iter(report.diagnostics()), None)
+        if diagnostic is None:
+            return ConversionRefused(f"{unit.head.name} does not contain a workflow")
+        return ConversionRefused(f"{unit.head.name}:{diagnostic.line}: {diagnostic.message}")
     match unit.form:
         case "file":
-            return _file(unit, source, new_id)
+            return _converted_file(unit.path, head.value, new_id)
         case "folder" | "legacy":
-            return _Folder(unit, source).converted()
+            return _FolderConversion(unit, source).converted(head.value)
 
 
-def _file(unit: Unit, source: Source, new_id: str | None) -> Converted | ConversionRefused:
-    report = Report()
-    parsed = SourceReader(source.root, report, {}).parsed(unit.path)
-    if parsed is None or not isinstance(parsed.value, Mapping):
-        return ConversionRefused(_why(report, unit.path))
-    declared = new_id or str(parsed.value.get("id"))
+def _converted_file(
+    path: Path, fields: Mapping[str, Json], new_id: str | None
+) -> Converted | ConversionRefused:
+    old_id = str(fields.get("id"))
+    declared = new_id or old_id
     if NAMESPACED.fullmatch(declared) is None or declared.startswith(RESERVED):
         return ConversionRefused(
-            f"'{declared}' is no namespaced id of your own; choose one with --id team.name"
+            f"'{declared}' is not a namespaced id of your own; choose one with --id team.name"
         )
-    value = {**_plain(parsed.value), **_kind(parsed.value, unit.path), "id": declared}
-    return Converted({f"{unit.path.stem}.yaml": as_yaml(value)})
+    value = {**_without_pointers(fields), "id": declared}
+    # The folder or the old name that made it a routine may be lost in the conversion.
+    if "kind" not in fields and ("routines" in path.parts[:-1] or kind_of(old_id) == "routine"):
+        value["kind"] = "routine"
+    return Converted({f"{path.stem}.yaml": as_yaml(value)})
 
 
-def _kind(value: Mapping[str, Json], path: Path) -> dict[str, Json]:
-    """A routine by its folder or its old name says so itself from now on."""
-    routine = "routines" in path.parts[:-1] or kind_of(str(value.get("id"))) == "routine"
-    return {"kind": "routine"} if routine and "kind" not in value else {}
+def _without_pointers(fields: Mapping[str, Json]) -> dict[str, Json]:
+    """Remove `$schema` and other fields for editors of the old format."""
+    return {name: value for name, value in fields.items() if not name.startswith("$")}
 
 
-def _plain(value: Mapping[str, Json]) -> dict[str, Json]:
-    """Without the pointers that other editors understand."""
-    return {name: one for name, one in value.items() if not name.startswith("$")}
-
-
-def _why(report: Report, path: Path) -> str:
-    fault = next(iter(report.diagnostics()), None)
-    return f"{path.name}:{fault.line}: {fault.message}" if fault else f"{path.name} holds no workflow"
-
-
-class _Folder:
-    """One workflow folder on its way to YAML."""
+class _FolderConversion:
+    """One workflow folder that is being converted to YAML."""
 
     def __init__(self, unit: Unit, source: Source) -> None:
-        self._report = Report()
-        self._legacy = unit.form == "legacy"
-        self._home = unit.path.with_suffix("") if self._legacy else unit.path
-        self._head = (
-            unit.path
-            if self._legacy
-            else next(self._home / name for name in HEADS if (self._home / name).is_file())
-        )
-        self._reader = SourceReader(source.root, self._report, {})
+        self._unit = unit
+        self._reader = SourceReader(source.root, Report(), {})
         self._notes: list[str] = []
 
-    def converted(self) -> Converted | ConversionRefused:
-        head = self._reader.parsed(self._head)
-        if head is None or not isinstance(head.value, Mapping):
-            return ConversionRefused(_why(self._report, self._head))
-        if self._head.suffix != ".toon":
-            return ConversionRefused(f"{self._head.name} is in YAML already")
-        files = {"workflow.yaml": as_yaml(self._renamed(head.value))}
-        inner = head.value.get("activitiesDir")
-        for folder in dict.fromkeys((str(inner or "activities"), *TEXTS)):
-            files |= dict(self._texts(folder, structured=folder in STRUCTURED or folder == inner))
+    def converted(self, head: Mapping[str, Json]) -> Converted | ConversionRefused:
+        if self._unit.head.suffix != ".toon":
+            return ConversionRefused(f"{self._unit.head.name} is already YAML")
+        fields, listed = _without_pointers(head), head.get("activities")
+        if isinstance(listed, list):
+            fields["activities"] = [self._entry(entry) for entry in listed]
+        files = {"workflow.yaml": as_yaml(fields)}
+        activities = str(head.get("activitiesDir") or "activities")
+        for folder in dict.fromkeys((activities, *TEXTS)):
+            files |= dict(self._files(folder, structured=folder in (*STRUCTURED, activities)))
         return Converted(files, tuple(self._notes), folder=True)
 
-    def _renamed(self, head: Mapping[str, Json]) -> dict[str, Json]:
-        """The head file, its own activities called by their new names."""
-        listed = head.get("activities")
-        if not isinstance(listed, list):
-            return _plain(head)
-        return {**_plain(head), "activities": [self._entry(one) for one in listed]}
-
     def _entry(self, entry: Json) -> Json:
+        """Return an entry of the head file's activities under its new name."""
         if not isinstance(entry, str):
             return entry
         if "/" in entry:
@@ -122,36 +107,34 @@ class _Folder:
             return entry
         return f"{entry.removesuffix('.toon')}.yaml" if entry.endswith(".toon") else entry
 
-    def _texts(self, folder: str, *, structured: bool) -> Iterator[tuple[str, str]]:
-        for name in self._reader.names(self._home / folder):
-            path = self._home / folder / name
+    def _files(self, folder: str, *, structured: bool) -> Iterator[tuple[str, str]]:
+        for name in self._reader.names(self._unit.home / folder):
+            path = self._unit.home / folder / name
             if NUMBERED.fullmatch(name) is None or path.is_dir():
                 continue
-            text = self._structured(path) if structured and path.suffix in FORMATS else None
+            text = self._as_yaml(path) if structured and path.suffix in FORMATS else None
             if text is not None:
                 yield f"{folder}/{path.stem}.yaml", text
             elif (raw := self._reader.text(path)) is not None:
                 yield f"{folder}/{name}", raw
 
-    def _structured(self, path: Path) -> str | None:
-        """The file as YAML; one that is not valid in its format stays as it is."""
-        scratch = Report()
-        parsed = SourceReader(self._reader.root, scratch, {}).parsed(path)
-        if parsed is None or not isinstance(parsed.value, Mapping) or self._is_doubtful(path, scratch):
-            self._notes.append(f"{path.parent.name}/{path.name} is left as it is")
+    def _as_yaml(self, path: Path) -> str | None:
+        """Return the file as YAML; one that is not valid in its format stays as it is."""
+        report = Report()
+        parsed = SourceReader(self._reader.root, report, {}).parsed(path)
+        is_doubtful = path.parent.name == "skills" and bool(report.diagnostics())
+        if parsed is None or not isinstance(parsed.value, Mapping) or is_doubtful:
+            self._notes.append(f"{path.parent.name}/{path.name} is not converted")
             return None
-        return as_yaml(_plain(parsed.value))
-
-    def _is_doubtful(self, path: Path, scratch: Report) -> bool:
-        return path.parent.name == "skills" and bool(scratch.diagnostics())
+        return as_yaml(_without_pointers(parsed.value))
 
 
 def write_files(files: Mapping[str, str], target: Path) -> list[Path] | ConversionRefused:
-    """Write all files below a folder, or none if one of them is there already."""
+    """Write all files below a folder, or none if one of them exists."""
     paths = {name: target / name for name in files}
-    taken = [path for path in paths.values() if path.exists()]
-    if taken:
-        return ConversionRefused(f"{taken[0]} exists already")
+    existing = [path for path in paths.values() if path.exists()]
+    if existing:
+        return ConversionRefused(f"{existing[0]} already exists")
     for name, path in paths.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(files[name], encoding="utf-8")

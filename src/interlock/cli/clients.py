@@ -1,4 +1,4 @@
-"""Where each client keeps its MCP servers, and how an entry gets into that file without harming the rest."""
+"""Where each client lists its MCP servers, and how to add an entry without changing the rest of the file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Change = Literal["added", "changed", "unchanged"]
 
 
 class UnreadableConfig(Exception):
-    """A configuration file that is not what its client would accept; it is left alone."""
+    """A configuration file that its client would not accept either; it is not changed."""
 
 
 class ServerEntry(Struct, frozen=True):
@@ -33,7 +33,7 @@ class ServerEntry(Struct, frozen=True):
 
 
 class ClientConfig(Struct, frozen=True):
-    """A client: its file for the user, its file within a project, and what an entry looks like there."""
+    """A client: its file for the user, its file within a project, and what an entry looks like in them."""
 
     user: Callable[[], Path]
     project: str | None
@@ -42,7 +42,7 @@ class ClientConfig(Struct, frozen=True):
 
 
 def _application(*parts: str) -> Path:
-    """A folder of an application's own settings, by platform."""
+    """Return the folder of an application's settings on this platform."""
     if sys.platform == "darwin":
         return Path.home().joinpath("Library", "Application Support", *parts)
     if sys.platform == "win32":
@@ -63,7 +63,7 @@ CLIENTS: Mapping[ClientName, ClientConfig] = {
 
 
 def entry_of(name: str, arguments: Sequence[str]) -> ServerEntry:
-    """How to start this very installation, wherever the client runs it from."""
+    """Return the command that starts this installation from any folder."""
     script = Path(sys.executable).parent / ("interlock.exe" if sys.platform == "win32" else "interlock")
     if script.is_file():
         return ServerEntry(name, str(script), ("mcp", *arguments))
@@ -71,33 +71,47 @@ def entry_of(name: str, arguments: Sequence[str]) -> ServerEntry:
 
 
 def snippet(client: ClientConfig, entry: ServerEntry) -> str:
-    """The entry alone, as it stands in the client's file."""
+    """Return the entry as it is written in the client's file."""
     if client.key == "mcp_servers":
         return _toml(entry)
     return _formatted({client.key: {entry.name: _fields(client, entry)}})
 
 
-def installed(client: ClientConfig, path: Path, entry: ServerEntry) -> tuple[str, Change]:
-    """The file's text with the entry in it, and whether that is a change."""
-    before = path.read_text(encoding="utf-8") if path.is_file() else ""
+def with_entry(client: ClientConfig, path: Path, entry: ServerEntry) -> tuple[str, Change]:
+    """Return the text of the file with the entry in it, and what that changes."""
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
     if client.key == "mcp_servers":
-        return _with_table(before, entry)
-    return _with_member(before, client, entry, path.name)
-
-
-def _with_member(before: str, client: ClientConfig, entry: ServerEntry, name: str) -> tuple[str, Change]:
+        return _with_table(text, entry)
     try:
-        whole = msgspec.json.decode(before) if before.strip() else {}
+        settings = msgspec.json.decode(text) if text.strip() else {}
     except msgspec.DecodeError as error:
-        raise UnreadableConfig(f"{name} is not plain JSON") from error
-    if not isinstance(whole, dict) or not isinstance(whole.get(client.key, {}), dict):
-        raise UnreadableConfig(f"{name} has no object {client.key}")
-    servers = whole.setdefault(client.key, {})
-    wanted, known = _fields(client, entry), servers.get(entry.name)
-    if known == wanted:
-        return before, "unchanged"
+        raise UnreadableConfig(f"{path.name} is not plain JSON") from error
+    if not isinstance(settings, dict) or not isinstance(settings.get(client.key, {}), dict):
+        raise UnreadableConfig(f"{path.name} has no object '{client.key}'")
+    servers = settings.setdefault(client.key, {})
+    wanted, present = _fields(client, entry), servers.get(entry.name)
+    if present == wanted:
+        return text, "unchanged"
     servers[entry.name] = wanted
-    return _formatted(whole), "added" if known is None else "changed"
+    return _formatted(settings), "added" if present is None else "changed"
+
+
+def _with_table(text: str, entry: ServerEntry) -> tuple[str, Change]:
+    """Replace or append one TOML table; keep everything else as it is written."""
+    import tomllib
+
+    try:
+        tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UnreadableConfig(f"config.toml is not valid TOML: {error}") from error
+    table = _toml(entry)
+    present = re.search(rf"^\[mcp_servers\.{re.escape(entry.name)}\]\n(?:(?!\[).*\n?)*", text, re.MULTILINE)
+    if present is None:
+        return f"{text.rstrip()}\n\n{table}".lstrip(), "added"
+    if present.group().strip() == table.strip():
+        return text, "unchanged"
+    rest = text[present.end() :]
+    return text[: present.start()] + table + (f"\n{rest}" if rest else ""), "changed"
 
 
 def _fields(client: ClientConfig, entry: ServerEntry) -> dict[str, Json]:
@@ -105,50 +119,27 @@ def _fields(client: ClientConfig, entry: ServerEntry) -> dict[str, Json]:
     return {"type": "stdio", **fields} if client.typed else fields
 
 
-def _formatted(value: Mapping[str, Json]) -> str:
-    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
-
-
-def _with_table(before: str, entry: ServerEntry) -> tuple[str, Change]:
-    """Replace or append one TOML table; everything else stays as written."""
-    import tomllib
-
-    try:
-        tomllib.loads(before)
-    except tomllib.TOMLDecodeError as error:
-        raise UnreadableConfig(f"config.toml is not valid TOML: {error}") from error
-    table = _toml(entry)
-    found = re.search(rf"^\[mcp_servers\.{re.escape(entry.name)}\]\n(?:(?!\[).*\n?)*", before, re.MULTILINE)
-    if found is None:
-        return f"{before.rstrip()}\n\n{table}".lstrip(), "added"
-    if found.group().strip() == table.strip():
-        return before, "unchanged"
-    rest = before[found.end() :]
-    return before[: found.start()] + table + (f"\n{rest}" if rest else ""), "changed"
+def _formatted(settings: Mapping[str, Json]) -> str:
+    return msgspec.json.format(msgspec.json.encode(settings), indent=2).decode() + "\n"
 
 
 def _toml(entry: ServerEntry) -> str:
-    quoted = msgspec.json.encode(list(entry.args)).decode()
-    command = msgspec.json.encode(entry.command).decode()
-    return f"[mcp_servers.{entry.name}]\ncommand = {command}\nargs = {quoted}\n"
+    command, args = (msgspec.json.encode(value).decode() for value in (entry.command, list(entry.args)))
+    return f"[mcp_servers.{entry.name}]\ncommand = {command}\nargs = {args}\n"
 
 
 def save(path: Path, text: str) -> Path | None:
-    """Replace the file in one step, keeping what was there beside it; returns the copy."""
+    """Replace the file in one step; return the copy that is kept of the old one, if there was one."""
     target = path.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
-    backup = _backed_up(target) if target.exists() else None
+    backup = None
+    if target.exists():
+        backup = target.with_name(f"{target.name}.{datetime.now():%Y%m%d-%H%M%S-%f}.bak")
+        shutil.copy2(target, backup)
     fresh = target.with_name(f".{target.name}.interlock")
     fresh.touch(0o600 if backup else 0o644)
     fresh.write_text(text, encoding="utf-8")
     if backup is not None:
         shutil.copymode(target, fresh)
     fresh.replace(target)
-    return backup
-
-
-def _backed_up(path: Path) -> Path:
-    stamp = datetime.now().strftime("%Y%m%d-%H%M%S-%f")
-    backup = path.with_name(f"{path.name}.{stamp}.bak")
-    shutil.copy2(path, backup)
     return backup

@@ -1,4 +1,4 @@
-"""The composition root: a store, a keyring, a library, a ledger and a surface, wired together."""
+"""The composition root: wire a store, a keyring, a library, a ledger and a surface together."""
 
 from __future__ import annotations
 
@@ -18,122 +18,108 @@ from interlock.ledger.tokens.keyring import Keys
 from interlock.store.lazy import LazyStore
 from interlock.store.protocol import Store
 from interlock.surfaces.call import Call, Outcome
+from interlock.surfaces.registry import UnknownTool, build_surface
 from interlock.surfaces.tool import Surface
 
 
 def library_of(config: Config) -> Library:
-    """All sources of workflows, by precedence."""
-    return Library(list(_sources(config)), config.folder / "cache", lambda: _found(config))
-
-
-def _sources(config: Config) -> Iterator[Source]:
-    yield BUNDLED
-    yield Source("user", config.folder / "workflows")
-    for given in config.workflows:
-        yield mounted(given)
+    """Collect all sources of workflows."""
+    sources = [BUNDLED, Source("user", config.folder / "workflows")]
+    for argument in config.workflows:
+        name, path = split_mount(argument)
+        if not path.exists():
+            raise BadConfig(f"workflows: there is no file or folder {path}")
+        sources.append(Source("configured", path, name))
     if config.project:
-        yield Source("project", Path(config.project) / ".interlock" / "workflows")
+        sources.append(Source("project", Path(config.project) / ".interlock" / "workflows"))
+
+    def discovered() -> Iterator[Source]:
+        """Look for packages and clones that bring workflows; called only when workflows are needed."""
+        from interlock.authoring.sources.discovery import clones, plugins
+
+        yield from plugins(config.folder / "cache" / "plugins.json")
+        yield from clones(config.folder)
+
+    return Library(sources, config.folder / "cache", discovered)
 
 
-def _found(config: Config) -> Iterator[Source]:
-    """What packages bring and what was cloned; looked for only when workflows are asked for."""
-    from interlock.authoring.sources.discovery import clones, plugins
-
-    yield from plugins(config.folder / "cache" / "plugins.json")
-    yield from clones(config.folder)
-
-
-def mounted(given: str) -> Source:
-    """Read `PATH` or `NAME=PATH`."""
-    name, separator, path = given.partition("=")
+def split_mount(argument: str) -> tuple[str | None, Path]:
+    """Split `NAME=PATH` into the namespace and the path; a bare `PATH` has no namespace."""
+    name, separator, path = argument.partition("=")
     if separator and name and "/" not in name:
-        return Source("configured", _existing(path), name)
-    return Source("configured", _existing(given))
+        return name, Path(path).expanduser()
+    return None, Path(argument).expanduser()
 
 
-def _existing(path: str) -> Path:
-    found = Path(path).expanduser()
-    if not found.exists():
-        raise BadConfig(f"--workflows: there is no file or folder {path}")
-    return found
+def ledger_of(config: Config) -> Ledger:
+    """Open the database and everything around it."""
+    store = store_of(config)
+    store.open()
+    return _ledger_on(store, config)
 
 
-def settings_of(config: Config) -> Settings:
-    """The user's terms as the ledger takes them."""
-    return Settings(
+def store_of(config: Config) -> LazyStore:
+    """The database that the settings name, opened when it is first needed."""
+    database = config.database
+
+    def open_database() -> Store:
+        from interlock.store.sqlite.store import open_store  # late: many chats never call a tool
+
+        return open_store(database.parent, database.name)
+
+    return LazyStore(open_database)
+
+
+def _ledger_on(store: Store, config: Config) -> Ledger:
+    settings = Settings(
         preferences=PRESETS[config.mode or "guided"],
         preferences_fixed=config.mode is not None,
         terms=config.terms,
         project=Path(config.project) if config.project else None,
     )
+    return Ledger(store, Keys(config.folder), library_of(config), settings)
 
 
-def ledger_of(config: Config) -> Ledger:
-    """Open the store and everything around it."""
-    return _ledger_on(_store_of(config).open(), config)
+class ConfiguredBackend:
+    """What a surface is built on, as the settings say. The store is not opened yet."""
 
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self.store = store_of(config)
 
-def _ledger_on(store: Store, config: Config) -> Ledger:
-    return Ledger(store, Keys(config.folder), library_of(config), settings_of(config))
+    def ledger(self) -> Ledger:
+        return _ledger_on(self.store, self._config)
 
-
-def _store_of(config: Config) -> LazyStore:
-    if config.store and not config.store.startswith("sqlite://"):
-        raise BadConfig(f"store: {config.store.partition(':')[0]} is not supported; use sqlite:///PATH")
-
-    def open_sqlite() -> Store:
-        from interlock.store.sqlite.store import open_store  # late: many chats never call a tool
-
-        return open_store(config.folder)
-
-    return LazyStore(open_sqlite)
+    def library(self) -> Library:
+        return library_of(self._config)
 
 
 def surface_of(config: Config) -> Surface:
-    """Build the surface that was asked for, and import no other.
+    """Build the surface that is to be served.
 
     The store is opened by the first tool call, so that a server whose store cannot be opened still starts,
     lists its tools, and answers every call with what is wrong.
     """
-    if config.surface == "lookup":
-        from interlock.surfaces.lookup import LookupSurface
-
-        return LookupSurface(library_of(config))
-    store = _store_of(config)
-    surface = _surface_on(_ledger_on(store, config), config)
-    surface.tools = {
-        name: replace(tool, handler=_opening(store, tool.handler)) for name, tool in surface.tools.items()
-    }
+    backend = ConfiguredBackend(config)
+    try:
+        surface = build_surface(config.surface, backend, frozenset(config.disable_tools))
+    except UnknownTool as error:
+        raise BadConfig(f"disable-tools: {error}") from error
+    if config.surface != "lookup":
+        _open_at_first_call(surface, backend.store)
     return surface
 
 
-def _opening(store: LazyStore, handler: Callable[[Any, Call], Outcome]) -> Callable[[Any, Call], Outcome]:
-    """Open the store before a handler runs, so that tools that do not use it fail too."""
+def _open_at_first_call(surface: Surface, store: LazyStore) -> None:
+    """Let the first call of any tool open the store, also of tools that do not use it."""
+    tools = surface.tools
 
-    def opened(params: Any, call: Call) -> Outcome:
-        store.open()
-        return handler(params, call)
+    def opening(handler: Callable[[Any, Call], Outcome]) -> Callable[[Any, Call], Outcome]:
+        def opened(params: Any, call: Call) -> Outcome:
+            store.open()
+            surface.tools = tools
+            return handler(params, call)
 
-    return opened
+        return opened
 
-
-def _surface_on(ledger: Ledger, config: Config) -> Surface:
-    match config.surface:
-        case "execution":
-            from interlock.surfaces.execution import ExecutionSurface
-
-            return ExecutionSurface(ledger, frozenset(config.disable_tools))
-        case "navigation":
-            from interlock.surfaces.navigation import NavigationSurface
-
-            return NavigationSurface(ledger)
-        case "session":
-            from interlock.surfaces.session import SessionSurface
-
-            return SessionSurface(ledger, frozenset(config.disable_tools))
-        case "gated":
-            from interlock.surfaces.gated import GatedSurface
-
-            return GatedSurface(ledger, frozenset(config.disable_tools))
-        case _:
-            raise BadConfig(f"surface {config.surface} is not served")
+    surface.tools = {name: replace(tool, handler=opening(tool.handler)) for name, tool in tools.items()}

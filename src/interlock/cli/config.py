@@ -1,24 +1,24 @@
-"""What the user has set: flag over variable over project file over user file.
+"""The settings: a flag outranks a variable, a variable the project's file, that the user's file.
 
-A project's own file, which an agent can edit, may only tighten (rule 29).
+An agent can edit a project's file, so that file may only tighten the terms of a run (rule 29).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import msgspec
 from msgspec import Struct
 
 from interlock.core.run.commands import DecisionPolicy, Enforcement, Terms
 from interlock.core.run.preferences import PRESETS, Mode
+from interlock.core.run.surface_policy import SurfaceName
+from interlock.store.sqlite.store import FILE
 
-SurfaceName = Literal["execution", "session", "gated", "navigation", "lookup"]
-
-SURFACES: tuple[SurfaceName, ...] = get_args(SurfaceName)
+LISTS = ("workflows", "disable-tools")
 
 # Each list goes from loose to tight: a project file may move a setting to the right, never to the left.
 TIGHTER: Mapping[str, tuple[str, ...]] = {
@@ -26,14 +26,15 @@ TIGHTER: Mapping[str, tuple[str, ...]] = {
     "decisions": ("agent", "auto", "user"),
     "enforcement": ("advisory", "strict"),
 }
+assert set(TIGHTER["mode"]) == set(PRESETS)
 
 
 class BadConfig(Exception):
-    """A setting that cannot be used; the message names it, where it stands, and what it may be."""
+    """A setting that cannot be used. The message names it, where it is set, and what it may be."""
 
 
 class Config(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """Every setting there is. None means that nobody has said anything."""
+    """All settings. None means that nobody has set it."""
 
     surface: SurfaceName = "execution"
     workflows: tuple[str, ...] = ()
@@ -52,61 +53,73 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
 
     @property
     def folder(self) -> Path:
-        """The data directory."""
+        """The data directory: keys, cache, settings, the user's workflows, and the database by default."""
         if self.data_dir:
             return Path(self.data_dir).expanduser()
-        if self.store and self.store.startswith("sqlite://"):
-            return Path(self.store.removeprefix("sqlite://")).expanduser()
-        return _user_data_dir()
+        from platformdirs import user_data_path
+
+        return user_data_path("interlock", appauthor=False)
+
+    @property
+    def database(self) -> Path:
+        """The database file: the one that `store` names, else one in the data directory."""
+        if not self.store:
+            return self.folder / FILE
+        scheme, _, path = self.store.partition("://")
+        if scheme != "sqlite":
+            raise BadConfig(f"store: '{self.store}' is not supported; use sqlite:///PATH/TO/FILE.db")
+        file = Path(path[1:] if os.name == "nt" or path.startswith("/~") else path).expanduser()
+        if not path.startswith("/") or path.endswith("/") or file.is_dir():
+            raise BadConfig(f"store: '{self.store}' does not name a file; use sqlite:///PATH/TO/FILE.db")
+        return file
 
 
-def _user_data_dir() -> Path:
-    from platformdirs import user_data_path
-
-    return user_data_path("interlock", appauthor=False)
-
-
-def resolve(flags: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> Config:
-    """Merge the four places, and say which one is wrong if one is."""
-    merged = {
-        name: value for target in _places(flags, environment).values() for name, value in target.items()
-    }
-    try:
-        return msgspec.convert(merged, Config, strict=False)
-    except msgspec.ValidationError as error:
-        raise BadConfig(f"{error}. Settings: {', '.join(sorted(known()))}") from error
-
-
-def origins(flags: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Where each setting that somebody has made comes from."""
-    return {name: target for target, settings in _places(flags, environment).items() for name in settings}
-
-
-def _places(flags: Mapping[str, Any], environment: Mapping[str, str]) -> dict[str, Mapping[str, Any]]:
-    """The four places, the weakest first."""
-    variables = dict(_variables(environment))
-    first = {**variables, **flags}
-    folder = Config(data_dir=first.get("data-dir"), store=first.get("store")).folder
-    user = _file(folder / "config.toml")
-    project_dir = first.get("project") or user.get("project")
-    project = _file(Path(project_dir) / ".interlock" / "config.toml") if project_dir else {}
-    return {"user": user, "project": _tightening(user, project), "variable": variables, "flag": flags}
-
-
-def known() -> dict[str, str]:
-    """Setting names, as flags and files spell them, with their attribute names."""
+def setting_names() -> dict[str, str]:
+    """Return the setting names, as flags and files spell them, with their attribute names."""
     return {field.encode_name: field.name for field in msgspec.structs.fields(Config)}
 
 
-def _variables(environment: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
-    for name in known():
+def resolve(flags: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> Config:
+    """Merge the settings of all origins."""
+    merged: dict[str, Any] = {}
+    for origin, settings in _by_origin(flags, environment).items():
+        for name, value in settings.items():
+            _check(name, value, origin)
+            merged[name] = value
+    return msgspec.convert(merged, Config, strict=False)
+
+
+def _check(name: str, value: object, origin: str) -> None:
+    """Refuse a value that a setting cannot have, and name those that it can."""
+    kind = next(field.type for field in msgspec.structs.fields(Config) if field.encode_name == name)
+    try:
+        msgspec.convert(value, kind, strict=False)
+    except msgspec.ValidationError as error:
+        # The choices of a Literal, also of one that may be None.
+        choices = [choice for part in get_args(kind) for choice in get_args(part) or (part,)]
+        names = ", ".join(choice for choice in choices if isinstance(choice, str))
+        expected = f"use one of {names}" if names else str(error).lower()
+        raise BadConfig(f"{name} ({origin}): '{value}' is not valid; {expected}") from error
+
+
+def origins(flags: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Say for each setting that somebody has made where it comes from."""
+    by_origin = _by_origin(flags, environment)
+    return {name: origin for origin, settings in by_origin.items() for name in settings}
+
+
+def _by_origin(flags: Mapping[str, Any], environment: Mapping[str, str]) -> dict[str, Mapping[str, Any]]:
+    """Read the settings of all origins, those that are outranked first."""
+    variables: dict[str, Any] = {}
+    for name in setting_names():
         value = environment.get("INTERLOCK_" + name.upper().replace("-", "_"))
         if value is not None:
-            yield name, _split(value) if name in ("workflows", "disable-tools") else value
-
-
-def _split(value: str) -> list[str]:
-    return [one for one in value.split(os.pathsep) if one]
+            variables[name] = [part for part in value.split(os.pathsep) if part] if name in LISTS else value
+    outer = {**variables, **flags}
+    user = _file(Config(data_dir=outer.get("data-dir")).folder / "config.toml")
+    project_dir = outer.get("project") or user.get("project")
+    project = _file(Path(project_dir) / ".interlock" / "config.toml") if project_dir else {}
+    return {"user": user, "project": _tightening(user, project), "variable": variables, "flag": flags}
 
 
 def _file(path: Path) -> dict[str, Any]:
@@ -115,36 +128,21 @@ def _file(path: Path) -> dict[str, Any]:
     import tomllib
 
     try:
-        found = tomllib.loads(path.read_text())
+        settings = tomllib.loads(path.read_text())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadConfig(f"{path.name}: {error}") from error
-    unknown = set(found) - set(known())
+        raise BadConfig(f"{path}: {error}") from error
+    unknown = set(settings) - set(setting_names())
     if unknown:
-        raise BadConfig(f"{path.name}: unknown setting '{min(unknown)}'. Settings: {', '.join(known())}")
-    return found
+        raise BadConfig(f"{path}: unknown setting '{min(unknown)}'. Settings: {', '.join(setting_names())}")
+    return settings
 
 
 def _tightening(user: Mapping[str, Any], project: Mapping[str, Any]) -> dict[str, Any]:
-    """What a project file may say: anything harmless, and only tighter terms than the user's."""
-    allowed = {}
-    for name, value in project.items():
-        order = TIGHTER.get(name)
-        if order is None:
-            if name in ("workflows", "surface"):
-                allowed[name] = value
-            continue
-        base = user.get(name) or _default(name)
+    """Keep what a project file may set: workflows, a surface, and terms that are tighter than the user's."""
+    allowed = {name: project[name] for name in ("workflows", "surface") if name in project}
+    for name, order in TIGHTER.items():
+        default = getattr(Config(), setting_names()[name]) or "guided"
+        value, base = project.get(name), user.get(name) or default
         if value in order and base in order and order.index(value) >= order.index(base):
             allowed[name] = value
     return allowed
-
-
-def _default(name: str) -> str:
-    return "guided" if name == "mode" else str(getattr(Config(), known()[name]))
-
-
-def preset(config: Config) -> Mode:
-    return config.mode or "guided"
-
-
-assert set(TIGHTER["mode"]) == set(PRESETS)

@@ -1,16 +1,15 @@
-"""The command line for people: a group that imports a command only when it is called."""
+"""The command line. A command is imported only when it is called, to keep the others quick."""
 
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.util import find_spec
 
 import click
 import msgspec
 
 from interlock import __version__
 from interlock.cli.config import BadConfig
-from interlock.cli.exits import CHECK_FAILED, CONFLICT, USAGE
+from interlock.cli.screen import CHECK_FAILED, CONFLICT, USAGE
 
 COMMANDS = {
     "Serve": ("mcp", "demo"),
@@ -43,24 +42,24 @@ COMMANDS = {
 
 
 class LazyGroup(click.Group):
-    """Finds `interlock NAME` in `cli/commands/NAME.py`."""
+    """Finds `interlock NAME` in `cli/commands/GROUP/NAME_.py`, in the group that lists it."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return [name for names in COMMANDS.values() for name in names]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        module = f"interlock.cli.commands.{cmd_name}_"
-        if cmd_name not in self.list_commands(ctx) or find_spec(module) is None:
+        group = next((heading.lower() for heading, names in COMMANDS.items() if cmd_name in names), None)
+        if group is None:
             return None
-        command = import_module(module).command
+        command = import_module(f"interlock.cli.commands.{group}.{cmd_name}_").command
         assert isinstance(command, click.Command)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for heading, names in COMMANDS.items():
-            found = [(name, self.get_command(ctx, name)) for name in names]
+            commands = [(name, self.get_command(ctx, name)) for name in names]
             with formatter.section(heading):
-                formatter.write_dl([(name, one.get_short_help_str(64)) for name, one in found if one])
+                formatter.write_dl([(name, one.get_short_help_str(64)) for name, one in commands if one])
 
     def invoke(self, ctx: click.Context) -> object:
         try:
@@ -68,16 +67,14 @@ class LazyGroup(click.Group):
         except BadConfig as error:
             click.echo(f"interlock: {error}", err=True)
             ctx.exit(USAGE)
-        except (click.ClickException, click.Abort, click.exceptions.Exit, KeyboardInterrupt):
-            raise
-        except BrokenPipeError:
+        except (click.ClickException, click.Abort, click.exceptions.Exit, KeyboardInterrupt, BrokenPipeError):
             raise
         except Exception as error:
-            ctx.exit(_told(error))
+            ctx.exit(_exit_code_of(error))
 
 
-def _told(error: Exception) -> int:
-    """Say what a store or a keyring cannot do; anything else is a fault of ours and stays loud."""
+def _exit_code_of(error: Exception) -> int:
+    """Report an error of a file, the store or the keyring; any other exception is a bug and is raised."""
     from interlock.ledger.errors import error_of
 
     if isinstance(error, OSError):
@@ -85,19 +82,18 @@ def _told(error: Exception) -> int:
         click.echo(f"interlock: {where}. See `interlock config show`.", err=True)
         return CHECK_FAILED
     if isinstance(error, msgspec.DecodeError):
-        click.echo("interlock: What is stored cannot be read. Run `interlock doctor`.", err=True)
+        click.echo("interlock: The stored data cannot be read. Run `interlock doctor`.", err=True)
         return CHECK_FAILED
     known = error_of(error)
     if known is None:
         raise error
-    click.echo(
-        f"interlock: {known.message} {known.suggestion.replace('Ask the user to run', 'Run')}", err=True
-    )
+    next_action = known.next_action.replace("Ask the user to run", "Run")
+    click.echo(f"interlock: {known.message} {next_action}", err=True)
     return CONFLICT if known.after_ms else CHECK_FAILED
 
 
 COMPLETION = """\b
-Completion for your shell, here bash (or zsh_source, fish_source):
+Shell completion (bash; for others zsh_source or fish_source):
   eval "$(_INTERLOCK_COMPLETE=bash_source interlock)"
 """
 
@@ -105,4 +101,4 @@ Completion for your shell, here bash (or zsh_source, fish_source):
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]}, epilog=COMPLETION)
 @click.version_option(__version__, prog_name="interlock")
 def cli() -> None:
-    """Hand AI agents one workflow step at a time, and let nobody past a gate without its decision."""
+    """Make AI agents follow a workflow: one step at a time, with gates that wait for a decision."""

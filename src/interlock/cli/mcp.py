@@ -1,4 +1,4 @@
-"""`interlock mcp`: the stdio server. Parsed by hand, because click alone costs more than the server."""
+"""`interlock mcp`: the stdio server. Its options are parsed by hand, because importing click takes longer."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from interlock import __version__
-from interlock.cli.config import BadConfig, known, resolve
-
-MANY = ("workflows", "disable-tools")
+from interlock.cli.config import LISTS, BadConfig, resolve, setting_names
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Serve one surface on stdin and stdout until the client leaves."""
+    """Serve one surface on stdin and stdout until the client disconnects."""
     try:
         config = resolve(flags_of(arguments))
         from interlock.cli.compose import surface_of
@@ -31,15 +29,16 @@ def flags_of(arguments: Sequence[str]) -> dict[str, Any]:
     flags: dict[str, Any] = {}
     pending = list(arguments)
     while pending:
-        name, separator, value = pending.pop(0).partition("=")
-        if not name.startswith("--") or name[2:] not in known():
-            raise BadConfig(f"unknown option {name}. See interlock mcp --help")
+        flag, separator, value = pending.pop(0).partition("=")
+        name = flag.removeprefix("--")
+        if name == flag or name not in setting_names():
+            raise BadConfig(f"unknown option {flag}. See interlock mcp --help")
         if not separator:
             if not pending:
-                raise BadConfig(f"{name} needs a value")
+                raise BadConfig(f"{flag} needs a value")
             value = pending.pop(0)
-        if name[2:] in MANY:
-            flags.setdefault(name[2:], []).append(value)
+        if name in LISTS:
+            flags.setdefault(name, []).append(value)
         else:
-            flags[name[2:]] = value
+            flags[name] = value
     return flags

@@ -1,28 +1,35 @@
-"""Options that commands share, and how an answer is printed: JSON when asked for, text otherwise."""
+"""The options and arguments that commands share, with their shell completion."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, TypeVar
 
 import click
-import msgspec
+from click.shell_completion import CompletionItem
 
+from interlock.cli.compose import ledger_of, library_of
 from interlock.cli.config import Config, resolve
-from interlock.core.values import Json
+from interlock.cli.screen import line_of
+from interlock.ledger.queries.status import session_lines
+from interlock.store.protocol import SessionFilter
 
 F = TypeVar("F", bound=Callable[..., Any])
+Command = Callable[..., None]
+
+COMPLETIONS = 20
+
+data_dir_option = click.option("--data-dir", metavar="PATH", help="Where Interlock keeps its data.")
+project_option = click.option("--project", metavar="PATH", help="The project folder.")
+workflows_option = click.option(
+    "--workflows", metavar="[NAME=]PATH", multiple=True, help="More workflows; repeatable."
+)
 
 
 def data_options(command: F) -> F:
-    """Where the data lies, which project, which workflows."""
-    for option in (
-        click.option("--data-dir", metavar="PATH", help="Where sessions are kept."),
-        click.option("--project", metavar="PATH", help="The project folder."),
-        click.option("--workflows", metavar="[NAME=]PATH", multiple=True, help="More workflows; repeatable."),
-    ):
-        command = option(command)
-    return command
+    """Add --data-dir, --project and --workflows."""
+    return workflows_option(project_option(data_dir_option(command)))
 
 
 def json_option(command: F) -> F:
@@ -30,18 +37,62 @@ def json_option(command: F) -> F:
 
 
 def config_of(
-    data_dir: str | None, project: str | None, workflows: tuple[str, ...] = (), **more: Any
+    data_dir: str | None = None, project: str | None = None, workflows: tuple[str, ...] = ()
 ) -> Config:
-    """The effective configuration with these flags on top."""
-    flags: dict[str, Any] = {
-        "data-dir": data_dir,
-        "project": project,
-        "workflows": list(workflows) or None,
-        **more,
-    }
-    return resolve({name: value for name, value in flags.items() if value is not None})
+    """Resolve the configuration with these flags on top."""
+    return resolve(flags_of(data_dir, project, workflows))
 
 
-def print_json(value: Json) -> None:
-    """Print JSON that people can read and scripts can parse."""
-    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+def flags_of(data_dir: str | None, project: str | None, workflows: tuple[str, ...]) -> dict[str, Any]:
+    """Return the flags that were set, by the name of their setting."""
+    flags = {"data-dir": data_dir, "project": project, "workflows": list(workflows) or None}
+    return {name: value for name, value in flags.items() if value is not None}
+
+
+def with_ledger(command: Command) -> Command:
+    """Replace the data options of a command by the ledger that they lead to."""
+
+    @data_options
+    @wraps(command)
+    def with_open_ledger(
+        data_dir: str | None, project: str | None, workflows: tuple[str, ...], *args: Any, **kwargs: Any
+    ) -> None:
+        ledger = ledger_of(config_of(data_dir, project, workflows))
+        try:
+            command(ledger, *args, **kwargs)
+        finally:
+            ledger.store.close()
+
+    return with_open_ledger
+
+
+def session_argument(command: Command) -> Command:
+    def complete(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        ledger = ledger_of(config_of(ctx.params.get("data_dir")))
+        sessions = session_lines(ledger, SessionFilter(owner=ledger.settings.owner, limit=COMPLETIONS))
+        ledger.store.close()
+        prefix = incomplete.removeprefix("sess_")
+        return [
+            CompletionItem(session.ref, help=line_of(session.title))
+            for session in sessions
+            if session.ref.startswith(prefix)
+        ]
+
+    return click.argument("ref", metavar="ID", shell_complete=complete)(command)
+
+
+def workflow_argument(command: Command) -> Command:
+    def complete(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        workflows = library_of(config_of(ctx.params.get("data_dir"))).listing().entries
+        return [
+            CompletionItem(workflow.id, help=workflow.name)
+            for workflow in workflows
+            if workflow.id.startswith(incomplete)
+        ]
+
+    return click.argument("workflow_id", metavar="ID", shell_complete=complete)(command)
+
+
+def paths_argument(command: Command) -> Command:
+    """Take one or more `[NAME=]PATH`; NAME mounts the path under a namespace."""
+    return click.argument("paths", metavar="[NAME=]PATH…", nargs=-1, required=True)(command)

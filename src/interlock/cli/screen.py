@@ -1,6 +1,6 @@
-"""How answers look: aligned columns within the reader's width, colour only where a person reads.
+"""What commands print and how they end: results to stdout, messages to stderr, an exit code for scripts.
 
-Titles and notes come from agents, so nothing that could steer a terminal is ever printed.
+Titles and notes come from agents, so control characters are removed before anything is printed.
 """
 
 from __future__ import annotations
@@ -16,8 +16,16 @@ from typing import Literal, NoReturn
 from unicodedata import category, east_asian_width
 
 import click
+import msgspec
 
 from interlock.core.values import Json
+
+OK = 0
+CHECK_FAILED = 1
+USAGE = 2
+NOT_FOUND = 3
+WAITS = 4
+CONFLICT = 5
 
 Tone = Literal["strong", "quiet", "good", "warn", "bad", "accent", "plain"]
 
@@ -37,7 +45,7 @@ STATUS_TONES: dict[str, Tone] = {
     "complete_with_gaps": "warn",
     "damaged": "bad",
 }
-# No backgrounds and no pale tones, so that it reads on light and on dark terminals.
+# No backgrounds and no pale colours: they must be readable on light and on dark terminals.
 MARKDOWN = {
     "markdown.code": "cyan",
     "markdown.h1": "bold",
@@ -46,85 +54,101 @@ MARKDOWN = {
 }
 UNITS = ((86_400, "d"), (3_600, "h"), (60, "m"))
 WIDEST = 100
+NARROWEST_COLUMN = 12
 
 
 def person_reads() -> bool:
-    """Say whether the answer goes to a terminal."""
+    """Say whether stdout is a terminal."""
     return sys.stdout.isatty()
 
 
 def width() -> int | None:
-    """The columns to keep within; None where nobody set any, as in a pipe."""
+    """Return the number of columns to stay within, or None for a pipe."""
     if person_reads() or os.environ.get("COLUMNS", "").isdigit():
         return min(shutil.get_terminal_size((80, 24)).columns, WIDEST)
     return None
 
 
+def room_after(taken: int) -> int | None:
+    """Return the columns that are left of a line after the first `taken`, or None for a pipe."""
+    limit = width()
+    return None if limit is None else max(limit - taken, NARROWEST_COLUMN)
+
+
 def paint(text: str, tone: Tone) -> str:
-    """Colour text where a person reads and has not set NO_COLOR."""
+    """Colour text if stdout is a terminal and NO_COLOR is not set."""
     if tone == "plain" or not person_reads() or os.environ.get("NO_COLOR"):
         return text
     return click.style(text, **TONES[tone])  # type: ignore[arg-type]
 
 
 def say(text: str = "") -> None:
-    """Print a line of the answer."""
+    """Print a line of the result to stdout."""
     click.echo(text, color=None if os.environ.get("NO_COLOR") else person_reads())
 
 
-def talk(text: str) -> None:
-    """Print to stderr what is not the answer."""
+def inform(text: str) -> None:
+    """Print a message to stderr."""
     click.echo(text, err=True)
 
 
 def stop(code: int, message: str) -> NoReturn:
-    """End the command with one line that says what to do next."""
-    talk(f"interlock: {message}")
+    """End the command with a one-line message that says what to do next."""
+    inform(f"interlock: {message}")
     raise click.exceptions.Exit(code)
 
 
+def print_json(value: Json) -> None:
+    """Print JSON, indented."""
+    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+
+
+def print_json_line(value: Json) -> None:
+    """Print JSON on one line, for output that is followed."""
+    click.echo(msgspec.json.encode(value).decode())
+
+
 def line_of(text: str) -> str:
-    """Text of an agent on one line, without anything that steers a terminal."""
+    """Return text on one line, without control characters."""
     return " ".join(block_of(text).split())
 
 
 def block_of(text: str) -> str:
-    """Text of an agent, line breaks kept, without anything that steers a terminal."""
-    return "".join(one for one in text if one in "\n\t" or category(one) not in ("Cc", "Cf", "Cs"))
+    """Return text with its line breaks, without other control characters."""
+    return "".join(char for char in text if char in "\n\t" or category(char) not in ("Cc", "Cf", "Cs"))
 
 
 def cells(text: str) -> int:
-    """How many columns the text takes."""
-    return sum(2 if east_asian_width(one) in "WF" else category(one) not in ("Mn", "Me") for one in text)
+    """Count the terminal columns that the text takes."""
+    return sum(2 if east_asian_width(char) in "WF" else category(char) not in ("Mn", "Me") for char in text)
 
 
 def fit(text: str, room: int | None) -> str:
-    """Cut a line to the room there is."""
+    """Shorten a line to the columns available."""
     if room is None or cells(text) <= room:
         return text
     kept = ""
-    for one in text:
-        if cells(kept + one) > room - 1:
+    for char in text:
+        if cells(kept + char) > room - 1:
             break
-        kept += one
+        kept += char
     return kept.rstrip() + "…"
 
 
 def table(rows: Sequence[Sequence[str]], tones: Sequence[Sequence[Tone]]) -> None:
-    """Print aligned columns, each row in its tones; the last column takes the room that is left."""
+    """Print aligned columns; the last column is shortened to the width."""
     if not rows:
         return
-    widths = [max(cells(row[target]) for row in rows) for target in range(len(rows[0]) - 1)]
-    limit = width()
-    room = None if limit is None else max(limit - sum(widths) - 2 * len(widths), 12)
-    for row, shades in zip(rows, tones, strict=True):
-        padded = [one + " " * (size - cells(one)) for one, size in zip(row, widths, strict=False)]
+    widths = [max(cells(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
+    room = room_after(sum(widths) + 2 * len(widths))
+    for row, row_tones in zip(rows, tones, strict=True):
+        padded = [cell + " " * (size - cells(cell)) for cell, size in zip(row, widths, strict=False)]
         parts = [*padded, fit(row[-1], room)]
-        say("  ".join(map(paint, parts, shades)).rstrip())
+        say("  ".join(map(paint, parts, row_tones)).rstrip())
 
 
 def paragraph(text: str, indent: str = "") -> str:
-    """Wrap prose to the width, each line indented."""
+    """Wrap prose to the width, with every line indented."""
     limit = width()
     lines = block_of(text).splitlines() or [""]
     if limit is None:
@@ -134,7 +158,7 @@ def paragraph(text: str, indent: str = "") -> str:
 
 
 def markdown(text: str) -> None:
-    """Print Markdown: rendered for a person, as written for a program."""
+    """Print Markdown: rendered on a terminal, as written elsewhere."""
     clean = block_of(text)
     if not person_reads():
         say(clean)
@@ -147,23 +171,22 @@ def markdown(text: str) -> None:
     console.print(Markdown(clean, code_theme="ansi_light"))
 
 
-def json_lines(value: Json) -> None:
-    """Print one value on one line, for those who follow."""
-    import msgspec
-
-    click.echo(msgspec.json.encode(value).decode())
-
-
 def age(at: int, now: int | None = None) -> str:
-    """How long ago, in one unit."""
+    """Say how long ago a time was, in one unit."""
     seconds = max(0, (now or time.time_ns() // 1_000_000) - at) // 1000
     return next((f"{seconds // size}{unit} ago" for size, unit in UNITS if seconds >= size), "just now")
 
 
 def clock(at: int) -> str:
-    """A moment in the reader's own time."""
+    """Format a time in the local time zone."""
     return datetime.fromtimestamp(at / 1000).strftime("%Y-%m-%d %H:%M:%S")
 
 
 def words(status: str) -> str:
+    """Write a status as words."""
     return status.replace("_", " ")
+
+
+def counted(number: int, noun: str) -> str:
+    """Write a number with its noun, in the plural where needed."""
+    return f"{number} {noun}{'s' * (number != 1)}"

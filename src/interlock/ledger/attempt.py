@@ -14,8 +14,9 @@ from msgspec import Struct
 
 from interlock.core.definition.program import Plan
 from interlock.core.engine.settle import awaited
+from interlock.core.run.commands import Claim
 from interlock.core.run.events import Event
-from interlock.core.run.outcomes import Decided, Notice
+from interlock.core.run.outcomes import Decided, Done, Notice
 from interlock.core.run.output import NOTES_BYTES, Output
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import POLICIES, SurfaceName
@@ -46,14 +47,8 @@ class Attempt:
         self.request = request
         self.now = positions.clock()
         self.successor = new_attempt()
-
-    @property
-    def plan(self) -> Plan:
-        return self.position.plan
-
-    @property
-    def state(self) -> RunState:
-        return self.position.state
+        self.plan: Plan = position.plan
+        self.state: RunState = position.state
 
     def view(self, decided: Decided, output: Output | None = None) -> View:
         """What the answer shows: the node that the attempt leads to, or the same one if it is blocked."""
@@ -91,16 +86,22 @@ class Attempt:
         response: bytes,
         *,
         surface: SurfaceName,
-        outputs: Sequence[tuple[str, Output]] = (),
+        output: Output | None = None,
+        claims: Sequence[Claim] = (),
         variables: Variables | None = None,
         notices: tuple[Notice, ...] | None = None,
         trace: CallTraced | None = None,
     ) -> None:
-        """Write what came of the attempt, with its response, exactly once."""
+        """Write what came of the attempt, with its response, exactly once.
+
+        `output` belongs to the pending item, `claims` to steps of their own.
+        """
         position, run, node = self.position, self.position.run.run, self.position.node.node
         commit = Commit(position.rows(), self.now)
-        for step, output in outputs:
-            commit.add_outputs(run, node, self.number, step, output)
+        if output is not None:
+            commit.add_outputs(run, node, self.number, subject_of(position.awaited), output)
+        for claim in claims:
+            commit.add_outputs(run, node, self.number, claim.step, claim.output)
         child = None
         if decided.blockers:
             for event in decided.events:
@@ -127,7 +128,7 @@ class Attempt:
             awaited=decided.awaited,
         )
         changes = [commit.finish()]
-        if decided.state.finished:
+        if isinstance(decided.awaited, Done):
             changes += return_to_parent(
                 self.positions,
                 position.session,

@@ -307,5 +307,6 @@ def _legacy(loaded: Loaded) -> tuple[Notice, ...]:
     """Using a workflow with a legacy id always says what it should be called (rule 38)."""
     legacy = [diagnostic for diagnostic in loaded.diagnostics if diagnostic.code == LEGACY_ID]
     return tuple(
-        Notice("LEGACY_WORKFLOW_ID", f"{diagnostic.message}; {diagnostic.fix}.") for diagnostic in legacy
+        Notice("LEGACY_WORKFLOW_ID", f"{diagnostic.message}; {diagnostic.next_action}.")
+        for diagnostic in legacy
     )

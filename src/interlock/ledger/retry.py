@@ -7,6 +7,8 @@ from typing import TypeVar
 
 from interlock.store.protocol import StoreBusy, StoreConflict
 
+__all__ = ["StoreConflict", "until_recorded"]
+
 MOST_TRIES = 100
 
 T = TypeVar("T")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
-from interlock.store.protocol import Changes, Loaded, Reader, Store, TraceRow, Writer
+from interlock.store.protocol import Changes, LoadedRows, Reader, Store, TraceRow, Writer
 
 
 class LazyStore:
@@ -27,7 +27,7 @@ class LazyStore:
 
     def load(
         self, handle: bytes | str, *, node: int | None = None, attempt: int | None = None
-    ) -> Loaded | None:
+    ) -> LoadedRows | None:
         return self.open().load(handle, node=node, attempt=attempt)
 
     def append(self, *changes: Changes) -> None:

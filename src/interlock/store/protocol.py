@@ -199,7 +199,7 @@ class Changes(Struct, frozen=True, kw_only=True):
     contents: Mapping[str, bytes] = {}
 
 
-class Loaded(Struct, frozen=True, kw_only=True):
+class LoadedRows(Struct, frozen=True, kw_only=True):
     """Everything that a command on one node needs, read at once.
 
     `recorded` is the attempt that was asked for, if it was made before. `blocked` and `notes` come without
@@ -242,7 +242,7 @@ class Reader(Protocol):
 
     def load(
         self, handle: bytes | str, *, node: int | None = None, attempt: int | None = None
-    ) -> Loaded | None:
+    ) -> LoadedRows | None:
         """Read what a command needs, by a secret handle or a session id; the head where no node is named."""
 
     def handles(self, session_id: str) -> list[HandleRow]: ...
@@ -316,7 +316,7 @@ class Store(Protocol):
 
     def load(
         self, handle: bytes | str, *, node: int | None = None, attempt: int | None = None
-    ) -> Loaded | None:
+    ) -> LoadedRows | None:
         """Read what a command needs."""
 
     def append(self, *changes: Changes) -> None:

@@ -1,4 +1,4 @@
-"""The built-in contracts, templates, features and references: data files, read once when first needed."""
+"""The built-in contracts, templates, features and references, read from data files when first needed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LIBRARY = Path(__file__).parents[2] / "library"
 
 
 class ContractPack(Struct, frozen=True):
-    """A contract by name: the artifact's kind, what it must hold, and an example that passes."""
+    """A contract by name: the artifact's kind, its schema, and a valid example."""
 
     ref: str
     kind: str
@@ -28,7 +28,7 @@ class ContractPack(Struct, frozen=True):
 
 
 class TemplatePack(Struct, frozen=True):
-    """Steps to expand in place; `{arg}` in their texts is filled by the call."""
+    """Steps that a call expands in place, after filling `{arg}` in their texts."""
 
     ref: str
     title: str

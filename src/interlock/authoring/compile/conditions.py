@@ -1,4 +1,4 @@
-"""Reads conditions in both dialects: `var` of step workflows, `variable` and `operator` of activities."""
+"""Reads conditions in both notations: `var` of step workflows, `variable` and `operator` of activities."""
 
 from __future__ import annotations
 
@@ -30,60 +30,59 @@ ACTIVITY_OPERATORS: tuple[Operator, ...] = get_args(Operator)
 
 
 def read_condition(raw: Json, at: SourceLocation, report: Report) -> Condition | None:
-    """Read a condition; nothing is no condition, and a bad one is reported."""
+    """Read a condition; None is no condition, and an invalid one is reported."""
     if raw is None:
         return None
     if not isinstance(raw, Mapping):
-        return _bad(f"a condition is an object, not {name_of(raw)}", at, report)
+        return _invalid(f"a condition must be an object, not {name_of(raw)}", at, report)
     if "type" in raw:
-        return _typed(raw, at, report)
+        return _typed_condition(raw, at, report)
     for word in ("and", "or"):
         if word in raw:
-            return _joined(word, raw[word], at / word, report)
+            return _joined_condition(word, raw[word], at / word, report)
     if "not" in raw:
         inner = read_condition(raw["not"], at / "not", report)
         return Not(inner) if inner is not None else None
     if "var" in raw:
-        return _step_test(raw, at, report)
+        return _step_condition(raw, at, report)
     if "variable" in raw:
-        return _activity_test(raw, at, report)
-    return _bad("a condition needs var, variable, and, or, or not", at, report)
+        return _activity_condition(raw, at, report)
+    return _invalid("a condition needs one of: var, variable, and, or, not", at, report)
 
 
-def _typed(raw: Mapping[str, Json], at: SourceLocation, report: Report) -> Condition | None:
+def _typed_condition(raw: Mapping[str, Json], at: SourceLocation, report: Report) -> Condition | None:
     match raw["type"]:
         case "simple":
-            return _activity_test(raw, at, report)
+            return _activity_condition(raw, at, report)
         case "and" | "or":
             word = str(raw["type"])
-            return _joined(word, raw.get("conditions"), at / "conditions", report)
+            return _joined_condition(word, raw.get("conditions"), at / "conditions", report)
         case "not":
             inner = read_condition(raw.get("condition"), at / "condition", report)
-            return Not(inner) if inner is not None else _bad("'not' needs a condition", at, report)
+            return Not(inner) if inner is not None else _invalid("'not' needs a condition", at, report)
         case other:
-            fix = did_you_mean(str(other), ("simple", "and", "or", "not"))
-            report.add("IL301", f"unknown kind of condition '{other}'", at / "type", fix)
+            next_action = did_you_mean(str(other), ("simple", "and", "or", "not"))
+            report.add("IL301", f"unknown condition type '{other}'", at / "type", next_action)
             return None
 
 
-def _joined(word: str, raw: Json, at: SourceLocation, report: Report) -> Condition | None:
+def _joined_condition(word: str, raw: Json, at: SourceLocation, report: Report) -> Condition | None:
     if not isinstance(raw, list) or not raw:
-        return _bad(f"'{word}' needs a list of conditions", at, report)
-    parts = tuple(
-        part for index, one in enumerate(raw) if (part := _inner(one, at / index, report)) is not None
-    )
-    return AllOf(parts) if word == "and" else AnyOf(parts)
+        return _invalid(f"'{word}' needs a list of conditions", at, report)
+    parts = list[Condition]()
+    for index, part in enumerate(raw):
+        if part is None:
+            _invalid("a condition is missing here", at / index, report)
+        elif (condition := read_condition(part, at / index, report)) is not None:
+            parts.append(condition)
+    return AllOf(tuple(parts)) if word == "and" else AnyOf(tuple(parts))
 
 
-def _inner(raw: Json, at: SourceLocation, report: Report) -> Condition | None:
-    return _bad("a condition is missing here", at, report) if raw is None else read_condition(raw, at, report)
-
-
-def _step_test(raw: Mapping[str, Json], at: SourceLocation, report: Report) -> Condition | None:
+def _step_condition(raw: Mapping[str, Json], at: SourceLocation, report: Report) -> Condition | None:
     variable = raw["var"]
     if not isinstance(variable, str) or not variable:
-        return _bad("'var' names a variable", at / "var", report)
-    tests: list[Condition] = []
+        return _invalid("'var' must be the name of a variable", at / "var", report)
+    comparisons: list[Condition] = []
     for word, value in raw.items():
         if word == "var":
             continue
@@ -91,43 +90,45 @@ def _step_test(raw: Mapping[str, Json], at: SourceLocation, report: Report) -> C
         if operator is None:
             report.add("IL301", f"unknown operator '{word}'", at.key(word), did_you_mean(word, STEP_WORDS))
             return None
-        tests.append(_test(variable, operator, value, at / word, report))
-    if not tests:
+        comparisons.append(_comparison(variable, operator, value, at / word, report))
+    if not comparisons:
         return Compare(variable, "truthy")
-    return tests[0] if len(tests) == 1 else AllOf(tuple(tests))
+    return comparisons[0] if len(comparisons) == 1 else AllOf(tuple(comparisons))
 
 
-def _activity_test(raw: Mapping[str, Json], at: SourceLocation, report: Report) -> Condition | None:
+def _activity_condition(raw: Mapping[str, Json], at: SourceLocation, report: Report) -> Condition | None:
     variable, operator = raw.get("variable"), raw.get("operator", "==")
     if not isinstance(variable, str) or not variable:
-        return _bad("'variable' names a variable", at, report)
+        return _invalid("'variable' must be the name of a variable", at, report)
     if operator not in ACTIVITY_OPERATORS:
-        fix = did_you_mean(str(operator), ACTIVITY_OPERATORS)
-        report.add("IL301", f"unknown operator '{operator}'", at / "operator", fix)
+        next_action = did_you_mean(str(operator), ACTIVITY_OPERATORS)
+        report.add("IL301", f"unknown operator '{operator}'", at / "operator", next_action)
         return None
     if "value" not in raw and operator not in ("exists", "notExists", "truthy"):
-        return _bad(f"'{operator}' needs a value", at, report)
-    chosen = next(one for one in ACTIVITY_OPERATORS if one == operator)
-    return _test(variable, chosen, raw.get("value"), at / "value", report)
+        return _invalid(f"'{operator}' needs a value", at, report)
+    known = next(known for known in ACTIVITY_OPERATORS if known == operator)
+    return _comparison(variable, known, raw.get("value"), at / "value", report)
 
 
-def _test(variable: str, operator: Operator, value: Json, at: SourceLocation, report: Report) -> Condition:
+def _comparison(
+    variable: str, operator: Operator, value: Json, at: SourceLocation, report: Report
+) -> Condition:
     if operator == "matches":
         check_pattern(value, "i", at, report)
     if operator in ("exists", "notExists"):
-        flipped: Operator = "notExists" if operator == "exists" else "exists"
-        return Compare(variable, flipped if value is False else operator)
+        opposite: Operator = "notExists" if operator == "exists" else "exists"
+        return Compare(variable, opposite if value is False else operator)
     if operator == "in" and not isinstance(value, list):
         report.add("IL301", "'in' needs a list", at)
     return Compare(variable, operator, value)
 
 
 def check_pattern(pattern: Json, flags: str, at: SourceLocation, report: Report) -> None:
-    """Report a pattern that neither engine compiles, and one that only the slow engine runs."""
+    """Report a pattern that no engine compiles, or that only the slow engine runs."""
     from interlock.core.patterns import BadPattern, prepare
 
     if not isinstance(pattern, str):
-        report.add("IL302", f"a pattern is text, not {name_of(pattern)}", at)
+        report.add("IL302", f"a pattern must be text, not {name_of(pattern)}", at)
         return
     try:
         engine = prepare(pattern, flags).engine
@@ -135,9 +136,9 @@ def check_pattern(pattern: Json, flags: str, at: SourceLocation, report: Report)
         report.add("IL302", str(error), at)
         return
     if engine == "regex":
-        report.add("IL303", "RE2 cannot run this pattern; it runs under a time limit", at)
+        report.add("IL303", "RE2 cannot run this pattern, so it runs under a time limit", at)
 
 
-def _bad(message: str, at: SourceLocation, report: Report) -> Condition | None:
+def _invalid(message: str, at: SourceLocation, report: Report) -> Condition | None:
     report.add("IL301", message, at)
     return None

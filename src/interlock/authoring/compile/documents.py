@@ -1,4 +1,4 @@
-"""The texts of a workflow folder: skills, resources and templates, found by name or number.
+"""The documents of a workflow folder: skills, resources and templates, found by name or number.
 
 Skills come from the workflow, then from the `meta` beside it, then from the bundled `meta` (rule 36).
 """
@@ -10,24 +10,29 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
-from interlock.authoring.diagnostics.codes import Report
+from interlock.authoring.compile.builtins import LIBRARY
+from interlock.authoring.compile.ids import FOLDER_ID
+from interlock.authoring.compile.items import CompileDraft
+from interlock.authoring.diagnostics.codes import Report, did_you_mean
+from interlock.authoring.diagnostics.diagnostic import Mention
 from interlock.authoring.sources.reader import SourceReader
 from interlock.authoring.text.formats import parse
-from interlock.authoring.text.locations import SourceLocation
+from interlock.authoring.text.locations import Parsed, SourceLocation
 from interlock.authoring.text.markdown import read_page, titled
-from interlock.core.definition.workflow import Document, DocumentKind
+from interlock.core.definition.workflow import Document, DocumentKind, Workflow
 from interlock.core.hashing import digest_of
 from interlock.core.values import Json
 
+META = "meta"
 NUMBERED = re.compile(r"(?:(\d+)-)?(.+)\.(toon|yaml|yml|md)")
 _FOLDERS = {"skill": ("skills",), "resource": ("resources", "guides"), "template": ("templates",)}
-KINDS: tuple[DocumentKind, ...] = ("skill", "resource", "template")
+_KINDS: tuple[DocumentKind, ...] = ("skill", "resource", "template")
 _README = "readme.md"
 
 
-class Named(Struct, frozen=True):
+class NamedFile(Struct, frozen=True):
     """A file of a folder, by its number and name."""
 
     path: Path
@@ -35,9 +40,13 @@ class Named(Struct, frozen=True):
     name: str
     ending: Literal["toon", "yaml", "yml", "md"]
 
+    def ref(self, kind: DocumentKind) -> str:
+        """Return what authors write to refer to the file: a skill's name, else the number."""
+        return self.name if kind == "skill" or not self.number else self.number
+
 
 class Text(Struct, frozen=True):
-    """A text with the document that describes it, and the resources it refers to."""
+    """The text of a document, and the resources it refers to."""
 
     document: Document
     content: str
@@ -45,109 +54,217 @@ class Text(Struct, frozen=True):
     location: SourceLocation | None = None
 
 
-def named_files(reader: SourceReader, folder: Path, endings: Sequence[str]) -> list[Named]:
-    """The files of a folder in the order of their names; a TOON file wins over others of its number."""
-    found: dict[tuple[str, str], Named] = {}
-    for name in reader.names(folder):
-        match = NUMBERED.fullmatch(name)
-        if match is None or match[3] not in endings or name.lower() == _README:
-            continue
-        one = Named(folder / name, match[1] or "", match[2], match[3])  # type: ignore[arg-type]
-        key = (one.number, one.name)
-        if key not in found or one.ending == "toon":
-            found[key] = one
-    return list(found.values())
+class Folder(Struct):
+    """A workflow folder that is being compiled, and the documents to keep with the workflow."""
 
-
-class Shelf:
-    """The skills, resources and templates of one workflow folder."""
-
-    def __init__(self, reader: SourceReader, folder: Path) -> None:
-        self._reader = reader
-        self.folder = folder
-        self._files: dict[DocumentKind, list[Named]] = {}
+    reader: SourceReader
+    path: Path
+    head: Parsed
+    texts: dict[str, str] = field(default_factory=dict)
+    documents: dict[tuple[str, str], Document] = field(default_factory=dict)
+    lenders: dict[str, Path] = field(default_factory=dict)
+    mentions: list[Mention] = field(default_factory=list)
 
     @property
-    def name(self) -> str:
-        return self.folder.name
+    def report(self) -> Report:
+        return self.reader.report
 
-    def all(self, kind: DocumentKind) -> Iterator[Text]:
-        for one in self._named(kind):
-            text = self._text(one, kind, _ref(one, kind))
+    @property
+    def own(self) -> SourceReader:
+        """The reader that does not leave the folder."""
+        return self.reader.within(self.path)
+
+    def keep(self, text: Text) -> None:
+        document = text.document
+        self.documents.setdefault((document.kind, document.ref), document)
+        self.texts[document.digest] = text.content
+
+
+def named_files(reader: SourceReader, folder: Path, endings: Sequence[str]) -> list[NamedFile]:
+    """Return the files of a folder in the order of their names; TOON wins over others of its number."""
+    files: dict[tuple[str, str], NamedFile] = {}
+    for file_name in reader.names(folder):
+        match = NUMBERED.fullmatch(file_name)
+        if match is None or match[3] not in endings or file_name.lower() == _README:
+            continue
+        file = NamedFile(folder / file_name, match[1] or "", match[2], match[3])  # type: ignore[arg-type]
+        key = (file.number, file.name)
+        if key not in files or file.ending == "toon":
+            files[key] = file
+    return list(files.values())
+
+
+def keep_documents(folder: Folder, workflow: Workflow, draft: CompileDraft) -> None:
+    """Keep the folder's own documents, and those of other folders that it names."""
+    collector = _Collector(folder)
+    for kind in _KINDS:
+        for text in collector.own.texts(kind):
+            folder.keep(text)
+            collector.keep_resources(text, collector.own)
+    for ref, location, activity in _named_skills(folder, workflow, draft):
+        collector.keep_skill(ref, location, folder.lenders.get(activity))
+    for index, mode in enumerate(workflow.modes):
+        if mode.resource is not None:
+            at = SourceLocation(folder.head) / "modes" / index / "resource"
+            collector.keep_resource(mode.resource, collector.own, at)
+
+
+def _named_skills(
+    folder: Folder, workflow: Workflow, draft: CompileDraft
+) -> Iterator[tuple[str, SourceLocation, str]]:
+    """Yield every skill that is named, where, and in which activity."""
+    if workflow.primary_skill:
+        yield workflow.primary_skill, SourceLocation(folder.head) / "skills" / "primary", ""
+    for activity in workflow.activities:
+        at = draft.locations[activity.id, "activity", activity.id]
+        if activity.primary_skill:
+            yield activity.primary_skill, at / "skills" / "primary", activity.id
+        for index, ref in enumerate(activity.supporting_skills):
+            yield ref, at / "skills" / "supporting" / index, activity.id
+        for step in activity.steps():
+            if step.skill:
+                location = draft.locations.get((activity.id, "step", step.id), at)
+                yield step.skill, location / "skill", activity.id
+
+
+class FolderDocuments:
+    """The skills, resources and templates of one workflow folder, read when they are asked for."""
+
+    def __init__(self, reader: SourceReader, folder: Path) -> None:
+        self.folder = folder
+        self._reader = reader
+        self._files: dict[DocumentKind, list[NamedFile]] = {}
+
+    def texts(self, kind: DocumentKind) -> Iterator[Text]:
+        for file in self.files(kind):
+            text = self._read(file, kind, file.ref(kind))
             if text is not None:
                 yield text
 
     def find(self, kind: DocumentKind, wanted: str, ref: str) -> Text | None:
-        """Find a skill by id or a resource by number; the document is called as it was asked for."""
-        for one in self._named(kind):
-            if one.name == wanted or (one.number and same_number(one.number, wanted)):
-                return self._text(one, kind, ref)
+        """Find a skill by id or a resource by number; `ref` becomes the ref of its document."""
+        for file in self.files(kind):
+            if file.name == wanted or (file.number and is_same_number(file.number, wanted)):
+                return self._read(file, kind, ref)
         return None
 
-    def names(self, kind: DocumentKind) -> list[str]:
-        return [_ref(one, kind) for one in self._named(kind)]
-
-    def _named(self, kind: DocumentKind) -> list[Named]:
+    def files(self, kind: DocumentKind) -> list[NamedFile]:
         if kind not in self._files:
             endings = ("toon", "yaml", "yml") if kind == "skill" else ("toon", "md")
             folders = (named_files(self._reader, self.folder / name, endings) for name in _FOLDERS[kind])
-            self._files[kind] = next((found for found in folders if found), [])
+            self._files[kind] = next((files for files in folders if files), [])
         return self._files[kind]
 
-    def _text(self, one: Named, kind: DocumentKind, ref: str) -> Text | None:
-        text = self._reader.text(one.path)
-        if text is None:
+    def _read(self, file: NamedFile, kind: DocumentKind, ref: str) -> Text | None:
+        raw_text = self._reader.text(file.path)
+        if raw_text is None:
             return None
-        if one.ending == "md":
-            return self._page(one, kind, ref, text)
-        form: Literal["toon", "yaml"] = "toon" if one.ending == "toon" else "yaml"
-        scratch = Report()
-        parsed = parse(self._reader.shown(one.path), text, form, scratch)
-        self._reader.report.tolerate(scratch)
-        fields = parsed.value if parsed is not None and isinstance(parsed.value, Mapping) else {}
-        content = text if form == "toon" else as_toon(fields)
-        document = _described(one, kind, ref, content, fields)
-        return Text(document, content, _resources(fields), SourceLocation(parsed) if parsed else None)
-
-    def _page(self, one: Named, kind: DocumentKind, ref: str, text: str) -> Text:
-        scratch = Report()
-        page = read_page(self._reader.shown(one.path), text, scratch)
-        self._reader.report.tolerate(scratch)
-        title, digest = page.text("title") or titled(one.name), digest_of(page.body.encode())
-        name, version = page.text("id") or one.name, page.text("version")
-        return Text(Document(kind, ref, name, digest, title, version, "md"), page.body)
+        report, shown = Report(), self._reader.shown(file.path)
+        if file.ending == "md":
+            page = read_page(shown, raw_text, report)
+            title, version = page.text("title") or titled(file.name), page.text("version")
+            document_id, digest = page.text("id") or file.name, digest_of(page.body.encode())
+            text = Text(Document(kind, ref, document_id, digest, title, version, "md"), page.body)
+        else:
+            parsed = parse(shown, raw_text, "toon" if file.ending == "toon" else "yaml", report)
+            fields = parsed.value if parsed is not None and isinstance(parsed.value, Mapping) else {}
+            content = raw_text if file.ending == "toon" else as_toon(fields)
+            location = SourceLocation(parsed) if parsed else None
+            document = _document_of(file, kind, ref, content, fields)
+            text = Text(document, content, _resource_refs(fields), location)
+        self._reader.report.add_as_warnings(report)
+        return text
 
 
-def _ref(one: Named, kind: DocumentKind) -> str:
-    return one.name if kind == "skill" or not one.number else one.number
-
-
-def _described(
-    one: Named, kind: DocumentKind, ref: str, content: str, fields: Mapping[str, Json]
+def _document_of(
+    file: NamedFile, kind: DocumentKind, ref: str, content: str, fields: Mapping[str, Json]
 ) -> Document:
     return Document(
         kind=kind,
         ref=ref,
-        id=str(fields.get("id") or one.name),
+        id=str(fields.get("id") or file.name),
         digest=digest_of(content.encode()),
-        title=str(fields.get("title") or fields.get("name") or titled(one.name)),
+        title=str(fields.get("title") or fields.get("name") or titled(file.name)),
         version=str(fields.get("version") or ""),
         format="toon",
     )
 
 
-def _resources(fields: Mapping[str, Json]) -> tuple[str, ...]:
-    named = fields.get("resources")
-    return tuple(str(one) for one in named if isinstance(one, (str, int))) if isinstance(named, list) else ()
+def _resource_refs(fields: Mapping[str, Json]) -> tuple[str, ...]:
+    refs = fields.get("resources")
+    return tuple(str(ref) for ref in refs if isinstance(ref, (str, int))) if isinstance(refs, list) else ()
 
 
 def as_toon(value: Mapping[str, Json]) -> str:
     import toon_format
 
-    written: str = toon_format.encode(dict(value))
-    return written + "\n"
+    text: str = toon_format.encode(dict(value))
+    return text + "\n"
 
 
-def same_number(left: str, right: str) -> bool:
-    """Numbers match whatever their zeros: 5, 05 and 005 are one."""
+def is_same_number(left: str, right: str) -> bool:
+    """Say whether two numbers are equal whatever their zeros: 5, 05 and 005 are."""
     return right.isdigit() and left.zfill(3) == right.zfill(3)
+
+
+class _Collector:
+    """Keeps documents of the folder itself and of the folders it may use."""
+
+    def __init__(self, folder: Folder) -> None:
+        self.own = FolderDocuments(folder.own, folder.path)
+        self._folder = folder
+        self._others: dict[Path, FolderDocuments] = {}
+        self._missing: set[str] = set()
+
+    def keep_skill(self, ref: str, at: SourceLocation, lender: Path | None) -> None:
+        if ("skill", ref) in self._folder.documents or ref in self._missing:
+            return
+        owner, _, name = ref.rpartition("/")
+        for documents in self._owned_by(owner) if owner else self._searched(lender):
+            if (text := documents.find("skill", name, ref)) is not None:
+                self._folder.keep(text)
+                self.keep_resources(text, documents)
+                return
+        self._missing.add(ref)
+        known = [file.ref("skill") for documents in self._searched() for file in documents.files("skill")]
+        self._folder.report.add("IL206", f"unknown skill '{ref}'", at, did_you_mean(ref, known))
+
+    def keep_resources(self, text: Text, documents: FolderDocuments) -> None:
+        if text.location is None:
+            return
+        for index, ref in enumerate(text.resources):
+            self.keep_resource(ref, documents, text.location / "resources" / index)
+
+    def keep_resource(self, ref: str, documents: FolderDocuments, at: SourceLocation) -> None:
+        """Keep what a skill or mode refers to; a number alone means a resource of its own folder."""
+        owner, _, name = ref.rpartition("/")
+        is_own = not owner and documents is self.own
+        full_ref = ref if owner or is_own else f"{documents.folder.name}/{name}"
+        for candidates in self._owned_by(owner) if owner else [documents]:
+            if (text := candidates.find("resource", name, full_ref)) is not None:
+                if not is_own:
+                    self._folder.keep(text)
+                return
+        self._folder.report.add("IL207", f"unknown resource '{ref}'", at)
+
+    def _searched(self, lender: Path | None = None) -> Iterator[FolderDocuments]:
+        """Yield the workflow, the one an activity was borrowed from, then meta beside it, then ours."""
+        yield self.own
+        if lender is not None:
+            yield self._at(lender)
+        yield self._at(self._folder.path.parent / META)
+        yield self._bundled_meta()
+
+    def _owned_by(self, owner: str) -> list[FolderDocuments]:
+        if not FOLDER_ID.fullmatch(owner):
+            return []
+        beside = self._at(self._folder.path.parent / owner)
+        return [beside, self._bundled_meta()] if owner == META else [beside]
+
+    def _at(self, path: Path) -> FolderDocuments:
+        return self._others.setdefault(path, FolderDocuments(self._folder.reader, path))
+
+    def _bundled_meta(self) -> FolderDocuments:
+        bundled = LIBRARY / "workflows"
+        reader = self._folder.reader.within(bundled)
+        return self._others.setdefault(bundled / META, FolderDocuments(reader, bundled / META))

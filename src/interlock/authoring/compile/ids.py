@@ -1,11 +1,19 @@
-"""Names of workflows: their patterns, what is reserved, and how the lookup surface shows them (rule 38)."""
+"""Ids of workflows: their patterns, the reserved namespace, mounts, and what lookup shows (rule 38)."""
 
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from interlock.core.definition.workflow import Workflow
+import msgspec
+
+from interlock.core.definition.workflow import Form, Workflow
+from interlock.core.values import Json
+
+if TYPE_CHECKING:
+    from interlock.authoring.diagnostics.codes import Report
+    from interlock.authoring.sources.sources import Source
+    from interlock.authoring.text.locations import SourceLocation
 
 IdStatus = Literal["namespaced", "legacy"]
 
@@ -15,20 +23,46 @@ FOLDER_ID = re.compile(r"[a-z0-9][a-z0-9-]*")
 RESERVED = "wr."
 LEGACY_ID = "IL402"  # the diagnostic of an id without a namespace
 LONGEST_ID = 128
+NAMESPACE_OF = {"project": "project", "git": "repo", "plugin": "repo"}
 
 
 def status_of(workflow: Workflow) -> IdStatus:
     return "namespaced" if "." in workflow.id or workflow.form == "activities" else "legacy"
 
 
-NAMESPACE_OF = {"project": "project", "git": "repo", "plugin": "repo"}
-
-
 def suggested(workflow_id: str, source: str) -> str:
-    """The namespaced name that a legacy id should get, by where its file comes from."""
+    """Return the namespaced id that a legacy id should get, by the kind of its source."""
     return f"{NAMESPACE_OF.get(source, 'user')}.{workflow_id}"
 
 
 def lookup_id(workflow_id: str) -> str:
-    """The id as the lookup surface shows it."""
+    """Return the id as the lookup surface shows it."""
     return workflow_id.replace(".", "-").replace("_", "-")
+
+
+def check_id(declared: Json, form: Form, at: SourceLocation, report: Report) -> None:
+    """Report an id that is not valid for a workflow of this form."""
+    if not isinstance(declared, str) or not declared:
+        return
+    patterns, shape = (
+        ((FOLDER_ID,), "my-workflow") if form == "activities" else ((NAMESPACED, DOTLESS), "team.name")
+    )
+    if not any(pattern.fullmatch(declared) for pattern in patterns) or len(declared) > LONGEST_ID:
+        report.add("IL401", f"'{declared[:80]}' is not an id such as {shape}", at / "id")
+
+
+def mounted(workflow: Workflow, source: Source, at: SourceLocation, report: Report) -> Workflow:
+    """Give the workflow the id it has in its source, and report a missing or reserved namespace."""
+    if workflow.form == "activities":
+        return workflow
+    if source.namespace is not None and (workflow.id.startswith(RESERVED) or "." not in workflow.id):
+        name = workflow.id.removeprefix(RESERVED)
+        workflow = msgspec.structs.replace(workflow, id=f"{source.namespace}.{name}")
+        if not NAMESPACED.fullmatch(workflow.id):
+            report.add("IL401", f"'{source.namespace}' is not a valid namespace", at / "id")
+    if workflow.id.startswith(RESERVED) and source.kind != "bundled":
+        report.add("IL403", f"'{workflow.id}' is in the reserved namespace wr", at / "id")
+    if "." not in workflow.id:
+        new_id = suggested(workflow.id, source.kind)
+        report.add(LEGACY_ID, f"'{workflow.id}' has no namespace", at / "id", f"rename it to '{new_id}'")
+    return workflow

@@ -11,8 +11,7 @@ from msgspec import UNSET, Struct, UnsetType, field
 from interlock.authoring.compile import builtins as packs
 from interlock.authoring.compile import prompts
 from interlock.authoring.compile.conditions import read_condition
-from interlock.authoring.compile.contracts import read_contracts
-from interlock.authoring.compile.criteria import read_criteria
+from interlock.authoring.compile.requirements import read_contracts, read_criteria
 from interlock.authoring.compile.templates import expand
 from interlock.authoring.diagnostics.codes import Report, did_you_mean
 from interlock.authoring.filetypes.step_file import (
@@ -22,10 +21,8 @@ from interlock.authoring.filetypes.step_file import (
     GateSource,
     LoopConfig,
     LoopSource,
-    OptionSource,
     StepSource,
     TriggerSource,
-    UserInputSource,
 )
 from interlock.authoring.filetypes.type_check import name_of, read_as, unknown_fields
 from interlock.authoring.text.locations import Parsed, SourceLocation
@@ -33,8 +30,6 @@ from interlock.authoring.text.markdown import titled
 from interlock.core.definition.conditions import Condition
 from interlock.core.definition.workflow import (
     Action,
-    Contract,
-    Criteria,
     Effect,
     Fragment,
     Gate,
@@ -52,130 +47,130 @@ _INERT = ("audit", "verification", "modelTier", "notesOptional")
 
 
 class CompileDraft(Struct):
-    """What compiling an item needs to know of the workflow around it, and where each item was found."""
+    """The context in which an item is compiled, and the source location of each item compiled so far."""
 
     report: Report
     role: str | None = None
     functions: tuple[FunctionSource, ...] = ()
-    prose: str = ""
+    guidance: str = ""
     assessments: Mapping[str, AssessmentSource] = field(default_factory=dict)
     features: tuple[packs.FeaturePack, ...] = ()
-    title_word: str = "title"
+    title_field: str = "title"
     locations: dict[tuple[str, ...], SourceLocation] = field(default_factory=dict)
     activity: str = "main"
-    seen: dict[tuple[str, str], int] = field(default_factory=dict)
-    bodies: dict[str, tuple[Mapping[str, Json], SourceLocation]] = field(default_factory=dict)
+    id_counts: dict[tuple[str, str], int] = field(default_factory=dict)
+    loop_bodies: dict[str, tuple[Mapping[str, Json], SourceLocation]] = field(default_factory=dict)
     bindings: dict[str, list[str]] = field(default_factory=dict)
-    inside: tuple[str, ...] = ()
-    words: Mapping[str, Parsed] = field(default_factory=dict)
+    enclosing_loops: tuple[str, ...] = ()
+    pages: Mapping[str, Parsed] = field(default_factory=dict)
     borrowed: set[str] = field(default_factory=set)
 
-    def fresh(self, words: Mapping[str, Parsed]) -> CompileDraft:
-        """A draft for another activity of the same workflow: ids and bindings start anew."""
-        return msgspec.structs.replace(self, seen={}, bindings={}, bodies={}, words=words)
+    def for_activity(self, pages: Mapping[str, Parsed]) -> CompileDraft:
+        """Return a draft for another activity of the same workflow, without the ids of the last one."""
+        return msgspec.structs.replace(self, id_counts={}, bindings={}, loop_bodies={}, pages=pages)
 
-    def worded(self, raw: Json, at: SourceLocation) -> tuple[Json, SourceLocation]:
-        """Add the words that lie in a Markdown file named after the step."""
-        named: Json = {"id": raw} if isinstance(raw, str) else raw
-        step_id = named.get("id") if isinstance(named, Mapping) else None
-        page = self.words.get(step_id) if isinstance(step_id, str) else None
-        if page is None or not isinstance(named, Mapping) or not isinstance(page.value, Mapping):
+    def with_page(self, raw: Json, at: SourceLocation) -> tuple[Json, SourceLocation]:
+        """Add the fields and the text of the Markdown file that is named after the step."""
+        fields: Json = {"id": raw} if isinstance(raw, str) else raw
+        step_id = fields.get("id") if isinstance(fields, Mapping) else None
+        page = self.pages.get(step_id) if isinstance(step_id, str) else None
+        if page is None or not isinstance(fields, Mapping) or not isinstance(page.value, Mapping):
             return raw, at
-        title = {} if "name" in named else {"title": titled(str(step_id))}
-        merged: dict[str, Json] = {**title, **page.value, **named}
-        return merged, at if len(named) > 1 else SourceLocation(page)
-
-    def location(self, kind: str, item_id: str, at: SourceLocation) -> None:
-        self.locations.setdefault((self.activity, kind, item_id), at)
+        title = {} if "name" in fields else {"title": titled(str(step_id))}
+        merged: dict[str, Json] = {**title, **page.value, **fields}
+        return merged, at if len(fields) > 1 else SourceLocation(page)
 
 
 def compile_items(raws: Sequence[Json], at: SourceLocation, draft: CompileDraft) -> tuple[Item, ...]:
-    """Compile a list of items in its order, loops with their bodies."""
-    consumed = _named_bodies(raws, at, draft)
+    """Compile a list of items in order; steps that a loop names as its body belong to the loop alone."""
+    bodies = {str(raw["body"]) for raw in _raw_loops(raws) if isinstance(raw.get("body"), str)}
+    for index, raw in enumerate(raws):
+        if isinstance(raw, Mapping) and (step_id := _id_of(raw)) is not None and step_id in bodies:
+            draft.loop_bodies.setdefault(step_id, (raw, at / index))
     return tuple(
         item
         for index, raw in enumerate(raws)
-        if _id(raw) not in consumed
+        if _id_of(raw) not in bodies
         for item in compile_item(raw, at / index, draft)
     )
 
 
-def _named_bodies(raws: Sequence[Json], at: SourceLocation, draft: CompileDraft) -> set[str]:
-    """Steps that a loop names as its body belong to the loop alone."""
-    named = {str(raw["body"]) for raw in _loops(raws) if isinstance(raw.get("body"), str)}
-    for index, raw in enumerate(raws):
-        if isinstance(raw, Mapping) and (step_id := _id(raw)) in named and step_id is not None:
-            draft.bodies.setdefault(step_id, (raw, at / index))
-    return named
+def _id_of(raw: Json) -> str | None:
+    item_id = raw.get("id") if isinstance(raw, Mapping) else raw
+    return item_id if isinstance(item_id, str) else None
 
 
-def _id(raw: Json) -> str | None:
-    found = raw.get("id") if isinstance(raw, Mapping) else raw
-    return found if isinstance(found, str) else None
-
-
-def _loops(raws: Sequence[Json]) -> Iterator[Mapping[str, Json]]:
+def _raw_loops(raws: Sequence[Json]) -> Iterator[Mapping[str, Json]]:
     for raw in raws:
         if isinstance(raw, Mapping) and raw.get("type") == "loop":
             yield raw
             body = raw.get("body")
             if isinstance(body, list):
-                yield from _loops(body)
+                yield from _raw_loops(body)
 
 
 def compile_item(raw: Json, at: SourceLocation, draft: CompileDraft) -> Iterator[Item]:
-    raw, at = draft.worded(raw, at)
+    """Compile one entry of a list; a template call becomes several steps."""
+    raw, at = draft.with_page(raw, at)
     if not isinstance(raw, Mapping):
         draft.report.add("IL102", f"expected a step, got {name_of(raw)}", at)
         return
     match raw.get("type"):
         case "loop":
-            yield from _loop(raw, at, draft)
+            if (loop := _compile_loop(raw, at, draft)) is not None:
+                yield loop
         case "gate" | "checkpoint":
             if (gate := compile_gate(raw, at, draft)) is not None:
                 yield gate
         case _ if "templateCall" in raw:
-            yield from _expanded(raw, at, draft)
+            for expanded, provenance in expand(raw, at, draft.report):
+                if (step := compile_step(expanded, at, draft)) is not None:
+                    yield msgspec.structs.replace(step, provenance=provenance)
         case _:
             if (step := compile_step(raw, at, draft)) is not None:
                 yield step
 
 
-def _expanded(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraft) -> Iterator[Item]:
-    for expanded, provenance in expand(raw, at, draft.report):
-        if (step := compile_step(expanded, at, draft)) is not None:
-            yield msgspec.structs.replace(step, provenance=provenance)
-
-
 def compile_step(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraft) -> Step | None:
-    """Compile one step with all its words."""
-    source = read_as(StepSource, raw, at, draft.report)
+    """Compile one step with its whole prompt."""
+    report = draft.report
+    source = read_as(StepSource, raw, at, report)
     if source is None:
         return None
     if source.title is None and source.name is None:
-        draft.report.add("IL101", f"the field '{draft.title_word}' is missing", at)
-    return _built(source, raw, at, draft)
-
-
-def _built(source: StepSource, raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraft) -> Step:
-    report, step_id = draft.report, unique_id("step", source.id, at, draft)
+        report.add("IL101", f"the field '{draft.title_field}' is missing", at)
+    step_id = unique_id("step", source.id, at, draft)
     if source.checkpoint is not None:
         draft.bindings.setdefault(source.checkpoint, []).append(step_id)
     contracts = read_contracts(source, draft.assessments, at, report)
     criteria = read_criteria(source.validation_criteria, at / "validationCriteria", report)
+    hints = source.output.hints if source.output else ()
+    hints = (hints,) if isinstance(hints, str) else hints
     opening = Fragment(_opening(source, at, draft))
-    closing = Fragment(_closing(source, contracts, criteria, at, draft))
+    closing = Fragment(
+        prompts.join(
+            (
+                prompts.requirements(contracts, criteria),
+                prompts.bullets("Hints for the output", hints),
+                prompts.functions(_functions_of(source, at, draft)),
+            )
+        )
+    )
+    condition_key = "runCondition" if source.run_condition is not None else "condition"
     return Step(
         id=step_id,
         title=source.title or source.name or source.id,
         prompt=prompts.merged((opening, *prompts.conditional(source, at, report), closing)),
         description=source.description,
-        condition=_first_condition(source, at, report),
+        condition=read_condition(source.run_condition or source.condition, at / condition_key, report),
         confirm=read_confirmation(source.require_confirmation, at / "requireConfirmation", report),
         contracts=contracts,
         criteria=criteria,
-        user_input=tuple(map(_user_input, source.user_input)),
-        hints=_hints(source),
+        user_input=tuple(
+            UserInput(wanted.reason, wanted.question, wanted.key, wanted.non_assumable)
+            for wanted in source.user_input
+        ),
+        hints=hints,
         actions=read_actions(source.actions, at / "actions", report),
         triggers=tuple(map(read_trigger, source.triggers)),
         required=source.required,
@@ -186,76 +181,46 @@ def _built(source: StepSource, raw: Mapping[str, Json], at: SourceLocation, draf
     )
 
 
-def _hints(source: StepSource) -> tuple[str, ...]:
-    hints = source.output.hints if source.output else ()
-    return (hints,) if isinstance(hints, str) else hints
-
-
-def _closing(
-    source: StepSource,
-    contracts: Sequence[Contract],
-    criteria: Criteria | None,
-    at: SourceLocation,
-    draft: CompileDraft,
-) -> str:
-    return prompts.join(
-        (
-            prompts.requirements(contracts, criteria),
-            prompts.bullets("Hints for the output", _hints(source)),
-            prompts.functions(_functions_of(source, at, draft)),
-        )
-    )
-
-
 def _opening(source: StepSource, at: SourceLocation, draft: CompileDraft) -> str:
-    words = prompts.words_of(source, draft.features, at, draft.report)
-    body = words or source.description or ""
+    body = prompts.own_text(source, draft.features, at, draft.report) or source.description or ""
     if not (body or source.prompt_fragments or source.type == "parallel" or source.skill or source.actions):
         body = source.name or ""
         if not body:
-            draft.report.add("IL110", f"the step '{source.id}' says nothing", at)
-    files = "Ask the user for the files that this step needs." if source.ask_for_files else ""
+            draft.report.add("IL110", f"the step '{source.id}' has no prompt", at)
+    role = source.agent_role or draft.role
     return prompts.join(
         (
-            prompts.role_of(source.agent_role or draft.role),
+            f"Role: {role}" if role else "",
             body,
             prompts.delegations(source),
             prompts.bullets("Guidance", source.guidance),
-            _duties(source),
-            files,
+            "\n".join(_duties(source)),
+            "Ask the user for the files that this step needs." if source.ask_for_files else "",
         )
     )
 
 
-def _duties(source: StepSource) -> str:
-    """What an activity step asks for beside its description."""
-    lines = [line for line in map(_duty, source.actions) if line]
+def _duties(source: StepSource) -> Iterator[str]:
+    """Yield what an activity step asks for besides its description."""
+    for action in source.actions:
+        reason = action.message or action.description
+        if action.action != "set":
+            target = f" `{action.target}`" if action.target else ""
+            yield f"{action.action.capitalize()}{target}{_because(reason)}"
+        elif action.value is UNSET:
+            yield f"Produce the variable `{action.target}`{_because(reason)}"
     if source.skill:
-        lines.append(f"Use the skill `{source.skill}`.")
-    lines += [f"Start the workflow `{one.workflow}`{_because(one.description)}" for one in source.triggers]
-    return "\n".join(lines)
+        yield f"Use the skill `{source.skill}`."
+    for trigger in source.triggers:
+        yield f"Start the workflow `{trigger.workflow}`{_because(trigger.description)}"
 
 
-def _duty(action: ActionSource) -> str:
-    why = action.message or action.description
-    if action.action == "set" and action.value is UNSET:
-        return f"Produce the variable `{action.target}`{_because(why)}"
-    if action.action == "set":
-        return ""
-    return f"{action.action.capitalize()}{f' `{action.target}`' if action.target else ''}{_because(why)}"
-
-
-def _because(why: str | None) -> str:
-    return f": {why}" if why else "."
-
-
-def _first_condition(source: StepSource, at: SourceLocation, report: Report) -> Condition | None:
-    key = "runCondition" if source.run_condition is not None else "condition"
-    return read_condition(source.run_condition or source.condition, at / key, report)
+def _because(reason: str | None) -> str:
+    return f": {reason}" if reason else "."
 
 
 def read_confirmation(raw: Json, at: SourceLocation, report: Report) -> bool | Condition:
-    """A confirmation is a flag, a condition, or an object that may hold one."""
+    """Read a confirmation: a flag, a condition, or an object that may hold one."""
     if raw is None or isinstance(raw, bool):
         return bool(raw)
     if isinstance(raw, Mapping) and "kind" in raw:
@@ -264,22 +229,18 @@ def read_confirmation(raw: Json, at: SourceLocation, report: Report) -> bool | C
     return read_condition(raw, at, report) or False
 
 
-def _user_input(source: UserInputSource) -> UserInput:
-    return UserInput(source.reason, source.question, source.key, source.non_assumable)
-
-
 def read_actions(sources: Sequence[ActionSource], at: SourceLocation, report: Report) -> tuple[Action, ...]:
     return tuple(
         Action(
-            action=one.action,
-            target=one.target,
-            message=one.message,
-            value=None if isinstance(one.value, UnsetType) else one.value,
-            has_value=one.value is not UNSET,
-            description=one.description,
-            condition=read_condition(one.condition, at / index / "condition", report),
+            action=source.action,
+            target=source.target,
+            message=source.message,
+            value=None if isinstance(source.value, UnsetType) else source.value,
+            has_value=source.value is not UNSET,
+            description=source.description,
+            condition=read_condition(source.condition, at / index / "condition", report),
         )
-        for index, one in enumerate(sources)
+        for index, source in enumerate(sources)
     )
 
 
@@ -288,104 +249,102 @@ def read_trigger(source: TriggerSource) -> Trigger:
 
 
 def _functions_of(source: StepSource, at: SourceLocation, draft: CompileDraft) -> list[FunctionSource]:
-    """The functions that the step names, wherever they are defined."""
-    known = {one.name: one for one in (*draft.functions, *source.function_definitions)}
+    """Return the functions that the step names, wherever they are defined."""
+    known = {function.name: function for function in (*draft.functions, *source.function_definitions)}
     references, calls = at / "functionReferences", at / "functionCalls"
     named = [
-        (one.split("(")[0].strip(), references / index)
-        for index, one in enumerate(source.function_references)
+        (reference.split("(")[0].strip(), references / index)
+        for index, reference in enumerate(source.function_references)
     ]
-    named += [(one.name, calls / index / "name") for index, one in enumerate(source.function_calls)]
+    named += [(call.name, calls / index / "name") for index, call in enumerate(source.function_calls)]
     for name, location in named:
-        if name not in known and name not in draft.prose:
+        if name not in known and name not in draft.guidance:
             draft.report.add("IL208", f"unknown function '{name}'", location, did_you_mean(name, known))
-    wanted = dict.fromkeys([name for name, _ in named] + [one.name for one in source.function_definitions])
+    own = [function.name for function in source.function_definitions]
+    wanted = dict.fromkeys([name for name, _ in named] + own)
     return [known[name] for name in wanted if name in known]
 
 
 def compile_gate(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraft) -> Gate | None:
+    """Compile a gate (`checkpoint` in files) and check the ids of its options."""
     source = read_as(GateSource, raw, at, draft.report)
     if source is None:
         return None
-    _check_options(source, at, draft)
-    timed = source.default_option is not None and source.auto_advance_ms is not None
+    ids = [option.id for option in source.options]
+    for index, option_id in enumerate(ids):
+        if option_id in ids[:index]:
+            draft.report.add("IL201", f"duplicate option '{option_id}'", at / "options" / index / "id")
+    default = source.default_option
+    if default is not None and default not in ids:
+        next_action = did_you_mean(default, ids)
+        draft.report.add("IL214", f"unknown option '{default}'", at / "defaultOption", next_action)
+    is_timed = default is not None and source.auto_advance_ms is not None
+    prerequisite = {"prerequisite": source.prerequisite} if source.prerequisite else {}
     return Gate(
         id=unique_id("gate", source.id, at, draft),
         name=source.name or source.id,
         message=source.message,
-        options=tuple(map(_option, source.options)),
+        options=tuple(
+            Option(
+                option.id,
+                option.label or option.id,
+                option.description,
+                Effect(
+                    option.effect.set_variable, option.effect.transition_to, option.effect.skip_activities
+                ),
+            )
+            for option in source.options
+        ),
         condition=read_condition(source.condition, at / "condition", draft.report),
         required=source.required,
-        blocking=not timed if source.blocking is None else source.blocking,
-        default_option=source.default_option,
+        blocking=not is_timed if source.blocking is None else source.blocking,
+        default_option=default,
         auto_advance_ms=source.auto_advance_ms,
-        extra={
-            **unknown_fields(GateSource, raw),
-            **({"prerequisite": source.prerequisite} if source.prerequisite else {}),
-        },
+        extra={**unknown_fields(GateSource, raw), **prerequisite},
     )
 
 
-def _check_options(source: GateSource, at: SourceLocation, draft: CompileDraft) -> None:
-    ids = [option.id for option in source.options]
-    for index, option_id in enumerate(ids):
-        if option_id in ids[:index]:
-            draft.report.add("IL201", f"two options are called '{option_id}'", at / "options" / index / "id")
-    if source.default_option is not None and source.default_option not in ids:
-        fix = did_you_mean(source.default_option, ids)
-        draft.report.add("IL214", f"unknown option '{source.default_option}'", at / "defaultOption", fix)
-
-
-def _option(source: OptionSource) -> Option:
-    effect = source.effect
-    made = Effect(effect.set_variable, effect.transition_to, effect.skip_activities)
-    return Option(source.id, source.label or source.id, source.description, made)
-
-
-def _loop(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraft) -> Iterator[Loop]:
-    source = read_as(LoopSource, raw, at, draft.report)
+def _compile_loop(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraft) -> Loop | None:
+    report = draft.report
+    source = read_as(LoopSource, raw, at, report)
     if source is None:
-        return
-    config, report, here = source.loop, draft.report, at / "loop"
-    _check_steering(config, here, report)
+        return None
+    config, config_at = source.loop, at / "loop"
+    _check_loop(config, config_at, report)
     if source.require_confirmation:
-        message = "a loop is not confirmed; the steps in it can be"
+        message = "a loop cannot be confirmed; its steps can"
         report.add("IL105", message, at.key("requireConfirmation"), "move it to a step of the body")
+    condition, condition_at = config.condition, config_at / "condition"
+    controlled_by = config.condition_source
+    if controlled_by is not None and controlled_by.condition is not None:
+        condition, condition_at = controlled_by.condition, config_at / "conditionSource" / "condition"
     loop_id = unique_id("loop", source.id, at, draft)
-    inner = msgspec.structs.replace(
+    inner_draft = msgspec.structs.replace(
         draft,
         functions=(*draft.functions, *source.function_definitions),
-        inside=(*draft.inside, source.id),
+        enclosing_loops=(*draft.enclosing_loops, source.id),
     )
-    steered = config.condition_source is not None and config.condition_source.kind == "artifact_contract"
-    yield Loop(
+    return Loop(
         id=loop_id,
         title=source.title or source.name or source.id,
         kind=config.type,
-        body=_body(source.body, at / "body", inner),
+        body=_loop_body(source.body, at / "body", inner_draft),
         max_iterations=config.max_iterations or 100,
         run_condition=read_condition(source.run_condition, at / "runCondition", report),
-        condition=_loop_condition(config, here, report),
-        break_condition=read_condition(config.break_condition, here / "breakCondition", report),
+        condition=read_condition(condition, condition_at, report),
+        break_condition=read_condition(config.break_condition, config_at / "breakCondition", report),
         count=config.count,
         items=config.items,
         item_var=config.item_var,
         index_var=config.index_var,
         iteration_var=config.iteration_var,
-        steered=steered,
+        steered=controlled_by is not None and controlled_by.kind == "artifact_contract",
         description=source.description,
         extra=unknown_fields(LoopSource, raw),
     )
 
 
-def _loop_condition(config: LoopConfig, at: SourceLocation, report: Report) -> Condition | None:
-    source = config.condition_source
-    if source is not None and source.condition is not None:
-        return read_condition(source.condition, at / "conditionSource" / "condition", report)
-    return read_condition(config.condition, at / "condition", report)
-
-
-def _check_steering(config: LoopConfig, at: SourceLocation, report: Report) -> None:
+def _check_loop(config: LoopConfig, at: SourceLocation, report: Report) -> None:
     if config.max_iterations is None:
         report.add("IL305", "the loop has no maxIterations", at)
     match config.type:
@@ -400,34 +359,32 @@ def _check_steering(config: LoopConfig, at: SourceLocation, report: Report) -> N
                 report.add("IL306", "a forEach loop needs items", at)
 
 
-def _body(raw: Json, at: SourceLocation, draft: CompileDraft) -> tuple[Item, ...]:
+def _loop_body(raw: Json, at: SourceLocation, draft: CompileDraft) -> tuple[Item, ...]:
     if isinstance(raw, list):
         if not raw:
             draft.report.add("IL106", "the loop has no steps", at)
         return compile_items(raw, at, draft)
     if not isinstance(raw, str):
-        draft.report.add("IL102", f"a body is a step id or a list, not {name_of(raw)}", at)
+        draft.report.add("IL102", f"a body must be a step id or a list, not {name_of(raw)}", at)
         return ()
-    found = draft.bodies.get(raw)
-    if found is None:
-        draft.report.add("IL203", f"unknown step '{raw}'", at, did_you_mean(raw, draft.bodies))
+    body = draft.loop_bodies.get(raw)
+    if body is None:
+        draft.report.add("IL203", f"unknown step '{raw}'", at, did_you_mean(raw, draft.loop_bodies))
         return ()
-    if raw in draft.inside:
-        draft.report.add("IL306", f"the loop '{raw}' runs itself", at)
+    if raw in draft.enclosing_loops:
+        draft.report.add("IL306", f"the loop '{raw}' contains itself", at)
         return ()
-    return tuple(compile_item(*found, draft))
+    return tuple(compile_item(*body, draft))
 
 
 def unique_id(kind: str, item_id: str, at: SourceLocation, draft: CompileDraft) -> str:
     """Take an id once; a second step of the same id is `id#2` (rule 37), a second gate or loop an error."""
     if not ITEM_ID.fullmatch(item_id):
-        draft.report.add("IL401", f"the id '{item_id}' has characters that ids cannot have", at / "id")
-    count = draft.seen[kind, item_id] = draft.seen.get((kind, item_id), 0) + 1
-    if count > 1 and kind != "step":
-        draft.report.add("IL201", f"two {kind}s are called '{item_id}'", at / "id")
+        draft.report.add("IL401", f"the id '{item_id}' has characters that are not allowed in ids", at / "id")
+    count = draft.id_counts[kind, item_id] = draft.id_counts.get((kind, item_id), 0) + 1
     if count > 1:
-        if kind == "step":
-            draft.report.add("IL215", f"two steps are called '{item_id}'", at / "id")
+        code = "IL215" if kind == "step" else "IL201"
+        draft.report.add(code, f"duplicate {kind} '{item_id}'", at / "id")
         item_id = f"{item_id}#{count}"
-    draft.location(kind, item_id, at)
+    draft.locations.setdefault((draft.activity, kind, item_id), at)
     return item_id

@@ -1,16 +1,16 @@
-"""Writes the words of a step: role, blocks, guidance, and all that its output must satisfy.
+"""Writes the prompt of a step: role, blocks, guidance, and all that its output must satisfy.
 
-Requirements stand in the prompt so that they are known before the attempt. `{{var}}` waits for run time.
+Requirements are part of the prompt so that they are known before the attempt. `{{var}}` stays for run time.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from interlock.authoring.compile import builtins as packs
 from interlock.authoring.compile.conditions import read_condition
-from interlock.authoring.compile.criteria import lines_of
+from interlock.authoring.compile.requirements import lines_of
 from interlock.authoring.diagnostics.codes import Report, did_you_mean
 from interlock.authoring.filetypes.step_file import FunctionSource, PromptBlocks, StepSource
 from interlock.authoring.filetypes.type_check import name_of
@@ -31,45 +31,43 @@ def join(parts: Iterable[str]) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def role_of(role: str | None) -> str:
-    return f"Role: {role}" if role else ""
+def bullets(heading: str, lines: Iterable[str]) -> str:
+    body = "\n".join(f"- {line}" for line in lines)
+    return f"{heading}:\n{body}" if body else ""
 
 
-def words_of(
+def own_text(
     step: StepSource, features: Sequence[packs.FeaturePack], at: SourceLocation, report: Report
 ) -> str:
-    """The step's own text, from its prompt or from its blocks."""
-    plain = _flat(step.prompt, at / "prompt", report)
+    """Return the step's own text, from its prompt and its blocks."""
+    prompt = _flat_text(step.prompt, at / "prompt", report)
     if step.prompt_blocks is None:
-        return plain
-    return join((plain, *_blocks(step.prompt_blocks, features, at / "promptBlocks", report)))
+        return prompt
+    return join((prompt, *_block_sections(step.prompt_blocks, features, at / "promptBlocks", report)))
 
 
-def _blocks(
+def _block_sections(
     blocks: PromptBlocks, features: Sequence[packs.FeaturePack], at: SourceLocation, report: Report
-) -> Iterable[str]:
+) -> Iterator[str]:
     for name, heading in BLOCKS:
         key = "outputRequired" if name == "output_required" else name
-        lines = _lines(getattr(blocks, name), at / key, report)
+        lines = _block_lines(getattr(blocks, name), at / key, report)
         for feature in features:
             lines.extend(getattr(feature, name, ()))
-        if lines:
-            yield f"## {heading}\n" + _listed(lines, plain=name == "goal")
+        if not lines:
+            continue
+        if name != "goal" and len(lines) > 1:
+            lines = [line if _has_bullet(line) else f"- {line}" for line in lines]
+        yield f"## {heading}\n" + "\n".join(lines)
 
 
-def _listed(lines: Sequence[str], *, plain: bool) -> str:
-    if plain or len(lines) == 1:
-        return "\n".join(lines)
-    return "\n".join(line if _is_marked(line) else f"- {line}" for line in lines)
+def _has_bullet(line: str) -> bool:
+    first_word = line.lstrip().split(" ", 1)[0]
+    return first_word in ("-", "*", "•") or first_word.rstrip(".)").isdigit()
 
 
-def _is_marked(line: str) -> bool:
-    head = line.lstrip().split(" ", 1)[0]
-    return head in ("-", "*", "•") or head.rstrip(".)").isdigit()
-
-
-def _lines(raw: Json, at: SourceLocation, report: Report) -> list[str]:
-    """A block is text, a list of texts or parts, or an object of named outputs."""
+def _block_lines(raw: Json, at: SourceLocation, report: Report) -> list[str]:
+    """Read a block: text, a list of texts or parts, or an object of named outputs."""
     match raw:
         case None:
             return []
@@ -77,33 +75,33 @@ def _lines(raw: Json, at: SourceLocation, report: Report) -> list[str]:
             return [raw]
         case Mapping():
             if raw.get("kind") in ("text", "ref"):
-                return [_part(raw, at, report)]
-            return [f"{name}: {_inline(value)}" for name, value in raw.items()]
+                return [_part_text(raw, at, report)]
+            return [f"{name}: {_as_text(value)}" for name, value in raw.items()]
         case list():
-            if any(isinstance(one, Mapping) and one.get("kind") == "text" for one in raw):
-                return ["".join(_flat(one, at / index, report) for index, one in enumerate(raw))]
-            return [_flat(one, at / index, report) for index, one in enumerate(raw)]
+            texts = [_flat_text(part, at / index, report) for index, part in enumerate(raw)]
+            is_one_text = any(isinstance(part, Mapping) and part.get("kind") == "text" for part in raw)
+            return ["".join(texts)] if is_one_text else texts
         case _:
             report.add("IL102", f"expected text or a list, got {name_of(raw)}", at)
             return []
 
 
-def _flat(raw: Json, at: SourceLocation, report: Report) -> str:
+def _flat_text(raw: Json, at: SourceLocation, report: Report) -> str:
     match raw:
         case None:
             return ""
         case str():
             return raw
         case Mapping():
-            return _part(raw, at, report)
+            return _part_text(raw, at, report)
         case list():
-            return "".join(_flat(one, at / index, report) for index, one in enumerate(raw))
+            return "".join(_flat_text(part, at / index, report) for index, part in enumerate(raw))
         case _:
             report.add("IL102", f"expected text, got {name_of(raw)}", at)
             return ""
 
 
-def _part(raw: Mapping[str, Json], at: SourceLocation, report: Report) -> str:
+def _part_text(raw: Mapping[str, Json], at: SourceLocation, report: Report) -> str:
     if raw.get("kind") != "ref":
         return str(raw.get("text", ""))
     ref = str(raw.get("refId", ""))
@@ -114,73 +112,69 @@ def _part(raw: Mapping[str, Json], at: SourceLocation, report: Report) -> str:
     return pack.text
 
 
-def _inline(value: Json) -> str:
+def _as_text(value: Json) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def bullets(heading: str, lines: Iterable[str]) -> str:
-    body = "\n".join(f"- {line}" for line in lines)
-    return f"{heading}:\n{body}" if body else ""
-
-
-def functions(defined: Iterable[FunctionSource]) -> str:
-    return bullets("Functions", (f"{one.name}{_parameters(one)}: {one.definition}" for one in defined))
-
-
-def _parameters(function: FunctionSource) -> str:
-    names = function.parameters
-    if not isinstance(names, (list, tuple)):
-        return "()"
-    return "(" + ", ".join(_parameter(one) for one in names) + ")"
-
-
-def _parameter(one: Json) -> str:
-    return str(one.get("name", "")) if isinstance(one, Mapping) else str(one)
+def functions(definitions: Iterable[FunctionSource]) -> str:
+    """List functions with their parameters and definitions."""
+    lines = []
+    for function in definitions:
+        parameters = function.parameters if isinstance(function.parameters, (list, tuple)) else ()
+        names = (
+            str(parameter.get("name", "") if isinstance(parameter, Mapping) else parameter)
+            for parameter in parameters
+        )
+        lines.append(f"{function.name}({', '.join(names)}): {function.definition}")
+    return bullets("Functions", lines)
 
 
 def requirements(contracts: Sequence[Contract], criteria: Criteria | None) -> str:
-    """What the output must hold, in words and by example."""
-    must = "Your notes must satisfy:\n" + "\n".join(lines_of(criteria)) if criteria else ""
-    return join((*map(_artifact, contracts), must))
-
-
-def _artifact(contract: Contract) -> str:
-    need = "Required" if contract.required else "Optional"
-    line = f"{need} output: an artifact of kind `{contract.artifact}` ({contract.ref})"
-    if contract.example is None:
-        return line + "."
-    return f"{line}, such as:\n```json\n{json.dumps(contract.example, ensure_ascii=False)}\n```"
+    """Say what the output must satisfy, in words and by example."""
+    sections = []
+    for contract in contracts:
+        need = "Required" if contract.required else "Optional"
+        line = f"{need} output: an artifact of kind `{contract.artifact}` ({contract.ref})"
+        if contract.example is None:
+            sections.append(line + ".")
+        else:
+            example = json.dumps(contract.example, ensure_ascii=False)
+            sections.append(f"{line}, such as:\n```json\n{example}\n```")
+    if criteria:
+        sections.append("Your notes must satisfy:\n" + "\n".join(lines_of(criteria)))
+    return join(sections)
 
 
 def delegations(step: StepSource) -> str:
-    """A parallel step: the agent fans out, the server only says to what."""
+    """List what a parallel step delegates; the agent does the delegating, not the server."""
     if step.type != "parallel":
         return ""
     lines = [
-        f"`{one.workflow_id}`"
-        + (f" with {json.dumps(dict(one.args), ensure_ascii=False)}" if one.args else "")
-        for one in step.parallel_delegations
+        f"`{delegation.workflow_id}`"
+        + (f" with {json.dumps(dict(delegation.args), ensure_ascii=False)}" if delegation.args else "")
+        for delegation in step.parallel_delegations
     ]
-    tail = _inline(step.synthesis) if step.synthesis else "Then bring their results together."
-    return join((bullets("Do these in parallel, each on its own where you can delegate", lines), tail))
+    synthesis = _as_text(step.synthesis) if step.synthesis else "Then bring their results together."
+    return join((bullets("Do these in parallel, each on its own where you can delegate", lines), synthesis))
 
 
 def conditional(step: StepSource, at: SourceLocation, report: Report) -> list[Fragment]:
-    here = at / "promptFragments"
+    """Read the prompt fragments that have conditions of their own."""
+    fragments = at / "promptFragments"
     return [
-        Fragment(one.text, read_condition(one.when, here / index / "when", report))
-        for index, one in enumerate(step.prompt_fragments)
+        Fragment(fragment.text, read_condition(fragment.when, fragments / index / "when", report))
+        for index, fragment in enumerate(step.prompt_fragments)
     ]
 
 
 def merged(fragments: Iterable[Fragment]) -> tuple[Fragment, ...]:
-    """Join neighbours that are always shown."""
-    made: list[Fragment] = []
-    for one in fragments:
-        if not one.text:
+    """Join adjacent fragments that are always shown."""
+    joined: list[Fragment] = []
+    for fragment in fragments:
+        if not fragment.text:
             continue
-        if made and one.when is None and made[-1].when is None:
-            made[-1] = Fragment(join((made[-1].text, one.text)))
+        if joined and fragment.when is None and joined[-1].when is None:
+            joined[-1] = Fragment(join((joined[-1].text, fragment.text)))
         else:
-            made.append(one)
-    return tuple(made)
+            joined.append(fragment)
+    return tuple(joined)

@@ -1,4 +1,4 @@
-"""Compiles a step workflow: one list of items becomes the one activity `main`, which ends the run."""
+"""Compiles a step workflow: its one list of items becomes the activity `main`, which ends the run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from interlock.authoring.compile import builtins as packs
 from interlock.authoring.compile.items import CompileDraft, compile_items, compile_step
 from interlock.authoring.compile.templates import expand
 from interlock.authoring.diagnostics.codes import Report, did_you_mean
-from interlock.authoring.filetypes.step_file import ReferenceSource, StepWorkflowSource, VariableSource
+from interlock.authoring.filetypes.step_file import StepWorkflowSource, VariableSource
 from interlock.authoring.filetypes.type_check import read_as, unknown_fields
 from interlock.authoring.text.locations import Parsed, SourceLocation
 from interlock.core.definition.workflow import Activity, Kind, Step, Variable, Workflow
@@ -27,30 +27,38 @@ _INERT = ("examples", "extensionPoints", "modelTier", "metricsProfile", "validat
 
 
 def compile_steps(
-    raw: Json, at: SourceLocation, report: Report, words: Mapping[str, Parsed] = MappingProxyType({})
+    raw: Json, at: SourceLocation, report: Report, pages: Mapping[str, Parsed] = MappingProxyType({})
 ) -> tuple[Workflow, CompileDraft] | None:
     """Compile the value of a step workflow file; None if something in it cannot be run."""
     source = read_as(StepWorkflowSource, raw, at, report)
-    _check_repeats(raw, at, report)
+    _check_redundant_lines(raw, at, report)
     if source is None or not isinstance(raw, Mapping):
         return None
     check_header(source.version, source.min_server_version, at, report)
-    draft = _draft(source, at, report)
-    draft.words = words
+    draft = CompileDraft(
+        report=report,
+        role=source.agent_role,
+        functions=source.function_definitions,
+        guidance="\n".join(source.meta_guidance),
+        assessments={assessment.id: assessment for assessment in source.assessments},
+        features=tuple(_features(source, at / "features", report)),
+        pages=pages,
+    )
     probes = tuple(_probes(source, at, draft))
     items = (*probes, *compile_items(list(source.steps), at / "steps", draft))
     if not items and not report.failed:
-        report.add("IL306", "every step is the body of a loop that is one itself", at / "steps")
+        report.add("IL306", "every step is the body of a loop that contains itself", at / "steps")
     if report.failed:
         return None
     return _workflow(source, raw, Activity(MAIN, source.name, items), at, report), draft
 
 
-def check_header(version: str, needed: str | None, at: SourceLocation, report: Report) -> None:
+def check_header(version: str, required_server: str | None, at: SourceLocation, report: Report) -> None:
+    """Report a version that is not three numbers, and a workflow that needs a newer server."""
     if not SEMVER.fullmatch(version):
         report.add("IL107", f"'{version}' is not a version such as 1.2.0", at / "version")
-    if needed is not None and _numbers(needed) > _numbers(__version__):
-        message = f"needs server {needed}, this is {__version__}"
+    if required_server is not None and _numbers(required_server) > _numbers(__version__):
+        message = f"requires server {required_server}, but this is {__version__}"
         report.add("IL406", message, at / "minServerVersion")
 
 
@@ -58,39 +66,29 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d{1,9}", version)[:3])
 
 
-def _check_repeats(raw: Json, at: SourceLocation, report: Report) -> None:
+def _check_redundant_lines(raw: Json, at: SourceLocation, report: Report) -> None:
     for name in ("preconditions", "clarificationPrompts", "metaGuidance"):
         lines = raw.get(name) if isinstance(raw, Mapping) else None
-        for index, line in enumerate(lines if isinstance(lines, list) else ()):
+        if not isinstance(lines, list):
+            continue
+        for index, line in enumerate(lines):
             if line == "":
                 report.add("IL109", "this entry is empty", at / name / index)
-            elif isinstance(lines, list) and line in lines[:index]:
-                report.add("IL109", "this entry stands twice", at / name / index)
-
-
-def _draft(source: StepWorkflowSource, at: SourceLocation, report: Report) -> CompileDraft:
-    return CompileDraft(
-        report=report,
-        role=source.agent_role,
-        functions=source.function_definitions,
-        prose="\n".join(source.meta_guidance),
-        assessments={one.id: one for one in source.assessments},
-        features=tuple(_features(source, at / "features", report)),
-    )
+            elif line in lines[:index]:
+                report.add("IL109", "duplicate entry", at / name / index)
 
 
 def _features(source: StepWorkflowSource, at: SourceLocation, report: Report) -> Iterator[packs.FeaturePack]:
     for index, ref in enumerate(source.features):
-        pack = packs.features().get(ref)
-        if pack is None:
-            fix = did_you_mean(ref, packs.features())
-            report.add("IL212", f"unknown feature '{ref}'", at / index, fix)
-        else:
+        if (pack := packs.features().get(ref)) is not None:
             yield pack
+        else:
+            next_action = did_you_mean(ref, packs.features())
+            report.add("IL212", f"unknown feature '{ref}'", at / index, next_action)
 
 
 def _probes(source: StepWorkflowSource, at: SourceLocation, draft: CompileDraft) -> Iterator[Step]:
-    """A required capability is probed before anything else."""
+    """Yield a step for each required capability, which probes it before anything else."""
     for capability, need in sorted(source.capabilities.items()):
         if need != "required":
             continue
@@ -105,6 +103,7 @@ def _probes(source: StepWorkflowSource, at: SourceLocation, draft: CompileDraft)
 def _workflow(
     source: StepWorkflowSource, raw: Mapping[str, Json], main: Activity, at: SourceLocation, report: Report
 ) -> Workflow:
+    recommended = source.recommended_preferences
     return Workflow(
         id=source.id,
         name=source.name,
@@ -121,7 +120,9 @@ def _workflow(
         preconditions=source.preconditions,
         clarifications=source.clarification_prompts,
         variables=tuple(map(read_variable, source.variables)),
-        recommended=_recommended(source),
+        recommended=Preferences(recommended.recommended_autonomy, recommended.recommended_risk_policy)
+        if recommended
+        else None,
         capabilities=source.capabilities,
         about=source.about,
         references=tuple(_references(source, at, report)),
@@ -134,34 +135,20 @@ def kind_of(workflow_id: str) -> Kind:
     return "routine" if workflow_id.rpartition(".")[2].startswith("routine-") else "workflow"
 
 
-def _recommended(source: StepWorkflowSource) -> Preferences | None:
-    if (given := source.recommended_preferences) is None:
-        return None
-    return Preferences(given.recommended_autonomy, given.recommended_risk_policy)
-
-
 def _references(
     source: StepWorkflowSource, at: SourceLocation, report: Report
 ) -> Iterator[Mapping[str, Json]]:
-    """Pointers as written; a built-in reference carries its text, so that the hash covers it."""
-    for index, one in enumerate(source.references):
-        yield {**_shown(one), **_embedded(one, at / "references" / index, report)}
-
-
-def _shown(one: ReferenceSource) -> dict[str, Json]:
-    made: dict[str, Json] = msgspec.to_builtins(one)
-    return {key: value for key, value in made.items() if value not in ("", None)}
-
-
-def _embedded(one: ReferenceSource, at: SourceLocation, report: Report) -> dict[str, Json]:
-    ref = next((name for name in (one.source, one.id) if name.startswith("wr.refs.")), None)
-    if ref is None:
-        return {}
-    pack = packs.references().get(ref)
-    if pack is None:
-        report.add("IL213", f"unknown reference '{ref}'", at, did_you_mean(ref, packs.references()))
-        return {}
-    return {"text": pack.text}
+    """Yield references as written; a built-in one includes its text, so that the hash covers it."""
+    for index, reference in enumerate(source.references):
+        written: dict[str, Json] = msgspec.to_builtins(reference)
+        fields = {key: value for key, value in written.items() if value not in ("", None)}
+        built_in = next((ref for ref in (reference.source, reference.id) if ref.startswith("wr.refs.")), None)
+        if built_in is not None and (pack := packs.references().get(built_in)) is not None:
+            fields["text"] = pack.text
+        elif built_in is not None:
+            next_action = did_you_mean(built_in, packs.references())
+            report.add("IL213", f"unknown reference '{built_in}'", at / "references" / index, next_action)
+        yield fields
 
 
 def read_variable(source: VariableSource) -> Variable:

@@ -1,4 +1,4 @@
-"""Expands template calls in place: `{arg}` is filled here, `{{var}}` is left for run time."""
+"""Expands template calls in place: `{arg}` is filled here, `{{var}}` stays for run time."""
 
 from __future__ import annotations
 
@@ -22,82 +22,79 @@ _ARGUMENT = re.compile(r"(?<!\{)\{([A-Za-z_][A-Za-z0-9_]*)\}(?!\})")
 
 @cache
 def known_templates() -> dict[str, packs.TemplatePack]:
-    """The built-in templates, and every bundled routine as one."""
-    routines = (_routine(path) for path in sorted((packs.LIBRARY / "workflows" / "routines").glob("*.*")))
-    return packs.templates() | {one.ref: one for one in routines if one is not None}
+    """Return the built-in templates, and every bundled routine as one."""
+    paths = sorted((packs.LIBRARY / "workflows" / "routines").glob("*.*"))
+    routines = (_routine(path) for path in paths)
+    return packs.templates() | {routine.ref: routine for routine in routines if routine is not None}
 
 
 def _routine(path: Path) -> packs.TemplatePack | None:
-    """A routine's steps, with every `{name}` in them as an argument."""
+    """Read a routine as a template, whose arguments are every `{name}` in its steps."""
     if path.suffix not in FORMATS or ".scenario." in path.name:
         return None
     parsed = parse(path.name, path.read_text(encoding="utf-8"), FORMATS[path.suffix], Report())
     if parsed is None or not isinstance(parsed.value, Mapping):
         return None
-    steps = parsed.value.get("steps")
-    plain = [one for one in steps if isinstance(one, Mapping)] if isinstance(steps, list) else []
+    raw_steps = parsed.value.get("steps")
+    steps = [raw for raw in raw_steps if isinstance(raw, Mapping)] if isinstance(raw_steps, list) else []
     name = str(parsed.value.get("id")).rpartition(".")[2].removeprefix("routine-")
     title = str(parsed.value.get("name", name))
-    return packs.TemplatePack(f"{ROUTINE}{name}", title, tuple(plain), tuple(arguments(plain)))
+    return packs.TemplatePack(f"{ROUTINE}{name}", title, tuple(steps), tuple(arguments(steps)))
 
 
 def arguments(value: Json) -> list[str]:
-    """The names in single braces, each once, in reading order."""
+    """Return the names in single braces, each once, in reading order."""
     match value:
         case str():
-            found = _ARGUMENT.findall(value)
+            names = _ARGUMENT.findall(value)
         case Mapping():
-            found = [name for one in value.values() for name in arguments(one)]
+            names = [name for child in value.values() for name in arguments(child)]
         case list() | tuple():
-            found = [name for one in value for name in arguments(one)]
+            names = [name for child in value for name in arguments(child)]
         case _:
-            found = []
-    return list(dict.fromkeys(found))
+            names = []
+    return list(dict.fromkeys(names))
 
 
 def expand(
     raw: Mapping[str, Json], at: SourceLocation, report: Report
 ) -> Iterator[tuple[Mapping[str, Json], str]]:
     """Yield the steps of the call, each with the template it comes from."""
-    call = read_as(TemplateCall, raw["templateCall"], at / "templateCall", report)
+    call_at = at / "templateCall"
+    call = read_as(TemplateCall, raw["templateCall"], call_at, report)
     if call is None:
         return
     pack = known_templates().get(call.template_id)
     if pack is None:
-        fix = did_you_mean(call.template_id, known_templates())
-        report.add("IL210", f"unknown template '{call.template_id}'", at / "templateCall" / "templateId", fix)
+        next_action = did_you_mean(call.template_id, known_templates())
+        report.add("IL210", f"unknown template '{call.template_id}'", call_at / "templateId", next_action)
         return
-    given: dict[str, Json] = {**pack.defaults, **call.args}
+    values: dict[str, Json] = {**pack.defaults, **call.args}
     for name in pack.args:
-        if name not in given:
-            report.add("IL211", f"the template needs the argument '{name}'", at / "templateCall")
+        if name not in values:
+            report.add("IL211", f"the template requires the argument '{name}'", call_at)
             return
+    fields = {key: value for key, value in raw.items() if key not in ("templateCall", "id")}
+    if len(pack.steps) > 1:  # only the condition of the call applies to each of several steps
+        fields = {key: fields[key] for key in ("runCondition",) if key in fields}
     for step in pack.steps:
-        yield _placed(step, raw, given, single=len(pack.steps) == 1), pack.ref
+        filled = fill(dict(step), values)
+        assert isinstance(filled, dict)
+        yield {**filled, **fields, "id": f"{raw.get('id')}.{step.get('id')}"}, pack.ref
 
 
-def _placed(
-    step: Mapping[str, Json], caller: Mapping[str, Json], given: Mapping[str, Json], *, single: bool
-) -> dict[str, Json]:
-    filled = fill(dict(step), given)
-    assert isinstance(filled, dict)
-    own = {key: value for key, value in caller.items() if key not in ("templateCall", "id")}
-    kept = own if single else {key: own[key] for key in ("runCondition",) if key in own}
-    return {**filled, **kept, "id": f"{caller.get('id')}.{step.get('id')}"}
-
-
-def fill(value: Json, given: Mapping[str, Json]) -> Json:
-    """Replace `{name}` in every text where the name was given."""
+def fill(value: Json, values: Mapping[str, Json]) -> Json:
+    """Replace `{name}` in every text by the argument of that name, if there is one."""
     match value:
         case str():
-            return _ARGUMENT.sub(lambda found: _shown(given.get(found[1], found[0])), value)
+            return _ARGUMENT.sub(lambda match: _as_text(values.get(match[1], match[0])), value)
         case Mapping():
-            return {key: fill(one, given) for key, one in value.items()}
+            return {key: fill(child, values) for key, child in value.items()}
         case list() | tuple():
-            return [fill(one, given) for one in value]
+            return [fill(child, values) for child in value]
         case _:
             return value
 
 
-def _shown(value: Json) -> str:
+def _as_text(value: Json) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)

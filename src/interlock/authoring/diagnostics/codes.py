@@ -1,6 +1,6 @@
-"""Every fault that a workflow file can have, as a closed table of codes.
+"""The closed table of diagnostic codes, and the report that collects diagnostics.
 
-Validation, the list of broken files and the generated page of codes all speak from this one table.
+Validation, the listing of broken files and the generated documentation all use this one table.
 """
 
 from __future__ import annotations
@@ -11,60 +11,69 @@ from difflib import get_close_matches
 from msgspec import Struct
 
 from interlock.authoring.diagnostics.diagnostic import Diagnostic, Severity, in_reading_order
-from interlock.authoring.text.locations import Fault, Location, SourceLocation
+from interlock.authoring.text.locations import START_OF_FILE, Location, SourceLocation
 
 __all__ = ["CODES", "Diagnostic", "DiagnosticKind", "Report", "did_you_mean"]
 
 
 class DiagnosticKind(Struct, frozen=True):
-    """One kind of fault: what it is called, why it matters, and what usually mends it."""
+    """One kind of diagnostic: its title, why it matters, and what usually resolves it."""
 
     code: str
     title: str
     severity: Severity
     explanation: str
-    fix: str
+    next_action: str
 
 
 class Report:
-    """Collects the problems of one workflow, each place and message once."""
+    """Collects the diagnostics of one workflow, without duplicates."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[str, str, int, int, str], Diagnostic] = {}
+        self._diagnostics: dict[tuple[str, str, int, int, str], Diagnostic] = {}
         self.errors = 0
 
-    def add(self, code: str, message: str, at: SourceLocation, fix: str = "") -> None:
-        self.fault(at.parsed.file, Fault(code, message, at.located(), fix))
+    def add(self, code: str, message: str, at: SourceLocation, next_action: str = "") -> None:
+        """Report a diagnostic at a value of a parsed file."""
+        self.add_at(at.parsed.file, code, message, at.located(), next_action)
 
-    def fault(self, file: str, fault: Fault) -> None:
-        """Record a fault that knows its place itself."""
-        known, location = CODES[fault.code], fault.location
-        fix = fault.fix or known.fix
+    def add_at(
+        self, file: str, code: str, message: str, location: Location = START_OF_FILE, next_action: str = ""
+    ) -> None:
+        """Report a diagnostic at a line and column; without a next action, that of the code is used."""
+        kind = CODES[code]
         diagnostic = Diagnostic(
-            fault.code, fault.message, fix, file, location.line, location.column, known.severity
+            code,
+            message,
+            next_action or kind.next_action,
+            file,
+            location.line,
+            location.column,
+            kind.severity,
         )
-        self._found.setdefault((fault.code, file, location.line, location.column, fault.message), diagnostic)
+        self._diagnostics.setdefault((code, file, location.line, location.column, message), diagnostic)
+        self.errors += kind.severity == "error"
 
-        self.errors += known.severity == "error"
-
-    def tolerate(self, other: Report) -> None:
-        """Take over the problems of a text that is served as it stands, whatever they are."""
-        for one in other.diagnostics():
-            location = Location(one.line, one.column)
-            code = one.code if one.severity == "warning" or one.code == "IL009" else "IL011"
-            fix = one.fix if code == one.code else ""
-            self.fault(one.file, Fault(code, one.message, location, fix))
+    def add_as_warnings(self, other: Report) -> None:
+        """Add the diagnostics of a text that is served as it is; only IL009 stays an error."""
+        for diagnostic in other.diagnostics():
+            location = Location(diagnostic.line, diagnostic.column)
+            if diagnostic.severity == "warning" or diagnostic.code == "IL009":
+                code, next_action = diagnostic.code, diagnostic.next_action
+            else:
+                code, next_action = "IL011", ""
+            self.add_at(diagnostic.file, code, diagnostic.message, location, next_action)
 
     @property
     def failed(self) -> bool:
         return self.errors > 0
 
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        return tuple(sorted(self._found.values(), key=in_reading_order))
+        return tuple(sorted(self._diagnostics.values(), key=in_reading_order))
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Name the nearest known word as a fix, or nothing."""
+    """Suggest the nearest known word as the next action, or return nothing."""
     near = get_close_matches(word, list(known), n=1, cutoff=0.72)
     return f"did you mean '{near[0]}'?" if near else ""
 
@@ -81,11 +90,23 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         "IL002",
         "file too large",
         "error",
-        "A workflow file may hold at most 1 MB.",
+        "A workflow file can have at most 1 MB.",
         "move long texts into resources",
     ),
-    ("IL003", "nested too deeply", "error", "Values may nest 64 levels deep.", "flatten the structure"),
-    ("IL004", "syntax error", "error", "The text is not valid in its format.", "mend the syntax here"),
+    (
+        "IL003",
+        "nested too deeply",
+        "error",
+        "Values can be nested at most 64 levels deep.",
+        "flatten the structure",
+    ),
+    (
+        "IL004",
+        "syntax error",
+        "error",
+        "The text is not valid in its format.",
+        "fix the syntax here",
+    ),
     (
         "IL005",
         "character not allowed",
@@ -97,86 +118,110 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         "IL006",
         "duplicate key",
         "warning",
-        "The same key stands twice in one object; the last one counts.",
+        "The same key occurs twice in one object; the last one is used.",
         "keep one of them",
     ),
     (
         "IL007",
         "YAML feature not allowed",
         "error",
-        "Tags, several documents and aliases that multiply are refused.",
+        "Tags, several documents in one file, and aliases that expand to too many values are not allowed.",
         "write the value out",
     ),
     (
         "IL008",
-        "loose TOON",
+        "invalid TOON",
         "warning",
-        "The file is not valid TOON and was read leniently; parts may not mean what they look like.",
-        "mend what the message names, or convert the file to YAML",
+        "The file is not valid TOON and was read leniently; parts of it may not mean what they look like.",
+        "fix what the message names, or convert the file to YAML",
     ),
     (
         "IL009",
-        "path leaves its folder",
+        "file outside its folder",
         "error",
-        "A file, or a link to one, lies outside the folder it belongs to.",
+        "The file, or the target of a link, is outside the folder it belongs to.",
         "copy the file into the folder",
     ),
     (
         "IL010",
         "number not allowed",
         "error",
-        "Numbers must be finite, integers within 53 bits.",
+        "Numbers must be finite, and integers must fit in 53 bits.",
         "write it as text",
     ),
     (
         "IL011",
-        "text with faults",
+        "invalid text",
         "warning",
-        "A skill, resource or template cannot be read as its format; it is served as it stands.",
-        "mend what the message names",
+        "A skill, resource or template is not valid in its format; it is served as it is.",
+        "fix what the message names",
     ),
-    ("IL101", "missing field", "error", "A required field is absent.", "add the field"),
+    (
+        "IL101",
+        "missing field",
+        "error",
+        "A required field is missing.",
+        "add the field",
+    ),
     (
         "IL102",
         "wrong type",
         "error",
-        "The value is of another type than the field takes.",
+        "The value does not have the type that the field expects.",
         "change the value",
     ),
     (
         "IL103",
         "value not allowed",
         "error",
-        "The field takes one of a few words.",
-        "use one of the words that the message lists",
+        "The field accepts only certain values.",
+        "use one of the values that the message lists",
     ),
     (
         "IL104",
         "too long or too short",
         "warning",
-        "The text is outside the length its field is made for; clients may cut it.",
+        "The length of the text is outside the range for its field; clients may cut it.",
         "shorten or lengthen it",
     ),
     (
         "IL105",
         "unknown field",
         "warning",
-        "No field of this name is known here; it is kept, and has no effect.",
+        "No field of this name is known here; it is kept, but has no effect.",
         "remove it or correct its name",
     ),
-    ("IL106", "empty", "error", "The value must not be empty.", "fill it in"),
+    (
+        "IL106",
+        "empty value",
+        "error",
+        "The value must not be empty.",
+        "fill it in",
+    ),
     (
         "IL107",
-        "odd version",
+        "unusual version",
         "warning",
-        "Versions are three numbers with dots, such as 1.2.0.",
+        "A version has three numbers separated by dots, such as 1.2.0.",
         'write it as text, such as "1.2.0"',
     ),
-    ("IL108", "out of range", "error", "The number is outside its range.", "choose a number in the range"),
-    ("IL109", "idle entry", "warning", "An entry of a list is empty or stands twice.", "remove it"),
+    (
+        "IL108",
+        "out of range",
+        "error",
+        "The number is outside the allowed range.",
+        "choose a number within the range",
+    ),
+    (
+        "IL109",
+        "redundant entry",
+        "warning",
+        "A list entry is empty or occurs twice.",
+        "remove it",
+    ),
     (
         "IL110",
-        "step without words",
+        "step without a prompt",
         "error",
         "A step needs prompt, promptBlocks or templateCall; in an activity, a name is enough.",
         "say what the step should do",
@@ -185,25 +230,31 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         "IL201",
         "duplicate id",
         "error",
-        "Two things of the same kind share an id, so that neither can be named.",
+        "Two things of the same kind have the same id, so neither can be referred to.",
         "rename one of them",
     ),
     (
         "IL202",
         "unknown activity",
         "error",
-        "A way leads to an activity that the workflow does not have.",
+        "The workflow has no activity with this id.",
         "correct the id",
     ),
     (
         "IL220",
-        "borrowed way leads nowhere",
+        "target missing for a borrowed activity",
         "warning",
-        "A borrowed activity names a way that only the workflow it comes from has. The way is passed over; "
-        "without any other, the run ends there.",
+        "A borrowed activity names a target that only the workflow it comes from has. The target "
+        "is ignored; if there is no other, the run ends there.",
         "borrow that activity too, or write the activity out here",
     ),
-    ("IL203", "unknown step", "error", "A step is named that the workflow does not have.", "correct the id"),
+    (
+        "IL203",
+        "unknown step",
+        "error",
+        "The workflow has no step with this id.",
+        "correct the id",
+    ),
     (
         "IL204",
         "unknown checkpoint",
@@ -215,7 +266,7 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         "IL205",
         "unknown contract",
         "warning",
-        "No contract of this name is known; only the artifact's kind is checked.",
+        "No contract has this name; only the artifact's kind is checked.",
         "use a known contract, or give output.schema and output.example",
     ),
     (
@@ -236,114 +287,138 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         "IL208",
         "unknown function",
         "warning",
-        "A step refers to a function that nothing defines.",
+        "A step refers to a function that is not defined.",
         "define it in functionDefinitions",
     ),
     (
         "IL209",
         "unknown assessment",
         "error",
-        "A step refers to an assessment that nothing defines.",
+        "A step refers to an assessment that is not defined.",
         "define it in assessments",
     ),
-    ("IL210", "unknown template", "error", "No template has this name.", "correct the name"),
+    (
+        "IL210",
+        "unknown template",
+        "error",
+        "No template has this name.",
+        "correct the name",
+    ),
     (
         "IL211",
         "template argument missing",
         "error",
-        "The template needs an argument that the call does not give.",
+        "The template requires an argument that the call does not pass.",
         "add it to args",
     ),
-    ("IL212", "unknown feature", "warning", "No feature has this name.", "correct the name"),
-    ("IL213", "unknown reference", "warning", "No built-in reference has this name.", "correct the name"),
+    (
+        "IL212",
+        "unknown feature",
+        "warning",
+        "No feature has this name.",
+        "correct the name",
+    ),
+    (
+        "IL213",
+        "unknown reference",
+        "warning",
+        "No built-in reference has this name.",
+        "correct the name",
+    ),
     (
         "IL214",
         "unknown option",
         "error",
-        "defaultOption names none of the checkpoint's options.",
+        "defaultOption is not one of the checkpoint's options.",
         "name one of the options",
     ),
     (
         "IL215",
         "duplicate step id",
         "warning",
-        "Two steps share an id; the later one is known as id#2.",
+        "Two steps have the same id; the later one becomes id#2.",
         "rename one of them",
     ),
     (
         "IL216",
         "activity cannot be borrowed",
         "error",
-        "The activity file that is named does not exist.",
+        "The named activity file does not exist.",
         "correct the reference",
     ),
     (
         "IL217",
-        "text without a step",
+        "Markdown file without a step",
         "warning",
-        "A Markdown file belongs to no step of the workflow.",
+        "The Markdown file does not belong to any step of the workflow.",
         "name it after a step",
     ),
     (
         "IL218",
         "unknown workflow",
         "warning",
-        "A trigger starts a workflow that none of the sources has.",
-        "correct the id, or add the source that brings the workflow",
+        "A trigger starts a workflow that no source provides.",
+        "correct the id, or add the source that provides the workflow",
     ),
     (
         "IL219",
         "unknown level",
         "warning",
-        "A consequence waits for a level that none of its assessments has; it never comes to pass.",
+        "A consequence refers to a level that none of its assessments has, so it never applies.",
         "use a level of the assessment",
     ),
     (
         "IL301",
-        "bad condition",
+        "invalid condition",
         "error",
         "The condition has an unknown shape or operator.",
-        "write it as the documentation of conditions shows",
+        "write it as shown in the documentation of conditions",
     ),
-    ("IL302", "bad pattern", "error", "The regular expression cannot be compiled.", "correct the pattern"),
+    (
+        "IL302",
+        "invalid pattern",
+        "error",
+        "The regular expression cannot be compiled.",
+        "correct the pattern",
+    ),
     (
         "IL303",
         "slow pattern",
         "warning",
-        "RE2 cannot run this pattern; it runs under a time limit.",
+        "RE2 cannot run this pattern, so a slower engine runs it under a time limit.",
         "avoid look-around and back-references",
     ),
     (
         "IL304",
         "contradictory condition",
         "warning",
-        "No values of the variables make this condition true.",
+        "No values of the variables can make this condition true.",
         "correct the condition",
     ),
     (
         "IL305",
-        "loop without bound",
+        "unbounded loop",
         "error",
-        "A loop needs maxIterations, so that it ends whatever happens.",
+        "A loop needs maxIterations, so that it always ends.",
         "add maxIterations (1 to 1000)",
     ),
     (
         "IL306",
-        "loop without steering",
+        "loop that cannot run",
         "error",
-        "The loop's kind needs a field that says when it runs or ends.",
-        "add the field that the message names",
+        "The loop lacks a field that says when it runs or ends, or it contains itself.",
+        "correct what the message names",
     ),
     (
         "IL307",
-        "loop never told to stop",
+        "loop without a stop decision",
         "warning",
-        "The loop goes by a loop_control decision, and no step in it makes one.",
+        "The loop is controlled by a loop_control decision, but no step in it makes one.",
         "add outputContract wr.contracts.loop_control to the step that decides",
     ),
     (
         "IL401",
-        "bad id",
+        "invalid id",
         "error",
         "The id does not match its pattern.",
         "use lower-case letters, digits and hyphens",
@@ -352,15 +427,15 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         "IL402",
         "id without namespace",
         "warning",
-        "Step workflows are named namespace.name; ids without a dot run, and may collide.",
+        "Ids of step workflows have the form namespace.name; an id without a dot works, but may collide.",
         "rename it as suggested",
     ),
     (
         "IL403",
         "reserved namespace",
         "error",
-        "wr.* belongs to the built-in workflows.",
-        "mount the folder under a name of its own: --workflows NAME=PATH",
+        "The namespace wr is reserved for the built-in workflows.",
+        "mount the folder under another namespace: --workflows NAME=PATH",
     ),
     (
         "IL404",
@@ -371,38 +446,44 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
     ),
     (
         "IL405",
-        "ids look the same to lookup",
+        "ambiguous id for lookup",
         "warning",
-        "The lookup surface shows '.' and '_' as '-', and two ids become one.",
+        "The lookup surface shows '.' and '_' as '-', so two ids look the same there.",
         "rename one of them",
     ),
     (
         "IL406",
         "server too old",
         "error",
-        "The workflow asks for a newer server than this one.",
+        "The workflow requires a newer server than this one.",
         "update interlock",
     ),
-    ("IL501", "unreachable step", "warning", "No way leads to this step.", "correct its condition"),
+    (
+        "IL501",
+        "unreachable step",
+        "warning",
+        "Every option of a checkpoint before this step leads to another activity.",
+        "let one of the options continue, or remove the step",
+    ),
     (
         "IL502",
         "unreachable activity",
         "warning",
         "No transition, decision, option, loop or recognition pattern leads to this activity.",
-        "add a way to it, or remove it",
+        "add a transition to it, or remove it",
     ),
     (
         "IL503",
-        "options without consequence",
+        "options without effect",
         "warning",
-        "All options of the checkpoint do the same: nothing. The answer changes nothing that follows.",
+        "No option of the checkpoint has an effect, so the answer changes nothing.",
         "give an option an effect",
     ),
     (
         "IL504",
         "transition never taken",
         "warning",
-        "An earlier transition always wins.",
+        "An earlier transition is always taken instead.",
         "remove it or change the order",
     ),
     (
@@ -416,54 +497,54 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         "IL506",
         "variable never set",
         "warning",
-        "A condition reads a variable that nothing in the workflow sets or declares a default for.",
-        "let an option or a step set it, or give it a default",
+        "A condition reads a variable that the workflow neither sets nor gives a default.",
+        "set it in an option or a step, or give it a default",
     ),
     (
         "IL507",
         "undeclared variable",
         "warning",
-        "The workflow declares its variables, and this one is not among them.",
+        "The workflow declares its variables, but not this one.",
         "declare it or correct its name",
     ),
     (
         "IL508",
-        "checkpoint bound to no step",
+        "checkpoint not bound to a step",
         "warning",
         "No step names this checkpoint; it is asked after the steps of its activity.",
         "name it in the step it belongs to: checkpoint: <id>",
     ),
     (
         "IL509",
-        "prompt over its budget",
+        "prompt too long",
         "warning",
-        "Prompts are made for at most 8192 characters.",
+        "A prompt should have at most 8192 characters.",
         "split the step or move text into a resource",
     ),
     (
         "IL510",
         "expression in a prompt",
         "warning",
-        "Prompts interpolate {{a.b}} only; this expression stays as written.",
-        "set a variable and name it",
+        "Prompts replace only variables such as {{a.b}}; this expression stays as it is.",
+        "set a variable and use it in the prompt",
     ),
     (
         "IL511",
-        "example fails its schema",
+        "invalid example",
         "error",
-        "The example of an output must pass the schema it illustrates.",
+        "The example of an output must be valid against its schema.",
         "correct the example or the schema",
     ),
     (
         "IL512",
         "workflow not found",
         "error",
-        "No source has a workflow of this id.",
+        "No source has a workflow with this id.",
         "see the list of workflows",
     ),
     (
         "IL601",
-        "scenario names nothing",
+        "unknown name in a scenario",
         "error",
         "A scenario names a step, a gate or an option that its workflow does not have.",
         "correct the name",

@@ -1,4 +1,4 @@
-"""One fault in one place: what validation prints, and what a list says about files that cannot be used."""
+"""A diagnostic of a file: what validation prints, and why a listed file cannot be used."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ Severity = Literal["error", "warning"]
 
 
 class Diagnostic(Struct, frozen=True):
-    """A fault. The file is named relative to its source, never by an absolute path."""
+    """What is wrong, where, and what to do. The file is relative to its source, never an absolute path."""
 
     code: str
     message: str
-    fix: str
+    next_action: str
     file: str
     line: int
     column: int
@@ -24,7 +24,7 @@ class Diagnostic(Struct, frozen=True):
 
 
 class Mention(Struct, frozen=True, array_like=True):
-    """Another workflow that is named in a file, and where; only a list of all can tell whether it exists."""
+    """A workflow that a file names, and where; only a listing of all sources shows whether it exists."""
 
     workflow: str
     file: str
@@ -33,4 +33,5 @@ class Mention(Struct, frozen=True, array_like=True):
 
 
 def in_reading_order(diagnostic: Diagnostic) -> tuple[str, int, int, str, str]:
+    """Return a sort key: by file and location."""
     return diagnostic.file, diagnostic.line, diagnostic.column, diagnostic.code, diagnostic.message

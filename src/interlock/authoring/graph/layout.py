@@ -1,6 +1,6 @@
-"""A layered layout of our own: ranks from top to bottom, few crossings, long arrows around the boxes.
+"""A layered layout: ranks from top to bottom, few crossings, long arrows around the boxes.
 
-Boxes come in with their sizes and go out with their places; nothing here knows what is drawn in them.
+It gives boxes of known sizes their coordinates, and does not know what is drawn in them.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ SWEEPS = 8
 
 
 class Box(Struct, frozen=True):
+    """A rectangle to place."""
+
     id: str
     width: float
     height: float
@@ -35,7 +37,7 @@ class Placed(Struct, frozen=True):
 
 
 class Route(Struct, frozen=True):
-    """An arrow as points from its start to its end; `back` says that it leads up."""
+    """An arrow as points from its start to its end; `back` means that it leads up."""
 
     start: str
     end: str
@@ -44,6 +46,8 @@ class Route(Struct, frozen=True):
 
 
 class Layout(Struct, frozen=True):
+    """The whole picture."""
+
     boxes: Mapping[str, Placed]
     routes: tuple[Route, ...]
     width: float
@@ -51,22 +55,22 @@ class Layout(Struct, frozen=True):
 
 
 def layout(boxes: Sequence[Box], arrows: Mapping[tuple[str, str], float]) -> Layout:
-    """Place the boxes and route the arrows, each with as much room beside it as it asks for."""
+    """Place the boxes and route the arrows; `arrows` gives the room that each label needs."""
     names = [box.id for box in boxes]
     known = {pair: room for pair, room in arrows.items() if pair[0] in names and pair[1] in names}
-    turned = _turned(names, list(known))
-    ranks = _ranks(names, [(b, a) if (a, b) in turned else (a, b) for a, b in known if a != b])
-    graph = _Layers(boxes, known, turned, ranks)
-    graph.order()
-    return graph.placed()
+    reversed_ = _reversed(names, list(known))
+    downward = [(b, a) if (a, b) in reversed_ else (a, b) for a, b in known if a != b]
+    layers = _Layers(boxes, known, reversed_, _ranks(names, downward))
+    layers.order()
+    return layers.placed()
 
 
-def _turned(names: Sequence[str], arrows: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
-    """The arrows that close a circle, found by a walk from the first box on."""
+def _reversed(names: Sequence[str], arrows: Sequence[tuple[str, str]]) -> set[tuple[str, str]]:
+    """Return the arrows that close a circle, in a depth-first walk from the first box."""
     after: dict[str, list[str]] = {name: [] for name in names}
     for start, end in arrows:
         after[start].append(end)
-    found, state = set[tuple[str, str]](), dict.fromkeys(names, 0)
+    closing, state = set[tuple[str, str]](), dict.fromkeys(names, 0)
     for root in names:
         stack = [(root, iter(after[root]))] if not state[root] else []
         state[root] = state[root] or 1
@@ -77,15 +81,15 @@ def _turned(names: Sequence[str], arrows: Sequence[tuple[str, str]]) -> set[tupl
                 state[name] = 2
                 stack.pop()
             elif state[target] == 1:
-                found.add((name, target))
+                closing.add((name, target))
             elif state[target] == 0:
                 state[target] = 1
                 stack.append((target, iter(after[target])))
-    return found
+    return closing
 
 
 def _ranks(names: Sequence[str], arrows: Sequence[tuple[str, str]]) -> dict[str, int]:
-    """The longest way down to each box."""
+    """Return the length of the longest path down to each box."""
     rank = dict.fromkeys(names, 0)
     for _ in names:
         changed = False
@@ -105,26 +109,30 @@ class _Layers:
         self,
         boxes: Sequence[Box],
         arrows: Mapping[tuple[str, str], float],
-        turned: set[tuple[str, str]],
+        reversed_: set[tuple[str, str]],
         ranks: Mapping[str, int],
     ) -> None:
         self._boxes = {box.id: box for box in boxes}
         self._arrows = arrows
-        self._turned = turned
+        self._reversed = reversed_
         self._chains: dict[tuple[str, str], list[str]] = {}
         self._rows: list[list[str]] = [[] for _ in range(max(ranks.values(), default=0) + 1)]
         for box in boxes:
             self._rows[ranks[box.id]].append(box.id)
         for arrow in arrows:
             self._chains[arrow] = self._chain(arrow, ranks)
-        self._near = self._neighbours()
+        self._neighbours: dict[str, list[str]] = {name: [] for name in self._boxes}
+        for chain in self._chains.values():
+            for upper, lower in itertools.pairwise(chain):
+                self._neighbours[upper].append(lower)
+                self._neighbours[lower].append(upper)
 
     def _chain(self, arrow: tuple[str, str], ranks: Mapping[str, int]) -> list[str]:
-        """The boxes and bends that an arrow runs through, from top to bottom."""
-        top, bottom = arrow[::-1] if arrow in self._turned else arrow
+        """Add the bends of an arrow, and return the boxes and bends on it from top to bottom."""
+        top, bottom = arrow[::-1] if arrow in self._reversed else arrow
         bends = list[str]()
         between = range(ranks[top] + 1, ranks[bottom])
-        labelled = between[-1:] if arrow in self._turned else between[:1]
+        labelled = between[-1:] if arrow in self._reversed else between[:1]
         for rank in between:
             bend = f"{arrow[0]}\0{arrow[1]}\0{rank}"
             room = max(BEND_WIDTH, self._arrows[arrow] - GAP_X if rank in labelled else 0)
@@ -133,26 +141,17 @@ class _Layers:
             bends.append(bend)
         return [top, *bends, bottom]
 
-    def _neighbours(self) -> dict[str, list[str]]:
-        near: dict[str, list[str]] = {name: [] for name in self._boxes}
-        for chain in self._chains.values():
-            for upper, lower in itertools.pairwise(chain):
-                near[upper].append(lower)
-                near[lower].append(upper)
-        return near
-
     def order(self) -> None:
-        """Put each row in the order of its neighbours' middles, to and fro."""
+        """Sort each row by the mean index of its neighbours, downwards and upwards in turn."""
         for sweep in range(SWEEPS):
             rows = self._rows if sweep % 2 == 0 else self._rows[::-1]
             for fixed, row in itertools.pairwise(rows):
-                locations = {name: location for location, name in enumerate(fixed)}
-                now = {name: location for location, name in enumerate(row)}
-                row.sort(key=lambda name: self._middle(name, locations, now))
-
-    def _middle(self, name: str, locations: Mapping[str, int], now: Mapping[str, int]) -> float:
-        found = [locations[one] for one in self._near[name] if one in locations]
-        return sum(found) / len(found) if found else float(now[name])
+                index_of = {name: index for index, name in enumerate(fixed)}
+                keys = dict[str, float]()
+                for index, name in enumerate(row):
+                    near = [index_of[other] for other in self._neighbours[name] if other in index_of]
+                    keys[name] = sum(near) / len(near) if near else index
+                row.sort(key=keys.__getitem__)
 
     def placed(self) -> Layout:
         x = self._across()
@@ -164,13 +163,13 @@ class _Layers:
                 box = Box(name, self._boxes[name].width, height if "\0" in name else self._boxes[name].height)
                 boxes[name] = Placed(box, x[name] - box.width / 2 - left, y)
             y += height + GAP_Y
-        width = max((one.x + one.box.width for one in boxes.values()), default=0.0)
+        width = max((placed.x + placed.box.width for placed in boxes.values()), default=0.0)
         routes = tuple(self._routes(boxes))
-        shown = {name: one for name, one in boxes.items() if "\0" not in name}
+        shown = {name: placed for name, placed in boxes.items() if "\0" not in name}
         return Layout(shown, routes, width, max(y - GAP_Y, 0.0))
 
     def _across(self) -> dict[str, float]:
-        """Middles from left to right: packed first, then drawn towards the neighbours."""
+        """Return the horizontal middle of each box: packed first, then moved towards its neighbours."""
         x: dict[str, float] = {}
         for row in self._rows:
             at = 0.0
@@ -187,7 +186,7 @@ class _Layers:
     def _settle(self, row: Sequence[str], x: dict[str, float]) -> None:
         """Move a row towards its neighbours without changing its order."""
         wanted = {
-            name: sum(x[one] for one in near) / len(near) if (near := self._near[name]) else x[name]
+            name: sum(x[other] for other in near) / len(near) if (near := self._neighbours[name]) else x[name]
             for name in row
         }
         groups: list[list[str]] = []
@@ -196,8 +195,7 @@ class _Layers:
             while len(groups) > 1 and self._overlap(groups[-2], groups[-1], wanted):
                 groups[-2:] = [groups[-2] + groups[-1]]
         for group in groups:
-            for name, location in self._spread(group, wanted):
-                x[name] = location
+            x.update(self._spread(group, wanted))
 
     def _overlap(self, left: list[str], right: list[str], wanted: Mapping[str, float]) -> bool:
         end, end_x = list(self._spread(left, wanted))[-1]
@@ -206,7 +204,7 @@ class _Layers:
         return begin_x - end_x < space
 
     def _spread(self, group: list[str], wanted: Mapping[str, float]) -> Iterator[tuple[str, float]]:
-        """A group side by side, as near as it can be to where its members want to be."""
+        """Place a group side by side, as near as possible to where its members should be."""
         offsets, at = list[float](), 0.0
         for before, name in zip([None, *group], group, strict=False):
             if before is not None:
@@ -218,23 +216,18 @@ class _Layers:
     def _routes(self, boxes: Mapping[str, Placed]) -> Iterator[Route]:
         ports = _Ports(self._chains, boxes)
         for arrow in self._arrows:
-            back, chain = arrow in self._turned, self._chains[arrow]
-            points = list(ports.points(arrow, chain))
-            if arrow[0] == arrow[1]:
-                points = _round(boxes[arrow[0]])
-            yield Route(
-                arrow[0], arrow[1], tuple(points[::-1] if back and arrow[0] != arrow[1] else points), back
-            )
-
-
-def _round(placed: Placed) -> list[tuple[float, float]]:
-    """A way from a box to itself, along its right side."""
-    right, top, bottom = placed.x + placed.box.width, placed.y, placed.y + placed.box.height
-    return [(right, bottom - 12), (right + GAP_X / 2, (top + bottom) / 2), (right, top + 12)]
+            back, chain = arrow in self._reversed, self._chains[arrow]
+            if arrow[0] == arrow[1]:  # along the right side of its box
+                placed = boxes[arrow[0]]
+                right, top, bottom = placed.x + placed.box.width, placed.y, placed.y + placed.box.height
+                points = [(right, bottom - 12), (right + GAP_X / 2, (top + bottom) / 2), (right, top + 12)]
+            else:
+                points = list(ports.points(arrow, chain))[:: -1 if back else 1]
+            yield Route(arrow[0], arrow[1], tuple(points), back)
 
 
 class _Ports:
-    """Where arrows leave and enter a box: side by side along its edges, in the order of their other ends."""
+    """Where arrows leave and enter a box: along its edges, in the order of their other ends."""
 
     def __init__(self, chains: Mapping[tuple[str, str], list[str]], boxes: Mapping[str, Placed]) -> None:
         self._boxes = boxes
@@ -244,20 +237,16 @@ class _Ports:
             if arrow[0] != arrow[1]:
                 below.setdefault(chain[0], []).append((boxes[chain[1]].middle, arrow))
                 above.setdefault(chain[-1], []).append((boxes[chain[-2]].middle, arrow))
-        self._below = {name: self._along(name, found) for name, found in below.items()}
-        self._above = {name: self._along(name, found) for name, found in above.items()}
+        self._below = {name: self._along(name, arrows) for name, arrows in below.items()}
+        self._above = {name: self._along(name, arrows) for name, arrows in above.items()}
 
-    def _along(self, name: str, found: list[tuple[float, tuple[str, str]]]) -> dict[tuple[str, str], float]:
-        placed, ordered = self._boxes[name], sorted(found)
+    def _along(self, name: str, arrows: list[tuple[float, tuple[str, str]]]) -> dict[tuple[str, str], float]:
+        placed, ordered = self._boxes[name], sorted(arrows)
         span = min(placed.box.width * 0.8, 60.0 * (len(ordered) - 1))
         step = span / (len(ordered) - 1) if len(ordered) > 1 else 0.0
-        return {
-            arrow: placed.middle - span / 2 + step * location for location, (_, arrow) in enumerate(ordered)
-        }
+        return {arrow: placed.middle - span / 2 + step * index for index, (_, arrow) in enumerate(ordered)}
 
     def points(self, arrow: tuple[str, str], chain: list[str]) -> Iterator[tuple[float, float]]:
-        if arrow[0] == arrow[1]:
-            return
         top, bottom = self._boxes[chain[0]], self._boxes[chain[-1]]
         yield self._below[chain[0]][arrow], top.y + top.box.height
         for bend in chain[1:-1]:

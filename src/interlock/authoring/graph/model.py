@@ -1,14 +1,15 @@
-"""A workflow as a picture: a card an activity, a row an item, an arrow a way. Formats only render it."""
+"""A workflow as a drawing: a card per activity, a row per item, an arrow per target. Formats render it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from typing import Literal
 
 from msgspec import Struct
 
 from interlock.core.definition.conditions import Condition, describe
-from interlock.core.definition.workflow import END_WORDS, Activity, Gate, Item, Loop, Step, Workflow
+from interlock.core.definition.workflow import Activity, Gate, Item, Loop, Step, Workflow
+from interlock.core.engine.exits import PossibleExit, possible_exits
 
 RowKind = Literal["step", "gate", "loop"]
 
@@ -17,7 +18,7 @@ END = "(end)"
 
 
 class DrawnOption(Struct, frozen=True):
-    """An option of a gate, and the activity it leads to at once, if any."""
+    """An option of a gate, and the activity that it leads to, if any."""
 
     id: str
     to: str | None = None
@@ -35,15 +36,17 @@ class Row(Struct, frozen=True):
 
 
 class Card(Struct, frozen=True):
+    """An activity."""
+
     id: str
     title: str
     rows: tuple[Row, ...]
 
 
 class Arrow(Struct, frozen=True):
-    """A way from card to card; without a label it is the only one, or always open.
+    """A transition from card to card; without a label it is the only one, or always open.
 
-    `reasons` are the parts of the label; a gate's are `gate: option`.
+    `reasons` are the parts of the label; those of a gate have the form `gate: option`.
     """
 
     start: str
@@ -53,6 +56,8 @@ class Arrow(Struct, frozen=True):
 
 
 class Drawing(Struct, frozen=True):
+    """A whole workflow."""
+
     id: str
     title: str
     cards: tuple[Card, ...]
@@ -67,36 +72,40 @@ class Drawing(Struct, frozen=True):
 
 def drawing_of(workflow: Workflow) -> Drawing:
     """Draw a compiled workflow."""
-    cards = tuple(Card(one.id, one.name, tuple(map(_row, one.items))) for one in workflow.activities)
-    first = [workflow.initial] if workflow.initial else [one.id for one in workflow.activities]
-    arrows = [Arrow(START, name) for name in first]
+    cards, arrows = list[Card](), list[Arrow]()
+    first = [workflow.initial] if workflow.initial else [activity.id for activity in workflow.activities]
+    arrows += [Arrow(START, name) for name in first]
     for activity in workflow.activities:
-        arrows += _joined(activity.id, _ways(workflow, activity))
-    return Drawing(workflow.id, workflow.name, cards, tuple(arrows))
+        exits = [exit_ for exit_ in possible_exits(workflow, activity) if not exit_.skipping]
+        targets = {
+            (exit_.gate, exit_.option): "end" if workflow.is_end(exit_.to) else exit_.to for exit_ in exits
+        }
+        cards.append(Card(activity.id, activity.name, tuple(_row(item, targets) for item in activity.items)))
+        arrows += _arrows(workflow, activity, exits)
+    return Drawing(workflow.id, workflow.name, tuple(cards), tuple(arrows))
 
 
-def _row(item: Item) -> Row:
+def _row(item: Item, targets: Mapping[tuple[str, str], str]) -> Row:
     match item:
         case Step():
             return Row("step", item.id, item.title, _when(item.condition))
         case Gate():
-            choices = tuple(DrawnOption(one.id, _shown(one.effect.transition_to)) for one in item.options)
+            choices = tuple(
+                DrawnOption(option.id, targets.get((item.id, option.id))) for option in item.options
+            )
             return Row("gate", item.id, item.name, _when(item.condition), choices)
         case Loop():
-            note = "; ".join(one for one in (_rhythm(item), _when(item.run_condition)) if one)
-            return Row("loop", item.id, item.title, note, rows=tuple(map(_row, item.body)))
-
-
-def _shown(target: str | None) -> str | None:
-    return "end" if target in END_WORDS else target
+            note = "; ".join(part for part in (_repetition(item), _when(item.run_condition)) if part)
+            rows = tuple(_row(inner, targets) for inner in item.body)
+            return Row("loop", item.id, item.title, note, rows=rows)
 
 
 def _when(condition: Condition | None) -> str:
     return f"if {describe(condition)}" if condition is not None else ""
 
 
-def _rhythm(loop: Loop) -> str:
-    """How a loop repeats, in a few words."""
+def _repetition(loop: Loop) -> str:
+    """Say how a loop repeats, in a few words."""
     most = f"at most {loop.max_iterations} times"
     if loop.steered:
         return f"until told to stop, {most}"
@@ -111,33 +120,20 @@ def _rhythm(loop: Loop) -> str:
             return f"while {describe(loop.condition)}, {most}" if loop.condition else most
 
 
-def _ways(workflow: Workflow, activity: Activity) -> Iterator[tuple[str, str]]:
-    """Targets with the reason for each, in the order in which they are looked at (rule 21)."""
-    for gate in activity.gates():
-        for option in gate.options:
-            if option.effect.transition_to:
-                yield _end(workflow, option.effect.transition_to), f"{gate.id}: {option.id}"
-    for decision in activity.decisions:
-        for branch in decision.branches:
-            if branch.to:
-                yield _end(workflow, branch.to), describe(branch.condition) if branch.condition else "else"
-    several = len(activity.transitions) > 1
-    for exit_ in activity.transitions:
-        label = describe(exit_.condition) if exit_.condition else "else" if several else ""
-        yield _end(workflow, exit_.to), label
-    if not activity.transitions:
-        yield END, ""
-
-
-def _end(workflow: Workflow, target: str) -> str:
-    return END if workflow.is_end(target) else target
-
-
-def _joined(start: str, exits: Iterator[tuple[str, str]]) -> Iterator[Arrow]:
-    """One arrow a target; its label gathers the reasons."""
-    gathered: dict[str, list[str]] = {}
-    for target, label in exits:
-        gathered.setdefault(target, []).append(label)
-    for target, labels in gathered.items():
-        shown = [one for one in dict.fromkeys(labels) if one]
-        yield Arrow(start, target, " or ".join(shown), tuple(shown))
+def _arrows(workflow: Workflow, activity: Activity, exits: list[PossibleExit]) -> list[Arrow]:
+    """Return one arrow per target; its label contains the reasons of all exits to it."""
+    reasons: dict[str, list[str]] = {}
+    for exit_ in exits:
+        if exit_.via == "option":
+            reason = f"{exit_.gate}: {exit_.option}"
+        elif exit_.condition is not None:
+            reason = describe(exit_.condition)
+        else:
+            reason = "else" if exit_.via == "decision" or len(activity.transitions) > 1 else ""
+        target = END if workflow.is_end(exit_.to) else exit_.to
+        reasons.setdefault(target, []).append(reason)
+    arrows = []
+    for target, labels in reasons.items():
+        shown = tuple(reason for reason in dict.fromkeys(labels) if reason)
+        arrows.append(Arrow(activity.id, target, " or ".join(shown), shown))
+    return arrows

@@ -1,4 +1,4 @@
-"""A drawing as SVG: cards in layers, arrows between them, light and dark."""
+"""A drawing as SVG: cards in layers and arrows between them, for light and dark pages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from html import escape
 from msgspec import Struct
 
 from interlock.authoring.graph.layout import Box, Placed, Route, layout
-from interlock.authoring.graph.model import END, START, Card, Drawing, Row
+from interlock.authoring.graph.model import END, START, Drawing, Row
 
 LINE = 18.0
 INDENT = 14.0
@@ -18,6 +18,12 @@ MARGIN = 24.0
 LETTER = 6.4
 LONGEST = 46
 LONGEST_LABEL = 34
+SHAPES = {
+    "d": '<circle class="d" cx="{x:.1f}" cy="{y:.1f}" r="3.4"/>',
+    "g": '<path class="g" d="M{left:.1f} {y:.1f}l5 -5l5 5l-5 5z"/>',
+    "r": '<circle class="o" cx="{x:.1f}" cy="{y:.1f}" r="3.8"/>',
+}
+MARKS = {"step": "d", "gate": "g", "loop": "r"}
 STYLE = """
 .b{fill:#fff;stroke:#c9ced6}.h{font-weight:600;fill:#1c2430}.s{fill:#3b4656}.n{fill:#7a8494;font-size:10px}
 .l{fill:none;stroke:#8fb3e8;stroke-dasharray:4 3}.d{fill:#3f7fd0}
@@ -30,7 +36,7 @@ STYLE = """
 
 
 class Line(Struct, frozen=True):
-    """One line of a card: its text, how deep it stands, and what mark stands before it."""
+    """One line of a card: its text, its depth, the mark before it, and how many lines a loop spans."""
 
     text: str
     depth: int
@@ -41,29 +47,25 @@ class Line(Struct, frozen=True):
 
 def svg_of(drawing: Drawing) -> str:
     """Draw the workflow."""
-    cards = {card.id: list(_lines(card)) for card in drawing.cards}
+    cards = {card.id: [Line(_short(card.title), 0, "h"), *_rows(card.rows, 0)] for card in drawing.cards}
     boxes = [Box(START, 60, 24), *(_box(name, lines) for name, lines in cards.items()), Box(END, 60, 24)]
     labels = {(arrow.start, arrow.end): arrow.label for arrow in drawing.arrows}
-    made = layout(boxes, {pair: _wide(label) for pair, label in labels.items()})
-    room = max((_wide(label) for (start, end), label in labels.items() if start == end), default=0.0)
-    body = [*(_arrow(route) for route in made.routes)]
-    for name, placed in made.boxes.items():
-        body += _card(placed, cards[name]) if name in cards else _end(name, placed)
-    body += [_label(route, labels[route.start, route.end]) for route in made.routes]
-    return (
-        "\n".join(
-            (*_head(drawing, made.width + room, made.height), *(one for one in body if one), "</g>", "</svg>")
-        )
-        + "\n"
-    )
+    placed = layout(boxes, {pair: _label_width(label) for pair, label in labels.items()})
+    loop_labels = [_label_width(label) for (start, end), label in labels.items() if start == end]
+    width = placed.width + max(loop_labels, default=0.0) + 2 * MARGIN
+    body = [*(_arrow(route) for route in placed.routes)]
+    for name, box in placed.boxes.items():
+        body += _card(box, cards[name]) if name in cards else _terminal(name, box)
+    body += [_label(route, labels[route.start, route.end]) for route in placed.routes]
+    parts = (*_head(drawing, width, placed.height + 2 * MARGIN), *filter(None, body), "</g>", "</svg>")
+    return "\n".join(parts) + "\n"
 
 
-def _wide(label: str) -> float:
+def _label_width(label: str) -> float:
     return len(_short(label, LONGEST_LABEL)) * 5.4 + 6 if label else 0.0
 
 
-def _head(drawing: Drawing, wide: float, high: float) -> Iterator[str]:
-    width, height = wide + 2 * MARGIN, high + 2 * MARGIN
+def _head(drawing: Drawing, width: float, height: float) -> Iterator[str]:
     yield f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" role="img">'
     yield f"<title>{escape(drawing.title)}</title>"
     yield f"<style>{STYLE}</style>"
@@ -74,17 +76,12 @@ def _head(drawing: Drawing, wide: float, high: float) -> Iterator[str]:
     yield f'<g transform="translate({MARGIN:.0f} {MARGIN:.0f})">'
 
 
-def _lines(card: Card) -> Iterator[Line]:
-    yield Line(_short(card.title), 0, "h")
-    yield from _rows(card.rows, 0)
-
-
 def _rows(rows: tuple[Row, ...], depth: int) -> Iterator[Line]:
     for row in rows:
         inner = list(_rows(row.rows, depth + 1))
         note = [Line(_short(row.note, LONGEST + 8), depth, "n", "-")] if row.note else []
-        marks = {"step": "d", "gate": "g", "loop": "r"}
-        yield Line(_short(row.title), depth, "s", marks[row.kind], len(inner) + len(note) if inner else 0)
+        span = len(inner) + len(note) if inner else 0
+        yield Line(_short(row.title), depth, "s", MARKS[row.kind], span)
         yield from note
         for choice in row.choices:
             target = f" → {choice.to}" if choice.to else ""
@@ -98,13 +95,13 @@ def _short(text: str, most: int = LONGEST) -> str:
 
 
 def _box(name: str, lines: list[Line]) -> Box:
-    wide = max(len(line.text) * (5.4 if line.css == "n" else LETTER) + line.depth * INDENT for line in lines)
-    return Box(name, max(wide + 2 * PADDING + 16, 120), len(lines) * LINE + PADDING + 4)
+    width = max(len(line.text) * (5.4 if line.css == "n" else LETTER) + line.depth * INDENT for line in lines)
+    return Box(name, max(width + 2 * PADDING + 16, 120), len(lines) * LINE + PADDING + 4)
 
 
 def _rect(css: str, x: float, y: float, width: float, height: float, radius: int) -> str:
-    location = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"'
-    return f'<rect class="{css}" {location} rx="{radius}"/>'
+    geometry = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"'
+    return f'<rect class="{css}" {geometry} rx="{radius}"/>'
 
 
 def _text(css: str, x: float, y: float, text: str, *, middle: bool = False) -> str:
@@ -120,23 +117,12 @@ def _card(placed: Placed, lines: list[Line]) -> Iterator[str]:
         left = x + PADDING + line.depth * INDENT
         if line.span:
             yield _rect("l", left - 4, top + 1, x + box.width - 2 - left, (line.span + 1) * LINE, 5)
-        yield from _mark(line, left + 4, top + LINE / 2 + 1)
+        if line.mark in SHAPES:
+            yield SHAPES[line.mark].format(x=left + 4, left=left - 1, y=top + LINE / 2 + 1)
         yield _text(line.css, left + (14 if line.mark else 0), top + 13.5, line.text)
 
 
-def _mark(line: Line, x: float, y: float) -> Iterator[str]:
-    match line.mark:
-        case "d":
-            yield f'<circle class="d" cx="{x:.1f}" cy="{y:.1f}" r="3.4"/>'
-        case "g":
-            yield f'<path class="g" d="M{x - 5:.1f} {y:.1f}l5 -5l5 5l-5 5z"/>'
-        case "r":
-            yield f'<circle class="o" cx="{x:.1f}" cy="{y:.1f}" r="3.8"/>'
-        case _:
-            return
-
-
-def _end(name: str, placed: Placed) -> Iterator[str]:
+def _terminal(name: str, placed: Placed) -> Iterator[str]:
     box = placed.box
     yield _rect("b", placed.x, placed.y, box.width, box.height, 12)
     yield _text("t", placed.middle, placed.y + 16, name.strip("()"), middle=True)
@@ -153,14 +139,14 @@ def _arrow(route: Route) -> str:
 
 
 def _label(route: Route, label: str) -> str:
-    """The reason for a way, near its start, with the whole text to hover over."""
+    """Draw the label near the start of its arrow, with the whole text as a tooltip."""
     if not label:
         return ""
     (x, y), (to_x, to_y) = route.points[0], route.points[1]
-    text, wide = _short(label, LONGEST_LABEL), _wide(label)
+    text, width = _short(label, LONGEST_LABEL), _label_width(label)
     middle_x, middle_y = x + (to_x - x) * 0.86, y + (to_y - y) * 0.66
     if route.start == route.end:
-        middle_x, middle_y = to_x + wide / 2 + 2, to_y
-    plate = _rect("p", middle_x - wide / 2, middle_y - 8, wide, 15, 3)
-    words = _text("n", middle_x, middle_y + 3.5, text, middle=True)
-    return f"<g><title>{escape(label)}</title>{plate}{words}</g>"
+        middle_x, middle_y = to_x + width / 2 + 2, to_y
+    background = _rect("p", middle_x - width / 2, middle_y - 8, width, 15, 3)
+    caption = _text("n", middle_x, middle_y + 3.5, text, middle=True)
+    return f"<g><title>{escape(label)}</title>{background}{caption}</g>"

@@ -1,8 +1,8 @@
-"""Finds conditions that no values can satisfy, as far as equality and existence tell."""
+"""Finds conditions that no values can satisfy, as far as equality and existence show."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from itertools import combinations
 
 from interlock.core.definition.conditions import AllOf, AnyOf, Compare, Condition, Not
 from interlock.core.values import Json
@@ -12,37 +12,31 @@ _DIFFERENT = ("!=", "not_equals")
 
 
 def contradicts(condition: Condition) -> bool:
-    """Say whether the condition can be seen to be never true."""
+    """Say whether the condition is obviously never true."""
     match condition:
         case AllOf():
             parts = condition.conditions
-            return any(map(contradicts, parts)) or _clash(parts)
+            comparisons = [part for part in parts if isinstance(part, Compare)]
+            return any(map(contradicts, parts)) or any(
+                left.variable == right.variable and _exclude_each_other(left, right)
+                for left, right in combinations(comparisons, 2)
+            )
         case AnyOf():
             return bool(condition.conditions) and all(map(contradicts, condition.conditions))
         case Compare() | Not():
             return False
 
 
-def _clash(parts: Sequence[Condition]) -> bool:
-    tests = [part for part in parts if isinstance(part, Compare)]
-    return any(
-        _pair(left, right)
-        for index, left in enumerate(tests)
-        for right in tests[index + 1 :]
-        if left.variable == right.variable
-    )
-
-
-def _pair(left: Compare, right: Compare) -> bool:
+def _exclude_each_other(left: Compare, right: Compare) -> bool:
     operators = {left.operator, right.operator}
     if operators == {"exists", "notExists"}:
         return True
     if left.operator in _EQUAL and right.operator in _EQUAL:
-        return _plain(left.value) != _plain(right.value)
-    one_each = any(one in _EQUAL for one in operators) and any(one in _DIFFERENT for one in operators)
-    return one_each and _plain(left.value) == _plain(right.value)
+        return _normalized(left.value) != _normalized(right.value)
+    one_of_each = not operators.isdisjoint(_EQUAL) and not operators.isdisjoint(_DIFFERENT)
+    return one_of_each and _normalized(left.value) == _normalized(right.value)
 
 
-def _plain(value: Json) -> str:
-    """Values as the lenient equality sees them, so that only real differences count."""
+def _normalized(value: Json) -> str:
+    """Return a value as the lenient equality compares it."""
     return str(value).strip().casefold()

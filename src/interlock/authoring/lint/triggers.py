@@ -1,4 +1,4 @@
-"""Workflows that a workflow starts as its children; only a list of all can tell whether they exist."""
+"""The workflows that a workflow starts as its children; only a listing of all shows whether they exist."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from interlock.core.definition.workflow import Trigger, Workflow
 
 
 def mentions_of(workflow: Workflow, head: SourceLocation, draft: CompileDraft) -> Iterator[Mention]:
-    """Every trigger of the workflow that was written in a file of its own."""
+    """Yield every trigger that was written in a file of this workflow."""
     for activity in workflow.activities:
         home = draft.locations.get((activity.id, "activity", activity.id), head)
         yield from _mentions(activity.triggers, home)
@@ -27,10 +27,12 @@ def _mentions(triggers: Sequence[Trigger], at: SourceLocation) -> Iterator[Menti
 
 
 def unknown(missing: Sequence[Mention], known: Collection[str], workflow_id: str) -> Iterator[Diagnostic]:
-    """Report the workflows that nothing provides."""
+    """Report the workflows that no source provides."""
     from interlock.authoring.diagnostics.codes import CODES, did_you_mean
 
-    for one in missing:
-        message = f"unknown workflow '{one.workflow}'"
-        fix = did_you_mean(one.workflow, known) or CODES["IL218"].fix
-        yield Diagnostic("IL218", message, fix, one.file, one.line, one.column, "warning", workflow_id)
+    for mention in missing:
+        message = f"unknown workflow '{mention.workflow}'"
+        next_action = did_you_mean(mention.workflow, known) or CODES["IL218"].next_action
+        yield Diagnostic(
+            "IL218", message, next_action, mention.file, mention.line, mention.column, "warning", workflow_id
+        )

@@ -1,6 +1,6 @@
 """Values worth trying: those that the conditions of a workflow mention, and one other.
 
-An agent may set any variable at any time; a simulation lets it set one at the steps whose words name it.
+An agent may set any variable at any time; a simulation sets one at the steps whose prompts name it.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from itertools import islice, product
+from math import prod
 
 import msgspec
 
@@ -23,198 +24,205 @@ ITEM = "an item"
 
 
 def conditions_of(activity: Activity) -> Iterator[Condition]:
-    """Every condition that the activity's flow depends on."""
+    """Yield every condition that the activity's flow depends on."""
     for item in walk(activity.items):
         yield from item_conditions(item)
-    yield from way_conditions(activity)
+    yield from exit_conditions(activity)
 
 
-def way_conditions(activity: Activity) -> Iterator[Condition]:
-    """The conditions on the ways out."""
-    exits = [exit_.condition for exit_ in activity.transitions]
-    exits += [branch.condition for one in activity.decisions for branch in one.branches]
-    return (one for one in exits if one is not None)
+def exit_conditions(activity: Activity) -> Iterator[Condition]:
+    """Yield the conditions of transitions and of decision branches."""
+    conditions = [transition.condition for transition in activity.transitions]
+    conditions += [branch.condition for decision in activity.decisions for branch in decision.branches]
+    return (condition for condition in conditions if condition is not None)
 
 
 def item_conditions(item: Item) -> Iterator[Condition]:
+    """Yield the conditions of an item, without those of a loop's body."""
     match item:
         case Step():
-            found = [item.condition, *(action.condition for action in item.actions)]
+            conditions = [item.condition, *(action.condition for action in item.actions)]
         case Gate():
-            found = [item.condition]
+            conditions = [item.condition]
         case Loop():
-            found = [item.run_condition, item.condition, item.break_condition]
-    return (one for one in found if one is not None)
+            conditions = [item.run_condition, item.condition, item.break_condition]
+    return (condition for condition in conditions if condition is not None)
 
 
-def tests_in(condition: Condition) -> Iterator[Compare]:
-    """The comparisons that a condition is made of."""
+def comparisons_in(condition: Condition) -> Iterator[Compare]:
+    """Yield the comparisons that a condition consists of."""
     match condition:
         case Compare():
             yield condition
         case AllOf() | AnyOf():
             for part in condition.conditions:
-                yield from tests_in(part)
+                yield from comparisons_in(part)
         case Not():
-            yield from tests_in(condition.condition)
+            yield from comparisons_in(condition.condition)
 
 
 class Trials:
-    """What may be tried in one workflow: values by variable, and the variables that a step may set."""
+    """What may be tried in one workflow: values by variable, and the variables that each step may set."""
 
     def __init__(self, workflow: Workflow) -> None:
+        activities = workflow.activities
         self._loops = [
-            one for each in workflow.activities for one in walk(each.items) if isinstance(one, Loop)
+            item for activity in activities for item in walk(activity.items) if isinstance(item, Loop)
         ]
-        conditions = [one for each in workflow.activities for one in conditions_of(each)]
-        self._tests = [test for condition in conditions for test in tests_in(condition)]
-        self._wholes = [dict(_witness(condition)) for condition in conditions]
+        conditions = [condition for activity in activities for condition in conditions_of(activity)]
+        self._comparisons = [
+            comparison for condition in conditions for comparison in comparisons_in(condition)
+        ]
+        self._witnesses = [dict(_witness(condition)) for condition in conditions]
         self._modes = [mode.activation_variable for mode in workflow.modes]
-        own = {name for loop in self._loops for name in loop.variables()}
-        self.values = {name: self._values(name) for name in self._names() if name not in own}
+        local = {name for loop in self._loops for name in loop.variables()}
+        self.values = {name: self._values(name) for name in self._deciding_names() if name not in local}
         self.setters = {
-            step.id: tuple(self._set_by(step)) for each in workflow.activities for step in each.steps()
+            step.id: tuple(self._set_by(step)) for activity in activities for step in activity.steps()
         }
-        named = {name for names in self.setters.values() for name in names} | _server_sets(workflow)
-        self.given = tuple(name for name in self.values if name not in named)
+        by_steps = {name for names in self.setters.values() for name in names}
+        self.given = tuple(name for name in self.values if name not in by_steps | _set_by_server(workflow))
 
-    def _names(self) -> list[str]:
-        """The variables that decide something, without the paths into them."""
-        paths = [test.variable for test in self._tests] + self._modes
+    def _deciding_names(self) -> list[str]:
+        """Return the variables that decide something, without the paths into them."""
+        paths = [comparison.variable for comparison in self._comparisons] + self._modes
         paths += [loop.items for loop in self._loops if loop.items]
         paths += [loop.count for loop in self._loops if isinstance(loop.count, str)]
         return list(dict.fromkeys(path.partition(".")[0] for path in paths))
 
-    def _values(self, name: str) -> list[Json]:
-        return _distinct(self._candidates(name))[:MOST_VALUES]
+    def _values(self, name: str, lists: tuple[str, ...] = ()) -> list[Json]:
+        """Return the values to try; `lists` are the variables whose items these values are."""
+        return _distinct(self._candidates(name, lists))[:MOST_VALUES]
 
-    def _candidates(self, name: str) -> Iterator[Json]:
+    def _candidates(self, name: str, lists: tuple[str, ...]) -> Iterator[Json]:
         loops = [loop for loop in self._loops if loop.items == name]
-        lengths = [test for test in self._tests if test.variable == f"{name}.length"]
+        lengths = [comparison for comparison in self._comparisons if comparison.variable == f"{name}.length"]
         if loops or lengths:
-            yield from self._lists(loops, lengths)
+            yield from self._lists(loops, lengths, (*lists, name))
             return
         if any(loop.count == name for loop in self._loops):
             yield from (2, 0)
         if name in self._modes:
             yield from (True, False)
-        direct = [test for test in self._tests if test.variable == name]
-        yield from _mentioned(direct)
+        yield from _mentioned(comparison for comparison in self._comparisons if comparison.variable == name)
         yield from self._objects(name)
 
-    def _lists(self, loops: list[Loop], lengths: list[Compare]) -> Iterator[Json]:
-        element: list[Json] = [ITEM]
+    def _lists(self, loops: list[Loop], lengths: list[Compare], lists: tuple[str, ...]) -> Iterator[Json]:
+        elements: list[Json] = [ITEM]
         for loop in loops:
-            element = (self._values(loop.item_var) if loop.item_var else []) or element
-        yield element[:1]
+            if loop.item_var and loop.item_var not in lists:
+                elements = self._values(loop.item_var, lists) or elements
+        yield elements[:1]
         yield []
-        yield element[:2] if len(element) > 1 else element * 2
-        yield from ([one] for one in element[1:])
-        for test in lengths:
-            size = test.value if isinstance(test.value, int) else 0
-            yield from ([element[0]] * one for one in (size, size + 1) if one <= 20)
+        yield elements[:2] if len(elements) > 1 else elements * 2
+        yield from ([element] for element in elements[1:])
+        for comparison in lengths:
+            size = comparison.value if isinstance(comparison.value, int) else 0
+            yield from ([elements[0]] * length for length in (size, size + 1) if length <= 20)
 
     def _objects(self, name: str) -> Iterator[Json]:
-        """Objects that have the fields which conditions look into."""
-        paths = [test.variable for test in self._tests if test.variable.startswith(f"{name}.")]
-        fields = {
-            path: [test for test in self._tests if test.variable == path] for path in dict.fromkeys(paths)
-        }
-        tried = [list(_mentioned(tests)) for tests in fields.values()]
-        for chosen in islice(product(*tried), MOST_FIELDS) if tried else ():
+        """Yield objects that have the fields which conditions look into."""
+        fields: dict[str, list[Compare]] = {}
+        for comparison in self._comparisons:
+            if comparison.variable.startswith(f"{name}."):
+                fields.setdefault(comparison.variable, []).append(comparison)
+        if not fields:
+            return
+        for values in islice(product(*map(_mentioned, fields.values())), MOST_FIELDS):
             made: dict[str, Json] = {}
-            for path, value in zip(fields, chosen, strict=True):
+            for path, value in zip(fields, values, strict=True):
                 _put(made, path.split(".")[1:], value)
             yield made
 
     def _set_by(self, step: Step) -> Iterator[str]:
-        produced = {one.target for one in step.actions if one.action == "set" and not one.has_value}
-        asked = {one.key for one in step.user_input}
-        words = "\n".join(fragment.text for fragment in step.prompt)
+        produced = {
+            action.target for action in step.actions if action.action == "set" and not action.has_value
+        }
+        asked = {wanted.key for wanted in step.user_input}
+        prompt = "\n".join(fragment.text for fragment in step.prompt)
         for name in self.values:
-            if name in produced or name in asked or _names(words, name):
+            if name in produced or name in asked or _is_named_in(prompt, name):
                 yield name
 
     def assignments(self, names: Iterable[str]) -> list[dict[str, Json]]:
-        """Ways to set these variables together: all of them where they are few, else a telling choice."""
+        """Return assignments of these variables together: all if they are few, else a selection."""
         wanted = [name for name in names if name in self.values]
         if not wanted:
             return [{}]
-        count = 1
-        for name in wanted:
-            count *= max(1, len(self.values[name]))
-        if count <= MOST_TOGETHER:
-            return [
-                dict(zip(wanted, one, strict=True))
-                for one in product(*(self.values[each] for each in wanted))
-            ]
-        return list(self._telling(wanted))
+        if prod(max(1, len(self.values[name])) for name in wanted) <= MOST_TOGETHER:
+            combinations = product(*(self.values[name] for name in wanted))
+            return [dict(zip(wanted, values, strict=True)) for values in combinations]
+        return list(self._selected_assignments(wanted))
 
-    def _telling(self, wanted: list[str]) -> Iterator[dict[str, Json]]:
-        """Each value of each variable once, and every condition made true once."""
+    def _selected_assignments(self, wanted: list[str]) -> Iterator[dict[str, Json]]:
+        """Yield each value of each variable once, and make every condition true once."""
         first = {name: self.values[name][0] for name in wanted if self.values[name]}
         for name in wanted:
             yield from ({**first, name: value} for value in self.values[name])
-        for whole in self._wholes:
-            part = {name: value for name, value in whole.items() if name in wanted}
+        for witness in self._witnesses:
+            part = {name: value for name, value in witness.items() if name in wanted}
             if len(part) > 1:
                 yield {**first, **part}
 
 
-def _server_sets(workflow: Workflow) -> set[str]:
-    """Variables that options, actions and modes write."""
+def _set_by_server(workflow: Workflow) -> set[str]:
+    """Return the variables that options, actions and modes write."""
     names = {mode.activation_variable for mode in workflow.modes if mode.defaults}
     for activity in workflow.activities:
-        names |= {
-            key for gate in activity.gates() for one in gate.options for key in one.effect.set_variables
-        }
+        for gate in activity.gates():
+            names.update(*(option.effect.set_variables for option in gate.options))
         actions = [*activity.entry_actions, *activity.exit_actions]
         actions += [action for step in activity.steps() for action in step.actions]
-        names |= {one.target for one in actions if one.action == "set" and one.target and one.has_value}
+        names |= {
+            action.target
+            for action in actions
+            if action.action == "set" and action.target and action.has_value
+        }
     return names
 
 
-def _names(words: str, name: str) -> bool:
-    """Say whether a text names a variable: in backticks, or as a word that could be nothing else."""
-    if f"`{name}`" in words:
+def _is_named_in(text: str, name: str) -> bool:
+    """Say whether a text names a variable: in backticks, or as a word that cannot be anything else."""
+    if f"`{name}`" in text:
         return True
-    odd = "_" in name or not name.islower()
-    return odd and re.search(rf"(?<![\w{{.]){re.escape(name)}(?![\w}}])", words) is not None
+    is_unusual = "_" in name or not name.islower()
+    return is_unusual and re.search(rf"(?<![\w{{.]){re.escape(name)}(?![\w}}])", text) is not None
 
 
-def _mentioned(tests: Iterable[Compare]) -> Iterator[Json]:
-    """The values that these comparisons name, then one that none of them names."""
-    found = _distinct(value for test in tests for value in _named(test))
-    yield from found
-    if not found:
+def _mentioned(comparisons: Iterable[Compare]) -> Iterator[Json]:
+    """Yield the values that these comparisons name, then one that none of them names."""
+    values = _distinct(value for comparison in comparisons for value in _values_in(comparison))
+    yield from values
+    if not values:
         return
-    if any(isinstance(one, bool) for one in found):
+    if any(isinstance(value, bool) for value in values):
         yield from (True, False)
-    elif all(isinstance(one, (int, float)) for one in found):
-        yield max(one for one in found if isinstance(one, (int, float))) + 1
+    elif all(isinstance(value, (int, float)) for value in values):
+        yield max(value for value in values if isinstance(value, (int, float))) + 1
     else:
         yield OTHER
 
 
-def _named(test: Compare) -> list[Json]:
-    match test.operator:
+def _values_in(comparison: Compare) -> list[Json]:
+    value = comparison.value
+    match comparison.operator:
         case ">" | "<" | ">=" | "<=":
-            number = test.value if isinstance(test.value, (int, float)) else 0
+            number = value if isinstance(value, (int, float)) else 0
             return [number - 1, number, number + 1]
         case "in":
-            return list(test.value)[:3] if isinstance(test.value, (list, tuple)) else []
+            return list(value)[:3] if isinstance(value, (list, tuple)) else []
         case "truthy":
             return [True]
         case "exists" | "notExists":
             return [OTHER, None]
         case "contains":
-            return [[test.value], []]
+            return [[value], []]
         case _:
-            return [test.value]
+            return [value]
 
 
 def _witness(condition: Condition) -> Iterator[tuple[str, Json]]:
-    """Variables that make a condition true, as far as one can tell without solving it."""
+    """Yield variables that make a condition true, as far as that is known without solving it."""
     match condition:
         case Compare():
             if "." not in condition.variable and condition.operator in ("==", "equals", "truthy"):
@@ -223,7 +231,8 @@ def _witness(condition: Condition) -> Iterator[tuple[str, Json]]:
             for part in condition.conditions:
                 yield from _witness(part)
         case AnyOf():
-            yield from _witness(condition.conditions[0])
+            for part in condition.conditions[:1]:
+                yield from _witness(part)
         case Not():
             return
 
@@ -238,5 +247,5 @@ def _put(made: dict[str, Json], path: list[str], value: Json) -> None:
 
 
 def _distinct(values: Iterable[Json]) -> list[Json]:
-    """Each value once; 0 and false are two."""
-    return list({msgspec.json.encode(one): one for one in values}.values())
+    """Return each value once; 0 and false are different."""
+    return list({msgspec.json.encode(value): value for value in values}.values())

@@ -1,6 +1,6 @@
-"""The parts of a workflow that a run can touch, and which of them the events of a run show touched.
+"""The parts of a workflow that a run can touch, and which of them the events of a run touched.
 
-Scenarios measure their coverage by it, and a simulation finds by it what nothing can reach.
+Scenarios measure their coverage by them, and a simulation reports those that nothing reaches.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from typing import Literal
 
 from msgspec import Struct
 
-from interlock.core.definition.workflow import Activity, Gate, Item, Loop, Step, Workflow, walk
+from interlock.core.definition.workflow import Gate, Item, Loop, Step, Workflow, walk
+from interlock.core.engine.exits import possible_exits
 from interlock.core.engine.gates import entrance_gate
 from interlock.core.run import events as e
 
-PartKind = Literal["step", "gate", "option", "loop", "skip", "way"]
+PartKind = Literal["step", "gate", "option", "loop", "skip", "transition"]
 Measure = Literal["steps", "gates", "options", "branches"]
 
 MEASURES: dict[PartKind, Measure] = {
@@ -23,12 +24,12 @@ MEASURES: dict[PartKind, Measure] = {
     "option": "options",
     "loop": "branches",
     "skip": "branches",
-    "way": "branches",
+    "transition": "branches",
 }
 
 
 class CoveragePart(Struct, frozen=True):
-    """Something that happens in a run or does not; `detail` is an option, or where a way leads."""
+    """Something that happens in a run or does not; `detail` is an option, or the target of a transition."""
 
     kind: PartKind
     activity: str
@@ -36,79 +37,74 @@ class CoveragePart(Struct, frozen=True):
     detail: str = ""
 
     def __str__(self) -> str:
-        location = f"{self.activity}/{self.id}" if self.activity not in ("", "main", self.id) else self.id
+        item = f"{self.activity}/{self.id}" if self.activity not in ("", "main", self.id) else self.id
         match self.kind:
             case "option":
-                return f"option '{self.detail}' of {location}"
-            case "way":
-                return f"way from {self.activity} to {self.detail}"
+                return f"option '{self.detail}' of {item}"
+            case "transition":
+                return f"transition from {self.activity} to {self.detail}"
             case "skip":
-                return f"passing {location} by"
+                return f"skipping {item}"
             case _:
-                return f"{self.kind} {location}"
+                return f"{self.kind} {item}"
 
 
 def parts_of(workflow: Workflow) -> list[CoveragePart]:
-    """Everything that some run should touch, each once, in reading order."""
-    found = list(_entrance(workflow))
+    """Return everything that some run should touch, each once, in reading order."""
+    parts: list[CoveragePart] = []
+    if workflow.initial is None and len(workflow.activities) > 1:
+        parts += _item_parts("", entrance_gate(workflow))
     for activity in workflow.activities:
         for item in walk(activity.items):
-            found += _parts(activity.id, item)
-        found += _ways(activity)
-    return list(dict.fromkeys(found))
+            parts += _item_parts(activity.id, item)
+        parts += [
+            CoveragePart("transition", activity.id, activity.id, exit_.to)
+            for exit_ in possible_exits(workflow, activity)
+            if exit_.via in ("decision", "transition") and not exit_.skipping
+        ]
+    return list(dict.fromkeys(parts))
 
 
-def _entrance(workflow: Workflow) -> Iterator[CoveragePart]:
-    if workflow.initial is None and len(workflow.activities) > 1:
-        gate = entrance_gate(workflow)
-        yield from _parts("", gate)
-
-
-def _parts(activity: str, item: Item) -> Iterator[CoveragePart]:
+def _item_parts(activity: str, item: Item) -> Iterator[CoveragePart]:
     match item:
         case Step():
             yield CoveragePart("step", activity, item.id)
-            conditional = item.condition is not None
+            condition = item.condition
         case Gate():
             yield CoveragePart("gate", activity, item.id)
             yield from (CoveragePart("option", activity, item.id, option.id) for option in item.options)
-            conditional = item.condition is not None
+            condition = item.condition
         case Loop():
             yield CoveragePart("loop", activity, item.id)
-            conditional = item.run_condition is not None
-    if conditional:
+            condition = item.run_condition
+    if condition is not None:
         yield CoveragePart("skip", activity, item.id)
 
 
-def _ways(activity: Activity) -> Iterator[CoveragePart]:
-    targets = [exit_.to for exit_ in activity.transitions]
-    targets += [branch.to for one in activity.decisions for branch in one.branches if branch.to]
-    return (CoveragePart("way", activity.id, activity.id, to) for to in targets)
-
-
 def touched(events: Iterable[e.Event], activity: str | None) -> Iterator[CoveragePart]:
-    """The parts that these events show, beginning in this activity."""
-    here = activity or ""
+    """Yield the parts that these events touched, beginning in this activity."""
+    current = activity or ""
     for event in events:
         match event:
             case e.ActivityEntered():
-                here = event.activity
+                current = event.activity
             case e.ActivityLeft():
-                yield from (CoveragePart("way", here, here, to) for to in (event.to, *event.skipping))
+                for target in (event.to, *event.skipping):
+                    yield CoveragePart("transition", current, current, target)
             case e.StepCompleted():
-                yield CoveragePart("step", here, event.step)
+                yield CoveragePart("step", current, event.step)
             case e.StepSkipped():
-                yield CoveragePart("skip", here, event.step)
+                yield CoveragePart("skip", current, event.step)
             case e.GateOpened():
-                yield CoveragePart("gate", here, event.gate)
+                yield CoveragePart("gate", current, event.gate)
             case e.GateResolved(option=str() as option):
-                yield CoveragePart("option", here, event.gate, option)
+                yield CoveragePart("option", current, event.gate, option)
             case e.GatePassed(because="condition"):
-                yield CoveragePart("skip", here, event.gate)
+                yield CoveragePart("skip", current, event.gate)
             case e.LoopEntered():
-                yield CoveragePart("loop", here, event.loop)
+                yield CoveragePart("loop", current, event.loop)
             case e.LoopLeft(because="passed"):
-                yield CoveragePart("skip", here, event.loop)
+                yield CoveragePart("skip", current, event.loop)
             case _:
                 continue
 
@@ -125,9 +121,9 @@ class Share(Struct, frozen=True):
 
 
 def shares(every: Iterable[CoveragePart], seen: set[CoveragePart]) -> dict[Measure, Share]:
-    """Coverage by measure."""
-    found: dict[Measure, Share] = {}
+    """Return coverage by measure."""
+    by_measure: dict[Measure, Share] = {}
     for measure in dict.fromkeys(MEASURES.values()):
         parts = [part for part in every if MEASURES[part.kind] == measure]
-        found[measure] = Share(sum(part in seen for part in parts), len(parts))
-    return found
+        by_measure[measure] = Share(sum(part in seen for part in parts), len(parts))
+    return by_measure

@@ -1,12 +1,12 @@
-"""Explores a workflow without an agent: every option, branch and loop exit, by the engine itself.
+"""Explores a workflow without an agent: every option, branch and loop exit, with the real engine.
 
-Contracts and criteria are left out, since an agent is trusted to meet them; loops run at most three times.
+Contracts and criteria are removed, since an agent is trusted to meet them; loops run at most three times.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import assert_never
 
 import msgspec
@@ -18,7 +18,7 @@ from interlock.authoring.simulate.coverage import CoveragePart, touched
 from interlock.authoring.simulate.liveness import Liveness
 from interlock.core.definition.program import LOOP_CONTROL, Plan
 from interlock.core.definition.prompts import gate_prompt, step_prompt
-from interlock.core.definition.workflow import Activity, Gate, Item, Loop, Step, Workflow
+from interlock.core.definition.workflow import Gate, Item, Loop, Step, Workflow
 from interlock.core.engine.decide import decide
 from interlock.core.engine.decisions import DECISION
 from interlock.core.run import events as e
@@ -47,7 +47,7 @@ MOST_COUNTED = 12
 
 
 class ExploredState(Struct, frozen=True):
-    """A state of the run that waits for someone: where, for what, and how much text it hands out."""
+    """A state of the run that awaits something: its item, what is awaited, and the size of its prompt."""
 
     activity: str
     id: str
@@ -58,49 +58,49 @@ class ExploredState(Struct, frozen=True):
 class Explored(Struct):
     """The graph of states, each with its successors; `cut` says that the bound was reached.
 
-    `entering` are the edges on which another activity was entered.
+    `entering` are the edges on which another activity was entered; `loop_exits` are the reasons for which
+    each loop was left.
     """
 
-    locations: list[ExploredState] = field(default_factory=list)
+    states: list[ExploredState] = field(default_factory=list)
     edges: list[list[int]] = field(default_factory=list)
     entering: set[tuple[int, int]] = field(default_factory=set)
     parts: set[CoveragePart] = field(default_factory=set)
-    exits: dict[tuple[str, str], set[str]] = field(default_factory=dict)
+    loop_exits: dict[tuple[str, str], set[str]] = field(default_factory=dict)
     cut: bool = False
 
 
 def explore(workflow: Workflow, most: int = MOST_STATES) -> Explored:
-    """Walk breadth first until nothing new comes up or the bound is reached."""
-    return _Explorer(bare(workflow), most).explore()
+    """Walk breadth first until there is nothing new or the bound is reached."""
+    return _Explorer(simplified(workflow), most).explore()
 
 
-def bare(workflow: Workflow) -> Workflow:
-    """The workflow without what only an agent's work can satisfy, and with short loops."""
-    return replace(workflow, activities=tuple(map(_bare_activity, workflow.activities)))
+def simplified(workflow: Workflow) -> Workflow:
+    """Remove what only an agent's work can satisfy, and shorten loops."""
+    activities = (
+        replace(activity, items=tuple(map(_simplified_item, activity.items)))
+        for activity in workflow.activities
+    )
+    return replace(workflow, activities=tuple(activities))
 
 
-def _bare_activity(activity: Activity) -> Activity:
-    return replace(activity, items=tuple(map(_bare, activity.items)))
-
-
-def _bare(item: Item) -> Item:
+def _simplified_item(item: Item) -> Item:
     match item:
         case Step():
-            steering = tuple(one for one in item.contracts if one.artifact == LOOP_CONTROL)
-            return replace(item, contracts=steering, criteria=None, user_input=(), confirm=False)
+            loop_control = tuple(contract for contract in item.contracts if contract.artifact == LOOP_CONTROL)
+            return replace(item, contracts=loop_control, criteria=None, user_input=(), confirm=False)
         case Gate():
             return item
         case Loop():
-            body, count = tuple(map(_bare, item.body)), item.count
-            count = min(count, MOST_COUNTED) if isinstance(count, int) else count
-            return replace(item, body=body, max_iterations=_rounds(item), count=count)
-
-
-def _rounds(loop: Loop) -> int:
-    """Rounds that look alike are tried a few times; where a variable counts them, more of them matter."""
-    if loop.kind in ("for", "forEach"):
-        return loop.max_iterations
-    return min(loop.max_iterations, MOST_COUNTED if loop.iteration_var or loop.index_var else MOST_ROUNDS)
+            # Rounds that look alike are tried a few times; more of them matter where a variable counts them.
+            most = MOST_COUNTED if item.iteration_var or item.index_var else MOST_ROUNDS
+            rounds, count = item.max_iterations, item.count
+            return replace(
+                item,
+                body=tuple(map(_simplified_item, item.body)),
+                max_iterations=rounds if item.kind in ("for", "forEach") else min(rounds, most),
+                count=min(count, MOST_COUNTED) if isinstance(count, int) else count,
+            )
 
 
 class _Explorer:
@@ -109,143 +109,125 @@ class _Explorer:
         self._most = most
         self._trials = Trials(workflow)
         self._live = Liveness(self._plan, self._trials.setters)
-        self._known: dict[bytes, int] = {}
-        self._todo: deque[tuple[int, RunState]] = deque()
-        self.found = Explored()
+        self._numbers: dict[bytes, int] = {}
+        self._pending: deque[tuple[int, RunState]] = deque()
+        self._explored = Explored()
 
     def explore(self) -> Explored:
-        self._start(self._plan)
-        self._go_on()
+        self._explore_from_start(self._plan)
         for activity in self._plan.workflow.activities:
-            if activity.recognition and not self._entered(activity.id):
-                self._start(Plan(replace(self._plan.workflow, initial=activity.id)))
-                self._go_on()
-        return self.found
+            is_entered = any(state.activity == activity.id for state in self._explored.states)
+            if activity.recognition and not is_entered:
+                self._explore_from_start(Plan(replace(self._plan.workflow, initial=activity.id)))
+        return self._explored
 
-    def _entered(self, activity_id: str) -> bool:
-        return any(location.activity == activity_id for location in self.found.locations)
-
-    def _start(self, plan: Plan) -> None:
-        for given in self._trials.assignments(self._trials.given):
-            start = StartRun(EXECUTION, 0, "sha256:0", "simulation", PRESETS["guided"], given)
+    def _explore_from_start(self, plan: Plan) -> None:
+        for variables in self._trials.assignments(self._trials.given):
+            start = StartRun(EXECUTION, 0, "sha256:0", "simulation", PRESETS["guided"], variables)
             self._arrive(decide(plan, RunState(), start), None)
-
-    def _go_on(self) -> None:
-        while self._todo:
-            number, state = self._todo.popleft()
-            location = self.found.locations[number]
-            for command in self._commands(location, state):
+        while self._pending:
+            number, state = self._pending.popleft()
+            for command in self._commands(self._explored.states[number], state):
                 outcome = decide(self._plan, state, command)
                 after = self._arrive(outcome, state.activity)
-                if after is not None and after not in self.found.edges[number]:
-                    self.found.edges[number].append(after)
-                    if _enters(outcome):
-                        self.found.entering.add((number, after))
+                if after is None or after in self._explored.edges[number]:
+                    continue
+                self._explored.edges[number].append(after)
+                if isinstance(outcome, Decided) and any(
+                    isinstance(event, e.ActivityEntered) for event in outcome.events
+                ):
+                    self._explored.entering.add((number, after))
 
     def _arrive(self, outcome: Decided | Refusal, activity: str | None) -> int | None:
-        """Record what happened, and give the number of the state it led to."""
+        """Record what happened, and return the number of the state it led to."""
         if isinstance(outcome, Refusal) or outcome.blockers:
             return None
-        self.found.parts.update(touched(outcome.events, activity))
-        self._note_exits(outcome, activity)
-        key = self._key(outcome)
-        if key not in self._known:
-            if len(self._known) >= self._most:
-                self.found.cut = True
-                return None
-            self._known[key] = len(self.found.locations)
-            self.found.locations.append(self._place(outcome))
-            self.found.edges.append([])
-            self._todo.append((self._known[key], outcome.state))
-        return self._known[key]
-
-    def _note_exits(self, outcome: Decided, activity: str | None) -> None:
-        here = activity or ""
+        self._explored.parts.update(touched(outcome.events, activity))
+        current = activity or ""
         for event in outcome.events:
             if isinstance(event, e.ActivityEntered):
-                here = event.activity
+                current = event.activity
             elif isinstance(event, e.LoopLeft):
-                self.found.exits.setdefault((here, event.loop), set()).add(event.because)
+                self._explored.loop_exits.setdefault((current, event.loop), set()).add(event.because)
+        key = self._key(outcome)
+        if key not in self._numbers:
+            if len(self._numbers) >= self._most:
+                self._explored.cut = True
+                return None
+            self._numbers[key] = len(self._explored.states)
+            self._explored.states.append(self._explored_state(outcome))
+            self._explored.edges.append([])
+            self._pending.append((self._numbers[key], outcome.state))
+        return self._numbers[key]
 
     def _key(self, outcome: Decided) -> bytes:
         state = outcome.state
         if isinstance(outcome.awaited, Done):
             return b"end"
-        live = self._live.at(state.activity, state.at)
+        live = self._live.at(state.activity, state.next_key)
         values = sorted((name, value) for name, value in state.variables.items() if name in live)
-        frames = [(frame.loop, frame.iteration, frame.total, frame.items) for frame in state.frames]
-        opened = state.open.key if state.open else None
-        location = (
+        frames = [
+            (frame.loop, frame.iteration, frame.total, frame.items, frame.limited) for frame in state.frames
+        ]
+        position = (
             state.activity,
-            state.at,
-            opened,
+            state.next_key,
+            state.open.key if state.open else None,
             state.exit_to,
             state.left_to,
             state.steer,
             state.skipped,
         )
-        return msgspec.msgpack.encode((location, frames, values))
+        return msgspec.msgpack.encode((position, frames, values))
 
-    def _place(self, outcome: Decided) -> ExploredState:
+    def _explored_state(self, outcome: Decided) -> ExploredState:
         awaited, state = outcome.awaited, outcome.state
-        scope, here = self._plan.scope(state.variables), state.activity or ""
+        scope, activity = self._plan.scope(state.variables), state.activity or ""
         match awaited:
             case NeedStep(step=step):
-                needs = self._plan.workflow.capabilities
-                text = step_prompt(step, scope, state.preferences, needs)
-                return ExploredState(here, step.id, awaited, len(text.encode()))
+                text = step_prompt(step, scope, state.preferences, self._plan.workflow.capabilities)
+                return ExploredState(activity, step.id, awaited, len(text.encode()))
             case NeedAnswer(gate=gate):
-                return ExploredState(here, gate.id, awaited, len(gate_prompt(gate, scope).encode()))
+                return ExploredState(activity, gate.id, awaited, len(gate_prompt(gate, scope).encode()))
             case NeedInput():
-                return ExploredState(here, awaited.subject, awaited, len(awaited.message.encode()))
+                return ExploredState(activity, awaited.subject, awaited, len(awaited.message.encode()))
             case _:
-                return ExploredState(here, "end", awaited)
+                return ExploredState(activity, "end", awaited)
 
-    def _commands(self, location: ExploredState, state: RunState) -> Iterator[AcknowledgeStep]:
-        match location.awaited:
+    def _commands(self, explored: ExploredState, state: RunState) -> Iterator[AcknowledgeStep]:
+        match explored.awaited:
             case NeedStep(step=step):
-                yield from self._step(step, self._live.after(state.activity or "", state.at))
+                live = self._live.after(state.activity or "", state.next_key)
+                names = [name for name in self._trials.setters[step.id] if name in live]
+                outputs = [Output()]
+                if any(contract.artifact == LOOP_CONTROL for contract in step.contracts):
+                    controls = ({"kind": LOOP_CONTROL, "decision": word} for word in ("stop", "continue"))
+                    outputs = [_artifact(control) for control in controls]
+                for variables in self._trials.assignments(names):
+                    for output in outputs:
+                        yield AcknowledgeStep(EXECUTION, 0, Terms(), output, variables)
             case NeedAnswer(gate=gate):
                 for option in gate.options:
-                    yield _acknowledged(_decision(gate, option.id))
+                    decision = {"kind": DECISION, "checkpointId": gate.id, "optionId": option.id}
+                    yield AcknowledgeStep(EXECUTION, 0, Terms(), _artifact(decision), reports=False)
                 if not gate.required:
-                    yield _acknowledged()
+                    yield AcknowledgeStep(EXECUTION, 0, Terms(), Output(), reports=False)
             case NeedInput():
-                for given in self._inputs(location.awaited):
-                    yield AcknowledgeStep(EXECUTION, 0, Terms(), variables=given)
+                for variables in self._inputs(explored.awaited):
+                    yield AcknowledgeStep(EXECUTION, 0, Terms(), variables=variables)
             case Done() | NeedLoop() | NeedExit() | NeedEntry():
                 return
             case _:
-                assert_never(location.awaited)
-
-    def _step(self, step: Step, live: frozenset[str]) -> Iterator[AcknowledgeStep]:
-        names = [name for name in self._trials.setters[step.id] if name in live]
-        steering = any(one.artifact == LOOP_CONTROL for one in step.contracts)
-        outputs = [_steer("stop"), _steer("continue")] if steering else [Output()]
-        for given in self._trials.assignments(names):
-            for output in outputs:
-                yield AcknowledgeStep(EXECUTION, 0, Terms(), output, given)
+                assert_never(explored.awaited)
 
     def _inputs(self, need: NeedInput) -> list[dict[str, Json]]:
-        """What the agent may send where the run cannot go on without it."""
+        """Return what the agent may send when the run cannot continue without it."""
         names = [name.partition(".")[0] for name in need.variables]
         if all(name in self._trials.values for name in names):
             return self._trials.assignments(dict.fromkeys(names))
-        tried: tuple[Json, ...] = ([ITEM], []) if need.loop and need.loop.kind == "forEach" else (1, 0)
-        return [dict.fromkeys(names, value) for value in tried]
+        values: tuple[Json, ...] = ([ITEM], []) if need.loop and need.loop.kind == "forEach" else (1, 0)
+        return [dict.fromkeys(names, value) for value in values]
 
 
-def _enters(outcome: Decided | Refusal) -> bool:
-    return isinstance(outcome, Decided) and any(isinstance(one, e.ActivityEntered) for one in outcome.events)
-
-
-def _acknowledged(output: Output | None = None) -> AcknowledgeStep:
-    return AcknowledgeStep(EXECUTION, 0, Terms(), output or Output(), reports=False)
-
-
-def _decision(gate: Gate, option: str) -> Output:
-    return Output(artifacts=({"kind": DECISION, "checkpointId": gate.id, "optionId": option},))
-
-
-def _steer(decision: str) -> Output:
-    return Output(artifacts=({"kind": LOOP_CONTROL, "decision": decision},))
+def _artifact(artifact: Mapping[str, Json]) -> Output:
+    return Output(artifacts=(artifact,))

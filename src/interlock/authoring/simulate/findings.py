@@ -1,23 +1,23 @@
-"""What an exploration says about a workflow: where runs get stuck, what nothing reaches, how much is read."""
+"""What an exploration shows: where runs get stuck, what nothing reaches, and how much an agent reads."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from heapq import heappop, heappush
 
 from msgspec import Struct
 
 from interlock.authoring.simulate.coverage import CoveragePart, parts_of
-from interlock.authoring.simulate.explore import MOST_STATES, Explored, ExploredState, explore
-from interlock.authoring.simulate.liveness import targets_of
+from interlock.authoring.simulate.explore import MOST_STATES, Explored, explore
 from interlock.core.definition.workflow import Workflow
+from interlock.core.engine.exits import possible_exits
 from interlock.core.run.outcomes import Done, NeedAnswer, NeedInput, NeedStep
 
 
 class Stuck(Struct, frozen=True):
-    """A place that a run can get to and not away from, and why."""
+    """A position that a run can reach and not leave, and why."""
 
-    location: str
+    position: str
     reason: str
 
 
@@ -38,128 +38,118 @@ class Simulated(Struct, frozen=True):
 
     @property
     def broken(self) -> bool:
-        """Some run would get stuck."""
+        """Whether some run would get stuck."""
         return not self.ends or bool(self.dead_ends or self.impassable)
 
     @property
     def sound(self) -> bool:
-        """Nothing was found that a run would stumble over."""
+        """Whether nothing was found that needs attention."""
         return not (self.broken or self.unreached or self.limited)
 
 
 def simulate(workflow: Workflow, most: int = MOST_STATES) -> Simulated:
-    """Explore the workflow and sum up."""
-    found = explore(workflow, most)
-    finishing = _finishing(found)
+    """Explore the workflow and summarize."""
+    explored = explore(workflow, most)
+    finishing = _finishing(explored)
     opening = sum(len(line.encode()) for line in (*workflow.rules, *workflow.preconditions))
-    forward = _Forward(workflow, found)
+    forward = _ForwardGraph(workflow, explored)
     return Simulated(
         workflow=workflow.id,
-        states=len(found.locations),
-        whole=not found.cut,
+        states=len(explored.states),
+        whole=not explored.cut,
         ends=bool(finishing),
-        dead_ends=tuple(_dead_ends(found, finishing)),
-        impassable=tuple(_impassable(found, finishing)),
-        unreached=tuple(_unreached(workflow, found)),
-        limited=tuple(_limited(found)),
+        dead_ends=() if explored.cut else tuple(dict.fromkeys(_dead_ends(explored, finishing))),
+        impassable=() if explored.cut else tuple(_impassable(explored, finishing)),
+        # An item that is never skipped is fine.
+        unreached=tuple(
+            part for part in parts_of(workflow) if part not in explored.parts and part.kind != "skip"
+        ),
+        limited=tuple(
+            _label(activity, loop)
+            for (activity, loop), reasons in explored.loop_exits.items()
+            if reasons == {"limit"}
+        ),
         longest=tuple(forward.longest()),
-        most_bytes=opening + forward.heaviest(),
-        least_bytes=opening + _lightest(found),
+        most_bytes=opening + forward.most_bytes(),
+        least_bytes=opening + _least_bytes(explored),
     )
 
 
-def _label(location: ExploredState) -> str:
-    return (
-        location.id
-        if location.activity in ("", "main", location.id)
-        else f"{location.activity}/{location.id}"
-    )
+def _label(activity: str, item_id: str) -> str:
+    return item_id if activity in ("", "main", item_id) else f"{activity}/{item_id}"
 
 
-def _finishing(found: Explored) -> set[int]:
-    """The states from which some way leads to the end."""
-    before: list[list[int]] = [[] for _ in found.locations]
-    for number, following in enumerate(found.edges):
+def _finishing(explored: Explored) -> set[int]:
+    """Return the states from which the end can be reached."""
+    before: list[list[int]] = [[] for _ in explored.states]
+    for number, following in enumerate(explored.edges):
         for after in following:
             before[after].append(number)
-    todo = [number for number, location in enumerate(found.locations) if isinstance(location.awaited, Done)]
-    reached = set(todo)
-    while todo:
-        for number in before[todo.pop()]:
+    pending = [number for number, state in enumerate(explored.states) if isinstance(state.awaited, Done)]
+    reached = set(pending)
+    while pending:
+        for number in before[pending.pop()]:
             if number not in reached:
                 reached.add(number)
-                todo.append(number)
+                pending.append(number)
     return reached
 
 
-def _dead_ends(found: Explored, finishing: set[int]) -> Iterator[Stuck]:
-    """States without any way on; in a whole exploration also circles that no end follows."""
-    stuck = [number for number, after in enumerate(found.edges) if not after and number not in finishing]
-    reported = set[Stuck]()
-    for number in stuck if not found.cut else []:
-        one = _stuck(found.locations[number])
-        if one not in reported:
-            reported.add(one)
-            yield one
-    if not stuck and not found.cut and len(finishing) < len(found.locations):
-        circle = [location for number, location in enumerate(found.locations) if number not in finishing]
-        yield Stuck(_label(circle[0]), "from here the run goes round and never ends")
-
-
-def _stuck(location: ExploredState) -> Stuck:
-    awaited = location.awaited
-    if isinstance(awaited, NeedInput):
-        kind = "loop" if awaited.loop is not None else "activity"
-        name = awaited.loop.id if awaited.loop is not None else location.activity
-        return Stuck(f"{kind} {name}", awaited.message)
-    return Stuck(_label(location), "no answer leads on")
-
-
-def _impassable(found: Explored, finishing: set[int]) -> Iterator[str]:
-    """Gates that are reached, and behind which no option ever leads to the end."""
-    if found.cut:
-        return
-    asked = [
-        (number, location)
-        for number, location in enumerate(found.locations)
-        if isinstance(location.awaited, NeedAnswer)
+def _dead_ends(explored: Explored, finishing: set[int]) -> Iterator[Stuck]:
+    """Yield states without successors; if there are none, one of those that go round and never end."""
+    unfinished = [state for number, state in enumerate(explored.states) if number not in finishing]
+    stuck = [
+        explored.states[number]
+        for number, following in enumerate(explored.edges)
+        if not following and number not in finishing
     ]
-    passed = {_label(location) for number, location in asked if number in finishing}
-    yield from dict.fromkeys(label for _, location in asked if (label := _label(location)) not in passed)
+    for state in stuck:
+        awaited = state.awaited
+        if not isinstance(awaited, NeedInput):
+            yield Stuck(_label(state.activity, state.id), "no answer lets the run continue")
+        elif awaited.loop is not None:
+            yield Stuck(f"loop {awaited.loop.id}", awaited.message)
+        else:
+            yield Stuck(f"activity {state.activity}", awaited.message)
+    if unfinished and not stuck:
+        first = unfinished[0]
+        yield Stuck(_label(first.activity, first.id), "from here the run repeats and never ends")
 
 
-def _unreached(workflow: Workflow, found: Explored) -> Iterator[CoveragePart]:
-    """Parts that no run touches; an item that is never passed by is no fault."""
-    return (part for part in parts_of(workflow) if part not in found.parts and part.kind != "skip")
+def _impassable(explored: Explored, finishing: set[int]) -> Iterator[str]:
+    """Yield the gates that are reached, and none of whose options ever leads to the end."""
+    labels: dict[str, bool] = {}
+    for number, state in enumerate(explored.states):
+        if isinstance(state.awaited, NeedAnswer):
+            label = _label(state.activity, state.id)
+            labels[label] = labels.get(label, False) or number in finishing
+    yield from (label for label, is_passed in labels.items() if not is_passed)
 
 
-def _limited(found: Explored) -> Iterator[str]:
-    for (activity, loop), reasons in found.exits.items():
-        if reasons == {"limit"}:
-            yield loop if activity in ("", "main") else f"{activity}/{loop}"
+class _ForwardGraph:
+    """The states without the edges that close a circle or enter an earlier activity.
 
-
-class _Forward:
-    """The states and the edges that lead on: no circle is closed, and no activity entered from a later one.
-
-    Runs may go round for ever, so the longest of them is looked for among those that only go on.
+    Runs may repeat for ever, so the longest one is searched among those that only go forward.
     """
 
-    def __init__(self, workflow: Workflow, found: Explored) -> None:
-        self._found = found
+    def __init__(self, workflow: Workflow, explored: Explored) -> None:
+        self._states = explored.states
         rank = {name: number for number, name in enumerate(_in_order(workflow))}
+
+        def turns_back(number: int, after: int) -> bool:
+            from_rank = rank.get(explored.states[number].activity, -1)
+            return (number, after) in explored.entering and rank.get(
+                explored.states[after].activity, 0
+            ) <= from_rank
+
         self._edges = [
-            [after for after in following if not self._turns_back(number, after, rank)]
-            for number, following in enumerate(found.edges)
+            [after for after in following if not turns_back(number, after)]
+            for number, following in enumerate(explored.edges)
         ]
         self._order = self._postorder()
 
-    def _turns_back(self, number: int, after: int, rank: Mapping[str, int]) -> bool:
-        here, there = (self._found.locations[one].activity for one in (number, after))
-        return (number, after) in self._found.entering and rank.get(there, 0) <= rank.get(here, -1)
-
     def _postorder(self) -> list[int]:
-        """States after their successors; an edge into an unfinished state closes a circle and is dropped."""
+        """Order states after their successors, and drop edges into unfinished states: they close circles."""
         order, begun, finished = list[int](), set[int](), set[int]()
         for root in range(len(self._edges)):
             stack = [root]
@@ -177,34 +167,33 @@ class _Forward:
                 stack += [after for after in kept if after not in begun]
         return order
 
-    def best(self, weights: Sequence[int]) -> tuple[list[int], list[int | None]]:
-        """The greatest sum of weights from each state on, and the successor on that way."""
+    def _best(self, weights: Sequence[int]) -> tuple[list[int], list[int | None]]:
+        """Return the greatest sum of weights from each state on, and the successor on that path."""
         best: list[int] = [0] * len(weights)
-        then: list[int | None] = [None] * len(weights)
-        location = {number: index for index, number in enumerate(self._order)}
+        successor: list[int | None] = [None] * len(weights)
+        index_of = {number: index for index, number in enumerate(self._order)}
         for number in self._order:
-            later = [after for after in self._edges[number] if location[after] < location[number]]
-            after = max(later, key=lambda one: best[one], default=None)
+            later = [after for after in self._edges[number] if index_of[after] < index_of[number]]
+            after = max(later, key=lambda candidate: best[candidate], default=None)
             best[number] = weights[number] + (best[after] if after is not None else 0)
-            then[number] = after
-        return best, then
+            successor[number] = after
+        return best, successor
 
-    def heaviest(self) -> int:
-        return max(self.best([location.size for location in self._found.locations])[0], default=0)
+    def most_bytes(self) -> int:
+        return max(self._best([state.size for state in self._states])[0], default=0)
 
     def longest(self) -> Iterator[str]:
-        locations = self._found.locations
-        steps = [int(isinstance(location.awaited, (NeedStep, NeedAnswer))) for location in locations]
-        best, then = self.best(steps)
-        here: int | None = max(range(len(best)), key=lambda one: best[one], default=None)
-        while here is not None:
-            if steps[here]:
-                yield _label(locations[here])
-            here = then[here]
+        weights = [int(isinstance(state.awaited, (NeedStep, NeedAnswer))) for state in self._states]
+        best, successor = self._best(weights)
+        number: int | None = max(range(len(best)), key=lambda candidate: best[candidate], default=None)
+        while number is not None:
+            if weights[number]:
+                yield _label(self._states[number].activity, self._states[number].id)
+            number = successor[number]
 
 
 def _in_order(workflow: Workflow) -> list[str]:
-    """Activities in the order in which a run meets them, each before those that follow it."""
+    """Return the activities in the order in which a run meets them, each before those that follow it."""
     left, seen = list[str](), set[str]()
 
     def visit(name: str) -> None:
@@ -212,8 +201,8 @@ def _in_order(workflow: Workflow) -> list[str]:
         if name in seen or activity is None:
             return
         seen.add(name)
-        for target in reversed(list(targets_of(activity))):
-            visit(target)
+        for exit_ in reversed(list(possible_exits(workflow, activity))):
+            visit(exit_.to)
         left.append(name)
 
     for name in (workflow.initial or "", *(activity.id for activity in workflow.activities)):
@@ -221,17 +210,17 @@ def _in_order(workflow: Workflow) -> list[str]:
     return left[::-1]
 
 
-def _lightest(found: Explored) -> int:
-    """The fewest bytes on a way from a start to the end."""
-    heap = [(found.locations[0].size, 0)] if found.locations else []
+def _least_bytes(explored: Explored) -> int:
+    """Return the fewest bytes on a path from the start to the end."""
+    heap = [(explored.states[0].size, 0)] if explored.states else []
     seen = set[int]()
     while heap:
         size, number = heappop(heap)
-        if isinstance(found.locations[number].awaited, Done):
+        if isinstance(explored.states[number].awaited, Done):
             return size
         if number in seen:
             continue
         seen.add(number)
-        for after in found.edges[number]:
-            heappush(heap, (size + found.locations[after].size, after))
+        for after in explored.edges[number]:
+            heappush(heap, (size + explored.states[after].size, after))
     return 0

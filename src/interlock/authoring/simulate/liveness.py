@@ -1,13 +1,13 @@
-"""Which variables can still decide something from a place on: two states that agree on them are one.
+"""Which variables can still decide something from a position on: states that agree on them are equal.
 
-A variable that is always written again before anything reads it does not count.
+A variable that is always written before anything reads it does not count.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from interlock.authoring.simulate.candidates import item_conditions, way_conditions
+from interlock.authoring.simulate.candidates import exit_conditions, item_conditions
 from interlock.core.definition.conditions import Condition, variables_of
 from interlock.core.definition.program import (
     END,
@@ -19,7 +19,8 @@ from interlock.core.definition.program import (
     Plan,
     RepeatLoop,
 )
-from interlock.core.definition.workflow import Action, Activity, Gate, Item, Loop, walk
+from interlock.core.definition.workflow import Action, Activity, Item, Loop, walk
+from interlock.core.engine.exits import PossibleExit, possible_exits
 
 
 class Liveness:
@@ -29,23 +30,27 @@ class Liveness:
         self._plan = plan
         self._setters = setters
         self._always = {mode.activation_variable for mode in plan.workflow.modes}
-        self._entry: dict[str, set[str]] = {one.id: set() for one in plan.workflow.activities}
+        self._entry: dict[str, set[str]] = {activity.id: set() for activity in plan.workflow.activities}
+        self._exits: dict[str, list[PossibleExit]] = {
+            activity.id: list(possible_exits(plan.workflow, activity))
+            for activity in plan.workflow.activities
+        }
         self._tables: dict[str, dict[str, frozenset[str]]] = {}
         while self._widen():
             pass
 
     def at(self, activity: str | None, key: str) -> frozenset[str]:
-        """The variables that matter from this place on."""
+        """Return the variables that matter from this operation on."""
         if activity is None:
             return frozenset().union(*self._entry.values())
         return self._tables[activity][key]
 
     def after(self, activity: str, key: str) -> frozenset[str]:
-        """The variables that matter behind this place."""
+        """Return the variables that matter after this operation."""
         return self._tables[activity][self._plan.program(activity).after(key)]
 
     def _widen(self) -> bool:
-        """Look at every activity once more; say whether something new came up."""
+        """Compute every activity's table again, and say whether more variables matter at an entry."""
         grown = False
         for activity in self._plan.workflow.activities:
             table = self._tables[activity.id] = self._table(activity)
@@ -55,65 +60,49 @@ class Liveness:
         return grown
 
     def _table(self, activity: Activity) -> dict[str, frozenset[str]]:
-        """Read the program backwards, from the ways out to the first item."""
-        live = self._always | _bases(_variables(way_conditions(activity)))
-        live |= {name for target in targets_of(activity) for name in self._entry.get(target, ())}
-        found, depth = {END: frozenset(live)}, 0
+        """Read the program backwards, from the exits to the first item."""
+        exits = self._exits[activity.id]
+        live = self._always | _names_in(exit_conditions(activity)) | self._live_at(exits)
+        table, depth = {END: frozenset(live)}, 0
         for op in reversed(list(self._plan.program(activity.id).ops.values())):
             depth += isinstance(op, RepeatLoop) - isinstance(op, EnterLoop)
-            live = self._before(op, live, looping=depth > 0)
-            found[op.key] = frozenset(live)
-        return found
+            live = self._before(op, live, exits, looping=depth > 0)
+            table[op.key] = frozenset(live)
+        return table
 
-    def _before(self, op: Op, live: set[str], *, looping: bool) -> set[str]:
-        """What matters before an item; within a loop it may come again, so nothing is forgotten there."""
+    def _before(self, op: Op, live: set[str], exits: Sequence[PossibleExit], *, looping: bool) -> set[str]:
+        """Return what matters before an item; in a loop it may run again, so nothing is forgotten there."""
         match op:
             case DoStep():
-                sure = not looping and op.step.condition is None
-                written = {*self._setters.get(op.step.id, ()), *_written(op.step.actions)} if sure else set()
+                written = set[str]()
+                if not looping and op.step.condition is None:
+                    written = {*self._setters.get(op.step.id, ()), *_written(op.step.actions)}
                 return (live - written) | _read_by(op.step)
             case AskGate() | ConfirmStep():
-                written = set() if looping else _always_set(op.gate)
-                ahead = {name for one in _leads_to(op.gate) for name in self._entry.get(one, ())}
-                return (live - written) | _read_by(op.gate) | ahead
+                gate, written = op.gate, set[str]()
+                if not looping and gate.condition is None and gate.required:
+                    written = set.intersection(*(set(option.effect.set_variables) for option in gate.options))
+                chosen = self._live_at(exit_ for exit_ in exits if exit_.gate == gate.id)
+                return (live - written) | _read_by(gate) | chosen
             case EnterLoop() | RepeatLoop():
                 return live.union(_read_by(op.loop), *map(_read_by, walk(op.loop.body)))
 
+    def _live_at(self, exits: Iterable[PossibleExit]) -> set[str]:
+        return {name for exit_ in exits for name in self._entry.get(exit_.to, ())}
+
 
 def _written(actions: Iterable[Action]) -> Iterator[str]:
-    for one in actions:
-        if one.action == "set" and one.target and one.has_value and one.condition is None:
-            yield one.target
-
-
-def _always_set(gate: Gate) -> set[str]:
-    if gate.condition is not None or not gate.required:
-        return set()
-    return set.intersection(*(set(option.effect.set_variables) for option in gate.options))
+    for action in actions:
+        if action.action == "set" and action.target and action.has_value and action.condition is None:
+            yield action.target
 
 
 def _read_by(item: Item) -> set[str]:
-    names = _bases(_variables(item_conditions(item)))
+    names = _names_in(item_conditions(item))
     if isinstance(item, Loop):
-        names |= _bases(one for one in (item.items, item.count) if isinstance(one, str))
+        names |= {path.partition(".")[0] for path in (item.items, item.count) if isinstance(path, str)}
     return names
 
 
-def _variables(conditions: Iterable[Condition]) -> Iterator[str]:
-    return (name for one in conditions for name in variables_of(one))
-
-
-def _bases(paths: Iterable[str]) -> set[str]:
-    return {path.partition(".")[0] for path in paths}
-
-
-def targets_of(activity: Activity) -> Iterator[str]:
-    """The activities that ways, branches and options lead to."""
-    yield from (exit_.to for exit_ in activity.transitions)
-    yield from (branch.to for one in activity.decisions for branch in one.branches if branch.to)
-    for gate in activity.gates():
-        yield from _leads_to(gate)
-
-
-def _leads_to(gate: Gate) -> Iterator[str]:
-    return (one.effect.transition_to for one in gate.options if one.effect.transition_to)
+def _names_in(conditions: Iterable[Condition]) -> set[str]:
+    return {path.partition(".")[0] for condition in conditions for path in variables_of(condition)}

@@ -1,4 +1,4 @@
-"""Plays a scenario through the engine itself, as an agent at the execution surface would."""
+"""Plays a scenario through the engine, as an agent on the execution surface would."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from interlock.core.run.outcomes import (
     NeedInput,
     NeedLoop,
     NeedStep,
-    Refusal,
 )
 from interlock.core.run.output import Output
 from interlock.core.run.preferences import PRESETS
@@ -39,7 +38,7 @@ T = TypeVar("T")
 
 
 class Visit(Struct, frozen=True):
-    """One item on the way: a step that was handed out, or a gate and the option taken there."""
+    """One item of the run: a step that was handed out, or a gate and the option that was chosen."""
 
     id: str
     activity: str
@@ -48,7 +47,7 @@ class Visit(Struct, frozen=True):
 
 
 class Played(Struct, frozen=True):
-    """What came of a scenario. `reason` says why it went no further."""
+    """The result of a scenario; `reason` says why it ended early."""
 
     visits: tuple[Visit, ...]
     end: PlayedEnd
@@ -62,7 +61,7 @@ class Played(Struct, frozen=True):
 
 
 class _Unscripted(Exception):
-    """The script has no entry for this visit."""
+    """The scenario has no entry for this visit."""
 
 
 def play(plan: Plan, digest: str, scenario: Scenario) -> Played:
@@ -70,80 +69,77 @@ def play(plan: Plan, digest: str, scenario: Scenario) -> Played:
     run = _Run(plan, scenario)
     try:
         end, last = run.play(digest)
-    except _Unscripted as missing:
-        return Played(tuple(run.visits), "unscripted", reason=str(missing), parts=frozenset(run.parts))
-    codes = tuple(one.code.value for one in last.blockers)
+    except _Unscripted as error:
+        return Played(tuple(run.visits), "unscripted", reason=str(error), parts=frozenset(run.parts))
+    codes = tuple(blocker.code.value for blocker in last.blockers)
     reason = last.blockers[0].message if last.blockers else ""
     return Played(tuple(run.visits), end, codes, reason, frozenset(run.parts))
 
 
 class _Run:
-    """A run in memory: where it went, and what it touched."""
+    """A run in memory: the items it visited, and the parts it touched."""
 
     def __init__(self, plan: Plan, scenario: Scenario) -> None:
-        self.plan = plan
-        self.scenario = scenario
         self.visits: list[Visit] = []
         self.parts: set[CoveragePart] = set()
+        self._plan = plan
+        self._scenario = scenario
 
     def play(self, digest: str) -> tuple[PlayedEnd, Decided]:
-        start = StartRun(EXECUTION, 0, digest, "test", PRESETS[self.scenario.mode], self.scenario.context)
-        now = self._decided(decide(self.plan, RunState(), start), None)
-        while not isinstance(now.awaited, Done) and len(self.visits) < LONGEST_RUN:
-            here = now.state.activity
-            now = self._decided(decide(self.plan, now.state, self._acknowledged(now.awaited, here)), here)
-            if now.blockers:
-                return "blocked", now
-        return ("endless" if now.state.status == "in_progress" else now.state.status), now
+        mode, context = PRESETS[self._scenario.mode], self._scenario.context
+        decided = self._decided(RunState(), StartRun(EXECUTION, 0, digest, "test", mode, context))
+        while not isinstance(decided.awaited, Done) and len(self.visits) < LONGEST_RUN:
+            command = self._acknowledgement(decided.awaited, decided.state.activity or "")
+            decided = self._decided(decided.state, command)
+            if decided.blockers:
+                return "blocked", decided
+        status = decided.state.status
+        return ("endless" if status == "in_progress" else status), decided
 
-    def _decided(self, outcome: Decided | Refusal, activity: str | None) -> Decided:
+    def _decided(self, state: RunState, command: StartRun | AcknowledgeStep) -> Decided:
+        outcome = decide(self._plan, state, command)
         assert isinstance(outcome, Decided), outcome
-        self.parts.update(touched(outcome.events, activity))
+        self.parts.update(touched(outcome.events, state.activity))
         return outcome
 
-    def _acknowledged(self, awaited: Awaited, activity: str | None) -> AcknowledgeStep:
+    def _acknowledgement(self, awaited: Awaited, activity: str) -> AcknowledgeStep:
+        scenario = self._scenario
         match awaited:
             case NeedStep(step=step):
-                return self._step(step, activity or "")
+                output = self._entry(scenario.outputs.get(step.id), step.id) or OutputGiven()
+                artifacts = (*output.artifacts, *self._confirmation(step))
+                self.visits.append(Visit(step.id, activity, context=output.context))
+                return AcknowledgeStep(EXECUTION, 0, Terms(), Output(output.notes, artifacts), output.context)
             case NeedAnswer(gate=gate):
-                option = self._answer(gate.id)
-                self.visits.append(Visit(gate.id, activity or "", option))
+                option = self._entry(scenario.answers.get(gate.id), gate.id)
+                self.visits.append(Visit(gate.id, activity, option))
                 artifacts = (_decision(gate.id, option),) if option else ()
                 return AcknowledgeStep(EXECUTION, 0, Terms(), Output(artifacts=artifacts), reports=False)
             case NeedInput(variables=names):
-                given = {name: self.scenario.inputs[name] for name in names if name in self.scenario.inputs}
-                return AcknowledgeStep(EXECUTION, 0, Terms(), variables=given)
+                inputs = {name: scenario.inputs[name] for name in names if name in scenario.inputs}
+                return AcknowledgeStep(EXECUTION, 0, Terms(), variables=inputs)
             case Done() | NeedLoop() | NeedExit() | NeedEntry():
                 raise AssertionError(awaited)
             case _:
                 assert_never(awaited)
 
-    def _step(self, step: Step, activity: str) -> AcknowledgeStep:
-        given = self._given(self.scenario.outputs.get(step.id), step.id) or OutputGiven()
-        artifacts = (*given.artifacts, *self._confirmation(step))
-        self.visits.append(Visit(step.id, activity, context=given.context))
-        return AcknowledgeStep(EXECUTION, 0, Terms(), Output(given.notes, artifacts), given.context)
-
     def _confirmation(self, step: Step) -> Iterator[Mapping[str, Json]]:
-        """A step is confirmed in the same call; without an answer the call itself says proceed (rule 25)."""
+        """A step is confirmed in the same call; without an answer the call itself means proceed (rule 25)."""
         gate = confirmation(step)
-        if step.confirm is not False and gate.id in self.scenario.answers:
-            option = self._given(self.scenario.answers[gate.id], step.id)
+        if step.confirm is not False and gate.id in self._scenario.answers:
+            option = self._entry(self._scenario.answers[gate.id], step.id)
             assert option is not None
             yield _decision(gate.id, option)
 
-    def _answer(self, gate_id: str) -> str | None:
-        return self._given(self.scenario.answers.get(gate_id), gate_id)
-
-    def _given(self, entry: T | tuple[T, ...] | None, item_id: str) -> T | None:
-        """A list has one entry a visit; anything else serves them all."""
+    def _entry(self, entry: T | tuple[T, ...] | None, item_id: str) -> T | None:
+        """Return the entry for this visit: a list has one per visit, anything else is for all of them."""
         if not isinstance(entry, tuple):
             return entry
         number = sum(visit.id == item_id for visit in self.visits)
         if number >= len(entry):
-            raise _Unscripted(f"'{item_id}' is visited {number + 1} times, and the list has {len(entry)}")
-        found: T = entry[number]
-        return found
+            raise _Unscripted(f"'{item_id}' is visited {number + 1} times, but the list has {len(entry)}")
+        chosen: T = entry[number]
+        return chosen
 
 
 def _decision(gate_id: str, option: str) -> dict[str, Json]:

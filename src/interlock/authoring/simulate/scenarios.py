@@ -1,4 +1,4 @@
-"""Runs scenario files against their workflows: which way each run took, and what none of them touched."""
+"""Runs scenario files against their workflows: the path of each run, and what none of them touched."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ UNKNOWN = "IL512"  # the diagnostic of a workflow that no source has
 
 
 class Outcome(Struct, frozen=True):
-    """One scenario: what was expected, what came of it, and where it is written."""
+    """One scenario: what was expected, what happened, and where it is written."""
 
     name: str
     location: Location
@@ -30,14 +30,14 @@ class Outcome(Struct, frozen=True):
 
     @property
     def differences(self) -> tuple[str, ...]:
-        """The expectations that were not met."""
-        want, got = self.expected, self.played
-        found = [
-            ("path", want.path is not None and want.path != got.path),
-            ("end", want.end != got.end),
-            ("blockers", want.blockers is not None and want.blockers != got.blockers),
-        ]
-        return tuple(name for name, differs in found if differs)
+        """The names of the expectations that were not met."""
+        expected, played = self.expected, self.played
+        differs = {
+            "path": expected.path is not None and expected.path != played.path,
+            "end": expected.end != played.end,
+            "blockers": expected.blockers is not None and expected.blockers != played.blockers,
+        }
+        return tuple(name for name in differs if differs[name])
 
     @property
     def passed(self) -> bool:
@@ -45,7 +45,7 @@ class Outcome(Struct, frozen=True):
 
 
 class FileRun(Struct, frozen=True):
-    """One scenario file. With problems, nothing was run."""
+    """One scenario file; if it has diagnostics, nothing was run."""
 
     file: Path
     workflow: str
@@ -56,11 +56,11 @@ class FileRun(Struct, frozen=True):
 
     @property
     def passed(self) -> bool:
-        return not self.diagnostics and all(one.passed for one in self.outcomes)
+        return not self.diagnostics and all(outcome.passed for outcome in self.outcomes)
 
 
 def run_file(path: Path, library: Library) -> FileRun:
-    """Run the scenarios of one file; their workflow lies beside it, or in the library."""
+    """Run the scenarios of one file; their workflow is beside it or in the library."""
     read = read_scenarios(path)
     if not isinstance(read, ScenarioFile):
         return FileRun(path, "", tuple(read))
@@ -69,44 +69,6 @@ def run_file(path: Path, library: Library) -> FileRun:
         return FileRun(path, read.source.workflow, (loaded,))
     if unknown := read.unknown_names(loaded.workflow):
         return FileRun(path, read.source.workflow, tuple(unknown))
-    return _played(read, loaded)
-
-
-def check_file(path: Path, library: Library) -> list[Diagnostic]:
-    """Say what is wrong with a scenario file, without running it; faults of the workflow are its own."""
-    read = read_scenarios(path)
-    if not isinstance(read, ScenarioFile):
-        return read
-    loaded = _workflow_of(read, library)
-    if isinstance(loaded, Diagnostic):
-        return [loaded] if loaded.code == UNKNOWN else []
-    return read.unknown_names(loaded.workflow)
-
-
-def _workflow_of(read: ScenarioFile, library: Library) -> Loaded | Diagnostic:
-    """The workflow that the scenarios are about, or the reason why there is none, at its place."""
-    wanted = read.source.workflow
-    found = _beside(read.path, wanted) or library.load(wanted)
-    if isinstance(found, Loaded):
-        return found
-    location = (read.location / "workflow").located()
-    message = found.message if found.code == UNKNOWN else f"'{wanted}' cannot be used: {found.message}"
-    return replace(found, message=message, file=read.path.name, line=location.line, column=location.column)
-
-
-def _beside(path: Path, workflow_id: str) -> Loaded | Diagnostic | None:
-    """The workflow of the same name beside the file, or anything in its folder that has the id."""
-    stem = path.name.split(".scenario.")[0]
-    heads = [path.parent / head for head in HEADS]
-    twins = [path.with_name(f"{stem}{ending}") for ending in (".yaml", ".yml", ".json")]
-    for one in (*twins, path.with_name(stem), *heads, path.parent):
-        found = Library([source_at(one)]).load(workflow_id) if one.exists() else None
-        if isinstance(found, Loaded) or (found is not None and found.code != UNKNOWN):
-            return found
-    return None
-
-
-def _played(read: ScenarioFile, loaded: Loaded) -> FileRun:
     plan, every = Plan(loaded.workflow), parts_of(loaded.workflow)
     outcomes = [
         Outcome(
@@ -117,6 +79,41 @@ def _played(read: ScenarioFile, loaded: Loaded) -> FileRun:
         )
         for index, scenario in enumerate(read.source.scenarios)
     ]
-    seen = {part for one in outcomes for part in one.played.parts}
+    seen = {part for outcome in outcomes for part in outcome.played.parts}
     missed = tuple(part for part in every if part not in seen)
-    return FileRun(read.path, loaded.workflow.id, (), tuple(outcomes), shares(every, seen), missed)
+    return FileRun(path, loaded.workflow.id, (), tuple(outcomes), shares(every, seen), missed)
+
+
+def check_file(path: Path, library: Library) -> list[Diagnostic]:
+    """Check a scenario file without running it; diagnostics of the workflow are not repeated."""
+    read = read_scenarios(path)
+    if not isinstance(read, ScenarioFile):
+        return read
+    loaded = _workflow_of(read, library)
+    if isinstance(loaded, Diagnostic):
+        return [loaded] if loaded.code == UNKNOWN else []
+    return read.unknown_names(loaded.workflow)
+
+
+def _workflow_of(read: ScenarioFile, library: Library) -> Loaded | Diagnostic:
+    """Load the workflow of the scenarios, or report at its name why that is impossible."""
+    workflow_id = read.source.workflow
+    loaded = _load_beside(read.path, workflow_id) or library.load(workflow_id)
+    if isinstance(loaded, Loaded):
+        return loaded
+    location, message = (read.location / "workflow").located(), loaded.message
+    if loaded.code != UNKNOWN:
+        message = f"'{workflow_id}' cannot be used: {message}"
+    return replace(loaded, message=message, file=read.path.name, line=location.line, column=location.column)
+
+
+def _load_beside(path: Path, workflow_id: str) -> Loaded | Diagnostic | None:
+    """Load the workflow with the same file name, or else any in the folder that has the id."""
+    stem = path.name.split(".scenario.")[0]
+    heads = [path.parent / head for head in HEADS]
+    twins = [path.with_name(f"{stem}{ending}") for ending in (".yaml", ".yml", ".json")]
+    for candidate in (*twins, path.with_name(stem), *heads, path.parent):
+        loaded = Library([source_at(candidate)]).load(workflow_id) if candidate.exists() else None
+        if isinstance(loaded, Loaded) or (loaded is not None and loaded.code != UNKNOWN):
+            return loaded
+    return None

@@ -1,6 +1,6 @@
-"""What compiling found out, kept on disk: one index a source, one blob a workflow.
+"""The compile cache on disk: one index per source, one blob per workflow.
 
-Writers replace whole files, so that two processes can share a folder; whatever does not verify is ignored.
+Writers replace whole files, so that two processes can share a folder; files with a wrong digest are ignored.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from interlock.authoring.sources.sources import Source
 from interlock.authoring.sources.stamps import Stamp, fingerprint
 from interlock.core.definition.workflow import Workflow
 
-PACKAGE = Path(__file__).parents[2]
-COMPILER = ("authoring/**/*.py", "core/**/*.py", "library/*/*.json", "library/workflows/routines/*")
+_PACKAGE = Path(__file__).parents[2]
+_COMPILER_FILES = ("authoring/**/*.py", "core/**/*.py", "library/*/*.json", "library/workflows/routines/*")
 DIGEST_BYTES = 32
 
 T = TypeVar("T")
 
 
 class Content(Struct, frozen=True):
-    """The heavy part of a compiled workflow: itself and its texts by digest."""
+    """The large part of a compiled workflow: itself, and its texts by digest."""
 
     workflow: Workflow
     texts: Mapping[str, str]
 
 
 class CacheRecord(Struct, frozen=True):
-    """The light part: enough to list it, and to know whether its files have changed.
+    """The small part: enough to list the workflow, and to detect whether its files have changed.
 
-    Without an entry the workflow cannot be used, and the problems say why; without an id it is none.
+    Without an entry the diagnostics say why it cannot be used; without an id it is not a workflow.
     """
 
     workflow_id: str
@@ -52,24 +52,28 @@ class CacheRecord(Struct, frozen=True):
 
 
 class Cache:
-    """The folder of one source; without a folder nothing is kept."""
+    """The folder of one source; without a folder nothing is cached."""
 
     def __init__(self, folder: Path | None, source: Source) -> None:
-        self._folder = folder / _key(source) if folder is not None else None
+        self._folder: Path | None = None
+        if folder is not None:
+            # A source compiled by another compiler, or with other built-ins, is cached apart.
+            parts = (source.kind, str(source.path), source.namespace or "", _compiler())
+            self._folder = folder / sha256("\0".join(parts).encode()).hexdigest()[:32]
 
     def records(self) -> dict[str, CacheRecord]:
-        """What is known, by the path of the file or folder."""
+        """Return the cached records by the path of the file or folder."""
         if self._folder is None:
             return {}
-        return _decoded(_verified(self._folder / "index"), dict[str, CacheRecord]) or {}
+        return _read(self._folder / "index", dict[str, CacheRecord]) or {}
 
     def content(self, record: CacheRecord) -> Content | None:
         if self._folder is None or not record.blob:
             return None
-        return _decoded(_verified(self._folder / record.blob), Content)
+        return _read(self._folder / record.blob, Content)
 
     def keep(self, content: Content) -> str:
-        """Write a workflow and name its blob."""
+        """Write a workflow and return the name of its blob, or nothing if it cannot be written."""
         if self._folder is None:
             return ""
         raw = msgspec.msgpack.encode(content)
@@ -86,49 +90,35 @@ class Cache:
                 path.unlink(missing_ok=True)
 
 
-def _key(source: Source) -> str:
-    """A source compiled by another compiler, or with other built-ins, is another source."""
-    parts = (source.kind, str(source.path), source.namespace or "", _compiler())
-    return sha256("\0".join(parts).encode()).hexdigest()[:32]
-
-
 @cache
 def _compiler() -> str:
-    return fingerprint(path for pattern in COMPILER for path in PACKAGE.glob(pattern))
+    return fingerprint(path for pattern in _COMPILER_FILES for path in _PACKAGE.glob(pattern))
 
 
-def _decoded(raw: bytes | None, kind: type[T]) -> T | None:
-    if raw is None:
-        return None
-    try:
-        return msgspec.msgpack.decode(raw, type=kind)
-    except msgspec.MsgspecError:
-        return None
-
-
-def _verified(path: Path) -> bytes | None:
+def _read(path: Path, kind: type[T]) -> T | None:
+    """Read a file that begins with its digest; None if it is missing, damaged or of another type."""
     try:
         raw = path.read_bytes()
-    except OSError:
+        digest, body = raw[:DIGEST_BYTES], raw[DIGEST_BYTES:]
+        return msgspec.msgpack.decode(body, type=kind) if sha256(body).digest() == digest else None
+    except (OSError, msgspec.MsgspecError):
         return None
-    digest, body = raw[:DIGEST_BYTES], raw[DIGEST_BYTES:]
-    return body if sha256(body).digest() == digest else None
 
 
 def _replace(path: Path, body: bytes) -> bool:
-    """Write a file whole or not at all; a folder that cannot be written costs only time."""
+    """Write a file whole or not at all; a folder that cannot be written only costs time."""
     try:
         make_private(path.parent)
-        made = path.with_name(f".{path.name}.{os.getpid()}.{time.monotonic_ns()}")
-        made.write_bytes(sha256(body).digest() + body)
-        os.replace(made, path)
+        written = path.with_name(f".{path.name}.{os.getpid()}.{time.monotonic_ns()}")
+        written.write_bytes(sha256(body).digest() + body)
+        os.replace(written, path)
     except OSError:
         return False
     return True
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder for the user alone, and those above it: the data directory may be among them."""
-    missing = [one for one in (folder, *folder.parents) if not one.exists()]
-    for one in reversed(missing):
-        one.mkdir(mode=0o700, exist_ok=True)
+    """Make a folder and its missing parents, accessible to the user alone."""
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    for path in reversed(missing):
+        path.mkdir(mode=0o700, exist_ok=True)

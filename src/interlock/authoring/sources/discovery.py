@@ -1,6 +1,6 @@
-"""Sources that are found rather than named: packages that bring workflows, and cloned repositories.
+"""Sources that are found rather than configured: packages that provide workflows, and cloned repositories.
 
-Asking the installed packages takes long, so the answer is kept until something is installed or removed.
+Asking the installed packages is slow, so the answer is kept until something is installed or removed.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ PLUGINS = "interlock.workflows"
 CLONES = "sources"
 
 
-class Known(Struct, frozen=True):
-    """What the packages said when the folders they lie in looked like this."""
+class KnownPlugins(Struct, frozen=True):
+    """Names and folders of the plugins, and the state of the import path when they were looked up."""
 
     state: str
     found: tuple[tuple[str, str], ...]
 
 
 def plugins(kept: Path | None = None) -> list[Source]:
-    """Packages name their module in the entry point group; the entry's name is the namespace."""
-    state = fingerprint(Path(location) for location in sys.path if location)
+    """Return a source for each package in the entry point group; the entry's name is the namespace."""
+    state = fingerprint(Path(folder) for folder in sys.path if folder)
     known = _remembered(kept)
     if known is None or known.state != state:
-        known = Known(state, tuple(_asked()))
+        known = KnownPlugins(state, tuple(_installed()))
         _remember(kept, known)
-    return [Source("plugin", Path(location), name) for name, location in known.found]
+    return [Source("plugin", Path(folder), name) for name, folder in known.found]
 
 
-def _asked() -> Iterator[tuple[str, str]]:
+def _installed() -> Iterator[tuple[str, str]]:
     from importlib.metadata import entry_points
     from importlib.util import find_spec
 
@@ -47,34 +47,34 @@ def _asked() -> Iterator[tuple[str, str]]:
             spec = find_spec(point.module)
         except (ImportError, ValueError):
             continue
-        for location in (spec.submodule_search_locations or ()) if spec else ():
-            yield point.name, str(location)
+        for folder in (spec.submodule_search_locations or ()) if spec else ():
+            yield point.name, str(folder)
 
 
-def _remembered(kept: Path | None) -> Known | None:
+def _remembered(kept: Path | None) -> KnownPlugins | None:
     if kept is None:
         return None
     try:
-        return msgspec.json.decode(kept.read_bytes(), type=Known)
+        return msgspec.json.decode(kept.read_bytes(), type=KnownPlugins)
     except (OSError, msgspec.MsgspecError):
         return None
 
 
-def _remember(kept: Path | None, known: Known) -> None:
-    """Keep the answer; a folder that cannot be written costs only time."""
+def _remember(kept: Path | None, known: KnownPlugins) -> None:
+    """Keep the answer; a folder that cannot be written only costs time."""
     if kept is None:
         return
-    made = kept.with_name(f".{kept.name}.{os.getpid()}")
+    written = kept.with_name(f".{kept.name}.{os.getpid()}")
     try:
         make_private(kept.parent)
-        made.write_bytes(msgspec.json.encode(known))
-        os.replace(made, kept)
+        written.write_bytes(msgspec.json.encode(known))
+        os.replace(written, kept)
     except OSError:
         return
 
 
 def clones(data: Path) -> list[Source]:
-    """Repositories that were added, each mounted under its own name."""
+    """Return a source for each cloned repository, mounted under its own name."""
     try:
         names = sorted(os.listdir(data / CLONES))
     except OSError:

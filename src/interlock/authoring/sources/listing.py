@@ -13,6 +13,8 @@ HIDDEN = "meta"
 
 
 class Listed(Struct, frozen=True):
+    """A workflow that can be run, without its contents."""
+
     id: str
     name: str
     description: str
@@ -29,13 +31,14 @@ class Listed(Struct, frozen=True):
 
 
 class Listing(Struct, frozen=True):
-    """What can be run, and what is wrong with the rest."""
+    """The workflows that can be run, and the diagnostics of all files."""
 
     entries: tuple[Listed, ...]
     diagnostics: tuple[Diagnostic, ...]
 
 
 def listed(workflow: Workflow, digest: str, source: SourceKind) -> Listed:
+    """Return the line of a compiled workflow."""
     status = status_of(workflow)
     return Listed(
         id=workflow.id,
@@ -55,6 +58,6 @@ def listed(workflow: Workflow, digest: str, source: SourceKind) -> Listed:
 
 
 def in_list_order(entry: Listed) -> tuple[str, str, str, str]:
-    """By namespace, workflows before routines, then by name."""
+    """Return a sort key: by namespace, workflows before routines, then by name."""
     namespace = entry.id.partition(".")[0] if "." in entry.id else ""
     return namespace, {"workflow": "0", "routine": "1"}[entry.kind], entry.name, entry.id

@@ -1,6 +1,6 @@
-"""Reads the files of one source: never outside it, links included, and remembers what was looked at.
+"""Reads the files of one source, never outside it, not even through links.
 
-What was looked at, with size and time, tells the compile cache later whether anything has changed.
+Every path that is looked at is stamped with size and time, so that the compile cache can detect changes.
 """
 
 from __future__ import annotations
@@ -13,22 +13,23 @@ from stat import S_ISREG
 from interlock.authoring.diagnostics.codes import Report
 from interlock.authoring.sources.stamps import Stamp, stamp_of
 from interlock.authoring.text.formats import FORMATS, LARGEST_FILE, decode, parse
-from interlock.authoring.text.locations import Fault, Parsed
+from interlock.authoring.text.locations import Parsed
 
 
 class SourceReader:
-    """Reads for one workflow: files are named relative to the root and must lie within the fence."""
+    """Reads for one workflow: files are named relative to the root and must be within the boundary."""
 
     def __init__(
-        self, root: Path, report: Report, stamps: dict[str, Stamp], fence: Path | None = None
+        self, root: Path, report: Report, stamps: dict[str, Stamp], boundary: Path | None = None
     ) -> None:
         self.root = root
         self.report = report
         self.stamps = stamps
-        self._fence = Path(os.path.realpath(fence or root))
+        self._boundary = Path(os.path.realpath(boundary or root))
 
-    def within(self, fence: Path) -> SourceReader:
-        return SourceReader(self.root, self.report, self.stamps, fence)
+    def within(self, boundary: Path) -> SourceReader:
+        """Return a reader with another boundary."""
+        return SourceReader(self.root, self.report, self.stamps, boundary)
 
     def shown(self, path: Path) -> str:
         """Name a file relative to its source, never by its absolute path."""
@@ -38,9 +39,8 @@ class SourceReader:
             return path.name
 
     def names(self, folder: Path) -> list[str]:
-        """The entries of a folder, sorted; none if it is missing or leads outside."""
-        self._note(folder)
-        if not self._is_inside(folder):
+        """Return the entries of a folder, sorted; none if it is missing or outside."""
+        if not self._may_read(folder):
             return []
         try:
             return sorted(os.listdir(folder))
@@ -48,39 +48,29 @@ class SourceReader:
             return []
 
     def text(self, path: Path) -> str | None:
-        """The text of a file, or None with the reason reported."""
+        """Return the text of a file, or report why it cannot be read."""
         shown = self.shown(path)
-        self._note(path)
-        if not self._is_inside(path):
-            self.report.fault(shown, Fault("IL009", "the file lies outside its folder"))
+        if not self._may_read(path):
+            self.report.add_at(shown, "IL009", "the file is outside its folder")
             return None
         try:
-            raw = _start_of(path)
+            # Opening a pipe would wait for its writer.
+            if not S_ISREG(os.stat(path).st_mode):
+                raise OSError(errno.EINVAL, "it is not a regular file")
+            with open(path, "rb") as stream:
+                raw = stream.read(LARGEST_FILE + 1)
         except OSError as error:
-            self.report.fault(shown, Fault("IL001", f"cannot be read: {error.strerror}"))
+            self.report.add_at(shown, "IL001", f"cannot be read: {error.strerror}")
             return None
         return decode(shown, raw, self.report)
 
     def parsed(self, path: Path) -> Parsed | None:
-        """The value of a file by its ending, or None with the reason reported."""
+        """Return the value of a file by its ending, or report why it has none."""
         text = self.text(path)
         return None if text is None else parse(self.shown(path), text, FORMATS[path.suffix], self.report)
 
-    def exists(self, path: Path) -> bool:
-        self._note(path)
-        return path.is_file()
-
-    def _note(self, path: Path) -> None:
+    def _may_read(self, path: Path) -> bool:
+        """Stamp a path and say whether it is within the boundary."""
         self.stamps.setdefault(str(path), stamp_of(path))
-
-    def _is_inside(self, path: Path) -> bool:
-        real = Path(os.path.realpath(path))
-        return real == self._fence or self._fence in real.parents
-
-
-def _start_of(path: Path) -> bytes:
-    """What may be read of a regular file; to open a pipe would wait for its writer."""
-    if not S_ISREG(os.stat(path).st_mode):
-        raise OSError(errno.EINVAL, "it is not a regular file")
-    with open(path, "rb") as stream:
-        return stream.read(LARGEST_FILE + 1)
+        real_path = Path(os.path.realpath(path))
+        return real_path == self._boundary or self._boundary in real_path.parents

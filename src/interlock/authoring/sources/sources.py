@@ -1,9 +1,10 @@
-"""Where workflows come from, in order of precedence, and which files of a folder are workflows."""
+"""Where workflows come from, in order of precedence, and which files of a folder may be workflows."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Literal
 
@@ -30,28 +31,35 @@ class Source(Struct, frozen=True):
 
 
 class Unit(Struct, frozen=True):
-    """One file or folder that may be a workflow."""
+    """One file or folder that may be a workflow; a legacy one is a TOON file beside its folder."""
 
     path: Path
     form: Literal["file", "folder", "legacy"]
 
+    @property
+    def head(self) -> Path:
+        """The file that declares the workflow."""
+        if self.form != "folder":
+            return self.path
+        return next(self.path / name for name in HEADS if (self.path / name).is_file())
+
+    @property
+    def home(self) -> Path:
+        """The folder of the files that belong to the workflow."""
+        return self.path.with_suffix("") if self.form == "legacy" else self.path
+
 
 def units(source: Source) -> Iterator[Unit]:
-    """Find the candidates of a source, in a stable order."""
+    """Find the files and folders of a source that may be workflows, in a stable order."""
     if source.path.is_dir():
-        found = _in_folder(source.path, 0)
-        yield from (unit for unit, _ in zip(found, range(MOST_UNITS), strict=False))
+        yield from islice(_units_in(source.path, 0), MOST_UNITS)
+    elif source.path.name in HEADS and source.path.is_file():
+        yield Unit(source.path.parent, "folder")
     elif source.path.is_file():
-        yield _single(source.path)
+        yield Unit(source.path, "legacy" if source.path.suffix == ".toon" else "file")
 
 
-def _single(path: Path) -> Unit:
-    if path.name in HEADS:
-        return Unit(path.parent, "folder")
-    return Unit(path, "legacy" if path.suffix == ".toon" else "file")
-
-
-def _in_folder(folder: Path, depth: int) -> Iterator[Unit]:
+def _units_in(folder: Path, depth: int) -> Iterator[Unit]:
     entries = _entries(folder)
     names = {entry.name for entry in entries}
     if not names.isdisjoint(HEADS):
@@ -60,26 +68,27 @@ def _in_folder(folder: Path, depth: int) -> Iterator[Unit]:
     for entry in entries:
         path = folder / entry.name
         if entry.is_symlink() and path.is_dir():
-            yield from (Unit(path, "folder") for _ in _heads(path))
+            # A linked folder can be a workflow, but is not searched: links may be circular.
+            if any((path / name).is_file() for name in HEADS):
+                yield Unit(path, "folder")
         elif path.is_dir():
             if depth < DEEPEST_FOLDER and f"{entry.name}.toon" not in names:
-                yield from _in_folder(path, depth + 1)
+                yield from _units_in(path, depth + 1)
         elif _may_be_workflow(entry.name):
             yield Unit(path, "legacy" if path.suffix == ".toon" else "file")
 
 
-def _heads(folder: Path) -> Iterator[str]:
-    """The head file of a linked folder; links are not searched further, for they may lead in circles."""
-    return iter([name for name in HEADS if (folder / name).is_file()][:1])
-
-
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
     try:
-        with os.scandir(folder) as found:
-            visible = [entry for entry in found if not entry.name.startswith((".", "_"))]
+        with os.scandir(folder) as entries:
+            visible = [
+                entry
+                for entry in entries
+                if not entry.name.startswith((".", "_")) and entry.name != "node_modules"
+            ]
     except OSError:
         return []
-    return sorted((one for one in visible if one.name != "node_modules"), key=lambda one: one.name)
+    return sorted(visible, key=lambda entry: entry.name)
 
 
 def _may_be_workflow(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Tells by size and time whether files have changed since they were read."""
+"""Detects by size and time whether files have changed since they were read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CLOCK_GRAIN_NS = 50_000_000
 
 
 class Stamp(Struct, frozen=True, array_like=True):
-    """A path as it was when it was looked at; size -1 stands for nothing there."""
+    """Size and time of a path when it was read; size -1 means that nothing was there."""
 
     path: str
     size: int
@@ -23,22 +23,24 @@ class Stamp(Struct, frozen=True, array_like=True):
 
 def stamp_of(path: Path | str) -> Stamp:
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return Stamp(str(path), -1, 0)
-    size = found.st_size if S_ISREG(found.st_mode) else 0
-    return Stamp(str(path), size, found.st_mtime_ns)
+    size = status.st_size if S_ISREG(status.st_mode) else 0
+    return Stamp(str(path), size, status.st_mtime_ns)
 
 
 def unchanged(stamps: Iterable[Stamp], read_at: int) -> bool:
-    """Say whether every path is as it was.
+    """Say whether every path has the same size and time.
 
-    A file that was written in the same tick of the clock as it was read may have changed again within it.
+    A file that was read in the same clock tick in which it was written may have changed again since.
     """
-    return all(stamp_of(one.path) == one and abs(read_at - one.time) > CLOCK_GRAIN_NS for one in stamps)
+    return all(
+        stamp_of(stamp.path) == stamp and abs(read_at - stamp.time) > CLOCK_GRAIN_NS for stamp in stamps
+    )
 
 
 def fingerprint(paths: Iterable[Path]) -> str:
-    """One word for the state of many files."""
-    known = sorted((one.path, one.size, one.time) for one in map(stamp_of, paths))
-    return sha256(repr(known).encode()).hexdigest()[:32]
+    """Return one word for the state of many files."""
+    states = sorted((stamp.path, stamp.size, stamp.time) for stamp in map(stamp_of, paths))
+    return sha256(repr(states).encode()).hexdigest()[:32]

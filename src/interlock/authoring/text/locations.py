@@ -1,6 +1,6 @@
-"""A parsed file that can still say where each of its values stands.
+"""The value of a parsed file, and the source location of each of its parts.
 
-Places are computed only when a diagnostic asks for one, so that files without faults cost nothing extra.
+Locations are computed when a diagnostic asks for one, so that files without diagnostics cost nothing extra.
 """
 
 from __future__ import annotations
@@ -14,12 +14,17 @@ from msgspec import Struct
 
 from interlock.core.values import Json
 
+DEEPEST = 64  # levels of nesting, in every format
+
 Path: TypeAlias = tuple[str | int, ...]
 
 
 class Location(Struct, frozen=True):
     line: int = 1
     column: int = 1
+
+
+START_OF_FILE = Location()
 
 
 class Locations(Struct, frozen=True):
@@ -29,17 +34,8 @@ class Locations(Struct, frozen=True):
     keys: Mapping[Path, Location]
 
 
-class Fault(Struct, frozen=True):
-    """A fault found while reading, which knows its own place."""
-
-    code: str
-    message: str
-    location: Location = Location()
-    fix: str = ""
-
-
 class Parsed:
-    """A file's value, with its places at hand when they are needed."""
+    """A file's value, with the locations of its parts when they are needed."""
 
     def __init__(self, file: str, value: Json, locate: Callable[[], Locations]) -> None:
         self.file = file
@@ -49,6 +45,14 @@ class Parsed:
     @cached_property
     def locations(self) -> Locations:
         return self._locate()
+
+
+class Unreadable(Struct, frozen=True):
+    """Why a text has no value, as the code, message and location of a diagnostic."""
+
+    code: str
+    message: str
+    location: Location = START_OF_FILE
 
 
 class SourceLocation(Struct, frozen=True):
@@ -65,15 +69,16 @@ class SourceLocation(Struct, frozen=True):
         return SourceLocation(self.parsed, (*self.path, name), on_key=True)
 
     def either(self, *names: str) -> SourceLocation:
-        """The first of these entries that was written."""
+        """Return the first of these fields that the file has, or else the first name."""
         value = self._value()
-        written = (name for name in names if isinstance(value, Mapping) and name in value)
-        return self / next(written, names[0])
+        present = (name for name in names if isinstance(value, Mapping) and name in value)
+        return self / next(present, names[0])
 
     def holding(self, text: str) -> SourceLocation:
-        """The first text at or below this value that holds these characters, or else the value itself."""
-        found = next((path for path, one in _texts(self._value(), self.path) if text in one), self.path)
-        return SourceLocation(self.parsed, found)
+        """Return the first string at or below this value that contains the text, or else the value itself."""
+        strings = _strings(self._value(), self.path)
+        path = next((path for path, string in strings if text in string), self.path)
+        return SourceLocation(self.parsed, path)
 
     def _value(self) -> Json:
         value = self.parsed.value
@@ -87,24 +92,25 @@ class SourceLocation(Struct, frozen=True):
         return value
 
     def located(self) -> Location:
+        """Return line and column; a value without a location has that of the nearest value around it."""
         locations = self.parsed.locations
         if self.on_key and self.path in locations.keys:
             return locations.keys[self.path]
         for length in range(len(self.path), -1, -1):
-            if (found := locations.values.get(self.path[:length])) is not None:
-                return found
+            if (location := locations.values.get(self.path[:length])) is not None:
+                return location
         return Location()
 
 
-def _texts(value: Json, path: Path) -> Iterator[tuple[Path, str]]:
+def _strings(value: Json, path: Path) -> Iterator[tuple[Path, str]]:
     if isinstance(value, str):
         yield path, value
     elif isinstance(value, Mapping):
-        for key, one in value.items():
-            yield from _texts(one, (*path, key))
+        for key, child in value.items():
+            yield from _strings(child, (*path, key))
     elif isinstance(value, list):
-        for index, one in enumerate(value):
-            yield from _texts(one, (*path, index))
+        for index, child in enumerate(value):
+            yield from _strings(child, (*path, index))
 
 
 class LineIndex:
@@ -118,5 +124,5 @@ class LineIndex:
         return Location(row + 1, offset - self._starts[row] + 1)
 
 
-def nowhere() -> Locations:
+def no_locations() -> Locations:
     return Locations({}, {})

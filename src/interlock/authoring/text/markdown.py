@@ -1,4 +1,4 @@
-"""Markdown with front matter: the fields are YAML, the body is the words."""
+"""Markdown with front matter: the fields are YAML, the body is the text."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from msgspec import Struct
 
 from interlock.authoring.diagnostics.codes import Report
 from interlock.authoring.text.formats import parse
-from interlock.authoring.text.locations import Fault, Location, Parsed, nowhere
+from interlock.authoring.text.locations import Location, Parsed, no_locations
 from interlock.core.values import Json
 
-_FRONT = re.compile(r"---[ \t]*\n(.*?\n)?---[ \t]*(?:\n|$)", re.DOTALL)
+_FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?\n)?---[ \t]*(?:\n|$)", re.DOTALL)
 
 
 class Page(Struct, frozen=True):
-    """A Markdown file taken apart."""
+    """A Markdown file, split into its front matter and its body."""
 
     fields: Parsed
     body: str
@@ -27,28 +27,28 @@ class Page(Struct, frozen=True):
 
 
 def read_page(file: str, text: str, report: Report) -> Page:
-    """Split front matter from body; front matter that is no object is reported and left out."""
-    found = _FRONT.match(text)
-    if found is None:
-        return Page(Parsed(file, {}, nowhere), text.strip())
-    # the leading newline stands for the opening line, so that places count from the top of the file
-    fields = parse(file, "\n" + (found.group(1) or ""), "yaml", report)
+    """Split front matter from body; front matter that is not an object is reported and ignored."""
+    match = _FRONT_MATTER.match(text)
+    if match is None:
+        return Page(Parsed(file, {}, no_locations), text.strip())
+    # The leading newline replaces the opening line, so that lines count from the top of the file.
+    fields = parse(file, "\n" + (match.group(1) or ""), "yaml", report)
     if fields is not None and not isinstance(fields.value, (Mapping, type(None))):
-        report.fault(file, Fault("IL102", "front matter is a list of fields", Location(2, 1)))
+        report.add_at(file, "IL102", "front matter must be an object", Location(2, 1))
     if fields is None or not isinstance(fields.value, Mapping):
-        fields = _loose(file, found.group(1) or "")
-    return Page(fields, text[found.end() :].strip())
+        fields = _fields_by_line(file, match.group(1) or "")
+    return Page(fields, text[match.end() :].strip())
 
 
-def _loose(file: str, front: str) -> Parsed:
-    """Fields that stand on one line each, for front matter that is not YAML."""
+def _fields_by_line(file: str, front: str) -> Parsed:
+    """Read the fields that take one line each, for front matter that is not YAML."""
     lines = (line.partition(":") for line in front.splitlines() if not line.startswith((" ", "\t", "-")))
     value: Json = {name.strip(): text.strip().strip("\"'") for name, colon, text in lines if colon}
-    return Parsed(file, value, nowhere)
+    return Parsed(file, value, no_locations)
 
 
 def as_step(page: Page) -> Parsed:
-    """A step's file as the value of a step: its fields, and its body as the prompt."""
+    """Return a step's file as the value of a step: its fields, and its body as the prompt."""
     assert isinstance(page.fields.value, Mapping)
     value: dict[str, Json] = dict(page.fields.value)
     if page.body:
@@ -57,5 +57,5 @@ def as_step(page: Page) -> Parsed:
 
 
 def titled(name: str) -> str:
-    """A title from a file's name."""
+    """Return a title made from a file's name."""
     return " ".join(word.capitalize() for word in re.split(r"[-_ ]+", name) if word)

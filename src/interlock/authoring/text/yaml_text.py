@@ -1,63 +1,52 @@
-"""YAML with places, built from the parser's events so that nothing but plain data can come out of it.
+"""Reads YAML from the parser's events, so that nothing but plain data can come out of it.
 
-Plain words follow YAML 1.2 (`yes` and `no` are texts); tags are refused and aliases are bounded.
+Tags are refused, and the values that aliases repeat are bounded.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from interlock.authoring.diagnostics.codes import Report
-from interlock.authoring.text.formats import DEEPEST, Unreadable
-from interlock.authoring.text.locations import Fault, Location, Locations, Parsed, Path
+from interlock.authoring.text.locations import (
+    DEEPEST,
+    Location,
+    Locations,
+    Parsed,
+    Path,
+    Unreadable,
+    no_locations,
+)
+from interlock.authoring.text.yaml_plain import MOST_VALUES, Irregular, plain_value, read_plain
 from interlock.core.values import Json
 
 if TYPE_CHECKING:
-    from yaml.events import AliasEvent, Event, ScalarEvent
-
-MOST_VALUES = 200_000
-
-_INTEGER = re.compile(r"[-+]?[0-9]{1,20}")
-_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
-_WORDS: dict[str, Json] = {
-    "": None,
-    "~": None,
-    "null": None,
-    "Null": None,
-    "NULL": None,
-    "true": True,
-    "True": True,
-    "TRUE": True,
-    "false": False,
-    "False": False,
-    "FALSE": False,
-}
+    from yaml.events import AliasEvent, Event
 
 
 class _Refused(Exception):
-    def __init__(self, fault: Fault) -> None:
-        super().__init__(fault.message)
-        self.fault = fault
+    """A feature of YAML that is not allowed."""
+
+    def __init__(self, code: str, message: str, event: Event) -> None:
+        super().__init__(message)
+        self.unreadable = Unreadable(code, message, _location(event))
 
 
 def read_yaml(file: str, text: str, report: Report) -> Parsed | Unreadable:
-    from interlock.authoring.text.yaml_plain import Irregular, read_plain
+    """Read a YAML text; its locations are read later, if they are needed."""
+
+    def locate() -> Locations:
+        parsed = _read_with_locations(file, text, Report())  # diagnostics were reported the first time
+        return parsed.locations if isinstance(parsed, Parsed) else no_locations()
 
     try:
-        return Parsed(file, read_plain(text), lambda: _places(file, text))
+        return Parsed(file, read_plain(text), locate)
     except Irregular:
-        return _read_carefully(file, text, report)
+        return _read_with_locations(file, text, report)
 
 
-def _places(file: str, text: str) -> Locations:
-    """Read once more, to say where things stand; faults have been reported before."""
-    read = _read_carefully(file, text, Report())
-    return read.locations if isinstance(read, Parsed) else Locations({}, {})
-
-
-def _read_carefully(file: str, text: str, report: Report) -> Parsed | Unreadable:
+def _read_with_locations(file: str, text: str, report: Report) -> Parsed | Unreadable:
     import yaml
 
     builder = _Builder(file, report)
@@ -66,24 +55,20 @@ def _read_carefully(file: str, text: str, report: Report) -> Parsed | Unreadable
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         location = Location(mark.line + 1, mark.column + 1) if mark else Location()
-        return Unreadable(Fault("IL004", error.problem or "not valid YAML", location))
+        return Unreadable("IL004", error.problem or "not valid YAML", location)
     except yaml.reader.ReaderError as error:
-        return Unreadable(Fault("IL004", error.reason, _place_of(text.encode()[: error.position])))
+        lines = text.encode()[: error.position].decode(errors="ignore").split("\n")
+        return Unreadable("IL004", error.reason, Location(len(lines), len(lines[-1]) + 1))
     except yaml.YAMLError as error:
-        return Unreadable(Fault("IL004", str(error).splitlines()[0]))
+        return Unreadable("IL004", str(error).splitlines()[0])
     except _Refused as error:
-        return Unreadable(error.fault)
+        return error.unreadable
     locations = Locations(builder.values, builder.keys)
     return Parsed(file, value, lambda: locations)
 
 
-def _place_of(before: bytes) -> Location:
-    lines = before.decode(errors="ignore").split("\n")
-    return Location(len(lines), len(lines[-1]) + 1)
-
-
 class _Builder:
-    """Composes one document; every value, also one that an alias repeats, counts against a bound."""
+    """Composes one document; every value counts against a bound, including those that aliases repeat."""
 
     def __init__(self, file: str, report: Report) -> None:
         self.values: dict[Path, Location] = {}
@@ -94,108 +79,78 @@ class _Builder:
         self._count = 0
 
     def document(self, events: Iterator[Event]) -> Json:
-        from yaml import events as kinds
+        from yaml.events import DocumentStartEvent, NodeEvent
 
         value: Json = None
         documents = 0
         for event in events:
-            if isinstance(event, kinds.DocumentStartEvent):
+            if isinstance(event, DocumentStartEvent):
                 documents += 1
                 if documents > 1:
-                    raise _Refused(Fault("IL007", "a second document begins here", _place(event)))
-            elif isinstance(event, kinds.NodeEvent):
+                    raise _Refused("IL007", "a second document begins here", event)
+            elif isinstance(event, NodeEvent):
                 value = self._value(event, events, ())
         return value
 
     def _value(self, event: Event, events: Iterator[Event], path: Path) -> Json:
-        from yaml import events as kinds
+        from yaml.events import AliasEvent, NodeEvent, ScalarEvent, SequenceStartEvent
 
-        self._admit(event, path)
-        if isinstance(event, kinds.AliasEvent):
-            return self._alias(event)
-        before = self._count
-        value = self._plain(event, events, path)
-        if isinstance(event, kinds.NodeEvent) and event.anchor is not None:
-            self._anchors[event.anchor] = (value, self._count - before + 1)
+        self.values.setdefault(path, _location(event))
+        self._count_values(1, event)
+        if len(path) > DEEPEST:
+            raise _Refused("IL003", f"nested deeper than {DEEPEST} levels", event)
+        if getattr(event, "tag", None) not in (None, "!"):
+            raise _Refused("IL007", "tags are not allowed", event)
+        if isinstance(event, AliasEvent):
+            return self._aliased_value(event)
+        count_before = self._count
+        value: Json
+        if isinstance(event, ScalarEvent):
+            value = event.value if event.style else plain_value(event.value)
+        elif isinstance(event, SequenceStartEvent):
+            value = self._sequence(events, path)
+        else:
+            value = self._mapping(events, path)
+        if isinstance(event, NodeEvent) and event.anchor is not None:
+            self._anchors[event.anchor] = (value, self._count - count_before + 1)
         return value
 
-    def _plain(self, event: Event, events: Iterator[Event], path: Path) -> Json:
-        from yaml import events as kinds
-
-        if isinstance(event, kinds.ScalarEvent):
-            return _scalar(event)
-        if isinstance(event, kinds.SequenceStartEvent):
-            return self._sequence(events, path)
-        return self._mapping(events, path)
-
-    def _admit(self, event: Event, path: Path) -> None:
-        self.values.setdefault(path, _place(event))
-        self._spend(1, event)
-        if len(path) > DEEPEST:
-            raise _Refused(Fault("IL003", f"nested deeper than {DEEPEST} levels", _place(event)))
-        if getattr(event, "tag", None) not in (None, "!"):
-            raise _Refused(Fault("IL007", "tags are not allowed", _place(event)))
-
-    def _spend(self, values: int, event: Event) -> None:
+    def _count_values(self, values: int, event: Event) -> None:
         self._count += values
         if self._count > MOST_VALUES:
-            raise _Refused(Fault("IL007", "the aliases multiply beyond all bounds", _place(event)))
+            raise _Refused("IL007", "the aliases expand to too many values", event)
 
-    def _alias(self, event: AliasEvent) -> Json:
-        found = self._anchors.get(event.anchor or "")
-        if found is None:
-            raise _Refused(
-                Fault("IL007", f"the alias '{event.anchor}' has no finished anchor", _place(event))
-            )
-        value, size = found
-        self._spend(size, event)
+    def _aliased_value(self, event: AliasEvent) -> Json:
+        anchor = self._anchors.get(event.anchor or "")
+        if anchor is None:
+            raise _Refused("IL007", f"the alias '{event.anchor}' has no complete anchor before it", event)
+        value, size = anchor
+        self._count_values(size, event)
         return value
 
     def _sequence(self, events: Iterator[Event], path: Path) -> list[Json]:
         from yaml.events import SequenceEndEvent
 
-        made: list[Json] = []
+        values: list[Json] = []
         while not isinstance(event := next(events), SequenceEndEvent):
-            made.append(self._value(event, events, (*path, len(made))))
-        return made
+            values.append(self._value(event, events, (*path, len(values))))
+        return values
 
     def _mapping(self, events: Iterator[Event], path: Path) -> dict[str, Json]:
-        from yaml.events import MappingEndEvent
+        from yaml.events import MappingEndEvent, ScalarEvent
 
-        made: dict[str, Json] = {}
+        fields: dict[str, Json] = {}
         while not isinstance(event := next(events), MappingEndEvent):
-            key = self._key(event)
-            if key in made:
-                fault = Fault("IL006", f"the key '{key}' stands twice", _place(event))
-                self._report.fault(self._file, fault)
-            self.keys[(*path, key)] = _place(event)
-            made[key] = self._value(next(events), events, (*path, key))
-        return made
-
-    def _key(self, event: Event) -> str:
-        from yaml.events import ScalarEvent
-
-        if not isinstance(event, ScalarEvent) or event.value == "<<":
-            raise _Refused(Fault("IL007", "a key must be one plain word", _place(event)))
-        return event.value
+            if not isinstance(event, ScalarEvent) or event.value == "<<":
+                raise _Refused("IL007", "a key must be a plain scalar", event)
+            key: str = event.value
+            if key in fields:
+                self._report.add_at(self._file, "IL006", f"duplicate key '{key}'", _location(event))
+            self.keys[(*path, key)] = _location(event)
+            fields[key] = self._value(next(events), events, (*path, key))
+        return fields
 
 
-def _place(event: Event) -> Location:
+def _location(event: Event) -> Location:
     mark = event.start_mark
     return Location(mark.line + 1, mark.column + 1) if mark else Location()
-
-
-def _scalar(event: ScalarEvent) -> Json:
-    text: str = event.value
-    return text if event.style else plain_value(text)
-
-
-def plain_value(text: str) -> Json:
-    """What a word without quotes stands for."""
-    if text in _WORDS:
-        return _WORDS[text]
-    if _INTEGER.fullmatch(text):
-        return int(text)
-    if _FLOAT.fullmatch(text):
-        return float(text)
-    return text

@@ -1,4 +1,4 @@
-"""Writes values as YAML that people like to edit, and that our reader reads back as the same values."""
+"""Writes values as YAML that is easy to edit and that our reader reads back as the same values."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from interlock.authoring.text.yaml_plain import plain_value
 from interlock.core.values import Json
 
 if TYPE_CHECKING:
     from yaml import Node, SafeDumper
 
 WIDTH = 110
-SHORT = 88
+LONGEST_LEAF = 88
 
 
 def as_yaml(value: Json) -> str:
-    """Write a value in block style, short leaves on one line, long texts as blocks."""
+    """Write a value in block style, short leaves on one line, texts of several lines as blocks."""
     import yaml
 
     text: str = yaml.dump(value, Dumper=_dumper(), sort_keys=False, allow_unicode=True, width=WIDTH)
@@ -30,7 +31,7 @@ def _dumper() -> type[SafeDumper]:
     import yaml
 
     class Dumper(yaml.SafeDumper):
-        """Ours, so that the library's own dumper stays as it is."""
+        """A class of our own, so that the library's dumper is not changed."""
 
         def ignore_aliases(self, data: Any) -> bool:
             return True
@@ -46,8 +47,6 @@ def _dumper() -> type[SafeDumper]:
 
 
 def _text(dumper: SafeDumper, text: str) -> Node:
-    from interlock.authoring.text.yaml_text import plain_value
-
     if "\n" in text:
         return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|")
     style = None if isinstance(plain_value(text), str) else '"'
@@ -64,8 +63,8 @@ def _object(dumper: SafeDumper, values: Mapping[str, Json]) -> Node:
 
 def _is_leaf(value: Json) -> bool:
     """Say whether a value fits on one line without being hard to read."""
-    size = len(msgspec.json.encode(value))
-    return size <= SHORT and _depth(value) <= 2 and b"\\n" not in msgspec.json.encode(value)
+    encoded = msgspec.json.encode(value)
+    return len(encoded) <= LONGEST_LEAF and _depth(value) <= 2 and b"\\n" not in encoded
 
 
 def _depth(value: Json) -> int:

@@ -1,1 +1,1 @@
-"""One module a command, each with a click command named `command`; imported only when it is called."""
+"""One package per group of commands, and one module per command, which holds `command`."""

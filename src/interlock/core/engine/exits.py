@@ -1,15 +1,16 @@
-"""The way out of an activity (rule 21): option, decision branch, transition, default, or blocked."""
+"""The exits of an activity (rule 21): the one that the variables choose, the open ones, the possible ones."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from interlock.core.definition.conditions import Condition, Scope, describe, holds, unset_in
+from interlock.core.definition.conditions import Condition, describe, holds, unset_in, variables_of
 from interlock.core.definition.program import Plan
-from interlock.core.definition.workflow import TERMINAL, Activity, Transition
+from interlock.core.definition.workflow import TERMINAL, Activity, Branch, Transition, Workflow
 from interlock.core.run.outcomes import Exit
 from interlock.core.run.state import RunState
 
@@ -17,7 +18,7 @@ Via = Literal["option", "decision", "transition", "default", "end"]
 
 
 class ChosenExit(Struct, frozen=True):
-    """Where the activity leads, why, and which activities are skipped on the way there."""
+    """Where the activity leads, why, and which activities are skipped before that."""
 
     to: str
     via: Via
@@ -25,8 +26,54 @@ class ChosenExit(Struct, frozen=True):
     skipping: tuple[str, ...] = ()
 
 
+class PossibleExit(Struct, frozen=True):
+    """A target that an activity leads to in some run: what chooses it, and which activities are skipped."""
+
+    to: str
+    via: Via
+    condition: Condition | None = None
+    gate: str = ""
+    option: str = ""
+    skipping: tuple[str, ...] = ()
+
+
+def possible_exits(workflow: Workflow, activity: Activity) -> Iterator[PossibleExit]:
+    """List all targets that an activity can lead to, in the order of rule 21, whatever the variables are.
+
+    An exit to an activity that an option or a mode may skip is followed by the exits past that activity.
+    """
+    skippable = {name for mode in workflow.modes for name in mode.skip_activities}
+    for gate in (gate for other in workflow.activities for gate in other.gates()):
+        skippable.update(*(option.effect.skip_activities for option in gate.options))
+    declared = [*_option_exits(workflow, activity), *_flow_exits(workflow, activity)]
+    if not any(exit_.via == "transition" for exit_ in declared):
+        declared.append(PossibleExit(TERMINAL, "end"))
+    for exit_ in declared:
+        yield exit_
+        for target, passed in _targets_past(workflow, exit_.to, skippable):
+            yield replace(exit_, to=target, skipping=passed)
+
+
+def _option_exits(workflow: Workflow, activity: Activity) -> Iterator[PossibleExit]:
+    for gate in activity.gates():
+        for option in gate.options:
+            target = option.effect.transition_to
+            if target is not None and workflow.has_target(target):
+                yield PossibleExit(target, "option", gate=gate.id, option=option.id)
+
+
+def _flow_exits(workflow: Workflow, activity: Activity) -> Iterator[PossibleExit]:
+    """Yield the declared exits that conditions choose: branches of decisions, then transitions."""
+    for decision in activity.decisions:
+        for branch in decision.branches:
+            if branch.to is not None and workflow.has_target(branch.to):
+                yield PossibleExit(branch.to, "decision", branch.condition)
+    for transition in _transitions(workflow, activity):
+        yield PossibleExit(transition.to, "transition", transition.condition)
+
+
 def chosen_exit(plan: Plan, state: RunState) -> ChosenExit | None:
-    """Find the way that the variables choose; None when they do not decide it."""
+    """Find the exit that the variables choose; None when they do not decide it."""
     activity = plan.workflow.activity(state.activity)
     assert activity is not None
     chosen = _chosen(plan, activity, state)
@@ -34,64 +81,61 @@ def chosen_exit(plan: Plan, state: RunState) -> ChosenExit | None:
 
 
 def _chosen(plan: Plan, activity: Activity, state: RunState) -> ChosenExit | None:
-    if _leads(plan, state.exit_to):
-        assert state.exit_to is not None
+    workflow = plan.workflow
+    if state.exit_to is not None and workflow.has_target(state.exit_to):
         return ChosenExit(state.exit_to, "option")
     scope = plan.scope(state.variables)
     for branch in _branches(activity):
-        if branch.target and _leads(plan, branch.target) and holds(branch.condition, scope):
-            return ChosenExit(branch.target, "decision", describe(branch.condition))
-    transitions = _transitions(plan, activity)
+        if branch.to and workflow.has_target(branch.to) and holds(branch.condition, scope):
+            return ChosenExit(branch.to, "decision", describe(branch.condition))
+    transitions = _transitions(workflow, activity)
     for transition in transitions:
         if transition.condition is not None and holds(transition.condition, scope):
             return ChosenExit(transition.to, "transition", describe(transition.condition))
-    default = _default(plan, activity)
+    default = default_exit(workflow, activity)
     if default is not None:
         return ChosenExit(default, "default" if transitions else "end")
     return None
 
 
-def _leads(plan: Plan, target: str | None) -> bool:
-    """Say whether there is such a place: a borrowed activity may name ways that only its lender has."""
-    return target is not None and (plan.workflow.activity(target) is not None or plan.workflow.is_end(target))
+def _transitions(workflow: Workflow, activity: Activity) -> tuple[Transition, ...]:
+    """Return the transitions that lead somewhere: a borrowed activity may name targets of its lender."""
+    return tuple(transition for transition in activity.transitions if workflow.has_target(transition.to))
 
 
-def _transitions(plan: Plan, activity: Activity) -> tuple[Transition, ...]:
-    return tuple(one for one in activity.transitions if _leads(plan, one.to))
-
-
-class _Branch(Struct, frozen=True):
-    condition: Condition | None
-    target: str | None
-
-
-def _branches(activity: Activity) -> Iterator[_Branch]:
-    """Conditional branches first, then the defaults, in declared order."""
+def _branches(activity: Activity) -> Iterator[Branch]:
+    """Yield the branches of each decision, conditional ones first, then its defaults."""
     for decision in activity.decisions:
-        for branch in decision.branches:
-            if branch.condition is not None:
-                yield _Branch(branch.condition, branch.to)
-        for branch in decision.branches:
-            if branch.condition is None and branch.default:
-                yield _Branch(None, branch.to)
+        yield from (branch for branch in decision.branches if branch.condition is not None)
+        yield from (branch for branch in decision.branches if branch.condition is None and branch.default)
 
 
-def _default(plan: Plan, activity: Activity) -> str | None:
-    transitions = _transitions(plan, activity)
+def default_exit(workflow: Workflow, activity: Activity) -> str | None:
+    """Return the target when no condition holds; None if the activity has transitions but no default."""
+    transitions = _transitions(workflow, activity)
     if not transitions:
         return TERMINAL
-    marked = next((one.to for one in transitions if one.default), None)
-    return marked or next((one.to for one in transitions if one.condition is None), None)
+    marked = next((transition.to for transition in transitions if transition.default), None)
+    return marked or next((transition.to for transition in transitions if transition.condition is None), None)
 
 
 def _past_skipped(plan: Plan, state: RunState, chosen: ChosenExit) -> ChosenExit:
-    """Replace a skipped target by its own default way (rule 21)."""
-    skipped, passed, target = skipped_now(plan, state), list[str](), chosen.to
+    """Replace a skipped target by its own default exit (rule 21)."""
+    for target, passed in _targets_past(plan.workflow, chosen.to, skipped_now(plan, state)):
+        chosen = replace(chosen, to=target, skipping=passed)
+    return chosen
+
+
+def _targets_past(
+    workflow: Workflow, target: str, skipped: Set[str]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the default target of each skipped activity in turn, with the activities skipped so far."""
+    passed: tuple[str, ...] = ()
     while target in skipped and target not in passed:
-        passed.append(target)
-        activity = plan.workflow.activity(target)
-        target = (_default(plan, activity) if activity else None) or TERMINAL
-    return chosen if not passed else ChosenExit(target, chosen.via, chosen.condition, tuple(passed))
+        passed = (*passed, target)
+        activity = workflow.activity(target)
+        target = (default_exit(workflow, activity) if activity else None) or TERMINAL
+        yield target, passed
 
 
 def skipped_now(plan: Plan, state: RunState) -> set[str]:
@@ -105,59 +149,42 @@ def skipped_now(plan: Plan, state: RunState) -> set[str]:
 
 
 def exits(plan: Plan, state: RunState) -> tuple[Exit, ...]:
-    """List every way out, the expected one marked, each with whether it is open now."""
+    """List every exit, each with whether it is open now; the expected one is marked."""
     activity = plan.workflow.activity(state.activity)
     assert activity is not None
     expected = chosen_exit(plan, state)
     target = expected.to if expected else None
     listed: dict[str, Exit] = {}
     for exit_ in _declared(plan, activity, state):
-        listed[exit_.to] = max(listed.get(exit_.to, exit_), exit_, key=_openness)
+        # of several exits to one target, one whose condition holds counts before one over unset variables
+        rivals = (listed.get(exit_.to, exit_), exit_)
+        listed[exit_.to] = max(rivals, key=lambda rival: (rival.open, not rival.unset))
     if target is not None and target not in listed:
         listed[target] = Exit(target, open=True)
-    return tuple(_marked(exit_, target, decided=state.exit_to is not None) for exit_ in listed.values())
-
-
-def _openness(exit_: Exit) -> tuple[bool, bool]:
-    """Of several ways to one target, one whose condition holds counts before one that nobody has decided."""
-    return exit_.open, not exit_.unset
-
-
-def _marked(exit_: Exit, target: str | None, *, decided: bool) -> Exit:
-    chosen = exit_.to == target
-    undecided = target is None or not decided
-    return Exit(exit_.to, chosen or (exit_.open and undecided), exit_.condition, exit_.unset, expected=chosen)
+    decided = target is not None and state.exit_to is not None
+    return tuple(
+        replace(exit_, open=exit_.to == target or (exit_.open and not decided), expected=exit_.to == target)
+        for exit_ in listed.values()
+    )
 
 
 def _declared(plan: Plan, activity: Activity, state: RunState) -> Iterator[Exit]:
-    """A way over variables that nobody has set is offered with its condition (rule 22)."""
+    """Read the declared exits; one over unset variables is offered with its condition (rule 22)."""
     scope = plan.scope(state.variables)
-    for decision in activity.decisions:
-        for branch in decision.branches:
-            if branch.to and _leads(plan, branch.to):
-                yield _way(_passing(plan, state, branch.to), branch.condition, scope)
-    for transition in _transitions(plan, activity):
-        yield _way(_passing(plan, state, transition.to), transition.condition, scope)
-
-
-def _passing(plan: Plan, state: RunState, target: str) -> str:
-    return _past_skipped(plan, state, ChosenExit(target, "transition")).to
-
-
-def _way(to: str, condition: Condition | None, scope: Scope) -> Exit:
-    unset = unset_in(condition, scope)
-    opened = holds(condition, scope) or bool(unset)
-    return Exit(to, opened, "" if condition is None else describe(condition), unset)
+    for declared in _flow_exits(plan.workflow, activity):
+        target = _past_skipped(plan, state, ChosenExit(declared.to, "transition")).to
+        unset = unset_in(declared.condition, scope)
+        opened = holds(declared.condition, scope) or bool(unset)
+        condition = "" if declared.condition is None else describe(declared.condition)
+        yield Exit(target, opened, condition, unset)
 
 
 def deciding_variables(plan: Plan, state: RunState) -> tuple[str, ...]:
-    """Name the variables that would decide the way, unset ones first."""
-    from interlock.core.definition.conditions import variables_of
-
+    """Name the variables that would decide the exit, unset ones first."""
     activity = plan.workflow.activity(state.activity)
     assert activity is not None
     conditions = [branch.condition for branch in _branches(activity)]
-    conditions += [one.condition for one in activity.transitions]
-    names = dict.fromkeys(name for one in conditions for name in variables_of(one))
+    conditions += [transition.condition for transition in activity.transitions]
+    names = dict.fromkeys(name for condition in conditions for name in variables_of(condition))
     scope = plan.scope(state.variables)
     return tuple(sorted(names, key=scope.is_set))

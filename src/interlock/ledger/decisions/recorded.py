@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from interlock.core.definition.program import Plan, confirmation
+from interlock.core.definition.program import confirmation
 from interlock.core.engine.gates import shown
 from interlock.core.engine.requirements import input_id
-from interlock.core.engine.settle import awaited
 from interlock.core.run.commands import Decision
 from interlock.core.run.outcomes import Awaited, NeedAnswer, NeedStep
-from interlock.core.run.state import RunState
-from interlock.core.run.surface_policy import EXECUTION
 from interlock.ledger.log.chain import entries_of
 from interlock.ledger.log.records import DecisionRecorded
-from interlock.store.protocol import Loaded
+from interlock.store.protocol import LoadedRows
 
 
 def decision_key(node: int, gate: str, branches: int) -> str:
@@ -22,12 +19,12 @@ def decision_key(node: int, gate: str, branches: int) -> str:
     return f"decision:{node}:{gate}:{branches}"
 
 
-def recorded_decisions(plan: Plan, state: RunState, loaded: Loaded) -> dict[str, Decision]:
+def recorded_decisions(pending: Awaited, loaded: LoadedRows) -> dict[str, Decision]:
     """The user's answers to what is pending at this node, by gate id or input key."""
     assert loaded.node is not None
     by_key = {row.key: row for row in loaded.decisions}
     decisions: dict[str, Decision] = {}
-    for name, digest in _questions(awaited(plan, state, EXECUTION)):
+    for name, digest in _questions(pending):
         row = by_key.get(decision_key(loaded.node.node, name, loaded.branches))
         for entry in entries_of(row) if row is not None else ():
             event = entry.event

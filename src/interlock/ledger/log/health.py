@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from interlock.ledger.log.chain import GENESIS, entries_of, follows
-from interlock.store.protocol import CommitRow, Health, Loaded, Reader, SessionRow, Store
+from interlock.store.protocol import CommitRow, Health, LoadedRows, Reader, SessionRow, Store
 
 
 class ChainReport(Struct, frozen=True):
@@ -30,7 +30,7 @@ def intact(body: bytes, digest: bytes) -> bool:
     return isinstance(body, bytes) and sha256(body).digest() == digest
 
 
-def damage(loaded: Loaded) -> str | None:
+def damage(loaded: LoadedRows) -> str | None:
     """What keeps this session from being advanced; checks the head only (rule 44)."""
     session, last = loaded.session, loaded.last
     if session.health != "healthy":

@@ -39,7 +39,7 @@ _decode_state = msgspec.json.Decoder(RunState).decode
 _decode_preferences = msgspec.json.Decoder(Preferences).decode
 
 
-class Output(Struct, frozen=True, array_like=True):
+class StoredOutput(Struct, frozen=True, array_like=True):
     """Notes or an artifact as a row holds it: an artifact is JSON text."""
 
     channel: str
@@ -47,16 +47,16 @@ class Output(Struct, frozen=True, array_like=True):
     body: str
 
 
-_decode_outputs = msgspec.json.Decoder(tuple[Output, ...]).decode
+_decode_outputs = msgspec.json.Decoder(tuple[StoredOutput, ...]).decode
 
 
-def outputs_of(row: NodeRow | BlockedRow) -> tuple[Output, ...]:
+def outputs_of(row: NodeRow | BlockedRow) -> tuple[StoredOutput, ...]:
     """The outputs that came with an attempt."""
-    outputs: tuple[Output, ...] = _decode_outputs(row.outputs) if row.outputs else ()
+    outputs: tuple[StoredOutput, ...] = _decode_outputs(row.outputs) if row.outputs else ()
     return outputs
 
 
-def notes_in(row: NodeRow | BlockedRow) -> list[Output]:
+def notes_in(row: NodeRow | BlockedRow) -> list[StoredOutput]:
     return [output for output in outputs_of(row) if output.channel == "recap"]
 
 
@@ -79,7 +79,7 @@ class Rows:
         self.modes: list[ModeRow] = []
         self.observations: dict[str, str] = {}
         self._pending: dict[int | None, list[Event]] = {}
-        self._outputs: list[Output] = []
+        self._outputs: list[StoredOutput] = []
 
     @classmethod
     def empty(cls, session_id: str) -> Rows:
@@ -110,7 +110,7 @@ class Rows:
         outputs, self._outputs = self._outputs, []
         return _encode(outputs) if outputs else b""
 
-    def add_output(self, output: Output) -> None:
+    def add_output(self, output: StoredOutput) -> None:
         self._outputs.append(output)
 
     def hold(self, node: int | None, event: Event) -> None:
@@ -155,7 +155,7 @@ def apply(rows: Rows, logged: Logged) -> None:
         case OutputAppended() as output:
             if output.node >= 0:
                 artifact = _encode(output.artifact).decode() if output.channel == "artifact" else ""
-                rows.add_output(Output(output.channel, output.step, artifact or output.notes))
+                rows.add_output(StoredOutput(output.channel, output.step, artifact or output.notes))
         case NodeCreated() as created_node:
             _create_node(rows, created_node, logged)
         case AdvanceRecorded() as attempt:

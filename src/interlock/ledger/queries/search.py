@@ -14,7 +14,7 @@ from interlock.ledger.log.projection import notes_in
 from interlock.ledger.queries.indexing import catch_up, marked
 from interlock.ledger.runs.position import tip_of
 from interlock.ledger.runs.positions import Positions
-from interlock.store.protocol import Reader, Recorded, RunRow, SessionFilter, SessionRow
+from interlock.store.protocol import Reader, RunRow, SessionFilter, SessionRow
 
 CANDIDATES = 5
 LOOKED_AT = 200
@@ -153,10 +153,10 @@ def _candidate(reader: Reader, session_id: str, why: Why, query: str) -> Candida
 def _snippet(reader: Reader, session_id: str, tip: int) -> str:
     """The newest note on the way to the tip."""
     for node in reader.path(session_id, tip, 10):
-        aside: list[Recorded] = [*reader.blocked(session_id, (node.node,))]
-        aside += reader.notes(session_id, (node.node,))
-        rows = [node, *sorted(aside, key=lambda row: row.event_index)]
-        notes = [note for row in rows for note in notes_in(row)]
+        aside = [(row.event_index, notes_in(row)) for row in reader.blocked(session_id, (node.node,))]
+        aside += [(row.event_index, notes_in(row)) for row in reader.notes(session_id, (node.node,))]
+        ordered = [(node.event_index, notes_in(node)), *aside]
+        notes = [note for _, noted in sorted(ordered, key=lambda item: item[0]) for note in noted]
         if notes:
             return cut(notes[-1].body, SNIPPET, "…")
     return ""

@@ -6,6 +6,7 @@ for the disk: a crash may lose the last second of them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import TypeAlias
 
@@ -27,11 +28,20 @@ _decode = msgspec.json.Decoder(CallTraced).decode
 
 
 class Traced(Struct, frozen=True):
-    """One event of a trace. `index` is its position in the log, or that of the head it was made on."""
+    """One event of a trace. `index` is its position in the log, or that of the head it was made on.
+
+    `ordinal` counts the reading calls on the same head, from 1; events of the log have 0.
+    """
 
     index: int
     at: int
     event: TraceEvent
+    ordinal: int = 0
+
+    @property
+    def span(self) -> str:
+        """An id of the call that is unique in its session."""
+        return f"{self.index}.{self.ordinal}" if self.ordinal else str(self.index)
 
 
 class Trace(Struct, frozen=True):
@@ -61,17 +71,24 @@ def trace_segment(positions: Positions, session_id: str, first: int, last: int) 
 
 
 def _between(positions: Positions, session_id: str, first: int, last: int) -> Iterator[Traced]:
-    """Merge what the log and the traces of reads hold, in the order in which it happened."""
+    """Merge what the log and the traces of reads hold, in the order in which it happened.
+
+    The command that holds the event `last` belongs to it as a whole.
+    """
     with positions.store.reading() as reader:
         reads = reader.traces(session_id, first, last, MOST + 1)
+        commits = (row for row in reader.commits(session_id, start=first) if row.first <= last)
         chained = [
             Traced(row.index, row.at, row.event)
-            for row in logged(reader.commits(session_id, start=first))
-            if row.index <= last and isinstance(row.event, (CallTraced, ChildStarted, ChildReturned))
+            for row in logged(commits)
+            if isinstance(row.event, (CallTraced, ChildStarted, ChildReturned))
         ]
-    beside = [Traced(row.after_index, row.at, _decode(row.body)) for row in reads]
-    keyed = [((traced.index, 0), traced) for traced in chained] + [((row.index, 1), row) for row in beside]
-    yield from (traced for _, traced in sorted(keyed, key=lambda item: item[0]))
+    ordinals: Counter[int] = Counter()
+    for row in reads:
+        ordinals[row.after_index] += 1
+        event = _decode(row.body)
+        chained.append(Traced(row.after_index, row.at, event, ordinals[row.after_index]))
+    yield from sorted(chained, key=lambda traced: (traced.index, traced.ordinal))
 
 
 def _enters(traced: Traced) -> bool:

@@ -7,26 +7,30 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from interlock.core.definition.program import Plan
-from interlock.core.engine.settle import awaited
 from interlock.core.run.commands import Decision
 from interlock.core.run.outcomes import Awaited, NeedAnswer, NeedInput, NeedStep, Notice
 from interlock.core.run.reasons import Blocker
 from interlock.core.run.state import RunState
-from interlock.core.run.surface_policy import EXECUTION
-from interlock.core.values import Json, Variables
-from interlock.ledger.log.projection import Rows, kept_at
+from interlock.core.values import Variables
+from interlock.ledger.log.projection import Rows
 from interlock.ledger.runs.recap import Branches, Recap
-from interlock.store.protocol import Loaded, NodeRow, RunRow, SessionRow
+from interlock.store.protocol import LoadedRows, NodeRow, RunRow, SessionRow
 
 
 class Position(Struct, frozen=True):
-    """A run at one node. `handle` and `agent` are the caller's; without a caller they are empty."""
+    """A run at one node. `handle` and `agent` are the caller's; without a caller they are empty.
 
-    loaded: Loaded
+    `awaited` is what the run waits for on the execution surface; `kept` is the context that blocked attempts
+    at this node have sent (rule 10).
+    """
+
+    loaded: LoadedRows
     node: NodeRow
     run: RunRow
     plan: Plan
     state: RunState
+    awaited: Awaited
+    kept: Variables = {}
     decisions: Mapping[str, Decision] = {}
     handle: bytes = b""
 
@@ -41,20 +45,6 @@ class Position(Struct, frozen=True):
     @property
     def agent(self) -> str:
         return self.loaded.agent
-
-    @property
-    def awaited(self) -> Awaited:
-        """What the run waits for on the execution surface."""
-        return awaited(self.plan, self.state, EXECUTION)
-
-    @property
-    def kept(self) -> Variables:
-        """The context that blocked attempts at this node have sent (rule 10)."""
-        return kept_at(self.loaded.blocked)
-
-    def with_kept(self, delta: Variables) -> dict[str, Json]:
-        """A call's own variables on top of what blocked attempts before it sent."""
-        return {**self.kept, **delta}
 
     @property
     def is_tip(self) -> bool:

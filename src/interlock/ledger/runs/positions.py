@@ -5,17 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from interlock.core.run.commands import Decision
+from interlock.core.engine.settle import awaited
+from interlock.core.run.surface_policy import EXECUTION
 from interlock.ledger.decisions.recorded import recorded_decisions
 from interlock.ledger.errors import LedgerError, not_healthy, unknown_node, unknown_session
 from interlock.ledger.log.health import damage, intact
-from interlock.ledger.log.projection import state_of
+from interlock.ledger.log.projection import kept_at, state_of
 from interlock.ledger.runs.pinned_workflows import Pins
 from interlock.ledger.runs.position import Position
 from interlock.ledger.tokens.keyring import Keys
 from interlock.ledger.tokens.slots import fill
 from interlock.ledger.tokens.tokens import Kind, Pointer, TokenProblem, mint, read
-from interlock.store.protocol import Changes, Loaded, Store, TraceRow
+from interlock.store.protocol import Changes, LoadedRows, Store, TraceRow
 
 
 def milliseconds() -> int:
@@ -82,7 +83,7 @@ class Positions:
             position = self._position(loaded, pointer.handle)
         return position
 
-    def _position(self, loaded: Loaded | None, handle: bytes) -> Position | LedgerError:
+    def _position(self, loaded: LoadedRows | None, handle: bytes) -> Position | LedgerError:
         """Check what was read before anything in it is used."""
         if loaded is None:
             return unknown_session()
@@ -96,8 +97,10 @@ class Positions:
             return not_healthy(session_id, "a node's state does not match its digest")
         plan = self.pins.plan(self.content, run.workflow_hash)
         state = state_of(node, loaded.mode)
-        decisions: dict[str, Decision] = recorded_decisions(plan, state, loaded) if loaded.decisions else {}
-        return Position(loaded, node, run, plan, state, decisions, handle)
+        need = awaited(plan, state, EXECUTION)
+        decisions = recorded_decisions(need, loaded) if loaded.decisions else {}
+        kept = kept_at(loaded.blocked) if loaded.blocked else {}
+        return Position(loaded, node, run, plan, state, need, kept, decisions, handle)
 
     def write_traces(self) -> None:
         """Write the traces of reading calls that are not stored yet; they wait while the store fails."""

@@ -15,7 +15,6 @@ from interlock.core.engine.evolve import evolved
 from interlock.core.run.commands import Claim
 from interlock.core.run.events import ActivityEntered, Event, GateOpened, GateResolved
 from interlock.core.run.outcomes import Code, Decided, Notice, Refusal
-from interlock.core.run.output import Output
 from interlock.core.run.state import OpenGate, RunState
 from interlock.core.run.surface_policy import SurfacePolicy
 from interlock.core.values import Json
@@ -130,17 +129,13 @@ class SessionCall:
     ) -> None:
         """Write what came of the call, with the outputs of steps that exist and its trace."""
         activity = self.position.plan.workflow.activity(self.state.activity)
-        known: list[tuple[str, Output]] = [
-            (claim.step, claim.output)
-            for claim in claims
-            if activity is not None and activity.step(claim.step) is not None
-        ]
+        known = [claim for claim in claims if activity is not None and activity.step(claim.step) is not None]
         self._attempt.request = _request(self.calling.tool, target)
         self._attempt.record(
             decided,
             response,
             surface=self._policy.name,
-            outputs=known,
+            claims=known,
             notices=tuple(Notice("SESSION_WARNING", text) for text in warnings),
             trace=self._traced("", warnings),
         )

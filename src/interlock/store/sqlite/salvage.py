@@ -18,7 +18,7 @@ from msgspec import Struct
 from interlock.store.protocol import StoreCorrupt
 from interlock.store.sqlite.lock import FileLock
 from interlock.store.sqlite.schema import MIGRATIONS, TABLES
-from interlock.store.sqlite.store import FILE, LOCK, connect, make_private, migrate, version_of
+from interlock.store.sqlite.store import FILE, connect, lock_path, make_private, migrate, version_of
 
 UNREADABLE = (apsw.CorruptError, apsw.NotADBError, apsw.IOError, UnicodeDecodeError)
 LARGEST_GAP = 2**40
@@ -32,23 +32,23 @@ class Salvaged(Struct, frozen=True):
     damaged: tuple[str, ...]
 
 
-def replace_damaged(data_dir: Path) -> tuple[Salvaged, Path]:
-    """Replace a damaged store by a salvaged one; the damaged file is kept under the returned name."""
-    path, lock = data_dir / FILE, FileLock(data_dir / LOCK)
-    fresh = path.with_name(f"{FILE}.salvaged")
+def replace_damaged(folder: Path, name: str = FILE) -> tuple[Salvaged, Path]:
+    """Put a salvaged store in the place of a damaged one, which is kept beside it under the returned name."""
+    path = folder / name
+    lock, fresh = FileLock(lock_path(path)), path.with_name(f"{name}.salvaged")
     try:
         with lock:
             fresh.unlink(missing_ok=True)
-            salvaged = salvage(path, fresh)
-            names = (path.with_name(f"{FILE}.damaged-{number}") for number in count(1))
-            kept = next(name for name in names if not name.exists())
-            for suffix in ("-shm", "-wal", ""):
-                if (part := path.with_name(FILE + suffix)).exists():
-                    part.rename(kept.with_name(kept.name + suffix))
+            saved = salvage(path, fresh)
+            names = (path.with_name(f"{name}.damaged-{number}") for number in count(1))
+            kept = next(free for free in names if not free.exists())
+            for end in ("-shm", "-wal", ""):
+                if (part := path.with_name(name + end)).exists():
+                    part.rename(kept.with_name(kept.name + end))
             fresh.rename(path)
     finally:
         lock.close()
-    return salvaged, kept
+    return saved, kept
 
 
 def salvage(path: Path, into: Path) -> Salvaged:

@@ -20,7 +20,7 @@ from interlock.store.protocol import (
     CommitRow,
     HandleRow,
     Health,
-    Loaded,
+    LoadedRows,
     ModeRow,
     NodeRow,
     Recorded,
@@ -116,7 +116,7 @@ class SqliteReader:
 
     def load(
         self, handle: bytes | str, *, node: int | None = None, attempt: int | None = None
-    ) -> Loaded | None:
+    ) -> LoadedRows | None:
         """Read what a command needs, by a secret handle or a session id; the head where no node is named."""
         session_id, agent = handle, ""
         if isinstance(handle, bytes):
@@ -128,7 +128,7 @@ class SqliteReader:
         if session is None:
             return None
         last, previous = self._head(session.session_id)
-        loaded = Loaded(session=session, agent=agent, last=last, previous_digest=previous)
+        loaded = LoadedRows(session=session, agent=agent, last=last, previous_digest=previous)
         number = session.head_node if node is None else node
         return loaded if number is None else self._with_node(loaded, number, attempt)
 
@@ -137,7 +137,7 @@ class SqliteReader:
         newest = list(self.commits(session_id, newest_first=True, limit=2))
         return (newest[0] if newest else None), (newest[1].digest if len(newest) > 1 else bytes(32))
 
-    def _with_node(self, loaded: Loaded, number: int, attempt: int | None) -> Loaded:
+    def _with_node(self, loaded: LoadedRows, number: int, attempt: int | None) -> LoadedRows:
         session_id = loaded.session.session_id
         node = self._one(_node, LIGHT_NODE + "WHERE session_id = ? AND node = ?", session_id, number)
         if node is None:

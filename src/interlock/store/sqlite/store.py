@@ -16,7 +16,7 @@ import apsw
 
 from interlock.store.protocol import (
     Changes,
-    Loaded,
+    LoadedRows,
     StoreBusy,
     StoreConflict,
     StoreCorrupt,
@@ -29,7 +29,6 @@ from interlock.store.sqlite.schema import MIGRATIONS
 from interlock.store.sqlite.statements import SqliteReader, SqliteWriter
 
 FILE = "interlock.db"
-LOCK = "interlock.lock"
 CHECKPOINT_PAGES = 2000
 
 
@@ -56,7 +55,7 @@ class SqliteStore:
 
     def load(
         self, handle: bytes | str, *, node: int | None = None, attempt: int | None = None
-    ) -> Loaded | None:
+    ) -> LoadedRows | None:
         with self.reading() as reader:
             return reader.load(handle, node=node, attempt=attempt)
 
@@ -154,11 +153,16 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def open_store(data_dir: Path) -> SqliteStore:
-    """Open the store in a data directory, making or upgrading it where needed."""
-    path = data_dir / FILE
+def lock_path(path: Path) -> Path:
+    """Return the file that writers of this database lock."""
+    return path.with_name(f"{path.name.removesuffix('.db')}.lock")
+
+
+def open_store(folder: Path, name: str = FILE) -> SqliteStore:
+    """Open the database file in a folder, and create or upgrade it where needed."""
+    path = folder / name
     make_private(path)
-    lock = FileLock(data_dir / LOCK)
+    lock = FileLock(lock_path(path))
     try:
         with _translated(path):
             connection = connect(path)

@@ -21,7 +21,13 @@ def listed(listing: Listing) -> Reply:
     if errors:
         shown = errors[:MOST_PROBLEMS]
         body["warnings"] = [
-            {"code": one.code, "message": one.message, "file": one.file, "line": one.line, "fix": one.fix}
+            {
+                "code": one.code,
+                "message": one.message,
+                "file": one.file,
+                "line": one.line,
+                "fix": one.next_action,
+            }
             for one in shown
         ]
         lines.append(f"{len(errors)} files could not be loaded:")

@@ -58,6 +58,8 @@ def _input(need: UserInput) -> Form:
 
 def answered(call: Call, at: Position) -> dict[str, Decision]:
     """The user's answers, bound to the question that is pending now (rule 26)."""
+    if call.asked is None:
+        return {}
     pending = at.awaited
     bound = {shown(pending.gate)} if isinstance(pending, NeedAnswer) else _bound(pending)
     if call.asked not in bound:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import assert_never
 
 import msgspec
@@ -28,6 +28,7 @@ from interlock.ledger.runs.position import View
 from interlock.ledger.runs.recap import POLICY, Branches, Recap
 from interlock.ledger.tokens.slots import slot
 from interlock.surfaces.call import Reply
+from interlock.surfaces.execution.errors import suggested_fix
 
 SNIPPET = 200
 
@@ -52,9 +53,19 @@ def answer(view: View) -> bytes:
 def reply(view: View) -> Reply:
     """Render a view as text and fields."""
     pending = pending_of(view)
+    tokens = token_slots(view, complete=pending is None)
     warnings = [*view.notices, *standing_warnings(view)]
-    text = "\n\n".join(part for part in _text(view, pending, warnings) if part)
-    return Reply(text, fields(view, pending, warnings))
+    text = "\n\n".join(part for part in _text(view, pending, tokens, warnings) if part)
+    return Reply(text, fields(view, pending, tokens, warnings))
+
+
+def token_slots(view: View, *, complete: bool) -> dict[str, str]:
+    """The tokens that the next call may need, each as the slot that it is put into."""
+    slots = {"stateToken": slot("st", view.node)}
+    if not complete:
+        slots["ackToken"] = slot("ack", view.node, view.attempt)
+    slots["checkpointToken"] = slot("chk", view.node, view.attempt)
+    return slots
 
 
 def pending_of(view: View) -> Pending | None:
@@ -84,18 +95,15 @@ def _decision(need: NeedAnswer) -> dict[str, Json]:
     return {"checkpointId": need.gate.id, "options": options}
 
 
-def fields(view: View, pending: Pending | None, warnings: Sequence[Notice]) -> dict[str, Json]:
+def fields(
+    view: View, pending: Pending | None, tokens: Mapping[str, str], warnings: Sequence[Notice]
+) -> dict[str, Json]:
     """The JSON of a response."""
-    complete = pending is None
-    tokens: dict[str, Json] = {"stateToken": slot("st", view.node)}
-    if not complete:
-        tokens["ackToken"] = slot("ack", view.node, view.attempt)
-    tokens["checkpointToken"] = slot("chk", view.node, view.attempt)
     body: dict[str, Json] = {
         "kind": "blocked" if view.blockers else "ok",
         **tokens,
         "pending": msgspec.to_builtins(pending),
-        "isComplete": complete,
+        "isComplete": pending is None,
         "nextIntent": next_intent(view.awaited, pending),
         "session": {"sessionId": view.session.session_id, "runId": view.run.run_id},
         "workflow": {"id": view.run.workflow_id, "hash": view.run.workflow_hash},
@@ -108,12 +116,12 @@ def fields(view: View, pending: Pending | None, warnings: Sequence[Notice]) -> d
 
 
 def _optional_fields(view: View, warnings: Sequence[Notice]) -> Iterator[tuple[str, Json]]:
-    if view.state.finished:
+    if view.state.status != "in_progress":
         yield "status", view.state.status
     if view.state.gaps:
         yield "gaps", view.state.gaps
     if view.blockers:
-        yield "blockers", msgspec.to_builtins(view.blockers)
+        yield "blockers", [_blocker_fields(blocker) for blocker in view.blockers]
         yield "retryable", True
     if warnings:
         yield "warnings", msgspec.to_builtins(list(warnings))
@@ -144,7 +152,9 @@ def standing_warnings(view: View) -> Iterator[Notice]:
         )
 
 
-def _text(view: View, pending: Pending | None, warnings: Sequence[Notice]) -> Iterator[str]:
+def _text(
+    view: View, pending: Pending | None, tokens: Mapping[str, str], warnings: Sequence[Notice]
+) -> Iterator[str]:
     if view.started or view.recap is not None:
         yield _introduction(view)
     if view.recap is not None:
@@ -152,10 +162,12 @@ def _text(view: View, pending: Pending | None, warnings: Sequence[Notice]) -> It
     if view.branches is not None:
         yield _branch_text(view.branches)
     if view.blockers:
-        yield "\n".join(["BLOCKED. The step stays pending:", *(_blocker_text(one) for one in view.blockers)])
+        yield "\n".join(
+            ["BLOCKED. The step stays pending:", *(_blocker_text(blocker) for blocker in view.blockers)]
+        )
     if warnings:
         yield "\n".join(f"Warning: {one.message}" for one in warnings)
-    yield _pending_text(view, pending)
+    yield _pending_text(view, pending, tokens)
 
 
 def _introduction(view: View) -> str:
@@ -173,12 +185,11 @@ def _introduction(view: View) -> str:
     return "\n\n".join(parts)
 
 
-def _pending_text(view: View, pending: Pending | None) -> str:
-    state = f"stateToken: {slot('st', view.node)}"
-    keep = f"checkpointToken: {slot('chk', view.node, view.attempt)}"
+def _pending_text(view: View, pending: Pending | None, tokens: Mapping[str, str]) -> str:
+    listed = "\n".join(f"{name}: {token}" for name, token in tokens.items())
     if pending is None:
         gaps = f", with {view.state.gaps} recorded gaps" if view.state.gaps else ""
-        return f"The workflow is complete{gaps}.\n\n{state}\n{keep}"
+        return f"The workflow is complete{gaps}.\n\n{listed}"
     lines = [
         f"## {pending.title} ({pending.stepId})",
         "",
@@ -186,9 +197,9 @@ def _pending_text(view: View, pending: Pending | None) -> str:
         "",
         "---",
         _how(view, pending),
-        state,
+        listed,
     ]
-    return "\n".join([*lines, f"ackToken: {slot('ack', view.node, view.attempt)}", keep])
+    return "\n".join(lines)
 
 
 def _how(view: View, pending: Pending) -> str:
@@ -203,12 +214,20 @@ def _how(view: View, pending: Pending) -> str:
 
 
 def _blocker_text(blocker: Blocker) -> str:
-    lines = [f"- {blocker.code.value}: {blocker.message}"]
-    if blocker.suggestedFix:
-        lines.append(f"  {blocker.suggestedFix}")
+    lines = [f"- {blocker.code.value}: {blocker.message}", f"  {suggested_fix(blocker)}"]
     if blocker.example is not None:
         lines.append(f"  Example: {_encode(blocker.example).decode()}")
     return "\n".join(lines)
+
+
+def _blocker_fields(blocker: Blocker) -> dict[str, Json]:
+    fields: dict[str, Json] = {
+        "code": blocker.code.value,
+        "pointer": msgspec.to_builtins(blocker.pointer),
+        "message": blocker.message,
+        "suggestedFix": suggested_fix(blocker),
+    }
+    return fields if blocker.example is None else {**fields, "example": blocker.example}
 
 
 def _recap_text(recap: Recap, heading: str) -> str:

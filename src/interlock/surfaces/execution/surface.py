@@ -16,7 +16,6 @@ from interlock.core.values import Json
 from interlock.ledger.attempt import Replayed
 from interlock.ledger.errors import LedgerError, error_of, internal_error
 from interlock.ledger.ledger import Ledger, note_attempt
-from interlock.ledger.runs.position import subject_of
 from interlock.ledger.tokens.tokens import Kind, Pointer
 from interlock.surfaces.arguments import Unfit, check_context, read_output
 from interlock.surfaces.call import Call, Outcome, Reply
@@ -32,14 +31,14 @@ from interlock.surfaces.tool import Surface, Tool
 
 
 class ExecutionSurface(Surface):
-    """The surface. `without` names the optional tools that the user switched off."""
+    """The execution surface."""
 
     name = "execution"
     instructions = INSTRUCTIONS
 
-    def __init__(self, ledger: Ledger, without: frozenset[str] = frozenset()) -> None:
+    def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
-        self.tools = {tool.name: tool for tool in tools(self) if tool.name not in without}
+        self.tools = {tool.name: tool for tool in tools(self)}
 
     def invalid(self, tool: Tool, reason: str) -> Outcome:
         message, _, target = reason.partition(" - at `$")
@@ -113,7 +112,7 @@ class ExecutionSurface(Surface):
             now=attempt.now,
             terms=self._terms(call),
             output=output,
-            variables=position.with_kept(params.context or {}),
+            variables={**position.kept, **(params.context or {})},
             decisions={**position.decisions, **answered(call, position)},
             client=call.client.name,
         )
@@ -129,7 +128,7 @@ class ExecutionSurface(Surface):
             decided,
             body_of(answer),
             surface="execution",
-            outputs=((subject_of(position.awaited), output),),
+            output=output,
             variables=command.variables,
         )
         return live(answer, self.ledger, ack.handle)
@@ -233,4 +232,6 @@ def _unfit(unfit: Unfit) -> Reply:
 
 
 def _not_loaded(diagnostic: Diagnostic) -> Reply:
-    return envelope("NOT_FOUND", diagnostic.message, diagnostic.fix or "Call list_workflows for the ids.")
+    return envelope(
+        "NOT_FOUND", diagnostic.message, diagnostic.next_action or "Call list_workflows for the ids."
+    )

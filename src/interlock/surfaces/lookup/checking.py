@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from interlock.authoring.compile.mounts import check_id, mounted
+from interlock.authoring.compile.ids import check_id, mounted
 from interlock.authoring.compile.steps import compile_steps
 from interlock.authoring.diagnostics.codes import Report
 from interlock.authoring.diagnostics.diagnostic import Diagnostic
@@ -30,8 +30,9 @@ def checked(text: str) -> dict[str, Json]:
     if parsed is not None:
         _compile(parsed, report)
     diagnostics = report.diagnostics()
-    issues: list[Json] = [_placed(one, one.message) for one in diagnostics if one.severity == "error"]
-    suggestions: list[Json] = [_placed(one, _advice(one)) for one in diagnostics]
+    errors = [diagnostic for diagnostic in diagnostics if diagnostic.severity == "error"]
+    issues: list[Json] = [_located(error, error.message) for error in errors]
+    suggestions: list[Json] = [_located(diagnostic, _advice(diagnostic)) for diagnostic in diagnostics]
     return {"valid": not issues, "issues": issues, "suggestions": suggestions}
 
 
@@ -45,8 +46,12 @@ def _compile(parsed: Parsed, report: Report) -> None:
 
 
 def _advice(diagnostic: Diagnostic) -> str:
-    return diagnostic.fix if diagnostic.severity == "error" else f"{diagnostic.message}: {diagnostic.fix}"
+    return (
+        diagnostic.next_action
+        if diagnostic.severity == "error"
+        else f"{diagnostic.message}: {diagnostic.next_action}"
+    )
 
 
-def _placed(diagnostic: Diagnostic, text: str) -> str:
+def _located(diagnostic: Diagnostic, text: str) -> str:
     return f"line {diagnostic.line}, column {diagnostic.column}: {text}"

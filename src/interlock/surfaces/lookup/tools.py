@@ -22,7 +22,7 @@ _EXAMPLE_ID = "ai-task-implementation"
 _EXAMPLE_NAME = "AI Task Prompt Workflow"
 
 
-class Listing(Struct, frozen=True):
+class ToolListing(Struct, frozen=True):
     """The entry of one tool in `tools/list`."""
 
     description: str
@@ -56,7 +56,7 @@ def _strings() -> Schema:
 
 _ENTRY = ("id", "name", "description", "category", "version")
 
-LIST = Listing(
+LIST = ToolListing(
     "Lists all available workflows",
     _object({}),
     _object(
@@ -87,7 +87,7 @@ LIST = Listing(
     ),
 )
 
-NEXT = Listing(
+NEXT = ToolListing(
     "Gets the next step guidance based on workflow state",
     _object(
         {
@@ -135,7 +135,7 @@ _VERDICT = _object(
     {"valid": {"type": "boolean"}, "issues": _strings(), "suggestions": _strings()}, "valid", closed=False
 )
 
-VALIDATE = Listing(
+VALIDATE = ToolListing(
     "Validates step output against workflow requirements",
     _object(
         {
@@ -159,7 +159,7 @@ VALIDATE = Listing(
     ),
 )
 
-VALIDATE_JSON = Listing(
+VALIDATE_JSON = ToolListing(
     "Validates the JSON text of a workflow",
     _object({"workflowJson": {"type": "string", "minLength": 1}}, "workflowJson"),
     _VERDICT,
@@ -167,9 +167,9 @@ VALIDATE_JSON = Listing(
 
 
 @cache
-def get() -> Listing:
+def get() -> ToolListing:
     """The listing of `workflow_get`, whose answer is described by a schema of its own."""
-    return Listing(
+    return ToolListing(
         "Retrieves a specific workflow by ID",
         _object({"id": _id("The workflow ID to retrieve")}, "id"),
         {"type": "object", "$ref": "workflow.schema.json", "$defs": {"workflow": workflow_schema()}},

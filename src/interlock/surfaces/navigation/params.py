@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from interlock.core.values import Json
-from interlock.surfaces.params import Params
+from interlock.surfaces.strict_params import Params
 
 WorkflowId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=128)]
 Id = Annotated[str, Meta(max_length=256)]

@@ -30,6 +30,7 @@ from interlock.surfaces.shared import trace_view, validation
 from interlock.surfaces.shared.documents import META, Documents, FoundDocument
 from interlock.surfaces.shared.position import SessionPosition, status_of
 from interlock.surfaces.shared.replies import failure, of_error, told_json
+from interlock.surfaces.strict_params import NoParams
 from interlock.surfaces.tool import Tool
 
 SERVER = "interlock"
@@ -59,7 +60,7 @@ class SessionTools:
     def unknown(self, name: str, tools: Mapping[str, Tool]) -> Reply:
         return failure("NOT_FOUND", f"There is no tool '{name}' here.", f"Use one of: {', '.join(tools)}.")
 
-    def health_check(self, params: p.Nothing, call: Call) -> Outcome:
+    def health_check(self, params: NoParams, call: Call) -> Outcome:
         body: dict[str, Json] = {
             "status": "healthy",
             "server": SERVER,
@@ -93,7 +94,8 @@ class SessionTools:
         """Begin a session of a workflow, under a parent if one is given (rule 35)."""
         loaded = self.ledger.library.load(workflow_id)
         if isinstance(loaded, Diagnostic):
-            return failure("NOT_FOUND", loaded.message, loaded.fix or "Call list_workflows for the ids.")
+            next_action = loaded.next_action or "Call list_workflows for the ids."
+            return failure("NOT_FOUND", loaded.message, next_action)
         passed = passed_on(parent, loaded.workflow.id) if parent else {}
         warnings = [text for text in (warning, *_untriggered(parent, passed, loaded)) if text]
         start = self.ledger.start(loaded, passed or {}, policy=self.policy, parent=parent, agent=agent)
@@ -156,7 +158,7 @@ class SessionTools:
         self, token: str, calling: Calling, variables: Variables | None = None
     ) -> SessionCall | Reply:
         """Open a session's head for a progress call."""
-        unfit = check_context(variables)
+        unfit = check_context(variables, "variables")
         if unfit:
             return failure("VALIDATION_ERROR", unfit.message, unfit.suggestion)
         pointer = self.ledger.read_token(token, "ses")

@@ -50,7 +50,7 @@ def _events(traced: Iterable[Traced], workflow_id: str) -> list[Json]:
 def _event(one: Traced, workflow_id: str) -> dict[str, Json]:
     match one.event:
         case CallTraced() as call:
-            return _call(one.index, call, workflow_id)
+            return _call(one.span, call, workflow_id)
         case ChildStarted() as child:
             body: dict[str, Json] = {"workflow": child.workflow, "session": child.session}
             return {"name": "child_started", "ts": one.at // 1000, "about": body}
@@ -62,9 +62,9 @@ def _event(one: Traced, workflow_id: str) -> dict[str, Json]:
             assert_never(one.event)
 
 
-def _call(index: int, call: CallTraced, workflow_id: str) -> dict[str, Json]:
+def _call(span: str, call: CallTraced, workflow_id: str) -> dict[str, Json]:
     body: dict[str, Json] = {
-        "spanId": index,
+        "spanId": span,
         "name": call.tool,
         "ts": call.at // 1000,
         "ms": call.ms,

@@ -1,0 +1,1 @@
+"""Commands that read sessions, and those by which the user steers them."""

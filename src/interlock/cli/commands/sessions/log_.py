@@ -1,0 +1,89 @@
+"""`interlock log ID`: the events of a session, one line each."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+
+import click
+
+from interlock.cli.options import json_option, session_argument, with_ledger
+from interlock.cli.references import session_of
+from interlock.cli.screen import (
+    CHECK_FAILED,
+    clock,
+    fit,
+    line_of,
+    paint,
+    print_json,
+    print_json_line,
+    room_after,
+    say,
+    stop,
+)
+from interlock.ledger.errors import LedgerError
+from interlock.ledger.ledger import Ledger
+from interlock.ledger.log.health import examine
+from interlock.ledger.queries.log_lines import EventLine, event_lines
+from interlock.ledger.queries.status import find_session
+
+PAUSE_SECONDS = 0.3
+
+
+@click.command(epilog="Example: interlock log hmc3gzdk --kind gate_resolved --kind gap_recorded")
+@session_argument
+@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only events of this kind; repeatable.")
+@click.option("--limit", type=click.IntRange(1), help="Only the newest N events.", metavar="N")
+@click.option("--follow", "-f", is_flag=True, help="Keep printing as events are recorded.")
+@json_option
+@with_ledger
+def command(
+    ledger: Ledger, ref: str, kinds: tuple[str, ...], limit: int | None, follow: bool, as_json: bool
+) -> None:
+    """Print the events of a session, and verify their chain of digests."""
+    session = session_of(ledger, ref)
+    report = examine(ledger.store, session)
+    events = event_lines(ledger, session.session_id, kinds, end=report.events)
+    events = events[-limit:] if limit else events
+    if follow:
+        _follow(ledger, session.session_id, events, kinds, report.events, as_json)
+    elif as_json:
+        fields = [event.fields() for event in events]
+        print_json({"sessionId": session.session_id, "health": report.health, "events": fields})
+    else:
+        _show(events)
+    if report.health != "healthy":
+        damage = f"The log is damaged ({report.reason}); its first {report.events} events are sound."
+        stop(CHECK_FAILED, f"{damage} Run `interlock doctor --repair`.")
+
+
+def _show(events: list[EventLine]) -> None:
+    for event in events:
+        node = "" if event.node is None else f"n{event.node}"
+        head = f"{event.index:>4}  {clock(event.at)[11:]}  {node:<4} {event.kind:<20}  "
+        say(paint(head, "quiet") + fit(line_of(event.summary), room_after(len(head))))
+
+
+def _follow(
+    ledger: Ledger,
+    session_id: str,
+    events: list[EventLine],
+    kinds: tuple[str, ...],
+    start: int,
+    as_json: bool,
+) -> None:
+    """Print until Ctrl-C, or until the session is removed."""
+    with suppress(KeyboardInterrupt):
+        while True:
+            if as_json:
+                for event in events:
+                    print_json_line(event.fields())
+            else:
+                _show(events)
+            time.sleep(PAUSE_SECONDS)
+            session = find_session(ledger, session_id, ledger.settings.owner)
+            if isinstance(session, LedgerError):
+                return
+            end = session.head_index + 1
+            events = event_lines(ledger, session_id, kinds, start=start, end=end) if end > start else []
+            start = max(start, end)

@@ -1,0 +1,39 @@
+"""`interlock notes ID`: the notes of a branch, as Markdown."""
+
+from __future__ import annotations
+
+import click
+import msgspec
+
+from interlock.cli.options import json_option, session_argument, with_ledger
+from interlock.cli.references import session_of, stop_with
+from interlock.cli.screen import line_of, markdown, print_json
+from interlock.ledger.errors import LedgerError
+from interlock.ledger.ledger import Ledger
+from interlock.ledger.queries.status import notes_of
+
+
+@click.command(epilog="Example: interlock notes hmc3gzdk > handover.md")
+@session_argument
+@click.option(
+    "--node", type=int, metavar="N", help="The branch that ends at this node; default: the preferred tip."
+)
+@json_option
+@with_ledger
+def command(ledger: Ledger, ref: str, node: int | None, as_json: bool) -> None:
+    """Print the notes of a branch as Markdown."""
+    notes = notes_of(ledger, session_of(ledger, ref), node)
+    if isinstance(notes, LedgerError):
+        stop_with(notes)
+    if as_json:
+        print_json(msgspec.to_builtins(notes))
+        return
+    paragraphs = [f"# {line_of(notes.title)}"]
+    if notes.workflow_id:
+        paragraphs.append(f"Workflow {notes.workflow_id}, session {notes.session_id}.")
+    paragraphs += notes.session
+    for entry in notes.entries:
+        paragraphs += (f"## {entry.step}", entry.notes)
+    if not notes.entries and not notes.session:
+        paragraphs.append("No notes yet.")
+    markdown("\n\n".join(paragraphs))

@@ -1,0 +1,162 @@
+"""`interlock play ID`: work through a workflow yourself, as an agent would."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+import msgspec
+
+from interlock.cli.interactive import choose, require_pin, require_terminal
+from interlock.cli.options import with_ledger, workflow_argument
+from interlock.cli.played_run import CLIENT, PlayedRun, Turn
+from interlock.cli.references import stop_with, workflow_of
+from interlock.cli.screen import block_of, inform, line_of, markdown, paint, paragraph, say
+from interlock.core.definition.program import confirmation
+from interlock.core.engine.requirements import input_id
+from interlock.core.run.commands import Decision
+from interlock.core.run.outcomes import NeedAnswer, NeedInput, NeedStep, Refusal
+from interlock.core.run.output import Output
+from interlock.core.run.reasons import ContextKey
+from interlock.core.values import Json
+from interlock.ledger.errors import LedgerError
+from interlock.ledger.ledger import Ledger
+from interlock.ledger.queries.status import find_session, ref_of
+from interlock.surfaces.execution.render import Pending, pending_of
+from interlock.surfaces.refusals import sentence
+
+HELP = """\
+An empty line ends your notes and completes the step.
+:set NAME=VALUE    set a variable (JSON, or text)
+:artifact {…}      send an artifact, as JSON on one line
+:back              rewind to the step before; continuing makes a branch
+:quit              leave; the run can be continued later"""
+
+
+@click.command(epilog="Example: interlock play wr.small_task --goal 'Try it out'")
+@workflow_argument
+@click.option("--goal", metavar="TEXT", help="What the run is about.")
+@with_ledger
+def command(ledger: Ledger, workflow_id: str, goal: str | None) -> None:
+    """Work through a workflow in the terminal, in a real run. ID may also be a session to continue."""
+    require_terminal("Playing")
+    require_pin(ledger)
+    run = _run(ledger, workflow_id, goal)
+    inform(paint("Type :help for the commands.", "quiet"))
+    try:
+        _play(run)
+    except (click.Abort, KeyboardInterrupt, EOFError):
+        inform("")
+        _leave(run)
+        raise click.exceptions.Exit(1) from None
+
+
+def _run(ledger: Ledger, name: str, goal: str | None) -> PlayedRun:
+    session = find_session(ledger, name, ledger.settings.owner)
+    if not isinstance(session, LedgerError):
+        run = PlayedRun.resumed(ledger, session)
+    else:
+        loaded = workflow_of(ledger.library, name)
+        say(paint(loaded.workflow.name, "strong"))
+        say(paragraph(loaded.workflow.description))
+        run = PlayedRun.started(ledger, loaded, {"goal": goal} if goal else {})
+    return stop_with(run) if isinstance(run, LedgerError) else run
+
+
+def _play(run: PlayedRun) -> None:
+    while (pending := pending_of(run.view)) is not None:
+        _show(run, pending)
+        turn = _turn(run, pending)
+        match turn:
+            case ":quit":
+                _leave(run)
+                return
+            case ":back":
+                if not run.step_back():
+                    inform("This is the start of the run.")
+            case Turn():
+                error = run.advance(turn)
+                if error is not None:
+                    reason = sentence(error) if isinstance(error, Refusal) else error.message
+                    inform(f"interlock: {reason}")
+    gaps = f", with {run.view.state.gaps} recorded gaps" if run.view.state.gaps else ""
+    say(f"{paint('Complete', 'good')}{gaps}. See: interlock tree {ref_of(run.view.session.session_id)}")
+
+
+def _leave(run: PlayedRun) -> None:
+    inform(f"The run is saved. Continue with: interlock play {ref_of(run.view.session.session_id)}")
+
+
+def _show(run: PlayedRun, pending: Pending) -> None:
+    for blocker in run.view.blockers:
+        inform(f"Blocked: {block_of(blocker.message)}")
+        if blocker.example is not None:
+            how = ":set" if isinstance(blocker.pointer, ContextKey) else ":artifact"
+            inform(f"Send it with {how}, for example {msgspec.json.encode(blocker.example).decode()}")
+    for notice in run.view.notices:
+        inform(f"Warning: {block_of(notice.message)}")
+    say()
+    say(f"{paint(line_of(pending.title), 'strong')}  {paint(pending.stepId, 'quiet')}")
+    if not run.view.blockers:
+        markdown(pending.prompt)
+
+
+def _turn(run: PlayedRun, pending: Pending) -> Turn | str:
+    """Ask for what the run awaits; `:back` and `:quit` are returned as they are."""
+    match run.view.awaited:
+        case NeedAnswer(gate=gate):
+            choice = choose([*(option.id for option in gate.options), ":back", ":quit"])
+            return choice if choice.startswith(":") else Turn(decisions={gate.id: _decision(choice)})
+        case NeedInput(variables=names):
+            return Turn(variables={name: _value(click.prompt(name, err=True)) for name in names})
+        case NeedStep() as need:
+            return _step(need, pending)
+        case _:
+            raise AssertionError("the execution surface awaits nothing else")
+
+
+def _step(need: NeedStep, pending: Pending) -> Turn | str:
+    notes: list[str] = []
+    artifacts: list[dict[str, Json]] = []
+    variables: dict[str, Json] = {}
+    while line := str(click.prompt("notes", default="", show_default=False, err=True)).replace("\0", ""):
+        match line.partition(" "):
+            case (":quit" | ":back") as word, _, _:
+                return word
+            case ":help", _, _:
+                inform(HELP)
+            case ":set", _, rest:
+                name, _, value = rest.partition("=")
+                variables[name.strip()] = _value(value)
+            case ":artifact", _, rest:
+                artifact = _value(rest)
+                if isinstance(artifact, dict) and isinstance(artifact.get("kind"), str):
+                    artifacts.append(artifact)
+                else:
+                    inform('An artifact is a JSON object with a kind, such as {"kind": "wr.decision"}.')
+            case _:
+                notes.append(line)
+    decisions = dict(_decisions(need, pending))
+    return Turn(Output("\n".join(notes), tuple(artifacts)), variables, decisions)
+
+
+def _value(text: str) -> Json:
+    """Read JSON; other text is a string."""
+    try:
+        value: Json = msgspec.json.decode(text.strip())
+    except msgspec.DecodeError:
+        return text.strip()
+    return value
+
+
+def _decisions(need: NeedStep, pending: Pending) -> Iterator[tuple[str, Decision]]:
+    """Ask for the inputs that only the user can give, and for the confirmation of the step."""
+    for wanted in need.step.user_input:
+        yield input_id(need.step, wanted), _decision(click.prompt(line_of(wanted.question), err=True))
+    if pending.requireConfirmation:
+        good = click.confirm("Good enough to continue? (No repeats the step.)", default=True, err=True)
+        yield confirmation(need.step).id, _decision("proceed" if good else "revise")
+
+
+def _decision(option: str) -> Decision:
+    return Decision(option, "cli", CLIENT)

@@ -1,0 +1,73 @@
+"""`interlock resume QUERY`: find earlier work, as an agent's `resume_session` does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from interlock.cli.options import json_option, with_ledger
+from interlock.cli.screen import (
+    NOT_FOUND,
+    STATUS_TONES,
+    age,
+    fit,
+    inform,
+    line_of,
+    paint,
+    print_json,
+    say,
+    stop,
+    width,
+    words,
+)
+from interlock.core.values import Json
+from interlock.ledger.git_context import observe
+from interlock.ledger.ledger import Ledger
+from interlock.ledger.queries.search import Candidate, find
+from interlock.ledger.queries.status import ref_of
+
+
+@click.command(epilog="Example: interlock resume flaky login")
+@click.argument("query", nargs=-1)
+@json_option
+@with_ledger
+def command(ledger: Ledger, query: tuple[str, ...], as_json: bool) -> None:
+    """Find earlier work by words or by id. Without a query, show the newest."""
+    observed: dict[str, str] = {event.key: event.value for event in observe(ledger.settings.project)}
+    candidates = find(ledger, " ".join(query), ledger.settings.owner, observed)
+    if as_json:
+        print_json({"candidates": [_fields(candidate) for candidate in candidates]})
+    else:
+        _show(candidates)
+    matched = any(candidate.why != "recency_fallback" for candidate in candidates)
+    if not matched and (query or not candidates):
+        rest = "These are the newest sessions." if candidates else "No session is stored yet."
+        stop(NOT_FOUND, f"Nothing matches. {rest} Try other words, or see `interlock sessions`.")
+    if not as_json:
+        ref = ref_of(candidates[0].session.session_id)
+        inform(f"To continue in a chat, say: resume the Interlock session {ref}")
+
+
+def _show(candidates: Sequence[Candidate]) -> None:
+    for candidate in candidates:
+        session, run = candidate.session, candidate.run
+        say(paint(fit(f"{ref_of(session.session_id)}  {line_of(session.title)}", width()), "strong"))
+        status = paint(words(run.status), STATUS_TONES.get(run.status, "plain"))
+        say(f"          {run.workflow_id}, {status}, {age(session.updated_at)}, {words(candidate.why)}")
+        if candidate.snippet:
+            say(paint(fit(f"          {line_of(candidate.snippet)}", width()), "quiet"))
+
+
+def _fields(candidate: Candidate) -> dict[str, Json]:
+    return {
+        "sessionId": candidate.session.session_id,
+        "resumeRef": ref_of(candidate.session.session_id),
+        "runId": candidate.run.run_id,
+        "title": candidate.session.title,
+        "workflowId": candidate.run.workflow_id,
+        "status": candidate.run.status,
+        "whyMatched": candidate.why,
+        "snippet": candidate.snippet,
+        "updatedAt": candidate.session.updated_at,
+    }

@@ -1,0 +1,111 @@
+"""`interlock tree ID`: the branches of a session's runs, drawn as a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import click
+import msgspec
+
+from interlock.cli.options import json_option, session_argument, with_ledger
+from interlock.cli.references import session_of
+from interlock.cli.screen import (
+    CHECK_FAILED,
+    STATUS_TONES,
+    Tone,
+    fit,
+    line_of,
+    paint,
+    print_json,
+    room_after,
+    say,
+    stop,
+    width,
+    words,
+)
+from interlock.ledger.ledger import Ledger
+from interlock.ledger.log.health import examine
+from interlock.ledger.queries.status import ref_of
+from interlock.ledger.queries.tree import Tree, TreeNode, children_of, trees_of
+
+
+@click.command(epilog="Example: interlock tree hmc3gzdk")
+@session_argument
+@json_option
+@with_ledger
+def command(ledger: Ledger, ref: str, as_json: bool) -> None:
+    """Draw the branches of a session. ◉ marks the preferred tip, ○ other tips."""
+    session = session_of(ledger, ref)
+    report = examine(ledger.store, session)
+    trees = trees_of(ledger, session, report.events)
+    if as_json:
+        print_json({"sessionId": session.session_id, "runs": msgspec.to_builtins(trees)})
+    else:
+        short = ref_of(session.session_id)
+        title = fit(line_of(session.title), room_after(len(short) + 2))
+        say(f"{paint(title, 'strong')}  {paint(short, 'quiet')}")
+        for number, tree in enumerate(trees):
+            if number:
+                say()
+            draw(tree)
+        if not trees:
+            say("No run yet.")
+    if report.health != "healthy":
+        stop(CHECK_FAILED, f"The log is damaged ({report.reason}). Run `interlock doctor --repair`.")
+
+
+def draw(tree: Tree) -> None:
+    """Print one run."""
+    tone = STATUS_TONES.get(tree.status, "plain")
+    say(f"{paint(tree.workflow_id, 'accent')}  {paint(words(tree.status), tone)}")
+    say()
+    children = children_of(tree.nodes)
+    preferred = _preferred_branch(tree)
+    for root in children[None]:
+        for line in _branch(root, children, preferred, ""):
+            say(line)
+
+
+def _preferred_branch(tree: Tree) -> frozenset[int]:
+    """Return the nodes from the root to the preferred tip."""
+    parents = {node.node: node.parent for node in tree.nodes}
+    node = tree.tip if tree.tip in parents else None
+    branch = set[int]()
+    while node is not None:
+        branch.add(node)
+        node = parents[node]
+    return frozenset(branch)
+
+
+def _branch(
+    start: TreeNode, children: Mapping[int | None, list[TreeNode]], preferred: frozenset[int], margin: str
+) -> Iterator[str]:
+    """Draw a branch to its tip. At a fork, the side branches come first and are indented."""
+    node: TreeNode | None = start
+    while node is not None:
+        mark = "◉" if node.preferred else "○" if node.tip else "●"
+        yield _line(f"{margin}{mark}", node, "good" if node.preferred else "plain")
+        below = children.get(node.node, [])
+        for note in (child for child in below if child.kind == "note"):
+            yield _line(f"{margin}├─◇", note, "quiet")
+        steps = sorted(
+            (child for child in below if child.kind == "step"), key=lambda child: child.node in preferred
+        )
+        for fork in steps[:-1]:
+            yield f"{margin}├─╮"
+            yield from _branch(fork, children, preferred, f"{margin}│ ")
+        node = steps[-1] if steps else None
+
+
+def _line(lead: str, node: TreeNode, tone: Tone) -> str:
+    remarks = []
+    if node.cause == "non_tip_advance":
+        remarks.append(f"fork: rewound to {node.parent}")
+    if node.blocked:
+        remarks.append(f"{node.blocked} blocked")
+    if node.tip:
+        tip = "preferred tip" if node.preferred else "tip"
+        pending = {"nothing": "complete", "decision": f"waits: {node.pending.id}"}
+        remarks.append(f"{tip}, {pending.get(node.pending.kind, f'next: {node.pending.id}')}")
+    bracketed = f"  [{'; '.join(remarks)}]" if remarks else ""
+    return paint(fit(f"{lead} {node.node:<3} {line_of(node.label)}{bracketed}", width()), tone)

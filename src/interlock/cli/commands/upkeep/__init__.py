@@ -1,0 +1,1 @@
+"""Commands that move, check and set up what is stored."""

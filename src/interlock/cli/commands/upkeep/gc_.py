@@ -1,0 +1,72 @@
+"""`interlock gc`: remove sessions without recent activity, except those marked to be kept."""
+
+from __future__ import annotations
+
+import click
+
+from interlock.cli.options import json_option, with_ledger
+from interlock.cli.references import session_of
+from interlock.cli.screen import counted, print_json, say
+from interlock.ledger.ledger import Ledger
+from interlock.ledger.retention import DAY, DAYS, collect, set_keep, stale
+
+SHOWN = 20
+
+
+@click.command(epilog="Example: interlock gc --days 30 --dry-run")
+@click.option(
+    "--days",
+    type=click.IntRange(min=0),
+    default=DAYS,
+    show_default=True,
+    help="Remove sessions without activity for this long.",
+)
+@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@click.option("--keep", "keep", metavar="ID", multiple=True, help="Mark this session to be kept; repeatable.")
+@click.option("--unkeep", "unkeep", metavar="ID", multiple=True, help="Remove that mark; repeatable.")
+@json_option
+@with_ledger
+def command(
+    ledger: Ledger, days: int, dry_run: bool, keep: tuple[str, ...], unkeep: tuple[str, ...], as_json: bool
+) -> None:
+    """Remove old sessions, or mark sessions to be kept."""
+    if keep or unkeep:
+        _mark(ledger, keep, unkeep, as_json)
+        return
+    before = max(0, ledger.clock() - days * DAY)
+    if dry_run:
+        _preview(ledger, before, days, as_json)
+        return
+    removed = collect(ledger.store, before, ledger.clock())
+    if as_json:
+        print_json({"removed": removed, "days": days})
+    else:
+        say(f"Removed {counted(removed, 'session')} without activity for {days} days.")
+
+
+def _mark(ledger: Ledger, keep: tuple[str, ...], unkeep: tuple[str, ...], as_json: bool) -> None:
+    kept = [session_of(ledger, ref).session_id for ref in keep]
+    unkept = [session_of(ledger, ref).session_id for ref in unkeep]
+    for session_id in kept:
+        set_keep(ledger.store, session_id, True)
+    for session_id in unkept:
+        set_keep(ledger.store, session_id, False)
+    if as_json:
+        print_json({"kept": kept, "unkept": unkept})
+        return
+    for session_id in kept:
+        say(f"{session_id} is kept until `interlock gc --unkeep`.")
+    for session_id in unkept:
+        say(f"{session_id} is removed when it is old enough, like any other.")
+
+
+def _preview(ledger: Ledger, before: int, days: int, as_json: bool) -> None:
+    session_ids = stale(ledger.store, before)
+    if as_json:
+        print_json({"wouldRemove": len(session_ids), "days": days, "sessions": list(session_ids)})
+        return
+    say(f"Would remove {counted(len(session_ids), 'session')} without activity for {days} days.")
+    for session_id in session_ids[:SHOWN]:
+        say(f"  {session_id}")
+    if len(session_ids) > SHOWN:
+        say(f"  and {len(session_ids) - SHOWN} more; --json lists all")

@@ -1,0 +1,87 @@
+"""`interlock install CLIENT`: add the server to a client's configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from interlock.cli.clients import (
+    CLIENTS,
+    ClientConfig,
+    ClientName,
+    ServerEntry,
+    UnreadableConfig,
+    entry_of,
+    save,
+    snippet,
+    with_entry,
+)
+from interlock.cli.options import data_dir_option, workflows_option
+from interlock.cli.screen import CHECK_FAILED, USAGE, inform, say, stop
+from interlock.surfaces.registry import SURFACES
+
+
+@click.command(epilog="Example: interlock install claude-code --surface session --name interlock-session")
+@click.argument("client", type=click.Choice(list(CLIENTS)))
+@click.option("--print", "only_print", is_flag=True, help="Print the entry; change nothing.")
+@click.option("--project", metavar="PATH", help="Use this project's file instead of the user's.")
+@click.option("--name", default="interlock", show_default=True, help="The server's name in the client.")
+@click.option("--surface", type=click.Choice(list(SURFACES)), help="Which tool set to serve.")
+@workflows_option
+@data_dir_option
+def command(
+    client: ClientName,
+    only_print: bool,
+    project: str | None,
+    name: str,
+    surface: str | None,
+    workflows: tuple[str, ...],
+    data_dir: str | None,
+) -> None:
+    """Add the server to a client's configuration. A copy of the old file is kept."""
+    if not name.replace("-", "").replace("_", "").isalnum():
+        stop(USAGE, f"'{name}' cannot be the name of a server. Use letters, digits, - and _.")
+    entry = entry_of(name, list(_arguments(surface, workflows, data_dir, project)))
+    chosen = CLIENTS[client]
+    if only_print:
+        say(snippet(chosen, entry).rstrip())
+        return
+    path = chosen.user()
+    if project is not None:
+        if chosen.project is None:
+            stop(USAGE, f"{client} has no configuration file for projects. Leave out --project.")
+        path = Path(project) / chosen.project
+    _install(client, chosen, path, entry)
+
+
+def _arguments(
+    surface: str | None, workflows: tuple[str, ...], data_dir: str | None, project: str | None
+) -> Iterator[str]:
+    if surface:
+        yield f"--surface={surface}"
+    for mount in workflows:
+        name, separator, path = mount.rpartition("=")
+        yield f"--workflows={name}{separator}{Path(path).expanduser().resolve()}"
+    if data_dir:
+        yield f"--data-dir={Path(data_dir).expanduser().resolve()}"
+    if project:
+        yield f"--project={Path(project).expanduser().resolve()}"
+
+
+def _install(client: ClientName, chosen: ClientConfig, path: Path, entry: ServerEntry) -> None:
+    try:
+        text, change = with_entry(chosen, path, entry)
+        backup = save(path, text) if change != "unchanged" else None
+    except (UnreadableConfig, UnicodeDecodeError) as error:
+        stop(
+            CHECK_FAILED, f"{error}; it was not changed. Add this by hand: interlock install {client} --print"
+        )
+    except OSError as error:
+        stop(CHECK_FAILED, f"{path} cannot be written: {error.strerror}. Use --print and add it by hand.")
+    say(f"{entry.name}: {change} in {path}")
+    if backup is not None:
+        inform(f"The old file is kept as {backup.name}.")
+    if change != "unchanged":
+        inform(f"Restart {client} to use it.")

@@ -1,0 +1,42 @@
+"""`interlock graph PATH|ID`: draw a workflow as text, Mermaid or SVG."""
+
+from __future__ import annotations
+
+import click
+
+from interlock.authoring.graph.model import drawing_of
+from interlock.cli.options import config_of, data_options
+from interlock.cli.references import workflow_at
+from interlock.cli.screen import WIDEST, block_of, width
+
+
+@click.command(epilog="Example: interlock graph wr.release --format svg > release.svg")
+@click.argument("workflow", metavar="PATH|ID")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "mermaid", "svg"]),
+    default="text",
+    show_default=True,
+    help="The output format.",
+)
+@data_options
+def command(
+    workflow: str, form: str, data_dir: str | None, project: str | None, workflows: tuple[str, ...]
+) -> None:
+    """Draw a workflow: activities, steps, gates, loops and transitions."""
+    drawing = drawing_of(workflow_at(config_of(data_dir, project, workflows), workflow).workflow)
+    match form:
+        case "mermaid":
+            from interlock.authoring.graph.mermaid import mermaid_of
+
+            text = mermaid_of(drawing)
+        case "svg":
+            from interlock.authoring.graph.svg import svg_of
+
+            text = svg_of(drawing)
+        case _:
+            from interlock.authoring.graph.plain import text_of
+
+            text = text_of(drawing, width() or WIDEST)
+    click.echo(block_of(text), nl=False)

@@ -1,0 +1,67 @@
+"""`interlock list`: the workflows that can be run, and the files that cannot be used."""
+
+from __future__ import annotations
+
+import click
+
+from interlock.authoring.library import Diagnostic, Listed
+from interlock.cli.compose import library_of
+from interlock.cli.options import config_of, data_options, json_option
+from interlock.cli.screen import inform, line_of, print_json, say, table
+from interlock.core.values import Json
+
+
+@click.command(epilog="Example: interlock list --workflows ./flows")
+@click.option("--all", "with_hidden", is_flag=True, help="Include workflows that are hidden from agents.")
+@data_options
+@json_option
+def command(
+    data_dir: str | None, project: str | None, workflows: tuple[str, ...], with_hidden: bool, as_json: bool
+) -> None:
+    """List the workflows that can be run."""
+    listing = library_of(config_of(data_dir, project, workflows)).listing()
+    entries = [entry for entry in listing.entries if with_hidden or not entry.hidden]
+    errors = [diagnostic for diagnostic in listing.diagnostics if diagnostic.severity == "error"]
+    if as_json:
+        problems = [_problem(diagnostic) for diagnostic in errors]
+        print_json({"workflows": [_fields(entry) for entry in entries], "problems": problems})
+        return
+    if not entries:
+        say("No workflows are available.")
+    rows = [(entry.id, line_of(entry.description or entry.name)) for entry in entries]
+    table(rows, [("accent", "plain")] * len(rows))
+    for error in errors:
+        inform(f"{error.file}:{error.line}: {error.message}")
+    if errors:
+        inform("Run `interlock validate PATH` to see every error in a file.")
+
+
+def _fields(entry: Listed) -> dict[str, Json]:
+    return {
+        "workflowId": entry.id,
+        "name": entry.name,
+        "description": entry.description,
+        "version": entry.version,
+        "kind": entry.kind,
+        "form": entry.form,
+        "category": entry.category,
+        "tags": list(entry.tags),
+        "source": entry.source,
+        "workflowHash": entry.hash,
+        "idStatus": entry.id_status,
+        "suggestedId": entry.suggested_id,
+    }
+
+
+def _problem(diagnostic: Diagnostic) -> Json:
+    return {
+        "code": diagnostic.code,
+        "message": diagnostic.message,
+        "fix": diagnostic.next_action,
+        "file": diagnostic.file,
+        "line": diagnostic.line,
+        "column": diagnostic.column,
+        "severity": diagnostic.severity,
+        "workflow_id": diagnostic.workflow_id,
+        "suggestions": list(diagnostic.suggestions),
+    }

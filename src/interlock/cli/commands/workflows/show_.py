@@ -1,0 +1,79 @@
+"""`interlock show ID`: what a workflow is for, and what its steps and gates are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import click
+import msgspec
+
+from interlock.authoring.library import Loaded
+from interlock.cli.compose import library_of
+from interlock.cli.options import config_of, data_options, json_option, workflow_argument
+from interlock.cli.references import workflow_of
+from interlock.cli.screen import fit, inform, line_of, paint, paragraph, say, width
+from interlock.core.definition.workflow import Gate, Item, Loop, Step, Workflow
+from interlock.surfaces.execution.catalogue import described
+
+
+@click.command(epilog="Example: interlock show wr.small_task")
+@workflow_argument
+@data_options
+@json_option
+def command(
+    data_dir: str | None, project: str | None, workflows: tuple[str, ...], workflow_id: str, as_json: bool
+) -> None:
+    """Show the steps, loops and gates of a workflow."""
+    loaded = workflow_of(library_of(config_of(data_dir, project, workflows)), workflow_id)
+    if as_json:
+        body = msgspec.json.encode(described(loaded, "preview").structured)
+        click.echo(msgspec.json.format(body, indent=2).decode())
+        return
+    _show(loaded)
+
+
+def _show(loaded: Loaded) -> None:
+    workflow = loaded.workflow
+    say(f"{paint(line_of(workflow.name), 'strong')}  {paint(f'{workflow.id} {workflow.version}', 'quiet')}")
+    say(paragraph(workflow.description))
+    guidance = {
+        "Throughout": workflow.rules,
+        "Before you begin": workflow.preconditions,
+        "Clarify first": workflow.clarifications,
+    }
+    for heading, lines in guidance.items():
+        if lines:
+            say()
+            say(paint(heading, "strong"))
+        for line in lines:
+            say(f"- {paragraph(line, '  ')[2:]}")
+    say()
+    for line in _outline(workflow):
+        say(fit(line, width()))
+    for diagnostic in loaded.diagnostics:
+        inform(f"{diagnostic.file}:{diagnostic.line}: {diagnostic.message}")
+
+
+def _outline(workflow: Workflow) -> Iterator[str]:
+    for activity in workflow.activities:
+        indent = ""
+        if len(workflow.activities) > 1:
+            yield f"{line_of(activity.name)}  {activity.id}"
+            indent = "  "
+        yield from _items(activity.items, indent)
+        for transition in activity.transitions:
+            yield f"{indent}→ {transition.to}{'' if transition.condition is None else ' (conditional)'}"
+
+
+def _items(items: tuple[Item, ...], indent: str) -> Iterator[str]:
+    for item in items:
+        match item:
+            case Step():
+                note = " (conditional)" if item.condition is not None else ""
+                yield f"{indent}• {item.id}  {line_of(item.title)}{note}"
+            case Gate():
+                options = " | ".join(option.id for option in item.options)
+                yield f"{indent}◆ {item.id}  {line_of(item.name)}: {options}"
+            case Loop():
+                yield f"{indent}↻ {item.id}  {line_of(item.title)}, at most {item.max_iterations} times"
+                yield from _items(item.body, f"{indent}  ")

@@ -1,0 +1,119 @@
+"""`interlock validate PATH…`: report every error in workflow files, with its location and a fix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import click
+import msgspec
+from msgspec import Struct
+
+from interlock.authoring.diagnostics.diagnostic import Severity
+from interlock.authoring.filetypes.scenario_file import scenario_files
+from interlock.authoring.library import Diagnostic, Library
+from interlock.authoring.simulate.scenarios import check_file
+from interlock.cli.compose import library_of
+from interlock.cli.config import Config
+from interlock.cli.options import config_of, data_options, json_option, paths_argument
+from interlock.cli.references import source_of
+from interlock.cli.screen import (
+    CHECK_FAILED,
+    NOT_FOUND,
+    Tone,
+    counted,
+    inform,
+    line_of,
+    paint,
+    print_json,
+    say,
+    stop,
+)
+from interlock.core.values import Json
+
+SEVERITY_TONES: dict[Severity, Tone] = {"error": "bad", "warning": "warn"}
+
+
+class Checked(Struct, frozen=True):
+    """One path: how many usable workflows it holds, and the diagnostics."""
+
+    workflows: int
+    diagnostics: tuple[Diagnostic, ...]
+
+
+@click.command(epilog="Example: interlock validate ./flows")
+@paths_argument
+@click.option("--strict", is_flag=True, help="Fail on warnings too.")
+@data_options
+@json_option
+def command(
+    paths: tuple[str, ...],
+    strict: bool,
+    data_dir: str | None,
+    project: str | None,
+    workflows: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Check workflow files. Each error is shown with its location and a fix."""
+    results = list(_checked(paths, config_of(data_dir, project, workflows)))
+    diagnostics = list(dict.fromkeys(diagnostic for result in results for diagnostic in result.diagnostics))
+    usable = sum(result.workflows for result in results)
+    if not usable and not diagnostics:
+        stop(NOT_FOUND, f"there is no workflow in {', '.join(paths)}.")
+    if as_json:
+        print_json({"workflows": usable, "problems": [_fields(diagnostic) for diagnostic in diagnostics]})
+    else:
+        _show(usable, diagnostics)
+    if any(strict or diagnostic.severity == "error" for diagnostic in diagnostics):
+        raise click.exceptions.Exit(CHECK_FAILED)
+
+
+def _checked(paths: Sequence[str], config: Config) -> Iterator[Checked]:
+    sources = [source_of(path) for path in paths]
+    library = library_of(config)
+    known = {entry.id for entry in library.listing().entries}
+    for source in sources:
+        scenarios = [path for path in scenario_files(source.path) if not path.is_symlink()]
+        in_scenarios = [
+            msgspec.structs.replace(diagnostic, file=path.as_posix())
+            for path in scenarios
+            for diagnostic in check_file(path, library)
+        ]
+        if source.path in scenarios:
+            yield Checked(1, tuple(in_scenarios))
+            continue
+        listing = Library([source]).listing(known)
+        # Name files by their path from the working directory instead of their path in the source.
+        in_workflows = [
+            msgspec.structs.replace(
+                diagnostic,
+                file=(source.root / diagnostic.file if diagnostic.file else source.path).as_posix(),
+            )
+            for diagnostic in listing.diagnostics
+        ]
+        yield Checked(len(listing.entries), (*in_workflows, *in_scenarios))
+
+
+def _fields(diagnostic: Diagnostic) -> Json:
+    return {
+        "file": diagnostic.file,
+        "line": diagnostic.line,
+        "column": diagnostic.column,
+        "code": diagnostic.code,
+        "severity": diagnostic.severity,
+        "message": diagnostic.message,
+        "fix": diagnostic.next_action,
+        "workflowId": diagnostic.workflow_id,
+    }
+
+
+def _show(usable: int, diagnostics: Sequence[Diagnostic]) -> None:
+    for diagnostic in diagnostics:
+        location = paint(f"{diagnostic.file}:{diagnostic.line}:{diagnostic.column}", "strong")
+        code = paint(diagnostic.code, SEVERITY_TONES[diagnostic.severity])
+        say(f"{location} {code} {line_of(diagnostic.message)}")
+        if diagnostic.next_action:
+            say(f"  {paint('fix:', 'accent')} {line_of(diagnostic.next_action)}")
+    errors = sum(diagnostic.severity == "error" for diagnostic in diagnostics)
+    warnings = len(diagnostics) - errors
+    result = f"{counted(errors, 'error')}, {counted(warnings, 'warning')}" if diagnostics else "no errors"
+    inform(f"{counted(usable, 'workflow')} usable, {result}.")

@@ -1,0 +1,231 @@
+"""The checks of `interlock doctor`: the folder, the keys, the database file, and every session in it.
+
+Each check is a value for the command to print. Repairs are made only on request, and report what they did.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from interlock.cli.compose import ledger_of
+from interlock.cli.config import Config
+from interlock.cli.screen import inform, person_reads
+from interlock.core.run.surface_policy import EXECUTION, NAVIGATION
+from interlock.ledger.ledger import Ledger
+from interlock.ledger.log.repair import Finding, Renders, inspect, mark, repair, session_batches
+from interlock.ledger.tokens.keyring import KeyringDamaged, Keys
+from interlock.store.protocol import StoreBusy, StoreCorrupt, StoreTooNew, StoreUnavailable
+from interlock.store.sqlite.lock import FileLock
+from interlock.store.sqlite.salvage import replace_damaged
+from interlock.store.sqlite.store import SqliteStore, lock_path
+
+SAFE_SQLITE = (3, 51, 3)  # older ones can corrupt a file that several connections write
+LEAST_ROOM = 100 * 2**20
+BATCH = 500
+PROGRESS_EVERY = 10_000
+LOCK_PATIENCE = 1.0
+RUN_REPAIR = "interlock doctor --repair"
+
+
+class Check(Struct, frozen=True, omit_defaults=True):
+    """The result of one check. `fix` says what to do about it."""
+
+    name: str
+    ok: bool
+    detail: str
+    fix: str = ""
+
+
+def run_checks(config: Config, *, repairs: bool) -> Iterator[Check]:
+    """Check everything, cheapest first; with `repairs`, repair what is damaged."""
+    folder, database = config.folder, config.database
+    if folder.exists() and not folder.is_dir():
+        yield Check("store", False, f"{folder} is not a folder", "name a folder with --data-dir")
+        return
+    if not database.exists():
+        yield Check("store", True, f"nothing is stored in {database.parent} yet")
+        return
+    yield _permissions(folder, database)
+    yield _keyring(folder)
+    yield _disk(database)
+    yield _lock(database)
+    yield _leftovers(folder, database)
+    yield _cache(folder / "cache")
+    yield from _store(config, repairs)
+
+
+def _permissions(folder: Path, database: Path) -> Check:
+    """Only the owner may read the data directory and the database."""
+    if os.name != "posix":
+        return Check("permissions", True, "left to the system")
+    paths = [folder, database, folder / "keys", folder / "keys" / "keyring.json"]
+    readable = [path for path in paths if path.exists() and stat.S_IMODE(path.stat().st_mode) & 0o077]
+    if not readable:
+        return Check("permissions", True, "only the owner can read")
+    names = ", ".join(path.name for path in readable)
+    fix = f"chmod -R go-rwx {folder}" if database.is_relative_to(folder) else f"chmod go-rwx {database}"
+    return Check("permissions", False, f"others can read {names}", fix)
+
+
+def _keyring(folder: Path) -> Check:
+    try:
+        keyring = Keys(folder).keyring()
+    except KeyringDamaged as error:
+        return Check("keyring", False, str(error), "restore or remove the keyring file")
+    except OSError as error:
+        return Check("keyring", False, f"cannot be read: {error.strerror}", "make it yours and readable")
+    return Check("keyring", True, f"signs with {keyring.current.id}")
+
+
+def _disk(database: Path) -> Check:
+    free = shutil.disk_usage(database.parent).free
+    size = sum(path.stat().st_size for path in database.parent.glob(f"{database.name}*"))
+    detail = f"{size / 2**20:.1f} MB stored, {free / 2**30:.1f} GB free"
+    return Check("disk", free > LEAST_ROOM, detail, "free some space, or run `interlock gc`")
+
+
+def _lock(database: Path) -> Check:
+    """The system frees a lock when its holder ends, so a lock that stays taken has a live holder."""
+    lock = FileLock(lock_path(database), LOCK_PATIENCE)
+    try:
+        with lock:
+            return Check("lock", True, "free")
+    except StoreBusy:
+        return Check("lock", False, f"held for over {LOCK_PATIENCE:g} s", "end the process that hangs")
+    finally:
+        lock.close()
+
+
+def _leftovers(folder: Path, database: Path) -> Check:
+    temporary = [
+        *database.parent.glob(f"{database.name}.salvaged*"),
+        *(folder / "keys").glob("keyring.json.*"),
+    ]
+    old = [path.name for path in temporary if time.time() - path.stat().st_mtime > 60]
+    if old:
+        return Check("leftovers", False, f"unfinished files: {', '.join(old)}", "remove them")
+    return Check("leftovers", True, "none")
+
+
+def _cache(cache: Path) -> Check:
+    """The cache of compiled workflows rebuilds itself, if it can be written."""
+    if not cache.exists():
+        return Check("cache", True, "empty")
+    if not os.access(cache, os.W_OK):
+        return Check("cache", False, "cannot be written", f"make {cache} writable, or remove it")
+    files = [path for path in cache.rglob("*") if path.is_file()]
+    return Check("cache", True, f"{len(files)} compiled workflows")
+
+
+def _store(config: Config, repairs: bool) -> Iterator[Check]:
+    try:
+        ledger = ledger_of(config)
+    except (StoreTooNew, StoreUnavailable) as error:
+        yield Check("store", False, str(error), "see the message")
+        return
+    except StoreCorrupt as error:
+        yield Check("store", False, str(error), RUN_REPAIR)
+        if repairs:
+            yield from _salvaged(config)
+        return
+    store = ledger.store
+    assert isinstance(store, SqliteStore)
+    is_safe = tuple(int(part) for part in store.sqlite_version.split(".")) >= SAFE_SQLITE
+    detail = f"SQLite {store.sqlite_version}, schema {store.schema_version}"
+    yield Check("version", is_safe, detail, "" if is_safe else "update apsw")
+    if damage := "; ".join(store.integrity()[:3]):
+        store.close()
+        yield Check("file", False, damage, RUN_REPAIR)
+        if repairs:
+            yield from _salvaged(config)
+        return
+    yield Check("file", True, "SQLite reports no errors")
+    yield from _sessions(ledger, repairs)
+    store.close()
+
+
+def _salvaged(config: Config) -> Iterator[Check]:
+    """Recover the file, then check every session again, because rows may be missing."""
+    saved, damaged_file = replace_damaged(config.database.parent, config.database.name)
+    losses = ", ".join(saved.damaged) or "none"
+    recovered = f"{sum(saved.rows.values())} rows recovered, losses in: {losses}"
+    yield Check(
+        "recovery",
+        True,
+        f"{recovered}; the damaged file is {damaged_file.name}; restart every server that used it",
+    )
+    ledger = ledger_of(config)
+    yield from _sessions(ledger, repairs=True)
+    ledger.store.close()
+
+
+def _sessions(ledger: Ledger, repairs: bool) -> Iterator[Check]:
+    """Check every session's chain, and every row against what the events make of it."""
+    number, damaged = 0, 0
+    for finding in _findings(ledger):
+        number += 1
+        if finding is None:
+            continue
+        damaged += 1
+        yield _repaired(ledger, finding) if repairs else _reported(ledger, finding)
+    sound = repairs or damaged == 0
+    yield Check("sessions", sound, f"{number} checked, {damaged} damaged", "" if sound else RUN_REPAIR)
+
+
+def _findings(ledger: Ledger) -> Iterator[Finding | None]:
+    seen = 0
+    for batch in session_batches(ledger.store, BATCH):
+        yield from (inspect(ledger.store, session_id, ledger.pins) for session_id in batch)
+        seen += len(batch)
+        if batch and seen % PROGRESS_EVERY == 0 and person_reads():
+            inform(f"{seen} sessions checked…")
+
+
+def _reported(ledger: Ledger, finding: Finding) -> Check:
+    if finding.health != "healthy":
+        mark(ledger.store, finding)
+    rows = f": {', '.join(finding.rows[:5])}" if finding.rows else ""
+    fix = "update Interlock" if finding.health == "unknown_version" else RUN_REPAIR
+    return Check("session", False, f"{finding.session_id}: {finding.reason}{rows}", fix)
+
+
+def _repaired(ledger: Ledger, finding: Finding) -> Check:
+    session_id = finding.session_id
+    repaired = repair(
+        ledger.store,
+        session_id,
+        ledger.pins,
+        ledger.library,
+        renders(),
+        owner=ledger.settings.owner,
+        now=ledger.clock(),
+    )
+    if isinstance(repaired, Finding):
+        return _reported(ledger, repaired)
+    remaining = inspect(ledger.store, session_id, ledger.pins)
+    if remaining is not None:
+        return Check("session", False, f"{session_id}: {', '.join(remaining.rows)} cannot be recovered")
+    parts = []
+    if repaired.kept_as:
+        parts.append(f"removed {repaired.cut_events} events, kept as {repaired.kept_as}")
+    if repaired.rebuilt:
+        parts.append(f"rebuilt {', '.join(repaired.rebuilt[:5])}")
+    if repaired.lost_responses:
+        parts.append(f"{repaired.lost_responses} recorded responses are lost")
+    summary = "; ".join(parts) or "its head and responses were restored"
+    return Check("session", True, f"{session_id}: repaired; {summary}")
+
+
+def renders() -> Renders:
+    """Return the surfaces whose responses can be rendered again from what is recorded."""
+    from interlock.surfaces.execution.render import answer
+    from interlock.surfaces.navigation.render import again
+
+    return {EXECUTION.name: answer, NAVIGATION.name: again}

@@ -1,0 +1,105 @@
+"""A run that a person works through, on the same ledger and with the same recorded answers as an agent's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from interlock.authoring.library import Loaded
+from interlock.core.engine.decide import decide
+from interlock.core.run.commands import AcknowledgeStep, Decision
+from interlock.core.run.outcomes import Refusal
+from interlock.core.run.output import Output
+from interlock.core.run.surface_policy import EXECUTION
+from interlock.core.values import Json, Variables
+from interlock.ledger.attempt import Replayed
+from interlock.ledger.errors import LedgerError, response_lost
+from interlock.ledger.ledger import Ledger
+from interlock.ledger.queries.status import handle_of
+from interlock.ledger.retry import until_recorded
+from interlock.ledger.runs.position import View
+from interlock.ledger.tokens.tokens import Pointer
+from interlock.store.protocol import SessionRow
+from interlock.surfaces.execution.render import answer
+
+CLIENT = "interlock play"
+
+
+class Turn(Struct, frozen=True):
+    """What a person sends for the pending item."""
+
+    output: Output = Output()
+    variables: Variables = {}
+    decisions: Mapping[str, Decision] = {}
+
+
+class PlayedRun:
+    """A run, and the view of its current node."""
+
+    def __init__(self, ledger: Ledger, view: View, handle: bytes) -> None:
+        self.ledger = ledger
+        self.view = view
+        self.handle = handle
+
+    @classmethod
+    def started(cls, ledger: Ledger, loaded: Loaded, context: Variables) -> PlayedRun | LedgerError:
+        """Start a run."""
+        start = ledger.start(loaded, context)
+        if isinstance(start, LedgerError):
+            return start
+        ledger.record_start(start)
+        return cls(ledger, start.view, start.handle)
+
+    @classmethod
+    def resumed(cls, ledger: Ledger, session: SessionRow) -> PlayedRun | LedgerError:
+        """Continue a session from its head."""
+        if session.head_node is None:
+            return LedgerError(
+                "CONFLICT", "This session has no run yet.", "Play a workflow by its id instead."
+            )
+        position = ledger.position(session.session_id)
+        if isinstance(position, LedgerError):
+            return position
+        return cls(ledger, ledger.rehydrate(position), handle_of(ledger, session.session_id))
+
+    def advance(self, turn: Turn) -> Refusal | LedgerError | None:
+        """Send a turn for the pending item; the view shows the outcome."""
+        return until_recorded(lambda: self._advanced(turn))
+
+    def _advanced(self, turn: Turn) -> Refusal | LedgerError | None:
+        view, pointer = self.view, Pointer("st", self.handle, self.view.node)
+        request: dict[str, Json] = {"context": turn.variables, "output": {"notesMarkdown": turn.output.notes}}
+        attempt = self.ledger.attempt(pointer, view.attempt, request)
+        if isinstance(attempt, (Replayed, LedgerError)):
+            return attempt if isinstance(attempt, LedgerError) else response_lost()
+        position = attempt.position
+        command = AcknowledgeStep(
+            policy=EXECUTION,
+            now=attempt.now,
+            terms=self.ledger.settings.terms,
+            output=turn.output,
+            variables={**position.kept, **turn.variables},
+            decisions={**position.decisions, **turn.decisions},
+            client=CLIENT,
+        )
+        decided = decide(attempt.plan, attempt.state, command)
+        if isinstance(decided, Refusal):
+            return decided
+        after = attempt.view(decided, turn.output)
+        attempt.record(
+            decided, answer(after), surface="execution", output=turn.output, variables=command.variables
+        )
+        self.view = after
+        return None
+
+    def step_back(self) -> bool:
+        """Rewind to the node before; advancing from there makes a branch (rule 8)."""
+        position = self.ledger.position(self.view.session.session_id, self.view.node)
+        if isinstance(position, LedgerError) or position.node.parent is None:
+            return False
+        before = self.ledger.position(position.session_id, position.node.parent)
+        if isinstance(before, LedgerError):
+            return False
+        self.view = self.ledger.rehydrate(before)
+        return True

@@ -1,0 +1,63 @@
+"""Find the session, workflow or source that an argument names, or end the command with what to do instead."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NoReturn
+
+from interlock.authoring.library import Diagnostic, Library, Loaded
+from interlock.authoring.sources.paths import source_at
+from interlock.authoring.sources.sources import Source
+from interlock.cli.compose import library_of, split_mount
+from interlock.cli.config import Config
+from interlock.cli.screen import CHECK_FAILED, CONFLICT, NOT_FOUND, stop
+from interlock.ledger.errors import LedgerError
+from interlock.ledger.ledger import Ledger
+from interlock.ledger.queries.status import find_session
+from interlock.store.protocol import SessionRow
+
+
+def session_of(ledger: Ledger, ref: str) -> SessionRow:
+    """Find a session by its id or by the beginning of its id."""
+    session = find_session(ledger, ref, ledger.settings.owner)
+    return stop_with(session) if isinstance(session, LedgerError) else session
+
+
+def stop_with(error: LedgerError) -> NoReturn:
+    """End the command with an error of the ledger."""
+    code = CONFLICT if error.code in ("AMBIGUOUS", "CONFLICT") or error.after_ms else CHECK_FAILED
+    stop(NOT_FOUND if error.code == "NOT_FOUND" else code, f"{error.message} {error.next_action}")
+
+
+def source_of(argument: str) -> Source:
+    """Read `PATH` or `NAME=PATH`."""
+    name, path = split_mount(argument)
+    if not path.exists():
+        stop(NOT_FOUND, f"there is no file or folder {path}.")
+    return source_at(path, name)
+
+
+def workflow_of(library: Library, workflow_id: str) -> Loaded:
+    """Load a workflow by its id."""
+    workflow = library.load(workflow_id)
+    if isinstance(workflow, Diagnostic):
+        stop(NOT_FOUND, f"{workflow.message}; {workflow.next_action or 'see `interlock list`'}.")
+    return workflow
+
+
+def workflow_at(config: Config, argument: str) -> Loaded:
+    """Load a workflow by its id or from a path that holds just one."""
+    if "/" not in argument and not Path(argument).exists():
+        return workflow_of(library_of(config), argument)
+    library = Library([source_of(argument)])
+    listing = library.listing()
+    if len(listing.entries) == 1:
+        return workflow_of(library, listing.entries[0].id)
+    if listing.entries:
+        names = ", ".join(entry.id for entry in listing.entries)
+        stop(NOT_FOUND, f"{argument} holds several workflows; name the file of one: {names}.")
+    error = next((diagnostic for diagnostic in listing.diagnostics if diagnostic.severity == "error"), None)
+    reason = f": {error.message} (line {error.line})" if error else ""
+    return stop(
+        CHECK_FAILED, f"{argument} holds no usable workflow{reason}. Run `interlock validate {argument}`."
+    )

@@ -55,7 +55,7 @@ def test_parameters_of_one_tool_are_recognised() -> None:
     gated, session = "interlock.surfaces.gated.params", "interlock.surfaces.session.params"
     assert are_parameters_of_a_tool([gated, session])
     assert not are_parameters_of_a_tool([gated, "interlock.core.run.commands"])
-    assert not are_parameters_of_a_tool([gated, "interlock.surfaces.shared.params"])
+    assert not are_parameters_of_a_tool([gated, "interlock.surfaces.shared.session_params"])
     assert not are_parameters_of_a_tool([gated, "interlock.surfaces.session.tools"])
 
 

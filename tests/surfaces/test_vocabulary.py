@@ -148,7 +148,7 @@ def foreign_parameters(surfaces: Mapping[str, Surface], name: str) -> re.Pattern
 
 
 def properties(tool: Tool) -> Iterator[str]:
-    listed = tool.accepts()["properties"]
+    listed = tool.argument_schema()["properties"]
     assert isinstance(listed, Mapping)
     yield from listed
 
@@ -217,7 +217,7 @@ def test_what_a_surface_lists_names_only_its_own_tools(name: str, surfaces: Mapp
     surface, others = surfaces[name], foreign(surfaces, name)
     assert not others.search(surface.instructions)
     for tool in surface.tools.values():
-        shown = [tool.description, tool.accepts(), tool.output_schema or {}, tool.examples]
+        shown = [tool.description, tool.argument_schema(), tool.output_schema or {}, tool.examples]
         assert not others.search(msgspec.json.encode(shown).decode()), tool.name
 
 

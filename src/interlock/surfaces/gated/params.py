@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from interlock.surfaces.shared.params import Agent, Known, Variables
+from interlock.surfaces.shared.session_params import Agent, Known, Variables
 from interlock.surfaces.strict_params import Params
 
 

@@ -29,7 +29,7 @@ from interlock.surfaces.gated.reading import GatedReading, told_at
 from interlock.surfaces.gated.tools import INSTRUCTIONS, tools
 from interlock.surfaces.recorded import body_of, encoded, live, replayed
 from interlock.surfaces.refusals import sentence
-from interlock.surfaces.shared import params as shared
+from interlock.surfaces.shared import session_params as shared
 from interlock.surfaces.shared import validation
 from interlock.surfaces.shared.asking import asked, chosen, declined
 from interlock.surfaces.shared.replies import as_json, failure, of_error, of_refusal, told_json

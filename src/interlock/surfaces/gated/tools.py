@@ -7,7 +7,7 @@ from typing import Protocol
 from interlock.surfaces.call import Call, Outcome
 from interlock.surfaces.gated import params as p
 from interlock.surfaces.gated.reading import GatedReading
-from interlock.surfaces.shared import params as shared
+from interlock.surfaces.shared import session_params as shared
 from interlock.surfaces.shared.session_tools import SessionTools
 from interlock.surfaces.strict_params import NoParams
 from interlock.surfaces.tool import Tool

@@ -20,10 +20,6 @@ Variables = Annotated[dict[str, Json], Meta(description="Facts for conditions. M
 Action = Literal["complete_step", "respond_to_checkpoint", "transition", "advance_loop"]
 
 
-class NoParams(Params, frozen=True):
-    pass
-
-
 class NavStart(Params, frozen=True):
     workflow_id: WorkflowId
     initial_variables: Variables | None = None

@@ -23,7 +23,7 @@ from interlock.surfaces.session.checkpoints import Checkpoints
 from interlock.surfaces.session.errors import words
 from interlock.surfaces.session.reading import SessionReading
 from interlock.surfaces.session.tools import INSTRUCTIONS, tools
-from interlock.surfaces.shared import params as shared
+from interlock.surfaces.shared import session_params as shared
 from interlock.surfaces.shared.documents import META
 from interlock.surfaces.shared.position import status_of
 from interlock.surfaces.shared.replies import of_error, of_refusal, told_json

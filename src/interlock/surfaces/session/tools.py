@@ -8,7 +8,7 @@ from interlock.surfaces.call import Call, Outcome
 from interlock.surfaces.session import params as p
 from interlock.surfaces.session.checkpoints import Checkpoints
 from interlock.surfaces.session.reading import SessionReading
-from interlock.surfaces.shared import params as shared
+from interlock.surfaces.shared import session_params as shared
 from interlock.surfaces.shared.session_tools import SessionTools
 from interlock.surfaces.strict_params import NoParams
 from interlock.surfaces.tool import Tool

@@ -12,7 +12,7 @@ from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
 from interlock.surfaces.call import Reply
 from interlock.surfaces.refusals import Words
-from interlock.surfaces.shared.errors import recovery
+from interlock.surfaces.shared.session_errors import recovery
 
 _encode = msgspec.json.Encoder().encode
 _SLOT = re.compile(r"\\u0000([a-z]+:\d+:\d+)\\u0000")

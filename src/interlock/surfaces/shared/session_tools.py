@@ -25,7 +25,7 @@ from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.arguments import Unfit, check_context
 from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.recorded import encoded, live
-from interlock.surfaces.shared import params as p
+from interlock.surfaces.shared import session_params as p
 from interlock.surfaces.shared import trace_view, validation
 from interlock.surfaces.shared.documents import META, Documents, FoundDocument
 from interlock.surfaces.shared.position import SessionPosition, status_of

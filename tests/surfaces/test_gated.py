@@ -94,7 +94,7 @@ def test_the_same_activity_is_only_read_again_while_checkpoints_are_pending(benc
 
 def test_answers_take_checkpoints_off_the_list_and_the_last_one_opens_the_exit(bench: Bench) -> None:
     agent = enter_gather(bench)
-    answer = agent.tell("respond_checkpoint", checkpoint_id="scope", option_id="yes", variables={"goal": "g"})
+    answer = agent.tell("respond_checkpoint", checkpoint_id="scope", option_id="yes")
     assert answer.body == {
         "checkpoint_id": "scope",
         "resolved": True,
@@ -105,9 +105,10 @@ def test_answers_take_checkpoints_off_the_list_and_the_last_one_opens_the_exit(b
     }
     answer = agent.tell("respond_checkpoint", checkpoint_id="danger", condition_not_met=True)
     assert (answer.body["dismissed"], answer.body["remaining_checkpoints"]) == (True, [])
-    answer = agent.go("build", step_manifest=manifest("look", "weigh"))
+    answer = agent.go("build", step_manifest=manifest("look", "weigh"), variables={"goal": "g"})
     assert answer.body["id"] == "build"
-    assert answer.warnings == []
+    changed = "Step 'weigh' has changed 'goal': the user was shown it when deciding checkpoint 'scope'."
+    assert answer.warnings == [changed]
 
 
 def test_an_answer_that_leads_elsewhere_ends_what_is_pending(bench: Bench) -> None:

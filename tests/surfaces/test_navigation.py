@@ -356,7 +356,9 @@ def test_a_user_who_was_asked_and_did_not_answer_still_must(client: NavigationCl
     reply = client.raw("nav_action", Call(ELICITING, answers, ask.state), **asked)
     assert isinstance(reply, Reply)
     assert json.loads(reply.text)["error"]["code"] == "USER_MUST_DECIDE"
-    assert listed(client.situation(state)) == [("respond_to_checkpoint", "approve")]
+    situation = client.situation(state)
+    assert listed(situation) == []
+    assert "inbox" in situation["availableActions"]["blocked"][0]["reason"]
 
 
 def test_nav_action_shows_no_state_before_its_words_are_checked(client: NavigationClient) -> None:

@@ -28,13 +28,13 @@ def test_a_child_takes_the_context_and_returns_what_the_parent_declares(bench: B
     }
     assert parent.tell("get_workflow_status").body["children"][0]["workflow_id"] == "child"
     child.go("only")
-    child.go("__terminal__", variables={"verdict": "crusty", "private": "secret"})
+    child.go("__terminal__", variables={"verdict": "crusty", "risky": True, "private": "secret"})
     assert "children" not in parent.tell("get_workflow_status").body
     events = [
         event for event in parent.tell("get_trace").body["events"] if event["name"].startswith("child_")
     ]
     assert [event["name"] for event in events] == ["child_started", "child_returned"]
-    assert events[1]["about"]["returned"] == ["goal", "verdict"]
+    assert events[1]["about"]["returned"] == ["risky"]  # the verdict is the user's, the goal was shown
     assert not parent.go("__terminal__").error
 
 

@@ -15,12 +15,13 @@ from msgspec import Struct
 from interlock.core.definition.program import Plan
 from interlock.core.engine.settle import awaited
 from interlock.core.run.commands import Claim
-from interlock.core.run.events import Event
+from interlock.core.run.events import Event, QuestionDeclined
 from interlock.core.run.outcomes import Decided, Done, Notice
 from interlock.core.run.output import NOTES_BYTES, Output
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import POLICIES, SurfaceName
 from interlock.core.values import Json, Variables
+from interlock.ledger.decisions.recorded import declined_key
 from interlock.ledger.log.commit import Commit
 from interlock.ledger.log.records import CallTraced, Cause
 from interlock.ledger.runs.children import return_to_parent
@@ -103,9 +104,12 @@ class Attempt:
         for claim in claims:
             commit.add_outputs(run, node, self.number, claim.step, claim.output)
         child = None
+        key = None
         if decided.blockers:
             for event in decided.events:
-                commit.add(event, run=run)
+                if isinstance(event, QuestionDeclined):
+                    key = declined_key(node, self.number)
+                commit.add(event, run=run, node=node if isinstance(event, QuestionDeclined) else None)
         else:
             cause: Cause = "non_tip_advance" if position.loaded.branches else "advanced"
             held = POLICIES[surface].exits == "claimed" and decided.state.open is not None
@@ -127,7 +131,7 @@ class Attempt:
             surface=surface,
             awaited=decided.awaited,
         )
-        changes = [commit.finish()]
+        changes = [commit.finish(key)]
         if isinstance(decided.awaited, Done):
             changes += return_to_parent(
                 self.positions,

@@ -28,6 +28,11 @@ def names(about: Mapping[str, Json], key: str) -> str:
 
 
 def sentence(refusal: Refusal) -> str:
+    """Say why the command was refused, and which of its variables were not taken."""
+    return " ".join([_sentence(refusal), *(notice.message for notice in refusal.notices)])
+
+
+def _sentence(refusal: Refusal) -> str:
     """Say why the command was refused; texts that the documents quote are kept word for word."""
     about = refusal.about
     gate = f"'{about.get('checkpoint')}'"

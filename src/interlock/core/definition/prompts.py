@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
 from interlock.core.definition.conditions import Scope, holds
-from interlock.core.definition.workflow import Capability, Fragment, Gate, Need, Step
+from interlock.core.definition.workflow import Capability, Effect, Fragment, Gate, Need, Step
 from interlock.core.run.preferences import Preferences
 from interlock.core.values import Json, Missing
 
@@ -31,6 +31,11 @@ def render(fragments: tuple[Fragment, ...], scope: Scope) -> str:
 def interpolate(text: str, scope: Scope) -> str:
     """Replace `{{a.b}}`; an unset variable is shown as unset, any other expression stays as written."""
     return _EXPRESSION.sub(lambda match: _shown(match.group(1), scope), text)
+
+
+def variables_in(text: str) -> Iterator[str]:
+    """Yield the paths of the variables that a text interpolates."""
+    return (match.group(1) for match in _EXPRESSION.finditer(text))
 
 
 def _shown(path: str, scope: Scope) -> str:
@@ -57,10 +62,20 @@ def step_prompt(
     return "\n\n".join(parts)
 
 
+def effect_text(effect: Effect) -> str:
+    """What choosing an option does, in a few words; empty if it does nothing."""
+    done = [f"{name} = {text_of(value)}" for name, value in effect.set_variables.items()]
+    if effect.transition_to is not None:
+        done.append(f"goes to {effect.transition_to}")
+    if effect.skip_activities:
+        done.append(f"skips {', '.join(effect.skip_activities)}")
+    return "; ".join(done)
+
+
 def gate_prompt(gate: Gate, scope: Scope) -> str:
     """A gate's question with its options, for an agent that must ask the user."""
     lines = [interpolate(gate.message, scope), ""]
     for option in gate.options:
-        about = f": {option.description}" if option.description else ""
-        lines.append(f"- `{option.id}` {option.label}{about}")
+        about = f": {interpolate(option.description, scope)}" if option.description else ""
+        lines.append(f"- `{option.id}` {interpolate(option.label, scope)}{about}")
     return "\n".join(lines)

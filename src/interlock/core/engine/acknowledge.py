@@ -14,15 +14,17 @@ from interlock.core.engine.decisions import (
     resolved,
     undecided_gap,
     unknown_option,
+    waits_for_user,
 )
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.exits import exits
-from interlock.core.engine.gates import auto_advances, needs_confirmation, worded
-from interlock.core.engine.requirements import examine, observations
+from interlock.core.engine.gates import auto_advances, needs_confirmation, question_of
+from interlock.core.engine.requirements import examine, observations, questions_at
 from interlock.core.engine.settle import CIRCLE, REST, sets_of
 from interlock.core.run import events as e
 from interlock.core.run.commands import AcknowledgeStep, Decision
 from interlock.core.run.outcomes import (
+    Awaited,
     Code,
     Decided,
     Done,
@@ -47,8 +49,9 @@ def acknowledge(plan: Plan, state: RunState, ack: AcknowledgeStep) -> Decided | 
     draft = Draft(plan, state, ack.policy, ack.now)
     pending = draft.settle()
     settled = draft.state
-    if ack.variables:
-        draft.record(e.ContextSet(ack.variables))
+    if not isinstance(pending, NeedAnswer):  # what comes with an answer changes nothing that was asked
+        draft.take(ack.variables, [pending.step] if isinstance(pending, NeedStep) else ())
+    draft.record(*_declined(draft, pending, ack))
     match pending:
         case NeedStep():
             return _close_step(draft, settled, pending, ack)
@@ -64,6 +67,14 @@ def acknowledge(plan: Plan, state: RunState, ack: AcknowledgeStep) -> Decided | 
             assert_never(pending)
 
 
+def _declined(draft: Draft, pending: Awaited, ack: AcknowledgeStep) -> Iterator[e.Event]:
+    """Record which questions the user was asked for this call and did not answer."""
+    for question in questions_at(draft.plan, draft.state, pending) if ack.declined else ():
+        key = instance(draft.state, question.id)
+        if question.id in ack.declined and key not in draft.state.declined:
+            yield e.QuestionDeclined(key, question.id, question.digest, ack.now, ack.client)
+
+
 def _blocked(
     draft: Draft, settled: RunState, pending: NeedStep | NeedAnswer | NeedInput, *blockers: Blocker
 ) -> Decided | Refusal:
@@ -71,7 +82,9 @@ def _blocked(
     listed = ordered(blockers)
     if draft.policy.exits != "offered":
         key = pending.subject if isinstance(pending, NeedInput) else pending.key
-        return Decided((e.ValidationPerformed(key, False, listed),), settled, pending, listed)
+        performed = e.ValidationPerformed(key, False, listed)
+        declined = [event for event in draft.events if isinstance(event, e.QuestionDeclined)]
+        return Decided((performed, *declined), settled, pending, listed, tuple(draft.notices))
     code = Code.USER_MUST_DECIDE if listed[0].waits_for_user else Code.OUTPUT_REQUIRED
     examples = [blocker.example for blocker in listed if blocker.example is not None]
     return Refusal(code, {"reason": " ".join(blocker.message for blocker in listed), "examples": examples})
@@ -149,9 +162,9 @@ def _report_confirmation(draft: Draft, step: Step, ack: AcknowledgeStep) -> None
     decision = ack.decisions.get(gate.id) or reported(ack.output, ack.client, gate.id, step.id)
     if decision is None and ack.reports:
         decision = Decision("proceed", "agent", ack.client, "reported by acknowledging the step")
-    if decision and counts(decision, ack.terms, draft.state.preferences) and gate.option(decision.option):
-        again = f"step:{step.id}" if decision.option == "revise" else None
-        draft.record(resolved(gate, instance(draft.state, gate.id), decision, draft.now, again=again))
+    key = instance(draft.state, gate.id)
+    if decision and counts(decision, draft.state, key, ack.terms) and gate.option(decision.option):
+        draft.record(resolved(draft.plan, draft.state, gate, key, decision, draft.now, confirms=step))
 
 
 def _notice_omissions(draft: Draft, step: Step) -> None:
@@ -179,18 +192,21 @@ def _answer_gate(
     if decision is None:
         following = draft.plan.program(draft.state.activity or "").after(draft.state.next_key)
         draft.record(e.GatePassed(need.key, need.gate.id, following, "optional"))
+        draft.take(ack.variables)
         return draft.decided()
     how: e.Resolved = "auto_advanced" if decision.channel == "server" else "chosen"
-    again = f"step:{need.confirms.id}" if need.confirms and decision.option == "revise" else None
-    draft.record(resolved(need.gate, need.key, decision, ack.now, how=how, again=again))
-    draft.record(*undecided_gap(draft.state, need, decision))
+    answer = resolved(
+        draft.plan, draft.state, need.gate, need.key, decision, ack.now, how=how, confirms=need.confirms
+    )
+    draft.record(answer, *undecided_gap(draft.state.preferences, answer, need.confirms))
+    draft.take(ack.variables)
     return draft.decided()
 
 
 def _decision_on(draft: Draft, need: NeedAnswer, ack: AcknowledgeStep) -> Decision | Blocker | None:
     """The decision that counts; a blocker where there is none; None where an optional gate is passed."""
-    gate = worded(need.gate, draft.plan.scope(draft.state.variables))
-    decision = _offered(draft, need, ack)
+    gate, decision = need.gate, _offered(draft, need, ack)
+    question = question_of(draft.plan, draft.state, gate, need.confirms)
     if draft.state.preferences.never_stops and (decision is None or gate.option(decision.option) is None):
         return Decision(gate.default_option or gate.options[0].id, "server")
     if decision is None and not gate.required:
@@ -199,11 +215,11 @@ def _decision_on(draft: Draft, need: NeedAnswer, ack: AcknowledgeStep) -> Decisi
         elapsed = ack.now - need.opened_at
         if auto_advances(gate) and gate.default_option and elapsed >= (gate.auto_advance_ms or 0):
             return Decision(gate.default_option, "server", note="the time to answer has passed")
-        return decision_missing(gate, ack.terms)
+        return decision_missing(question, waits=waits_for_user(draft.state, need.key, ack.terms))
+    if not counts(decision, draft.state, need.key, ack.terms):
+        return decision_missing(question, waits=True)
     if gate.option(decision.option) is None:
-        return unknown_option(gate, decision.option)
-    if not counts(decision, ack.terms, draft.state.preferences):
-        return decision_missing(gate, ack.terms)
+        return unknown_option(question, decision.option)
     return decision
 
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from interlock.core.definition.conditions import describe, holds
 from interlock.core.definition.program import EnterLoop, Plan, RepeatLoop
 from interlock.core.definition.workflow import Gate
-from interlock.core.engine.claims import Walk
+from interlock.core.engine.claims import Walk, steps_ahead
 from interlock.core.engine.decisions import counts, resolved, undecided_gap
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.gates import (
@@ -17,7 +17,7 @@ from interlock.core.engine.gates import (
     gate_ids,
     is_answered,
     pending_gates,
-    shown,
+    question_of,
 )
 from interlock.core.run import events as e
 from interlock.core.run.commands import Decision, OpenCheckpoint, ResolveCheckpoint, ResumeWorker
@@ -28,7 +28,8 @@ from interlock.core.values import Json
 
 def open_checkpoint(plan: Plan, state: RunState, command: OpenCheckpoint) -> Decided | Refusal:
     """Ask a gate's question; steps ahead of a bound gate are thereby claimed."""
-    draft = _draft(plan, state, command)
+    draft = Draft(plan, state, command.policy, command.now)
+    draft.take(command.variables, steps_ahead(plan, state))
     if draft.state.open is not None:
         about = {"checkpoint": draft.state.open.gate, "requested": command.gate}
         return Refusal(Code.CHECKPOINT_ALREADY_ACTIVE, about)
@@ -42,15 +43,9 @@ def open_checkpoint(plan: Plan, state: RunState, command: OpenCheckpoint) -> Dec
     key = _instance_meant(draft, found, command)
     if isinstance(key, Refusal):
         return key
-    draft.record(e.GateOpened(key, found.gate.id, command.now, shown(found.gate), command.agent))
+    digest = question_of(plan, draft.state, found.gate, found.confirms).digest
+    draft.record(e.GateOpened(key, found.gate.id, command.now, digest, command.agent))
     return draft.decided()
-
-
-def _draft(plan: Plan, state: RunState, command: OpenCheckpoint | ResolveCheckpoint | ResumeWorker) -> Draft:
-    draft = Draft(plan, state, command.policy, command.now)
-    if command.variables:
-        draft.record(e.ContextSet(command.variables))
-    return draft
 
 
 def _not_found(draft: Draft, gate_id: str) -> Refusal:
@@ -116,34 +111,37 @@ def _already_answered(state: RunState, gate: Gate, key: str) -> Refusal:
 
 
 def resolve_checkpoint(plan: Plan, state: RunState, command: ResolveCheckpoint) -> Decided | Refusal:
-    """Answer the open gate, or on `gated` any pending one, in exactly one way."""
-    draft = _draft(plan, state, command)
+    """Answer the open gate, or on `gated` any pending one, in exactly one way.
+
+    The variables of the call are merged afterwards: they change neither the question nor its condition.
+    """
+    draft = Draft(plan, state, command.policy, command.now)
     if command.policy.gates == "opened":
         draft.settle()
     target = _gate_meant(draft, command)
     if isinstance(target, Refusal):
         return target
     found, opened = target
+    if command.declined:
+        return _declined(draft, found, opened, command)
     decision = _decision(draft, found.gate, opened, command)
     if isinstance(decision, Refusal):
         return decision
     how: e.Resolved = "dismissed" if decision is None else "chosen"
-    revising = found.confirms is not None and decision is not None and decision.option == "revise"
-    draft.record(
-        resolved(
-            found.gate,
-            opened.key,
-            decision,
-            command.now,
-            how="auto_advanced" if command.auto_advance else how,
-            agent=opened.agent,
-            again=f"step:{found.confirms.id}" if found.confirms and revising else None,
-            resumable=bool(opened.agent),
-        )
+    answer = resolved(
+        plan,
+        draft.state,
+        found.gate,
+        opened.key,
+        decision,
+        command.now,
+        how="auto_advanced" if command.auto_advance else how,
+        confirms=found.confirms,
+        agent=opened.agent,
+        resumable=bool(opened.agent),
     )
-    if decision is not None:
-        need = NeedAnswer(opened.key, found.gate, 0, found.confirms)
-        draft.record(*undecided_gap(draft.state, need, decision))
+    draft.record(answer, *undecided_gap(draft.state.preferences, answer, found.confirms))
+    draft.take(command.variables)
     return draft.decided()
 
 
@@ -179,7 +177,7 @@ def _decision(
     if command.auto_advance:
         return _auto_advanced(gate, elapsed)
     if command.option is not None:
-        return _chosen(draft, gate, command, command.option, elapsed)
+        return _chosen(draft, gate, opened, command, command.option)
     if gate.condition is None:
         return Refusal(Code.NOT_CONDITIONAL, {"checkpoint": gate.id})
     if holds(gate.condition, draft.plan.scope(draft.state.variables)):
@@ -189,22 +187,32 @@ def _decision(
 
 
 def _chosen(
-    draft: Draft, gate: Gate, command: ResolveCheckpoint, option: str, elapsed: int
+    draft: Draft, gate: Gate, opened: OpenGate, command: ResolveCheckpoint, option: str
 ) -> Decision | Refusal:
+    elapsed = command.now - opened.opened_at
     least = command.terms.min_response_ms if command.policy.exits == "claimed" else 0
-    if command.channel == "agent" and elapsed < least:
+    decided = command.decisions.get(gate.id)
+    if decided is None and command.channel == "agent" and elapsed < least:
         about: dict[str, Json] = {"checkpoint": gate.id, "elapsed_ms": elapsed, "minimum_ms": least}
         return Refusal(Code.TOO_FAST, about)
     if gate.option(option) is None:
         listed = [valid.id for valid in gate.options]
         return Refusal(Code.OPTION_NOT_FOUND, {"checkpoint": gate.id, "option": option, "options": listed})
-    decided = command.decisions.get(gate.id)
     if decided is not None and decided.option != option:
         return Refusal(Code.USER_MUST_DECIDE, {"checkpoint": gate.id, "decided": decided.option})
     decision = decided or Decision(option, command.channel, command.client, command.note)
-    if not counts(decision, command.terms, draft.state.preferences):
-        return Refusal(Code.USER_MUST_DECIDE, {"checkpoint": gate.id})
+    if not counts(decision, draft.state, opened.key, command.terms):
+        asked: dict[str, Json] = {"asked": True} if opened.key in draft.state.declined else {}
+        return Refusal(Code.USER_MUST_DECIDE, {"checkpoint": gate.id, **asked})
     return decision
+
+
+def _declined(draft: Draft, found: FoundGate, opened: OpenGate, command: ResolveCheckpoint) -> Refusal:
+    """Refuse to answer for a user who was asked and did not answer, in this call and later (rule 27)."""
+    digest = question_of(draft.plan, draft.state, found.gate, found.confirms).digest
+    event = e.QuestionDeclined(opened.key, found.gate.id, digest, command.now, command.client)
+    kept = () if opened.key in draft.state.declined else (event,)
+    return Refusal(Code.USER_MUST_DECIDE, {"checkpoint": found.gate.id, "asked": True}, kept)
 
 
 def _auto_advanced(gate: Gate, elapsed: int) -> Decision | Refusal:
@@ -221,7 +229,8 @@ def _auto_advanced(gate: Gate, elapsed: int) -> Decision | Refusal:
 
 def resume_checkpoint(plan: Plan, state: RunState, command: ResumeWorker) -> Decided | Refusal:
     """Let the agent that asked go on, once its checkpoint is answered."""
-    draft = _draft(plan, state, command)
+    draft = Draft(plan, state, command.policy, command.now)
+    draft.take(command.variables)
     if state.open is not None:
         return Refusal(Code.CHECKPOINT_STILL_ACTIVE, {"checkpoint": state.open.gate})
     if state.resolution is None:

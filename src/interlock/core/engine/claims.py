@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import assert_never
 
-from interlock.core.definition.program import RepeatLoop, confirmation
-from interlock.core.definition.prompts import interpolate
+from interlock.core.definition.conditions import holds
+from interlock.core.definition.program import DoStep, Plan, RepeatLoop, confirmation
 from interlock.core.definition.workflow import Gate, Loop, Step, walk
 from interlock.core.engine.acknowledge import complete, input_required, learned, user_values, without_input
-from interlock.core.engine.decisions import resolved
+from interlock.core.engine.decisions import resolved, undecided_gap
 from interlock.core.engine.draft import Draft
+from interlock.core.engine.gates import question_of
 from interlock.core.engine.requirements import examine
 from interlock.core.engine.settle import consequences, next_event
 from interlock.core.run import events as e
@@ -28,7 +29,7 @@ from interlock.core.run.outcomes import (
 )
 from interlock.core.run.output import Output
 from interlock.core.run.reasons import Blocker, ContextKey
-from interlock.core.run.state import RunState
+from interlock.core.run.state import RunState, instance
 from interlock.core.values import Json
 
 MOST_CLAIMED = 100_000
@@ -120,11 +121,11 @@ class Walk:
             return gate_open(draft.state, self.heading)
         if draft.state.preferences.never_stops:
             option = need.gate.default_option or need.gate.options[0].id
-            draft.record(resolved(need.gate, need.key, Decision(option, "server"), draft.now))
-            text = f"'{need.gate.message}' was decided without the user: {option}."
-            draft.record(
-                e.GapRecorded("critical", "user_only_dependency", "needs_user_choice", text, need.key)
+            decision = Decision(option, "server")
+            answer = resolved(
+                draft.plan, draft.state, need.gate, need.key, decision, draft.now, confirms=need.confirms
             )
+            draft.record(answer, *undecided_gap(draft.state.preferences, answer, None))
             return None
         if self.terms.enforcement == "advisory":
             following = draft.plan.program(draft.state.activity or "").after(draft.state.next_key)
@@ -133,9 +134,20 @@ class Walk:
                 "GATE_PASSED", f"Checkpoint '{need.gate.id}' was not answered (advisory enforcement)."
             )
             return None
-        question = interpolate(need.gate.message, draft.plan.scope(draft.state.variables))
+        question = question_of(draft.plan, draft.state, need.gate, need.confirms).text
         about = {"checkpoint": need.gate.id, "instance": need.key, "question": question, **self.heading}
         return Refusal(Code.GATE_UNANSWERED, about)
+
+
+def steps_ahead(plan: Plan, state: RunState) -> list[Step]:
+    """The steps of the activity that a walk would complete."""
+    if state.activity is None:
+        return []
+    scope = plan.scope(state.variables)
+    steps = [op.step for op in plan.program(state.activity).ops.values() if isinstance(op, DoStep)]
+    return [
+        step for step in steps if instance(state, step.id) not in state.done and holds(step.condition, scope)
+    ]
 
 
 def _contains(loop: Loop, gate_id: str | None) -> bool:

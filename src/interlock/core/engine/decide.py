@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Literal, assert_never
 
+from msgspec.structs import replace
+
 from interlock.core.definition.program import EnterLoop, Plan, RepeatLoop
 from interlock.core.engine.acknowledge import acknowledge, input_required, without_input
 from interlock.core.engine.checkpoints import open_checkpoint, resolve_checkpoint, resume_checkpoint
+from interlock.core.engine.decisions import admitted
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.evolve import evolve
 from interlock.core.engine.loops import again, begun, extent_of
@@ -36,22 +39,24 @@ def decide(plan: Plan, state: RunState, command: Command) -> Decided | Refusal:
         case StartRun():
             return _start(plan, command)
         case AcknowledgeStep():
-            return _keeping(acknowledge(plan, state, command), command)
+            return _keeping(acknowledge(plan, state, command), plan, state, command)
         case EnterActivity():
-            return enter(plan, state, command)
+            return _keeping(enter(plan, state, command), plan, state, command)
         case OpenCheckpoint():
-            return _keeping(open_checkpoint(plan, state, command), command)
+            return _keeping(open_checkpoint(plan, state, command), plan, state, command)
         case ResolveCheckpoint():
-            return _keeping(resolve_checkpoint(plan, state, command), command)
+            return _keeping(resolve_checkpoint(plan, state, command), plan, state, command)
         case ResumeWorker():
-            return _keeping(resume_checkpoint(plan, state, command), command)
+            return _keeping(resume_checkpoint(plan, state, command), plan, state, command)
         case AdvanceLoop():
-            return _keeping(_advance_loop(plan, state, command), command)
+            return _keeping(_advance_loop(plan, state, command), plan, state, command)
         case StartChild():
             return _recorded(plan, state, e.ChildStarted(command.workflow, command.session, state.activity))
         case ReturnChild():
             declared = {variable.name for variable in plan.workflow.variables}
-            returned = {name: value for name, value in command.variables.items() if name in declared}
+            returned, _ = admitted(
+                plan, state, {name: value for name, value in command.variables.items() if name in declared}
+            )
             outcome: Literal["completed", "abandoned"] = "completed" if command.completed else "abandoned"
             event = e.ChildReturned(command.workflow, command.session, outcome, returned)
             return _recorded(plan, state, event)
@@ -59,9 +64,13 @@ def decide(plan: Plan, state: RunState, command: Command) -> Decided | Refusal:
             assert_never(command)
 
 
-def _keeping(outcome: Decided | Refusal, command: Command) -> Decided | Refusal:
-    """Keep the variables that came with a refused command (rule 19)."""
-    return outcome.keeping(command.variables) if isinstance(outcome, Refusal) else outcome
+def _keeping(outcome: Decided | Refusal, plan: Plan, state: RunState, command: Command) -> Decided | Refusal:
+    """Keep the variables that came with a refused command, but for those that are the user's (rule 19)."""
+    if not isinstance(outcome, Refusal) or not command.variables:
+        return outcome
+    taken, notices = admitted(plan, state, command.variables)
+    kept = (e.ContextSet(taken),) if taken else ()
+    return replace(outcome, kept=(*outcome.kept, *kept), notices=tuple(notices))
 
 
 def _start(plan: Plan, start: StartRun) -> Decided:
@@ -83,8 +92,7 @@ def _start(plan: Plan, start: StartRun) -> Decided:
 
 def _advance_loop(plan: Plan, state: RunState, command: AdvanceLoop) -> Decided | Refusal:
     draft = Draft(plan, state, command.policy, command.now)
-    if command.variables:
-        draft.record(e.ContextSet(command.variables))
+    draft.take(command.variables)
     pending = _with_items(draft, draft.settle(), command)
     if not isinstance(pending, (NeedLoop, NeedInput)) or pending.loop is None:
         return Refusal(Code.LOOP_NOT_FOUND, {"loop": command.loop})
@@ -108,8 +116,11 @@ def _with_items(draft: Draft, pending: Awaited, command: AdvanceLoop) -> Awaited
     if loop.kind != "forEach" or loop.id != command.loop or pending.iteration:
         return pending
     name, items = loop.items or "items", list(command.items)
-    draft.record(e.ContextSet({name: items}))
-    return NeedLoop(loop, 0, min(len(items), loop.max_iterations))
+    if pending.needs_items:
+        draft.record(e.ContextSet({name: items}))
+    else:
+        draft.take({name: items})
+    return NeedLoop(loop, 0, None)
 
 
 def _lacking(pending: NeedLoop | NeedInput) -> NeedInput:

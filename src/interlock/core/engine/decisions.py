@@ -1,28 +1,44 @@
-"""Decisions: whose answer counts (rule 27), and the record that an answer leaves (rule 26)."""
+"""Decisions: whose answer counts (rule 27), the record it leaves (rule 26), what it protects (rule 19)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 
-from interlock.core.definition.workflow import Gate
-from interlock.core.engine.gates import shown
+from interlock.core.definition.conditions import variables_of
+from interlock.core.definition.program import Plan
+from interlock.core.definition.prompts import text_of
+from interlock.core.definition.workflow import Gate, Step, Workflow
+from interlock.core.engine.gates import Question, find_gate, question_of, unset_in_effect, variables_read
 from interlock.core.run import events as e
 from interlock.core.run.commands import Decision, Terms
-from interlock.core.run.outcomes import NeedAnswer
+from interlock.core.run.outcomes import Notice
 from interlock.core.run.output import Output
 from interlock.core.run.preferences import Preferences
 from interlock.core.run.reasons import Blocker, BlockerCode, ContractPointer, Severity
 from interlock.core.run.state import RunState
-from interlock.core.values import Json
+from interlock.core.values import MISSING, Json, Variables
 
 DECISION = "wr.decision"
 DECISION_REF = "wr.contracts.decision"
 BY_THE_USER = ("elicitation", "console", "cli")
+KEPT = "USER_VALUE_KEPT"
+CHANGED = "USER_VALUE_CHANGED"
 
 
-def counts(decision: Decision, terms: Terms, preferences: Preferences) -> bool:
-    """Say whether this channel may answer; the mode outranks the policy."""
-    return preferences.never_stops or terms.decisions != "user" or decision.channel in BY_THE_USER
+def counts(decision: Decision, state: RunState, key: str, terms: Terms) -> bool:
+    """Say whether this channel may answer the question; the mode outranks the policy.
+
+    A user who was asked and did not answer is not answered for by the agent.
+    """
+    if state.preferences.never_stops or decision.channel in BY_THE_USER:
+        return True
+    return terms.decisions != "user" and key not in state.declined
+
+
+def waits_for_user(state: RunState, key: str, terms: Terms) -> bool:
+    """Say whether nothing that the agent could send would answer the question."""
+    return not counts(Decision("", "agent"), state, key, terms)
 
 
 def reported(output: Output, client: str, *gate_ids: str) -> Decision | None:
@@ -35,74 +51,150 @@ def reported(output: Output, client: str, *gate_ids: str) -> Decision | None:
 
 
 def resolved(
+    plan: Plan,
+    state: RunState,
     gate: Gate,
     key: str,
     decision: Decision | None,
     now: int,
     *,
     how: e.Resolved = "chosen",
+    confirms: Step | None = None,
     agent: str = "",
-    again: str | None = None,
     resumable: bool = False,
 ) -> e.GateResolved:
-    """The record of a decision, with the effects of the chosen option."""
-    option = gate.option(decision.option) if decision else None
+    """The record of a decision, with the effects of the chosen option; `revise` makes the step pending."""
+    question = question_of(plan, state, gate, confirms)
+    option = question.option(decision.option) if decision else None
     effect = option.effect if option else None
+    declared = gate.option(decision.option) if decision else None
+    scope = plan.scope(state.variables)
+    values = declared.effect.set_variables.values() if declared else ()
+    revised = confirms is not None and decision is not None and decision.option == "revise"
     return e.GateResolved(
         key=key,
         gate=gate.id,
         how=how,
         at=now,
         channel=decision.channel if decision else "server",
-        shown=shown(gate),
-        question=gate.message,
+        shown=question.digest,
+        question=question.text,
         options=tuple(listed.id for listed in gate.options),
         option=option.id if option else None,
         client=decision.client if decision else "",
         note=decision.note if decision else "",
         agent=agent,
-        next=again,
+        next=f"step:{confirms.id}" if confirms and revised else None,
         sets=effect.set_variables if effect else {},
         transition_to=effect.transition_to if effect else None,
         skip_activities=effect.skip_activities if effect else (),
         resumable=resumable,
+        reads=question.reads,
+        binds=decision is not None and is_the_users(decision, state.preferences),
+        unset=tuple(name for value in values for name in unset_in_effect(value, scope)),
     )
 
 
-def undecided_gap(state: RunState, need: NeedAnswer, decision: Decision) -> Iterator[e.GapRecorded]:
+def is_the_users(decision: Decision, preferences: Preferences) -> bool:
+    """Say whether the user decided: through a channel of the user's, or reported by the agent."""
+    reports = decision.channel == "agent" and not preferences.never_stops
+    return reports or decision.channel in BY_THE_USER
+
+
+def admitted(
+    plan: Plan, state: RunState, variables: Variables, completing: Iterable[Step] = ()
+) -> tuple[dict[str, Json], list[Notice]]:
+    """Separate what an agent may write from what is the user's (rule 19); say what was kept or changed.
+
+    `completing` are the steps that the call completes: one that is declared to set a variable may.
+    """
+    kept = _protected(plan, state)
+    taken: dict[str, Json] = {}
+    notices: list[Notice] = []
+    for name, value in variables.items():
+        current = state.variables.get(name, MISSING)
+        if name not in kept:
+            taken[name] = value
+        elif current == value or (current is MISSING and value is None):
+            continue
+        elif step := next((step for step in completing if produces(plan.workflow, step, name)), None):
+            taken[name] = value
+            notices.append(Notice(CHANGED, f"Step '{step.id}' has changed '{name}': {kept[name]}."))
+        else:
+            stays = "unset" if current is MISSING else text_of(state.variables[name])
+            text = f"'{name}' stays {stays}: {kept[name]}. The value that was sent is ignored."
+            notices.append(Notice(KEPT, text))
+    return taken, notices
+
+
+def _protected(plan: Plan, state: RunState) -> dict[str, str]:
+    """The variables that an agent does not change by the way, each with why."""
+    kept: dict[str, str] = {}
+    found = find_gate(plan, state, state.open.gate) if state.open else None
+    if found is not None:
+        text = f"checkpoint '{found.gate.id}' is open because of it"
+        kept.update(dict.fromkeys(variables_read(variables_of(found.gate.condition)), text))
+    for name, where in state.shown.items():
+        kept[name] = f"the user was shown it when deciding checkpoint '{_gate_in(where)}'"
+    for name, key in state.decided.items():
+        kept[name] = f"the user has decided it at checkpoint '{_gate_in(key)}'"
+    return kept
+
+
+def _gate_in(key: str) -> str:
+    return key.rpartition("::")[2].rpartition("/")[2]
+
+
+def produces(workflow: Workflow, step: Step, name: str) -> bool:
+    """Say whether a step is declared to set a variable; in files of others its text counts too (rule 19)."""
+    if any(
+        action.action == "set" and action.target == name and not action.has_value for action in step.actions
+    ):
+        return True
+    if workflow.form != "activities":
+        return False
+    text = "\n".join([step.title, step.description or "", *(fragment.text for fragment in step.prompt)])
+    variable = rf"(?<![\w.]){re.escape(name)}(?![\w.]*\w)"
+    beside = rf"\b(?:(?:re)?set|clear|mark|record)(?:s|ed|ting|ing)?\b[^.\n]{{0,40}}?{variable}"
+    return re.search(rf"{beside}|{variable}\W{{0,3}}=", text, re.IGNORECASE) is not None
+
+
+def undecided_gap(
+    preferences: Preferences, answer: e.GateResolved, confirms: Step | None
+) -> Iterator[e.GapRecorded]:
     """Record a gap where never-stop mode decides without the user (rule 27)."""
-    if not state.preferences.never_stops or decision.channel in BY_THE_USER:
+    if not preferences.never_stops or answer.channel in BY_THE_USER or answer.option is None:
         return
-    severity: Severity = "info" if need.confirms else "critical"
-    text = f"'{need.gate.message}' was decided without the user: {decision.option}."
-    yield e.GapRecorded(severity, "user_only_dependency", "needs_user_choice", text, need.key)
+    severity: Severity = "info" if confirms else "critical"
+    text = f"'{answer.question}' was decided without the user: {answer.option}."
+    yield e.GapRecorded(severity, "user_only_dependency", "needs_user_choice", text, answer.key)
 
 
-def example_decision(gate: Gate) -> Mapping[str, Json]:
+def example_decision(gate: Gate | Question) -> Mapping[str, Json]:
     """The payload that would answer the gate."""
     choice = " | ".join(option.id for option in gate.options)
     return {"kind": DECISION, "checkpointId": gate.id, "optionId": choice}
 
 
-def decision_missing(gate: Gate, terms: Terms) -> Blocker:
+def decision_missing(question: Question, *, waits: bool) -> Blocker:
     """Block an acknowledgement that needs the user's decision and has none."""
-    if terms.decisions == "user":
-        text = f"'{gate.name}' waits for the user's own decision: {gate.message}"
+    if waits:
+        text = f"'{question.name}' waits for the user's own decision: {question.text}"
         return Blocker(BlockerCode.USER_ONLY_DEPENDENCY, ContractPointer(DECISION_REF), text)
     return Blocker(
         BlockerCode.USER_ONLY_DEPENDENCY,
         ContractPointer(DECISION_REF),
-        f"'{gate.name}' needs the user's decision: {gate.message}",
-        example=example_decision(gate),
+        f"'{question.name}' needs the user's decision: {question.text}",
+        example=example_decision(question),
     )
 
 
-def unknown_option(gate: Gate, option: str) -> Blocker:
+def unknown_option(question: Question, option: str) -> Blocker:
     """Block an acknowledgement whose decision names an option that the gate does not have."""
-    valid = ", ".join(listed.id for listed in gate.options)
+    valid = ", ".join(listed.id for listed in question.options)
     return Blocker(
         BlockerCode.INVALID_REQUIRED_OUTPUT,
         ContractPointer(DECISION_REF),
-        f"'{option}' is not an option of '{gate.name}'. Valid options: {valid}.",
-        example=example_decision(gate),
+        f"'{option}' is not an option of '{question.name}'. Valid options: {valid}.",
+        example=example_decision(question),
     )

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from interlock.core.definition.program import Plan
+from interlock.core.definition.workflow import Step
+from interlock.core.engine.decisions import admitted
 from interlock.core.engine.evolve import evolve
 from interlock.core.engine.settle import settle
 from interlock.core.run import events as e
 from interlock.core.run.outcomes import Awaited, Decided, Notice
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import SurfacePolicy
+from interlock.core.values import Variables
 
 PASSED_OVER = "PASSED_OVER"
 
@@ -31,6 +34,13 @@ class Draft:
             self.events.append(event)
             self.state = evolve(self.state, event)
 
+    def take(self, variables: Variables, completing: Iterable[Step] = ()) -> None:
+        """Record the variables of the call, but for those that are the user's (rule 19)."""
+        taken, notices = admitted(self.plan, self.state, variables, completing)
+        self.notices += notices
+        if taken:
+            self.record(e.ContextSet(taken))
+
     def notice(self, code: str, message: str) -> None:
         self.notices.append(Notice(code, message))
 
@@ -48,7 +58,7 @@ class Draft:
 
 
 def _passed_over(events: Iterable[e.Event]) -> Iterator[Notice]:
-    """Name each step, gate or loop that was passed over only because of unset variables (rule 20)."""
+    """Name what was passed over only because of unset variables: steps, gates, loops, effects (rule 20)."""
     for event in events:
         match event:
             case e.StepSkipped(unset=unset) if unset:
@@ -57,6 +67,8 @@ def _passed_over(events: Iterable[e.Event]) -> Iterator[Notice]:
                 item, condition = f"Checkpoint '{event.gate}'", f" ({event.condition})"
             case e.LoopLeft(unset=unset) if unset:
                 item, condition = f"Loop '{event.loop}'", ""
+            case e.GateResolved(unset=unset) if unset:
+                item, condition = f"An effect of checkpoint '{event.gate}'", ""
             case _:
                 continue
         names = ", ".join(f"'{name}'" for name in unset)

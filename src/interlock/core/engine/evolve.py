@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import assert_never
 
 from msgspec.structs import replace
@@ -39,6 +39,8 @@ def evolve(state: RunState, event: e.Event) -> RunState:
             return replace(state, open=opened, resolution=None)
         case e.GateResolved():
             return _resolved(state, event)
+        case e.QuestionDeclined():
+            return replace(state, declined=(*state.declined, event.key))
         case e.GatePassed():
             return replace(state, next_key=event.next, open=None)
         case e.GateResumed():
@@ -46,12 +48,12 @@ def evolve(state: RunState, event: e.Event) -> RunState:
         case e.LoopEntered():
             frame = Frame(event.loop, 0, event.total, event.items, event.limited)
             entered = replace(state, frames=(*state.frames, frame), next_key=event.next, steer=None)
-            return _with(entered, event.sets)
+            return _with(_asked_anew(entered, event.loop), event.sets)
         case e.LoopIterated():
             frame = replace(state.frames[-1], iteration=event.iteration)
             state = _without_iteration(state)
             state = replace(state, frames=(*state.frames[:-1], frame), next_key=event.next, steer=None)
-            return _with(state, event.sets)
+            return _with(_asked_anew(state, event.loop), event.sets)
         case e.LoopLeft():
             if not state.frames or state.frames[-1].loop != event.loop:
                 return replace(state, next_key=event.next)
@@ -87,7 +89,15 @@ def evolved(state: RunState, events: Iterable[e.Event]) -> RunState:
 
 
 def _with(state: RunState, delta: Variables) -> RunState:
-    return replace(state, variables=merged(state.variables, delta)) if delta else state
+    """Write variables; what is written anew is no longer what the user decided or was shown."""
+    if not delta:
+        return state
+    return replace(
+        state,
+        variables=merged(state.variables, delta),
+        decided={name: gate for name, gate in state.decided.items() if name not in delta},
+        shown={name: where for name, where in state.shown.items() if name not in delta},
+    )
 
 
 def _entered(state: RunState, event: e.ActivityEntered) -> RunState:
@@ -106,18 +116,37 @@ def _entered(state: RunState, event: e.ActivityEntered) -> RunState:
         exit_to=None,
         left_to=None,
         steer=None,
+        shown=_without(state.shown, f"{event.activity}/"),
+        declined=(),
     )
     return _with(fresh, event.sets)
 
 
 def _resolved(state: RunState, event: e.GateResolved) -> RunState:
     waiting = Resolution(event.key, event.gate, event.option, event.agent) if event.resumable else None
-    state = _with(replace(state, open=None, resolution=waiting), event.sets)
+    declined = tuple(key for key in state.declined if key != event.key)
+    state = _with(replace(state, open=None, resolution=waiting, declined=declined), event.sets)
+    if event.binds:
+        state = replace(state, decided={**state.decided, **dict.fromkeys(event.sets, event.key)})
+    if event.binds and event.next is None:
+        where = f"{state.activity or ''}/{event.key}"
+        state = replace(state, shown={**state.shown, **dict.fromkeys(event.reads, where)})
     if event.next is not None:
         return replace(state, next_key=event.next, done=state.done[:-1])
     answers = {**state.answers, event.key: event.option or ""}
     skipped = tuple(dict.fromkeys((*state.skipped, *event.skip_activities)))
     return replace(state, answers=answers, skipped=skipped, exit_to=event.transition_to or state.exit_to)
+
+
+def _asked_anew(state: RunState, loop: str) -> RunState:
+    """A round of a loop begins: its questions can be asked again (rule 26)."""
+    outer = "".join(f"{frame.loop}@{frame.iteration}/" for frame in state.frames[:-1])
+    return replace(state, shown=_without(state.shown, f"{state.activity}/{outer}{loop}@"))
+
+
+def _without(shown: Mapping[str, str], *beginnings: str) -> dict[str, str]:
+    """Let go of what questions showed that can be asked again."""
+    return {name: where for name, where in shown.items() if not where.startswith(beginnings)}
 
 
 def _without_iteration(state: RunState) -> RunState:
@@ -128,4 +157,5 @@ def _without_iteration(state: RunState) -> RunState:
         key: option for key, option in state.answers.items() if not key.startswith(ended)
     }
     done = tuple(key for key in state.done if not key.startswith(ended))
-    return replace(state, answers=answers, done=done)
+    declined = tuple(key for key in state.declined if not key.startswith(ended))
+    return replace(state, answers=answers, done=done, declined=declined)

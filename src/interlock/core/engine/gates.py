@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from interlock.core.definition.conditions import Scope, holds
+from interlock.core.definition.conditions import Scope, holds, variables_of
 from interlock.core.definition.program import ENTRANCE, AskGate, ConfirmStep, Plan
-from interlock.core.definition.prompts import interpolate
-from interlock.core.definition.workflow import Gate, Option, Step, Workflow
+from interlock.core.definition.prompts import interpolate, variables_in
+from interlock.core.definition.workflow import Effect, Gate, Option, Step, Workflow
 from interlock.core.hashing import digest_of
 from interlock.core.run.state import RunState, instance
+from interlock.core.values import Json, Missing
 
 
 class FoundGate(Struct, frozen=True):
@@ -97,11 +100,77 @@ def entrance_gate(workflow: Workflow) -> Gate:
     )
 
 
-def worded(gate: Gate, scope: Scope) -> Gate:
-    """The gate with its question as the user reads it."""
-    return replace(gate, message=interpolate(gate.message, scope))
+class Question(Struct, frozen=True):
+    """What the user is asked, as it is shown: text and options with their effects (rule 26).
+
+    `reads` are the variables that it shows; without options the answer is free text.
+    """
+
+    id: str
+    name: str
+    text: str
+    options: tuple[Option, ...] = ()
+    reads: tuple[str, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """What a decision is bound to: a question that would be shown differently is another one."""
+        return digest_of(msgspec.json.encode([self.id, self.name, self.text, self.options]))
+
+    def option(self, option_id: str) -> Option | None:
+        return next((option for option in self.options if option.id == option_id), None)
 
 
-def shown(gate: Gate) -> str:
-    """The digest of the question as it was shown; a decision is bound to it (rule 26)."""
-    return digest_of(msgspec.json.encode([gate.id, gate.message, gate.options]))
+def question_of(plan: Plan, state: RunState, gate: Gate, confirms: Step | None = None) -> Question:
+    """Render a gate's question with the variables in force."""
+    scope = plan.scope(state.variables)
+    options = tuple(
+        replace(
+            option,
+            label=interpolate(option.label, scope),
+            description=interpolate(option.description, scope) if option.description else None,
+            effect=replace(
+                option.effect,
+                set_variables={
+                    name: interpolate(value, scope) if isinstance(value, str) else value
+                    for name, value in option.effect.set_variables.items()
+                    if not unset_in_effect(value, scope)
+                },
+            ),
+        )
+        for option in gate.options
+    )
+    text = interpolate(gate.message, scope)
+    return Question(gate.id, interpolate(gate.name, scope), text, options, shown_by(gate, confirms))
+
+
+def unset_in_effect(value: Json, scope: Scope) -> tuple[str, ...]:
+    """Name the variables that the value of an effect needs and nobody has set; it then stores nothing."""
+    paths = variables_in(value) if isinstance(value, str) else ()
+    return tuple(path for path in paths if isinstance(scope.value(path), Missing))
+
+
+def shown_by(gate: Gate, confirms: Step | None = None) -> tuple[str, ...]:
+    """Name the variables that a gate's question shows: those it reads, and those that its options set."""
+    paths = [*_paths(gate), *variables_of(gate.condition)]
+    if confirms is not None and not isinstance(confirms.confirm, bool):
+        paths += variables_of(confirms.confirm)
+    return variables_read(paths)
+
+
+def variables_read(paths: Iterable[str]) -> tuple[str, ...]:
+    """Name what paths read: the variable of the first name, and one that is named like the whole path."""
+    return tuple(dict.fromkeys(name for path in paths for name in (path.partition(".")[0], path)))
+
+
+def _paths(gate: Gate) -> Iterator[str]:
+    yield from variables_in(gate.name)
+    yield from variables_in(gate.message)
+    for option in gate.options:
+        for text in (option.label, option.description or "", *_texts(option.effect)):
+            yield from variables_in(text)
+        yield from option.effect.set_variables
+
+
+def _texts(effect: Effect) -> Iterator[str]:
+    return (value for value in effect.set_variables.values() if isinstance(value, str))

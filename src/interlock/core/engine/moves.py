@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias, assert_never
 from msgspec import Struct
 
 from interlock.core.definition.program import END, DoStep, Plan
-from interlock.core.engine.decisions import counts
+from interlock.core.engine.decisions import waits_for_user
 from interlock.core.engine.exits import deciding_variables, exits
 from interlock.core.engine.requirements import examine
 from interlock.core.engine.settle import settle
@@ -95,7 +95,7 @@ def _gate(plan: Plan, state: RunState, need: NeedAnswer, terms: Terms, decisions
     held = f"Must respond to checkpoint '{need.gate.id}' first"
     blocked = (*_following_step(plan, state, held), *_shut_exits(plan, state, held))
     decided = decisions.get(need.gate.id)
-    if decided is None and not counts(Decision("", "agent"), terms, state.preferences):
+    if decided is None and waits_for_user(state, need.key, terms):
         text = f"Checkpoint '{need.gate.id}' waits for the user's own decision in the inbox."
         return Moves(blocked=(Move("respond_to_checkpoint", need.gate.id, reason=text), *blocked))
     options = tuple(option.id for option in need.gate.options) if decided is None else (decided.option,)

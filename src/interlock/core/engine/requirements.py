@@ -12,12 +12,15 @@ from msgspec import Struct
 
 from interlock.core.definition.conditions import Scope
 from interlock.core.definition.criteria import failed_checks
-from interlock.core.definition.program import Plan
+from interlock.core.definition.program import Plan, confirmation
+from interlock.core.definition.prompts import interpolate, variables_in
 from interlock.core.definition.workflow import Capability, Contract, Step, UserInput
-from interlock.core.engine.decisions import DECISION, counts, reported
+from interlock.core.engine.decisions import DECISION, reported, waits_for_user
+from interlock.core.engine.gates import Question, question_of, variables_read
 from interlock.core.json_schema import violations
 from interlock.core.run import events as e
 from interlock.core.run.commands import Decision, Terms
+from interlock.core.run.outcomes import Awaited, NeedAnswer, NeedStep
 from interlock.core.run.output import Output
 from interlock.core.run.reasons import (
     Blocker,
@@ -31,7 +34,7 @@ from interlock.core.run.reasons import (
     downgraded,
     ordered,
 )
-from interlock.core.run.state import CapabilityStatus, RunState
+from interlock.core.run.state import CapabilityStatus, RunState, instance
 from interlock.core.values import Json
 
 ASSESSMENT = "wr.assessment"
@@ -70,7 +73,8 @@ def examine(
     for need in step.user_input:
         if _is_given(state, step, need, output, terms, decisions):
             continue
-        blocker = _dependency(step, need, terms)
+        waits = waits_for_user(state, instance(state, input_id(step, need)), terms)
+        blocker = _dependency(step, need, waits=waits)
         if state.preferences.never_stops:
             gaps.append(_gap(blocker, key, "critical", need.reason))
         elif not state.preferences.guided and need.is_assumable:
@@ -200,7 +204,29 @@ def _is_given(
     in_context = need.key is not None and state.variables.get(need.key) is not None
     decision = reported(output, "", name, *filter(None, [need.key]))
     by_agent = in_context or decision is not None
-    return by_agent and counts(decision or Decision("", "agent"), terms, state.preferences)
+    return by_agent and not waits_for_user(state, instance(state, name), terms)
+
+
+def questions_at(plan: Plan, state: RunState, pending: Awaited) -> Iterator[Question]:
+    """What the user may be asked at this position."""
+    match pending:
+        case NeedAnswer():
+            yield question_of(plan, state, pending.gate, pending.confirms)
+        case NeedStep():
+            for need in pending.step.user_input:
+                yield input_question(plan, state, pending.step, need)
+            if pending.step.confirm is not False:
+                yield question_of(plan, state, confirmation(pending.step), pending.step)
+        case _:
+            return
+
+
+def input_question(plan: Plan, state: RunState, step: Step, need: UserInput) -> Question:
+    """A user-only dependency as it is put to the user."""
+    scope = plan.scope(state.variables)
+    reads = variables_read(variables_in(need.question))
+    title, text = interpolate(step.title, scope), interpolate(need.question, scope)
+    return Question(input_id(step, need), title, text, reads=reads)
 
 
 def input_id(step: Step, need: UserInput) -> str:
@@ -208,10 +234,10 @@ def input_id(step: Step, need: UserInput) -> str:
     return need.key or f"{step.id}:{need.reason}"
 
 
-def _dependency(step: Step, need: UserInput, terms: Terms) -> Blocker:
+def _dependency(step: Step, need: UserInput, *, waits: bool) -> Blocker:
     pointer = ContextKey(need.key) if need.key else WorkflowStep(step.id)
     example: Json = {"kind": DECISION, "checkpointId": input_id(step, need), "optionId": "done"}
-    if terms.decisions == "user":
+    if waits:
         example = None
     elif need.key:
         example = {need.key: "…"}

@@ -16,7 +16,13 @@ from interlock.core.definition.program import END, AskGate, ConfirmStep, DoStep,
 from interlock.core.definition.workflow import Action
 from interlock.core.engine.evolve import evolve
 from interlock.core.engine.exits import ChosenExit, chosen_exit, deciding_variables, exits
-from interlock.core.engine.gates import entrance_gate, find_gate, is_answered, needs_confirmation, shown
+from interlock.core.engine.gates import (
+    entrance_gate,
+    find_gate,
+    is_answered,
+    needs_confirmation,
+    question_of,
+)
 from interlock.core.engine.loops import enter_loop, repeat_loop
 from interlock.core.run import events as e
 from interlock.core.run.outcomes import (
@@ -154,7 +160,7 @@ def _first_activity(plan: Plan, state: RunState, policy: SurfacePolicy, now: int
         return entered(plan, state, state.answers[gate.id], now)
     if policy.exits != "taken":
         return NeedEntry(None)
-    return e.GateOpened(gate.id, gate.id, now, shown(gate))
+    return e.GateOpened(gate.id, gate.id, now, question_of(plan, state, gate).digest)
 
 
 def entered(plan: Plan, state: RunState, activity_id: str, now: int) -> e.ActivityEntered:
@@ -193,6 +199,7 @@ def _confirm(
         return e.GatePassed(key, gate.id, following, "answered")
     if not needs_confirmation(plan, state, op.step):
         return e.GatePassed(key, gate.id, following, "condition")
+    question = question_of(plan, state, gate, op.step)
     if not state.preferences.guided:
         # outside guided mode a confirmation is assumed, and the assumption recorded (rule 27)
         return e.GateResolved(
@@ -201,12 +208,12 @@ def _confirm(
             how="assumed",
             at=now,
             channel="server",
-            shown=shown(gate),
-            question=gate.message,
+            shown=question.digest,
+            question=question.text,
             option="proceed",
         )
     if policy.gates == "opened":
-        return e.GateOpened(key, gate.id, now, shown(gate))
+        return e.GateOpened(key, gate.id, now, question.digest)
     return NeedAnswer(key, gate, state.entered_at, op.step)
 
 
@@ -222,7 +229,7 @@ def _ask(
     if not gate.required and policy.exits != "taken":
         return e.GatePassed(key, gate.id, following, "optional")
     if policy.gates == "opened":
-        return e.GateOpened(key, gate.id, now, shown(gate))
+        return e.GateOpened(key, gate.id, now, question_of(plan, state, gate).digest)
     return NeedAnswer(key, gate, state.entered_at)
 
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from interlock.core.definition.conditions import describe
 from interlock.core.definition.program import Plan
 from interlock.core.definition.workflow import Activity
-from interlock.core.engine.claims import Walk, gate_open
+from interlock.core.engine.claims import Walk, gate_open, steps_ahead
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.exits import ChosenExit, chosen_exit, exits
 from interlock.core.engine.gates import pending_gates
@@ -23,10 +23,8 @@ from interlock.core.run.state import RunState
 def enter(plan: Plan, state: RunState, command: EnterActivity) -> Decided | Refusal:
     """Leave the current activity by an exit it has, and enter the target."""
     draft = Draft(plan, state, command.policy, command.now)
-    if command.variables:
-        draft.record(e.ContextSet(command.variables))
-    refusal = _entered(draft, command)
-    return refusal.keeping(command.variables) if refusal else draft.decided()
+    draft.take(command.variables, steps_ahead(plan, state) if command.policy.exits == "claimed" else ())
+    return _entered(draft, command) or draft.decided()
 
 
 def _entered(draft: Draft, command: EnterActivity) -> Refusal | None:

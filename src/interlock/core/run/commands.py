@@ -53,7 +53,8 @@ class StartRun(Struct, frozen=True):
 class AcknowledgeStep(Struct, frozen=True):
     """Close the pending item. `decisions` are the user's own answers, by gate id or input key.
 
-    `reports` says whether a bare acknowledgement counts as the agent's report of a confirmation.
+    `declined` are the questions that the user was asked for this call and did not answer. `reports` says
+    whether a bare acknowledgement counts as the agent's report of a confirmation.
     """
 
     policy: SurfacePolicy
@@ -63,6 +64,7 @@ class AcknowledgeStep(Struct, frozen=True):
     variables: Variables = {}
     step: str | None = None
     decisions: Mapping[str, Decision] = {}
+    declined: tuple[str, ...] = ()
     reports: bool = True
     client: str = ""
 
@@ -95,7 +97,10 @@ class OpenCheckpoint(Struct, frozen=True):
 
 
 class ResolveCheckpoint(Struct, frozen=True):
-    """Answer a gate in exactly one of three ways (rule 24). `decisions` are the user's own answers."""
+    """Answer a gate in exactly one of three ways (rule 24). `decisions` are the user's own answers.
+
+    `declined` says that the user was asked for this call and did not answer.
+    """
 
     policy: SurfacePolicy
     now: int
@@ -110,6 +115,7 @@ class ResolveCheckpoint(Struct, frozen=True):
     note: str = ""
     variables: Variables = {}
     decisions: Mapping[str, Decision] = {}
+    declined: bool = False
 
 
 class ResumeWorker(Struct, frozen=True):

@@ -80,7 +80,11 @@ class GateOpened(RunEvent, frozen=True, tag="gate_opened"):
 
 
 class GateResolved(RunEvent, frozen=True, tag="gate_resolved"):
-    """The decision record of rule 26: question by digest, answer, channel, client, time."""
+    """The decision record of rule 26: the question as it was shown, answer, channel, client, time.
+
+    `reads` are the variables that the question showed. `binds` says that the user decided: what was shown
+    and what the answer sets is the user's (rule 19). `unset` are variables that an effect lacked.
+    """
 
     key: str
     gate: str
@@ -99,6 +103,19 @@ class GateResolved(RunEvent, frozen=True, tag="gate_resolved"):
     transition_to: str | None = None
     skip_activities: tuple[str, ...] = ()
     resumable: bool = False
+    reads: tuple[str, ...] = ()
+    binds: bool = False
+    unset: tuple[str, ...] = ()
+
+
+class QuestionDeclined(RunEvent, frozen=True, tag="question_declined"):
+    """The user was asked and did not answer: from now on only the user's channels do (rule 27)."""
+
+    key: str
+    gate: str
+    shown: str
+    at: int
+    client: str = ""
 
 
 class GatePassed(RunEvent, frozen=True, tag="gate_passed"):
@@ -203,6 +220,7 @@ Event: TypeAlias = (
     | StepSkipped
     | GateOpened
     | GateResolved
+    | QuestionDeclined
     | GatePassed
     | GateResumed
     | LoopEntered

@@ -7,13 +7,12 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from interlock.core.definition.workflow import Gate, Loop, Step
-from interlock.core.run.events import ContextSet, Event
+from interlock.core.run.events import Event
 from interlock.core.run.reasons import Blocker
 from interlock.core.run.state import RunState
-from interlock.core.values import Json, Variables
+from interlock.core.values import Json
 
 
 class NeedStep(Struct, frozen=True):
@@ -132,13 +131,11 @@ class Code(StrEnum):
 class Refusal(Struct, frozen=True):
     """Nothing was changed. Each surface turns code and data into its own sentence and next action (rule 40).
 
-    `about` holds the names and values that the code is about; `kept` is recorded all the same.
+    `about` holds the names and values that the code is about; `kept` is recorded all the same, and
+    `notices` say what of the call was not.
     """
 
     code: Code
     about: Mapping[str, Json] = {}
     kept: tuple[Event, ...] = ()
-
-    def keeping(self, variables: Variables) -> Refusal:
-        """Return the same refusal, with the variables of the call kept all the same (rule 19)."""
-        return replace(self, kept=(ContextSet(variables),)) if variables else self
+    notices: tuple[Notice, ...] = ()

@@ -48,7 +48,9 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     """Everything that decides what happens next; the history is in the log.
 
     `next_key` is the operation that comes next in the activity's program; `children` are the sessions that
-    were triggered and have not returned, with their workflows.
+    were triggered and have not returned, with their workflows. `decided` are the variables that a user's
+    decision has set, with its gate; `shown` those that a decided question showed, with where it was asked
+    (rules 19 and 26); `declined` the questions that the user was asked and did not answer (rule 27).
     """
 
     activity: str | None = None
@@ -58,6 +60,9 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     frames: tuple[Frame, ...] = ()
     variables: Mapping[str, Json] = {}
     answers: Mapping[str, str] = {}
+    decided: Mapping[str, str] = {}
+    shown: Mapping[str, str] = {}
+    declined: tuple[str, ...] = ()
     done: tuple[str, ...] = ()
     open: OpenGate | None = None
     resolution: Resolution | None = None

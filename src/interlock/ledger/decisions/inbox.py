@@ -8,17 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from interlock.core.definition.program import Plan
-from interlock.core.definition.prompts import interpolate
-from interlock.core.definition.workflow import Gate, Step, UserInput
+from interlock.core.definition.prompts import effect_text
 from interlock.core.engine.decide import decide
-from interlock.core.engine.gates import find_gate, pending_gates, shown
-from interlock.core.engine.requirements import input_id
-from interlock.core.engine.settle import awaited
+from interlock.core.engine.gates import Question, find_gate, pending_gates, question_of
+from interlock.core.engine.requirements import input_question
 from interlock.core.run.commands import ResolveCheckpoint
 from interlock.core.run.outcomes import NeedAnswer, NeedStep, Refusal
-from interlock.core.run.state import RunState
-from interlock.core.run.surface_policy import EXECUTION, POLICIES, SurfacePolicy
+from interlock.core.run.surface_policy import POLICIES, SurfacePolicy
 from interlock.ledger.decisions.recorded import decision_key
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
@@ -37,9 +33,10 @@ class QuestionOption(Shown, frozen=True):
     id: str
     label: str
     description: str = ""
+    effect: str = ""
 
 
-class Question(Shown, frozen=True):
+class WaitingQuestion(Shown, frozen=True):
     """What a run waits for the user to say. Without options the answer is free text."""
 
     session_id: str
@@ -55,7 +52,7 @@ class Question(Shown, frozen=True):
     shown: str
 
 
-def inbox(ledger: Ledger) -> tuple[Question, ...]:
+def inbox(ledger: Ledger) -> tuple[WaitingQuestion, ...]:
     """Every question that waits, in the sessions that were worked on last."""
     owner = ledger.settings.owner
     with ledger.store.reading() as reader:
@@ -67,9 +64,9 @@ def inbox(ledger: Ledger) -> tuple[Question, ...]:
     return tuple(question for session in newest for question in questions(ledger, session))
 
 
-def questions(ledger: Ledger, session: SessionRow) -> list[Question]:
+def questions(ledger: Ledger, session: SessionRow) -> list[WaitingQuestion]:
     """What the runs of one session wait for."""
-    asked: list[Question] = []
+    asked: list[WaitingQuestion] = []
     for node in _waiting_nodes(ledger, session):
         position = ledger.position(session.session_id, node)
         if isinstance(position, LedgerError):
@@ -94,68 +91,58 @@ def _waiting_nodes(ledger: Ledger, session: SessionRow) -> list[int]:
     return list(dict.fromkeys(waiting))
 
 
-def _asked(at: Position) -> Iterator[Question]:
-    for gate in _gates(at):
-        scope = at.plan.scope(at.state.variables)
-        choices = tuple(QuestionOption(one.id, one.label, one.description or "") for one in gate.options)
-        message = interpolate(gate.message, scope)
-        yield _question(at, gate.id, interpolate(gate.name, scope), message, choices, shown(gate))
+def _asked(at: Position) -> Iterator[WaitingQuestion]:
     held = at.run.status == "blocked" or not at.is_tip
-    for step, need in _inputs(at.plan, at.state) if held else ():
-        name = input_id(step, need)
-        yield _question(at, name, interpolate(step.title, at.plan.scope(at.state.variables)), need.question)
+    for question in (*_gates(at), *(_inputs(at) if held else ())):
+        yield WaitingQuestion(
+            session_id=at.session.session_id,
+            ref=ref_of(at.session.session_id),
+            title=at.session.title,
+            run_id=at.run.run_id,
+            node=at.node.node,
+            id=question.id,
+            name=question.name,
+            message=question.text,
+            options=tuple(
+                QuestionOption(option.id, option.label, option.description or "", effect_text(option.effect))
+                for option in question.options
+            ),
+            since=at.run.updated_at,
+            shown=question.digest,
+        )
 
 
-def _question(
-    at: Position,
-    name: str,
-    title: str,
-    message: str,
-    options: tuple[QuestionOption, ...] = (),
-    digest: str = "",
-) -> Question:
-    return Question(
-        session_id=at.session.session_id,
-        ref=ref_of(at.session.session_id),
-        title=at.session.title,
-        run_id=at.run.run_id,
-        node=at.node.node,
-        id=name,
-        name=title,
-        message=message,
-        options=options,
-        since=at.run.updated_at,
-        shown=digest,
-    )
-
-
-def _gates(at: Position) -> tuple[Gate, ...]:
-    policy = POLICIES[at.run.surface]
+def _gates(at: Position) -> Iterator[Question]:
+    policy, gates = POLICIES[at.run.surface], list[str]()
     if policy.gates == "pending" and at.state.open is None:
-        return pending_gates(at.plan, at.state)
-    if policy.gates == "yielded":
-        found = find_gate(at.plan, at.state, at.state.open.gate) if at.state.open else None
-        return (found.gate,) if found else ()
-    need = at.awaited
-    return (need.gate,) if isinstance(need, NeedAnswer) else ()
+        gates = [gate.id for gate in pending_gates(at.plan, at.state)]
+    elif policy.gates == "yielded":
+        gates = [at.state.open.gate] if at.state.open else []
+    elif isinstance(at.awaited, NeedAnswer):
+        yield question_of(at.plan, at.state, at.awaited.gate, at.awaited.confirms)
+    for gate in gates:
+        if (found := find_gate(at.plan, at.state, gate)) is not None:
+            yield question_of(at.plan, at.state, found.gate, found.confirms)
 
 
-def _inputs(plan: Plan, state: RunState) -> Iterator[tuple[Step, UserInput]]:
+def _inputs(at: Position) -> Iterator[Question]:
     """What only the user can give to the pending step, and nobody has given."""
-    need = awaited(plan, state, EXECUTION)
+    need = at.awaited
     if not isinstance(need, NeedStep):
         return
     for wanted in need.step.user_input:
-        if wanted.key is None or state.variables.get(wanted.key) is None:
-            yield need.step, wanted
+        if wanted.key is None or at.state.variables.get(wanted.key) is None:
+            yield input_question(at.plan, at.state, need.step, wanted)
 
 
-def decide_question(ledger: Ledger, question: Question, option: str, note: str = "") -> LedgerError | None:
+def decide_question(
+    ledger: Ledger, question: WaitingQuestion, option: str, note: str = ""
+) -> LedgerError | None:
     """Record the user's answer to exactly the question that was shown."""
     return until_recorded(lambda: _decided(ledger, question, option, note))
 
 
-def _decided(ledger: Ledger, question: Question, option: str, note: str) -> LedgerError | None:
+def _decided(ledger: Ledger, question: WaitingQuestion, option: str, note: str) -> LedgerError | None:
     at = ledger.position(question.session_id, question.node)
     if isinstance(at, LedgerError):
         return at
@@ -174,7 +161,9 @@ def _decided(ledger: Ledger, question: Question, option: str, note: str) -> Ledg
     return _keep(ledger, at, question, option, note)
 
 
-def _keep(ledger: Ledger, at: Position, question: Question, option: str, note: str) -> LedgerError | None:
+def _keep(
+    ledger: Ledger, at: Position, question: WaitingQuestion, option: str, note: str
+) -> LedgerError | None:
     """Keep the decision on the node, once; the agent's next call uses it."""
     key = decision_key(question.node, question.id, at.loaded.branches)
     if key in {row.key for row in at.loaded.decisions}:
@@ -188,7 +177,7 @@ def _keep(ledger: Ledger, at: Position, question: Question, option: str, note: s
 
 
 def _resolve(
-    ledger: Ledger, at: Position, policy: SurfacePolicy, question: Question, option: str, note: str
+    ledger: Ledger, at: Position, policy: SurfacePolicy, question: WaitingQuestion, option: str, note: str
 ) -> LedgerError | None:
     """Answer the gate of a session with one head; its agents find it answered."""
     commit = Commit(at.rows(), ledger.clock())

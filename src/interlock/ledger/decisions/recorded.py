@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from interlock.core.definition.program import confirmation
-from interlock.core.engine.gates import shown
-from interlock.core.engine.requirements import input_id
+from interlock.core.definition.program import Plan
+from interlock.core.engine.requirements import questions_at
 from interlock.core.run.commands import Decision
-from interlock.core.run.outcomes import Awaited, NeedAnswer, NeedStep
+from interlock.core.run.events import Event, QuestionDeclined
+from interlock.core.run.outcomes import Awaited
+from interlock.core.run.state import RunState
 from interlock.ledger.log.chain import entries_of
 from interlock.ledger.log.records import DecisionRecorded
 from interlock.store.protocol import LoadedRows
@@ -19,30 +18,28 @@ def decision_key(node: int, gate: str, branches: int) -> str:
     return f"decision:{node}:{gate}:{branches}"
 
 
-def recorded_decisions(pending: Awaited, loaded: LoadedRows) -> dict[str, Decision]:
+def declined_key(node: int, attempt: int) -> str:
+    """What a question that the user did not answer is kept under, beside the decisions of its node."""
+    return f"decision:{node}:declined:{attempt}"
+
+
+def recorded_decisions(
+    plan: Plan, state: RunState, pending: Awaited, loaded: LoadedRows
+) -> dict[str, Decision]:
     """The user's answers to what is pending at this node, by gate id or input key."""
     assert loaded.node is not None
     by_key = {row.key: row for row in loaded.decisions}
     decisions: dict[str, Decision] = {}
-    for name, digest in _questions(pending):
-        row = by_key.get(decision_key(loaded.node.node, name, loaded.branches))
+    for question in questions_at(plan, state, pending):
+        row = by_key.get(decision_key(loaded.node.node, question.id, loaded.branches))
         for entry in entries_of(row) if row is not None else ():
             event = entry.event
-            if isinstance(event, DecisionRecorded) and event.shown in ("", digest):
-                decisions[name] = Decision(event.option, event.channel, note=event.note)
+            if isinstance(event, DecisionRecorded) and event.shown == question.digest:
+                decisions[question.id] = Decision(event.option, event.channel, note=event.note)
     return decisions
 
 
-def _questions(pending: Awaited) -> Iterator[tuple[str, str]]:
-    """What the user may be asked at this position, each with the digest of the question."""
-    match pending:
-        case NeedAnswer():
-            yield pending.gate.id, shown(pending.gate)
-        case NeedStep():
-            for need in pending.step.user_input:
-                yield input_id(pending.step, need), ""
-            if pending.step.confirm is not False:
-                gate = confirmation(pending.step)
-                yield gate.id, shown(gate)
-        case _:
-            return
+def recorded_declines(loaded: LoadedRows) -> list[Event]:
+    """The questions at this node that the user was asked and did not answer."""
+    entries = (entry for row in loaded.decisions for entry in entries_of(row))
+    return [entry.event for entry in entries if isinstance(entry.event, QuestionDeclined)]

@@ -14,6 +14,7 @@ from interlock.core.run.events import (
     ActivityEntered,
     Event,
     PreferencesChanged,
+    QuestionDeclined,
     RunCompleted,
     RunEvent,
     RunStarted,
@@ -190,6 +191,10 @@ def _apply_run_event(rows: Rows, event: Event, logged: Logged) -> None:
         assert logged.node is not None
         preferences = _encode(event.effective)
         rows.modes.append(ModeRow(rows.session.session_id, logged.node, logged.index, preferences))
+        rows.states[logged.node] = evolve(rows.states[logged.node], event)
+        return
+    if isinstance(event, QuestionDeclined) and logged.node in rows.nodes:
+        assert logged.node is not None
         rows.states[logged.node] = evolve(rows.states[logged.node], event)
         return
     if isinstance(event, (ActivityEntered, RunCompleted)):

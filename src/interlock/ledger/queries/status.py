@@ -223,7 +223,7 @@ def _run_status(positions: Positions, session: SessionRow, run: RunRow) -> RunSt
     plan = positions.pins.plan(positions.content, run.workflow_hash)
     state = state_of(tip.node, tip.mode)
     need = awaited(plan, state, EXECUTION)
-    decisions = recorded_decisions(need, tip)
+    decisions = recorded_decisions(plan, state, need, tip)
     return RunStatus(
         run_id=run.run_id,
         workflow_id=run.workflow_id,

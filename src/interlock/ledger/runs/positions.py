@@ -5,9 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from interlock.core.engine.evolve import evolved
 from interlock.core.engine.settle import awaited
 from interlock.core.run.surface_policy import EXECUTION
-from interlock.ledger.decisions.recorded import recorded_decisions
+from interlock.ledger.decisions.recorded import recorded_decisions, recorded_declines
 from interlock.ledger.errors import LedgerError, not_healthy, unknown_node, unknown_session
 from interlock.ledger.log.health import damage, intact
 from interlock.ledger.log.projection import kept_at, state_of
@@ -96,9 +97,9 @@ class Positions:
         if not intact(node.state, node.state_digest):
             return not_healthy(session_id, "a node's state does not match its digest")
         plan = self.pins.plan(self.content, run.workflow_hash)
-        state = state_of(node, loaded.mode)
+        state = evolved(state_of(node, loaded.mode), recorded_declines(loaded))
         need = awaited(plan, state, EXECUTION)
-        decisions = recorded_decisions(need, loaded) if loaded.decisions else {}
+        decisions = recorded_decisions(plan, state, need, loaded) if loaded.decisions else {}
         kept = kept_at(loaded.blocked) if loaded.blocked else {}
         return Position(loaded, node, run, plan, state, need, kept, decisions, handle)
 

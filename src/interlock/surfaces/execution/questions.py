@@ -1,81 +1,49 @@
-"""Asking the user through the client: the model writes tool arguments, it does not write these answers.
-
-Declining and cancelling are no answer; the run then waits as it would with a client that cannot ask.
-"""
+"""Which questions the user is asked through the client before an acknowledgement (rules 10 and 27)."""
 
 from __future__ import annotations
 
 from msgspec.structs import replace
 
-from interlock.core.definition.program import confirmation
-from interlock.core.definition.workflow import UserInput
 from interlock.core.engine.decide import decide
-from interlock.core.engine.gates import shown
-from interlock.core.engine.requirements import input_id
-from interlock.core.run.commands import AcknowledgeStep, Decision
+from interlock.core.engine.gates import Question, question_of
+from interlock.core.engine.requirements import input_question
+from interlock.core.run.commands import AcknowledgeStep
 from interlock.core.run.outcomes import Decided, NeedAnswer, NeedStep
 from interlock.core.run.reasons import BlockerCode
-from interlock.core.values import Json
 from interlock.ledger.runs.position import Position
-from interlock.surfaces.call import Ask, Call, Form
-from interlock.surfaces.elicitation import CHOICE, gate_question
+from interlock.surfaces.call import Call
+from interlock.surfaces.elicitation import answer_to
 
 
-def question(at: Position, command: AcknowledgeStep) -> Ask | None:
-    """What the user must be asked before this acknowledgement can pass; None when nothing is."""
-    if at.state.preferences.never_stops or command.terms.decisions == "agent":
-        return None
-    pending = at.awaited
+def questions(position: Position, command: AcknowledgeStep) -> tuple[Question, ...]:
+    """What the user must be asked before this acknowledgement can pass."""
+    plan, state, pending = position.plan, position.state, position.awaited
+    if state.preferences.never_stops or command.terms.decisions == "agent":
+        return ()
     if isinstance(pending, NeedAnswer):
-        return None if pending.gate.id in command.decisions else gate_question(at, pending.gate)
-    decided = decide(at.plan, at.state, replace(command, reports=False))
+        asked = question_of(plan, state, pending.gate, pending.confirms)
+        return () if asked.id in command.decisions else (asked,)
+    decided = decide(plan, state, replace(command, reports=False))
     if not isinstance(pending, NeedStep) or not isinstance(decided, Decided):
-        return None
+        return ()
     if decided.blockers:
-        return _inputs(at, pending, decided)
-    asked = decided.awaited
-    if isinstance(asked, NeedAnswer) and asked.confirms is not None and asked.confirms.id == pending.step.id:
-        return gate_question(at, asked.gate)
-    return None
+        if any(blocker.code is not BlockerCode.USER_ONLY_DEPENDENCY for blocker in decided.blockers):
+            return ()
+        return tuple(input_question(plan, state, pending.step, need) for need in pending.step.user_input)
+    gate = decided.awaited
+    if isinstance(gate, NeedAnswer) and gate.confirms is not None and gate.confirms.id == pending.step.id:
+        return (question_of(plan, decided.state, gate.gate, gate.confirms),)
+    return ()
 
 
-def _inputs(at: Position, need: NeedStep, decided: Decided) -> Ask | None:
-    """Ask for what only the user can give, if nothing else keeps the step from passing."""
-    if any(one.code is not BlockerCode.USER_ONLY_DEPENDENCY for one in decided.blockers):
-        return None
-    questions = {input_id(need.step, one): _input(one) for one in need.step.user_input}
-    return Ask(questions, need.key) if questions else None
-
-
-def _input(need: UserInput) -> Form:
-    schema: dict[str, Json] = {
-        "type": "object",
-        "properties": {CHOICE: {"type": "string", "description": need.question}},
-        "required": [CHOICE],
-    }
-    return Form(need.question, schema)
-
-
-def answered(call: Call, at: Position) -> dict[str, Decision]:
-    """The user's answers, bound to the question that is pending now (rule 26)."""
+def answered(position: Position, command: AcknowledgeStep, call: Call) -> AcknowledgeStep:
+    """The same command with the user's answers, and with the questions that were asked in vain."""
     if call.asked is None:
-        return {}
-    pending = at.awaited
-    bound = {shown(pending.gate)} if isinstance(pending, NeedAnswer) else _bound(pending)
-    if call.asked not in bound:
-        return {}
-    found = {}
-    for name, answer in call.answers.items():
-        choice = answer.content.get(CHOICE)
-        if answer.action == "accept" and isinstance(choice, str):
-            note = answer.content.get("note")
-            found[name] = Decision(
-                choice, "elicitation", call.client.name, note if isinstance(note, str) else ""
-            )
-    return found
-
-
-def _bound(pending: object) -> set[str]:
-    if not isinstance(pending, NeedStep):
-        return set()
-    return {pending.key, shown(confirmation(pending.step))}
+        return command
+    asked = questions(position, command)
+    answers = {question.id: answer_to(question, call) for question in asked}
+    return replace(
+        command,
+        decisions={**command.decisions, **{name: answer for name, answer in answers.items() if answer}},
+        declined=tuple(name for name, answer in answers.items() if answer is None),
+    )

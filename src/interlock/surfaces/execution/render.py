@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from interlock.core.definition.prompts import gate_prompt, interpolate, step_prompt
 from interlock.core.engine.decisions import example_decision
+from interlock.core.engine.gates import question_of
 from interlock.core.run.outcomes import (
     Awaited,
     Done,
@@ -77,7 +78,9 @@ def pending_of(view: View) -> Pending | None:
             asks = step.confirm is not False and view.state.preferences.guided
             return Pending(step.id, interpolate(step.title, scope), prompt, asks)
         case NeedAnswer(gate=gate):
-            return Pending(gate.id, gate.name, gate_prompt(gate, scope), True, _decision(view.awaited))
+            return Pending(
+                gate.id, interpolate(gate.name, scope), gate_prompt(gate, scope), True, _decision(view)
+            )
         case NeedInput():
             names = ", ".join(view.awaited.variables)
             prompt = view.awaited.message + (f"\n\nSend in context: {names}." if names else "")
@@ -90,9 +93,11 @@ def pending_of(view: View) -> Pending | None:
             assert_never(view.awaited)
 
 
-def _decision(need: NeedAnswer) -> dict[str, Json]:
-    options: list[Json] = [{"id": one.id, "label": one.label} for one in need.gate.options]
-    return {"checkpointId": need.gate.id, "options": options}
+def _decision(view: View) -> dict[str, Json]:
+    assert isinstance(view.awaited, NeedAnswer)
+    question = question_of(view.plan, view.state, view.awaited.gate, view.awaited.confirms)
+    options: list[Json] = [{"id": option.id, "label": option.label} for option in question.options]
+    return {"checkpointId": question.id, "options": options}
 
 
 def fields(

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from interlock.authoring.diagnostics.diagnostic import Diagnostic
 from interlock.core.engine.decide import decide
-from interlock.core.run.commands import AcknowledgeStep, Terms
+from interlock.core.run.commands import AcknowledgeStep
 from interlock.core.run.outcomes import Notice, Refusal
 from interlock.core.run.output import Output
 from interlock.core.run.surface_policy import EXECUTION
@@ -19,10 +19,11 @@ from interlock.ledger.ledger import Ledger, note_attempt
 from interlock.ledger.tokens.tokens import Kind, Pointer
 from interlock.surfaces.arguments import Unfit, check_context, read_output
 from interlock.surfaces.call import Call, Outcome, Reply
+from interlock.surfaces.elicitation import ask_for
 from interlock.surfaces.execution import params as p
 from interlock.surfaces.execution.catalogue import described, listed
 from interlock.surfaces.execution.errors import envelope, invalid, of_error, of_refusal
-from interlock.surfaces.execution.questions import answered, question
+from interlock.surfaces.execution.questions import answered, questions
 from interlock.surfaces.execution.render import reply
 from interlock.surfaces.execution.resuming import resumed
 from interlock.surfaces.execution.tools import INSTRUCTIONS, template_of, tools
@@ -110,16 +111,15 @@ class ExecutionSurface(Surface):
         command = AcknowledgeStep(
             policy=EXECUTION,
             now=attempt.now,
-            terms=self._terms(call),
+            terms=self.ledger.settings.terms,
             output=output,
             variables={**position.kept, **(params.context or {})},
-            decisions={**position.decisions, **answered(call, position)},
+            decisions=position.decisions,
             client=call.client.name,
         )
-        if call.client.can_elicit and not call.asked:
-            ask = question(position, command)  # a call that only asks the user is not an attempt (rule 10)
-            if ask is not None:
-                return ask
+        if call.client.can_elicit and call.asked is None and (asked := questions(position, command)):
+            return ask_for(*asked)  # a call that only asks the user is not an attempt (rule 10)
+        command = answered(position, command, call)
         decided = decide(attempt.plan, attempt.state, command)
         if isinstance(decided, Refusal):
             return of_refusal(decided)
@@ -132,11 +132,6 @@ class ExecutionSurface(Surface):
             variables=command.variables,
         )
         return live(answer, self.ledger, ack.handle)
-
-    def _terms(self, call: Call) -> Terms:
-        """Where the user was asked, only the user's answer counts: a decline is not for the agent to fill."""
-        terms = self.ledger.settings.terms
-        return replace(terms, decisions="user") if call.asked is not None else terms
 
     def _pointer(self, state_token: str, token: str, kind: Kind) -> Pointer | LedgerError:
         """Check a state token and the token beside it, which must belong to the same node."""

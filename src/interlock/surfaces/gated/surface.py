@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from msgspec.structs import replace
-
 from interlock import __version__
 from interlock.authoring.diagnostics.diagnostic import Diagnostic
-from interlock.core.definition.prompts import interpolate
 from interlock.core.definition.workflow import Activity, Gate
 from interlock.core.engine.decide import decide
 from interlock.core.engine.gates import auto_advances, find_gate, pending_gates
@@ -31,11 +28,11 @@ from interlock.surfaces.recorded import body_of, encoded, live, replayed
 from interlock.surfaces.refusals import sentence
 from interlock.surfaces.shared import session_params as shared
 from interlock.surfaces.shared import validation
-from interlock.surfaces.shared.asking import asked, chosen, declined
+from interlock.surfaces.shared.asking import asked, heard
 from interlock.surfaces.shared.replies import as_json, failure, of_error, of_refusal, told_json
 from interlock.surfaces.shared.resolutions import repeats, resolution
 from interlock.surfaces.shared.session_tools import RECOVERED, SERVER, SessionTools, claims_of
-from interlock.surfaces.shared.written import activity_shape, gate_shape, gates_of
+from interlock.surfaces.shared.written import activity_shape, gates_of, question_shape
 from interlock.surfaces.strict_params import NoParams
 from interlock.surfaces.tool import Surface, Tool
 
@@ -186,8 +183,7 @@ class GatedSurface(Surface):
             listed = ", ".join(gate.id for gate in gates) or "none"
             then = f"Its checkpoints: {listed}."
             return position.answer(failure("CHECKPOINT_NOT_FOUND", text, then, token=position.token))
-        message = interpolate(gate.message, position.position.plan.scope(position.state.variables))
-        shape = gate_shape(replace(gate, message=message))
+        shape = question_shape(position.position.plan, position.state, gate)
         return told_at(position, {"checkpoint": {**shape, "blocking": gate.blocking}})
 
     def respond_checkpoint(self, params: p.RespondCheckpoint, call: Call) -> Outcome:
@@ -199,7 +195,8 @@ class GatedSurface(Surface):
         if params.option_id is not None and not progress.is_stale:
             gates = pending_gates(position.plan, position.state)
             gate = next((gate for gate in gates if gate.id == params.checkpoint_id), None)
-            ask = asked(position, gate, self.ledger.settings.terms, call) if gate is not None else None
+            terms = self.ledger.settings.terms
+            ask = asked(position, position.state, gate, terms, call) if gate is not None else None
             if ask is not None:
                 return ask
         if progress.is_stale:
@@ -219,26 +216,20 @@ class GatedSurface(Surface):
     def _resolved(self, progress: SessionCall, params: p.RespondCheckpoint, call: Call) -> Decided | Refusal:
         position = progress.position
         found = find_gate(position.plan, position.state, params.checkpoint_id)
-        gate = found.gate if found else None
-        refusal = declined(call, gate) if gate else None
-        if refusal is not None:
-            return refusal
-        decision = (chosen(call, gate) or position.decisions.get(gate.id)) if gate else None
         command = c.ResolveCheckpoint(
             policy=GATED,
             now=progress.now,
             terms=self.ledger.settings.terms,
-            channel=decision.channel if decision else "agent",
-            gate=gate.id if gate else params.checkpoint_id,
-            option=decision.option if decision else params.option_id,
+            channel="agent",
+            gate=found.gate.id if found else params.checkpoint_id,
+            option=params.option_id,
             auto_advance=params.auto_advance,
             condition_not_met=params.condition_not_met,
             agent=progress.agent,
             client=call.client.name,
-            note=decision.note if decision else "",
             variables=params.variables or {},
         )
-        return decide(position.plan, position.state, command)
+        return decide(position.plan, position.state, heard(position, position.state, command, call))
 
     def _repeated(self, progress: SessionCall, params: p.RespondCheckpoint, refusal: Refusal) -> Reply:
         """The same answer again returns what was recorded (rule 13)."""

@@ -10,7 +10,8 @@ from msgspec import Struct
 
 from interlock.core.definition.criteria import requirement
 from interlock.core.definition.prompts import interpolate, step_prompt
-from interlock.core.definition.workflow import Activity, Gate, Loop, Trigger, walk
+from interlock.core.definition.workflow import Activity, Loop, Trigger, walk
+from interlock.core.engine.gates import Question, question_of
 from interlock.core.engine.moves import Decisions, Move, Moves, moves
 from interlock.core.run.commands import Terms
 from interlock.core.run.outcomes import NeedAnswer, NeedInput, NeedLoop, NeedStep, Notice
@@ -130,18 +131,18 @@ def checkpoint_of(here: Landscape) -> dict[str, Json] | None:
     need = here.view.awaited
     if not isinstance(need, NeedAnswer):
         return None
-    scope = here.view.plan.scope(here.view.state.variables)
+    question = question_of(here.view.plan, here.view.state, need.gate, need.confirms)
     return {
-        "id": need.gate.id,
-        "name": need.gate.name,
-        "message": interpolate(need.gate.message, scope),
-        "options": _options(need.gate),
+        "id": question.id,
+        "name": question.name,
+        "message": question.text,
+        "options": _options(question),
     }
 
 
-def _options(gate: Gate) -> list[Json]:
+def _options(question: Question) -> list[Json]:
     told: list[Json] = []
-    for option in gate.options:
+    for option in question.options:
         about = {"description": option.description} if option.description else {}
         told.append({"id": option.id, "label": option.label, **about})
     return told

@@ -21,11 +21,10 @@ from interlock.ledger.runs.position import Position
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.arguments import Unfit, check_context, read_output
 from interlock.surfaces.call import Call, Outcome, Reply
-from interlock.surfaces.elicitation import CHOICE
 from interlock.surfaces.navigation import params as p
 from interlock.surfaces.navigation.actions import asked, attempt_of, command_of, done_message, missing
 from interlock.surfaces.navigation.errors import code_of, failure, not_loaded, of_error, words
-from interlock.surfaces.navigation.questions import heard, question
+from interlock.surfaces.navigation.questions import answered, question
 from interlock.surfaces.navigation.reading import CatalogueTools
 from interlock.surfaces.navigation.render import (
     Landscape,
@@ -166,15 +165,13 @@ class NavigationSurface(Surface):
             params, position, output, self.ledger.settings.terms, attempt.now, call.client.name
         )
         if isinstance(command, ResolveCheckpoint):
-            command = heard(position, command, call)
+            command = answered(position, command, call)
         decided = decide(attempt.plan, attempt.state, command)
         if isinstance(decided, Refusal):
             attempt.keep(decided.kept, evolved(attempt.state, decided.kept))
             return self._refused(pointer, params, decided)
         view = attempt.view(decided, output)
-        answer = call.answers.get(params.checkpoint_id or "")
-        choice = answer.content.get(CHOICE) if answer is not None and answer.action == "accept" else None
-        told = replace(params, option_id=choice) if isinstance(choice, str) else params
+        told = replace(params, option_id=command.option) if isinstance(command, ResolveCheckpoint) else params
         response = recorded(landscape(self.ledger, view, {}), done_message(told, view))
         attempt.record(
             decided,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from interlock.core.definition.prompts import interpolate
 from interlock.core.engine.decide import decide
 from interlock.core.run import commands as c
 from interlock.core.run.events import GateResolved
@@ -26,12 +25,12 @@ from interlock.surfaces.recorded import body_of, encoded, live
 from interlock.surfaces.session import params as p
 from interlock.surfaces.session.errors import words
 from interlock.surfaces.shared import validation
-from interlock.surfaces.shared.asking import asked, chosen, declined
+from interlock.surfaces.shared.asking import asked, heard
 from interlock.surfaces.shared.position import SessionPosition, open_gate
 from interlock.surfaces.shared.replies import failure, of_refusal, told, told_json
 from interlock.surfaces.shared.resolutions import repeats, resolution
 from interlock.surfaces.shared.session_tools import SessionTools, claims_of
-from interlock.surfaces.shared.written import as_toon, gate_shape
+from interlock.surfaces.shared.written import as_toon, question_shape
 
 YIELDED = (
     "Yield the checkpoint_handle to the orchestrator in a <checkpoint_yield> block and wait; "
@@ -108,8 +107,7 @@ class Checkpoints:
         if gate is None or opened is None or _is_another(position.pointer.attempt, position):
             refusal = Refusal(Code.CHECKPOINT_NOT_ACTIVE)
             return position.answer(of_refusal(refusal, words(refusal), position.token))
-        scope = position.position.plan.scope(position.state.variables)
-        shape = gate_shape(replace(gate, message=interpolate(gate.message, scope)))
+        shape = question_shape(position.position.plan, position.state, gate)
         handle = self._ledger.mint("ses", position.pointer.handle, position.state.visit, mark(opened))
         return position.answer(told(f"{as_toon(shape)}\ncheckpoint_handle: {handle}", None))
 
@@ -125,7 +123,8 @@ class Checkpoints:
             self._name_caller(progress, params.session_token)
         if gate is not None:
             progress.calling = replace(progress.calling, about={"checkpoint": gate.id})
-            ask = asked(position, gate, self._ledger.settings.terms, call) if params.option_id else None
+            terms = self._ledger.settings.terms
+            ask = asked(position, position.state, gate, terms, call) if params.option_id else None
             if ask is not None:
                 return ask
         if progress.is_stale:
@@ -153,25 +152,20 @@ class Checkpoints:
         position, gate = progress.position, open_gate(progress.position)
         if gate is None or _is_another(progress.pointer.attempt, position):
             return Refusal(Code.CHECKPOINT_NOT_ACTIVE)
-        refusal = declined(call, gate)
-        if refusal is not None:
-            return refusal
-        decision = chosen(call, gate) or position.decisions.get(gate.id)
         command = c.ResolveCheckpoint(
             policy=self._tools.policy,
             now=progress.now,
             terms=self._ledger.settings.terms,
-            channel=decision.channel if decision else "agent",
+            channel="agent",
             gate=gate.id,
-            option=decision.option if decision else params.option_id,
+            option=params.option_id,
             auto_advance=params.auto_advance,
             condition_not_met=params.condition_not_met,
             agent=progress.agent,
             client=call.client.name,
-            note=decision.note if decision else "",
             variables=params.variables or {},
         )
-        return decide(position.plan, position.state, command)
+        return decide(position.plan, position.state, heard(position, position.state, command, call))
 
     def _repeated(self, progress: SessionCall, params: p.RespondCheckpoint, refusal: Refusal) -> Reply:
         """A used handle returns the recorded answer; another answer is refused, with the recorded one."""

@@ -32,8 +32,9 @@ def told_json(
     warnings: Sequence[str] = (),
     meta: Mapping[str, Json] | None = None,
 ) -> Reply:
-    """Reply with a JSON object as the text."""
-    return told(as_json(body), token, warnings, meta)
+    """Reply with a JSON object as the text; a model sees nothing else, so the warnings are in it."""
+    told_too: dict[str, Json] = {"warnings": list(warnings)} if warnings else {}
+    return told(as_json({**body, **told_too}), token, warnings, meta)
 
 
 def as_json(body: Json) -> str:

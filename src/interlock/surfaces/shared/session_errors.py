@@ -72,8 +72,6 @@ def _next_action(refusal: Refusal) -> str:
             return ASK_THE_USER
         case Code.USER_MUST_DECIDE if "decided" in about:
             return f"Respond with option_id '{about['decided']}'."
-        case Code.USER_MUST_DECIDE if "asked" in about:
-            return "Wait for the user, then call respond_checkpoint again."
         case Code.USER_MUST_DECIDE:
             return "Tell the user to open the inbox (interlock inbox)."
         case _:

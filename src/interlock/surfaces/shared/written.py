@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from interlock.core.definition.conditions import Condition, describe
-from interlock.core.definition.program import confirmation
+from interlock.core.definition.program import Plan, confirmation
 from interlock.core.definition.workflow import (
     Action,
     Activity,
@@ -29,6 +31,8 @@ from interlock.core.definition.workflow import (
     Workflow,
     walk,
 )
+from interlock.core.engine.gates import question_of
+from interlock.core.run.state import RunState
 from interlock.core.values import Json
 
 Shape = dict[str, Json]
@@ -134,6 +138,12 @@ def _fragment(text: str, when: Condition | None) -> str:
 
 def _contract(contract: Contract) -> Shape:
     return _told(contractRef=contract.ref, kind=contract.artifact, example=contract.example)
+
+
+def question_shape(plan: Plan, state: RunState, gate: Gate) -> Shape:
+    """A checkpoint with its question as the user is asked it now (rule 26)."""
+    question = question_of(plan, state, gate)
+    return gate_shape(replace(gate, name=question.name, message=question.text, options=question.options))
 
 
 def gate_shape(gate: Gate) -> Shape:

@@ -9,7 +9,7 @@ from interlock.cli.interactive import choose, require_pin, require_terminal
 from interlock.cli.options import session_argument, with_ledger
 from interlock.cli.references import session_of, stop_with
 from interlock.cli.screen import CHECK_FAILED, CONFLICT, USAGE, inform, line_of, say, stop
-from interlock.ledger.decisions.inbox import Question, decide_question, questions
+from interlock.ledger.decisions.inbox import WaitingQuestion, decide_question, questions
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 
@@ -42,7 +42,7 @@ def command(ledger: Ledger, ref: str, option: str | None, gate: str | None, note
     inform("Recorded. The agent continues with its next call.")
 
 
-def _question(ledger: Ledger, ref: str, gate: str | None) -> Question:
+def _question(ledger: Ledger, ref: str, gate: str | None) -> WaitingQuestion:
     session = session_of(ledger, ref)
     position = ledger.position(session.session_id)
     if isinstance(position, LedgerError) and position.code == "SESSION_NOT_HEALTHY":

@@ -19,7 +19,7 @@ from interlock.cli.screen import (
     say,
     width,
 )
-from interlock.ledger.decisions.inbox import Question, inbox
+from interlock.ledger.decisions.inbox import WaitingQuestion, inbox
 from interlock.ledger.ledger import Ledger
 
 INDENT = " " * 10
@@ -44,7 +44,7 @@ def command(ledger: Ledger, as_json: bool) -> None:
         raise click.exceptions.Exit(WAITS)
 
 
-def show_question(question: Question) -> None:
+def show_question(question: WaitingQuestion) -> None:
     """Print a question with its options."""
     say(paint(fit(f"{question.ref}  {line_of(question.title)}", width()), "strong"))
     say(paint(f"{INDENT}{question.id}, {age(question.since)}", "quiet"))
@@ -52,5 +52,6 @@ def show_question(question: Question) -> None:
     widest = max((len(option.id) for option in question.options), default=0)
     for option in question.options:
         description = f": {option.description}" if option.description else ""
-        text = fit(line_of(option.label + description), room_after(len(INDENT) + widest + 2))
+        effect = f" ({option.effect})" if option.effect else ""
+        text = fit(line_of(option.label + description + effect), room_after(len(INDENT) + widest + 2))
         say(f"{INDENT}{paint(option.id.ljust(widest), 'accent')}  {text}")

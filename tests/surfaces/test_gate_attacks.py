@@ -1,0 +1,521 @@
+"""Ways around a gate, tried at every surface that has the tool: none may pass (findings A1 to A12)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal
+
+import msgspec
+import pytest
+
+from interlock.core.run.commands import Terms
+from interlock.core.run.events import GateResolved
+from interlock.core.run.preferences import Mode
+from interlock.ledger.decisions.inbox import decide_question, inbox
+from interlock.ledger.ledger import Ledger
+from interlock.ledger.runs.position import Position
+from interlock.store.protocol import SessionFilter
+from interlock.surfaces.call import Ask, Call, Client, FormAnswer, Reply
+from interlock.surfaces.execution import ExecutionSurface
+from interlock.surfaces.gated import GatedSurface
+from interlock.surfaces.navigation import NavigationSurface
+from interlock.surfaces.session import SessionSurface
+from interlock.surfaces.tool import Surface, call_tool
+from support.authored import write
+from support.harness import Bench, decision, gate, steps, workflow
+from support.log import logged_events
+
+Payload = dict[str, Any]
+Option = Literal["yes", "no"]
+
+USER = Terms(decisions="user", min_response_ms=0)
+AUTO = Terms(min_response_ms=0)
+ASKING = Client("asking-client", can_elicit=True)
+PLAIN = Client("plain-client")
+SURFACES = {
+    "execution": ExecutionSurface,
+    "session": SessionSurface,
+    "gated": GatedSurface,
+    "navigation": NavigationSurface,
+}
+EVERY = pytest.mark.parametrize("name", SURFACES)
+
+DEPLOY = {
+    "deploy/workflow.yaml": """
+id: deploy
+version: 1.0.0
+title: Deploy
+initialActivity: plan
+variables:
+  - { name: target, type: string }
+  - { name: approved, type: boolean }
+""",
+    "deploy/activities/00-plan.yaml": """
+id: plan
+version: 1.0.0
+name: Plan
+steps:
+  - { id: prepare, name: Prepare, description: Make ready. }
+checkpoints:
+  - id: deploy
+    name: Deploy
+    message: "Deploy to {{target}}?"
+    options:
+      - { id: "yes", label: "Yes", effect: { setVariable: { approved: true, place: "at {{target}}" } } }
+      - { id: "no", label: "No", effect: { setVariable: { approved: false } } }
+      - { id: later, label: "Later" }
+transitions:
+  - { to: ship, isDefault: true }
+""",
+    "deploy/activities/01-ship.yaml": """
+id: ship
+version: 1.0.0
+name: Ship
+steps:
+  - { id: send, name: Send, description: "Send it to {{target}}." }
+  - id: celebrate
+    name: Celebrate
+    description: Celebrate it.
+    condition: { type: simple, variable: approved, operator: "==", value: true }
+""",
+}
+
+
+class Attacker:
+    """An agent at one surface, with a run of `deploy` that it takes to the gate and past it."""
+
+    def __init__(self, bench: Bench, name: str, terms: Terms = AUTO, mode: Mode | None = None) -> None:
+        self.name = name
+        self.ledger: Ledger = bench.ledger(mode, terms)
+        self.surface: Surface = SURFACES[name](self.ledger)
+        self.client = PLAIN
+        self.tokens: Payload = {}
+        self.text = ""
+
+    def call(self, tool: str, call: Call | None = None, **arguments: Any) -> Payload | Ask:
+        arguments = {name: value for name, value in arguments.items() if value is not None}
+        reply = call_tool(self.surface, tool, arguments, call or Call(self.client))
+        if isinstance(reply, Ask):
+            return reply
+        assert isinstance(reply, Reply)
+        self.text = reply.text
+        raw = reply.structured
+        body = msgspec.json.decode(bytes(raw)) if isinstance(raw, msgspec.Raw) else dict(raw or {})
+        if not body and reply.text.startswith("{"):
+            body = json.loads(reply.text)
+        for token in ("stateToken", "ackToken", "state"):
+            if token in body:
+                self.tokens[token] = body[token]
+        if "session_token" in reply.meta:
+            self.tokens["session_token"] = reply.meta["session_token"]
+        return {**body, "_error": reply.is_error}
+
+    def told(self, tool: str, call: Call | None = None, **arguments: Any) -> Payload:
+        answer = self.call(tool, call, **arguments)
+        assert isinstance(answer, dict), answer
+        return answer
+
+    def start(self, workflow_id: str = "deploy", **variables: Any) -> Payload:
+        match self.name:
+            case "execution":
+                return self.told("start_workflow", workflowId=workflow_id, context=variables)
+            case "navigation":
+                return self.told("nav_start", workflow_id=workflow_id, initial_variables=variables)
+            case _:
+                return self.told("start_session", workflow_id=workflow_id, agent_id="agent")
+
+    def to_the_gate(self, target: str = "staging") -> None:
+        """Go up to the open question."""
+        self.start(target=target)
+        match self.name:
+            case "execution":
+                self.ack()
+            case "navigation":
+                self.act("complete_step", step_id="prepare")
+            case _:
+                self.go("plan", variables={"target": target})
+        if self.name == "session":
+            self.told("yield_checkpoint", checkpoint_id="deploy", session_token=self.tokens["session_token"])
+
+    def ack(self, call: Call | None = None, **arguments: Any) -> Payload:
+        return self.told("continue_workflow", call, **self._acknowledging(**arguments))
+
+    def _acknowledging(self, **arguments: Any) -> Payload:
+        return {**{name: self.tokens[name] for name in ("stateToken", "ackToken")}, **arguments}
+
+    def act(self, action: str, call: Call | None = None, **arguments: Any) -> Payload:
+        return self.told("nav_action", call, state=self.tokens["state"], action=action, **arguments)
+
+    def go(self, activity: str, **arguments: Any) -> Payload:
+        token = self.tokens["session_token"]
+        return self.told("next_activity", session_token=token, activity_id=activity, **arguments)
+
+    def responding(self, option: str, **variables: Any) -> tuple[str, Payload]:
+        """The call that answers the gate, or that uses its answer."""
+        given = variables or None
+        match self.name:
+            case "execution":
+                output = {"artifacts": [decision("deploy", option)]}
+                return "continue_workflow", self._acknowledging(output=output, context=given)
+            case "navigation":
+                named = {"action": "respond_to_checkpoint", "checkpoint_id": "deploy", "option_id": option}
+                return "nav_action", {"state": self.tokens["state"], **named, "variables": given}
+            case _:
+                named = {"checkpoint_id": "deploy"} if self.name == "gated" else {}
+                token = {"session_token": self.tokens["session_token"]}
+                return "respond_checkpoint", {**token, **named, "option_id": option, "variables": given}
+
+    def respond(self, option: str, **variables: Any) -> Payload:
+        tool, arguments = self.responding(option, **variables)
+        return self.told(tool, **arguments)
+
+    def respond_asking(self, option: str, user: FormAnswer, **variables: Any) -> Payload:
+        """Respond through a client that asks the user."""
+        tool, arguments = self.responding(option, **variables)
+        ask = self.call(tool, Call(ASKING), **arguments)
+        assert isinstance(ask, Ask)
+        self.asked = ask
+        return self.told(tool, Call(ASKING, {"deploy": user}, ask.state), **arguments)
+
+    def use_decision(self, option: str, **variables: Any) -> Payload:
+        """The next call after the user has decided in the inbox."""
+        if self.name == "session":
+            return self.told(
+                "resume_checkpoint", session_token=self.tokens["session_token"], variables=variables or None
+            )
+        if self.name == "gated":
+            return {}  # the answer counts at once, and no call uses it
+        return self.respond(option, **variables)
+
+    def onward(self, **variables: Any) -> Payload:
+        """Go on to `ship`, and on surfaces that hand out steps to its first step."""
+        match self.name:
+            case "execution":
+                return self.ack(context=variables or None)
+            case "navigation":
+                return self.act("transition", activity_id="ship", variables=variables or None)
+            case _:
+                return self.go("ship", variables=variables or None)
+
+    @property
+    def session_id(self) -> str:
+        with self.ledger.store.reading() as reader:
+            return reader.sessions(SessionFilter())[0].session_id
+
+    @property
+    def variables(self) -> Payload:
+        position = self.ledger.position(self.session_id)
+        assert isinstance(position, Position)
+        return dict(position.state.variables)
+
+    def decisions(self) -> list[GateResolved]:
+        rows = logged_events(self.ledger.store, self.session_id, "gate_resolved")
+        return [row.event for row in rows if isinstance(row.event, GateResolved)]
+
+    def decide_in_inbox(self, option: str, note: str = "") -> str:
+        (question,) = inbox(self.ledger)
+        assert decide_question(self.ledger, question, option, note) is None
+        return question.message
+
+
+def attacker(bench: Bench, name: str, terms: Terms = AUTO, mode: Mode | None = None) -> Attacker:
+    write(bench.workflows, DEPLOY)
+    return Attacker(bench, name, terms, mode)
+
+
+@EVERY
+def test_a1_what_the_user_was_shown_in_the_inbox_is_what_goes_on(bench: Bench, name: str) -> None:
+    agent = attacker(bench, name, USER)
+    agent.to_the_gate()
+    assert agent.decide_in_inbox("yes") == "Deploy to staging?"
+    agent.use_decision("yes", target="PRODUCTION")
+    assert agent.variables["target"] == "staging"
+    if name != "gated":
+        assert "'target' stays staging" in agent.text
+    (record,) = agent.decisions()
+    assert (record.question, record.channel, record.option) == ("Deploy to staging?", "cli", "yes")
+    assert record.sets == {"approved": True, "place": "at staging"}
+    agent.onward(target="PRODUCTION")
+    assert agent.variables["target"] == "staging"
+    assert "'target' stays staging" in agent.text
+    assert "PRODUCTION" not in agent.text
+
+
+@EVERY
+def test_a1_what_the_user_was_shown_in_a_form_is_what_goes_on(bench: Bench, name: str) -> None:
+    agent = attacker(bench, name)
+    agent.to_the_gate()
+    agent.respond_asking("yes", FormAnswer("accept", {"choice": "yes"}), target="PRODUCTION")
+    form = agent.asked.questions["deploy"]
+    assert form.message == "Deploy to staging?"
+    titles = [option["title"] for option in form.schema["properties"]["choice"]["oneOf"]]  # type: ignore[index]
+    assert titles == ["Yes (approved = true; place = at staging)", "No (approved = false)", "Later"]
+    assert agent.variables["target"] == "staging"
+    assert "'target' stays staging" in agent.text
+    (record,) = agent.decisions()
+    assert (record.question, record.channel) == ("Deploy to staging?", "elicitation")
+    agent.onward(target="PRODUCTION")
+    assert agent.variables["target"] == "staging"
+
+
+@EVERY
+def test_a1_a_dotted_name_is_no_way_around_what_was_shown(bench: Bench, name: str) -> None:
+    files = {path: text.replace("{{target}}", "{{at.host}}") for path, text in DEPLOY.items()}
+    write(bench.workflows, files)
+    agent = Attacker(bench, name)
+    agent.start(at={"host": "staging"})
+    match name:
+        case "execution":
+            agent.ack()
+        case "navigation":
+            agent.act("complete_step", step_id="prepare")
+        case _:
+            agent.go("plan", variables={"at": {"host": "staging"}})
+    if name == "session":
+        agent.told("yield_checkpoint", checkpoint_id="deploy", session_token=agent.tokens["session_token"])
+    agent.respond("yes")
+    agent.onward(**{"at.host": "PRODUCTION", "at": {"host": "PRODUCTION"}})
+    assert agent.variables["at"] == {"host": "staging"}
+    assert "at.host" not in agent.variables
+
+
+def test_a1_a_form_that_was_answered_for_another_text_does_not_count(bench: Bench) -> None:
+    """On `gated` a variable may change while the form is shown: the answer is then to another question."""
+    agent = attacker(bench, "gated")
+    agent.to_the_gate()
+    tool, arguments = agent.responding("yes")
+    ask = agent.call(tool, Call(ASKING), **arguments)
+    assert isinstance(ask, Ask)
+    refused = agent.go("ship", variables={"target": "PRODUCTION"})
+    assert refused["code"] == "GATE_UNANSWERED"
+    assert agent.variables["target"] == "PRODUCTION"
+    accepted = {"deploy": FormAnswer("accept", {"choice": "yes"})}
+    answer = agent.told(tool, Call(ASKING, accepted, ask.state), **arguments)
+    assert answer["code"] == "USER_MUST_DECIDE"
+    assert agent.decisions() == []
+
+
+def test_a1_a_decision_about_another_text_is_asked_for_again(bench: Bench) -> None:
+    """Navigation keeps the variables of a refused call, so the question is another one from then on."""
+    agent = attacker(bench, "navigation", USER)
+    agent.to_the_gate()
+    (question,) = inbox(agent.ledger)
+    agent.act("complete_step", step_id="send", variables={"target": "PRODUCTION"})
+    error = decide_question(agent.ledger, question, "yes")
+    assert error is not None
+    assert error.code == "CONFLICT"
+    assert agent.decide_in_inbox("no") == "Deploy to PRODUCTION?"
+
+
+def test_a1_the_next_visit_may_change_what_an_earlier_question_showed(bench: Bench) -> None:
+    agent = attacker(bench, "session")
+    agent.to_the_gate()
+    agent.respond("later")
+    agent.told("resume_checkpoint", session_token=agent.tokens["session_token"])
+    agent.go("plan", variables={"target": "PRODUCTION"})
+    assert agent.variables["target"] == "staging"
+    agent.told(
+        "yield_checkpoint",
+        checkpoint_id="deploy",
+        session_token=agent.tokens["session_token"],
+        variables={"target": "PRODUCTION"},
+    )
+    assert agent.variables["target"] == "PRODUCTION"
+    agent.told("present_checkpoint", session_token=agent.tokens["session_token"])
+    assert "Deploy to PRODUCTION?" in agent.text
+
+
+def test_a1_a_rewind_may_change_what_a_later_question_shows(bench: Bench) -> None:
+    agent = attacker(bench, "execution")
+    agent.start(target="staging")
+    before = dict(agent.tokens)
+    agent.ack()
+    agent.respond("yes")
+    agent.tokens = before
+    agent.told("continue_workflow", stateToken=before["stateToken"])
+    agent.ack(context={"target": "PRODUCTION"})
+    assert "Deploy to PRODUCTION?" in agent.text
+
+
+@pytest.mark.parametrize("how", ["inbox", "form", "report"])
+@EVERY
+def test_a2_what_the_user_has_decided_stays(bench: Bench, name: str, how: str) -> None:
+    agent = attacker(bench, name, USER if how == "inbox" else AUTO)
+    agent.to_the_gate()
+    match how:
+        case "inbox":
+            agent.decide_in_inbox("no")
+            agent.use_decision("no", approved=True)
+        case "form":
+            agent.respond_asking("no", FormAnswer("accept", {"choice": "no"}), approved=True)
+        case _:
+            agent.respond("no", approved=True)
+    assert agent.variables["approved"] is False
+    agent.onward(approved=True)
+    assert agent.variables["approved"] is False
+    assert "'approved' stays false" in agent.text
+    if name == "execution":
+        agent.ack(context={"approved": True})
+    elif name == "navigation":
+        agent.act("complete_step", step_id="send", variables={"approved": None})
+    else:
+        agent.go("__terminal__", variables={"approved": True})
+    assert agent.variables["approved"] is False
+    assert "Celebrate" not in agent.text
+
+
+@EVERY
+def test_a2_what_another_option_would_have_set_is_not_for_the_agent_to_set(bench: Bench, name: str) -> None:
+    agent = attacker(bench, name)
+    agent.to_the_gate()
+    agent.respond("later", approved=True)
+    assert "approved" not in agent.variables
+    agent.onward(approved=True)
+    assert "approved" not in agent.variables
+    assert "'approved' stays unset" in agent.text
+
+
+@pytest.mark.parametrize(
+    "declared",
+    ["actions: [{ action: set, target: approved }]", 'description: "Reset `approved` after sending."'],
+    ids=["action", "prose"],
+)
+@EVERY
+def test_a2_a_step_that_is_declared_to_set_a_variable_may(bench: Bench, name: str, declared: str) -> None:
+    ship = DEPLOY["deploy/activities/01-ship.yaml"]
+    ship = ship.replace('description: "Send it to {{target}}."', declared)
+    write(bench.workflows, {**DEPLOY, "deploy/activities/01-ship.yaml": ship})
+    agent = Attacker(bench, name)
+    agent.to_the_gate()
+    agent.respond("no")
+    if name != "execution":
+        agent.onward()
+    match name:
+        case "execution":
+            agent.ack(context={"approved": True})
+        case "navigation":
+            agent.act("complete_step", step_id="send", variables={"approved": True})
+        case _:
+            agent.go("__terminal__", variables={"approved": True})
+    assert agent.variables["approved"] is True
+    assert "Step 'send' has changed 'approved'" in agent.text
+
+
+@pytest.mark.parametrize("name", ["session", "gated"])
+def test_a2_a_condition_is_judged_without_the_variables_of_the_call(bench: Bench, name: str) -> None:
+    plan = DEPLOY["deploy/activities/00-plan.yaml"].replace(
+        "transitions:",
+        """  - id: danger
+    name: Danger
+    message: Is it worth the risk?
+    condition: { type: simple, variable: approved, operator: "==", value: true }
+    options: [{ id: go, label: Go }]
+transitions:""",
+    )
+    write(bench.workflows, {**DEPLOY, "deploy/activities/00-plan.yaml": plan})
+    agent = Attacker(bench, name, USER)
+    agent.to_the_gate()
+    question = next(question for question in inbox(agent.ledger) if question.id == "deploy")
+    assert decide_question(agent.ledger, question, "yes") is None
+    token = {"session_token": agent.tokens["session_token"]}
+    if name == "session":
+        agent.told("resume_checkpoint", **token)
+        agent.told("yield_checkpoint", checkpoint_id="danger", **token)
+    else:
+        token["checkpoint_id"] = "danger"
+    for _ in range(2):
+        answer = agent.told(
+            "respond_checkpoint", condition_not_met=True, variables={"approved": False}, **token
+        )
+        assert answer["code"] == "CONDITION_HOLDS"
+        assert "'approved' stays true" in agent.text
+    assert agent.go("ship", variables={"approved": False})["code"] in ("DECISION_PENDING", "GATE_UNANSWERED")
+
+
+def test_a2_an_open_gate_is_not_talked_out_of_its_condition(bench: Bench) -> None:
+    plan = DEPLOY["deploy/activities/00-plan.yaml"].replace(
+        '    message: "Deploy',
+        '    condition: { type: simple, variable: target, operator: "exists" }\n    message: "Deploy',
+    )
+    write(bench.workflows, {**DEPLOY, "deploy/activities/00-plan.yaml": plan})
+    agent = Attacker(bench, "session", USER)
+    agent.to_the_gate()
+    for _ in range(2):
+        answer = agent.told(
+            "respond_checkpoint",
+            session_token=agent.tokens["session_token"],
+            condition_not_met=True,
+            variables={"target": None},
+        )
+        assert answer["code"] == "CONDITION_HOLDS"
+
+
+@EVERY
+def test_a2_the_state_says_the_same_after_a_rebuild(bench: Bench, name: str) -> None:
+    from interlock.ledger.log.rebuild import differences, rebuild
+
+    agent = attacker(bench, name)
+    agent.to_the_gate()
+    agent.respond_asking("no", FormAnswer("decline"), target="x")
+    agent.respond_asking("no", FormAnswer("accept", {"choice": "no"}), approved=True)
+    agent.onward(approved=True, target="y")
+    with agent.ledger.store.reading() as reader:
+        rows = rebuild(agent.session_id, list(reader.commits(agent.session_id)))
+        assert list(differences(reader, rows)) == []
+
+
+@pytest.mark.parametrize("action", ["decline", "cancel"])
+@EVERY
+def test_a8_a_declined_question_stays_the_users(bench: Bench, name: str, action: Any) -> None:
+    agent = attacker(bench, name)
+    agent.to_the_gate()
+    agent.respond_asking("yes", FormAnswer(action))
+    for _ in range(2):
+        agent.respond("yes")
+        assert agent.decisions() == []
+    other = Attacker(bench, name)  # another process, whose client shows no forms
+    other.tokens = agent.tokens
+    other.respond("yes")
+    assert other.decisions() == []
+    assert "inbox" in other.text
+    agent.decide_in_inbox("no")
+    agent.use_decision("no")
+    assert [record.channel for record in agent.decisions()] == ["cli"]
+
+
+def test_a8_a_declined_input_is_not_filled_in_by_the_context(bench: Bench) -> None:
+    need = {"reason": "needs_user_artifact", "key": "deploy", "question": "Where is it?"}
+    bench.write(workflow({"id": "read", "title": "Read", "prompt": "x", "userInput": [need]}, *steps("last")))
+    agent = Attacker(bench, "execution")
+    agent.start("test.flow")
+    ask = agent.call("continue_workflow", Call(ASKING), **agent._acknowledging())
+    assert isinstance(ask, Ask)
+    agent.ack(Call(ASKING, {"deploy": FormAnswer("decline")}, ask.state))
+    answer = agent.ack(context={"deploy": "somewhere"})
+    assert answer["kind"] == "blocked"
+    assert "inbox" in agent.text
+
+
+def test_a8_a_declined_confirmation_is_not_reported_by_the_next_acknowledgement(bench: Bench) -> None:
+    item = {"id": "made", "title": "Made", "prompt": "x", "requireConfirmation": True}
+    bench.write(workflow(item, *steps("last")))
+    agent = Attacker(bench, "execution")
+    agent.start("test.flow")
+    ask = agent.call("continue_workflow", Call(ASKING), **agent._acknowledging())
+    assert isinstance(ask, Ask)
+    agent.ack(Call(ASKING, {"confirm-made": FormAnswer("decline")}, ask.state))
+    for _ in range(2):
+        assert agent.ack()["kind"] == "blocked"
+    agent.decide_in_inbox("proceed")
+    assert agent.ack()["pending"]["stepId"] == "last"
+
+
+def test_a8_another_question_can_still_be_reported(bench: Bench) -> None:
+    bench.write(workflow(gate("deploy", "yes", "no"), gate("next", "left", "right"), *steps("last")))
+    agent = Attacker(bench, "execution")
+    agent.start("test.flow")
+    agent.respond_asking("yes", FormAnswer("decline"))
+    agent.decide_in_inbox("yes")
+    assert agent.respond("yes")["pending"]["stepId"] == "next"
+    answer = agent.ack(output={"artifacts": [decision("next", "left")]})
+    assert answer["pending"]["stepId"] == "last"

@@ -464,6 +464,121 @@ def test_a2_the_state_says_the_same_after_a_rebuild(bench: Bench, name: str) -> 
         assert list(differences(reader, rows)) == []
 
 
+RISKY = (
+    DEPLOY["deploy/activities/00-plan.yaml"]
+    .replace("Make ready. }", "Make ready., checkpoint: deploy }")
+    .replace(
+        "    message:",
+        """    condition: { type: simple, variable: risky, operator: "==", value: true }
+    message:""",
+    )
+)
+LOOPED = """
+id: plan
+version: 1.0.0
+name: Plan
+loops:
+  - id: each
+    name: Each
+    type: forEach
+    variable: part
+    over: parts
+    steps:
+      - { id: look, name: Look, description: Look at it., checkpoint: deploy }
+      - { id: prepare, name: Prepare, description: Make ready. }
+checkpoints:
+  - id: deploy
+    name: Deploy
+    message: "Is {{part}} worth it?"
+    condition: { type: simple, variable: risky, operator: "==", value: true }
+    options: [{ id: "yes", label: "Yes" }]
+transitions:
+  - { to: ship, isDefault: true }
+"""
+
+
+@pytest.mark.parametrize("target", ["ship", "__terminal__"])
+@EVERY
+def test_a3_a_gate_that_was_passed_over_is_judged_again_on_leaving(
+    bench: Bench, name: str, target: str
+) -> None:
+    write(bench.workflows, {**DEPLOY, "deploy/activities/00-plan.yaml": RISKY})
+    agent = Attacker(bench, name)
+    agent.start(target="staging")
+    match name:
+        case "execution":
+            agent.ack(context={"risky": True})
+            assert "Deploy to staging?" in agent.text
+            agent.respond("yes")
+            assert "Send it to staging" in agent.text
+            return
+        case "navigation":
+            agent.act("complete_step", step_id="prepare")
+            refused = agent.act("transition", activity_id=target, variables={"risky": True})
+            assert refused["error"]["code"] in ("CHECKPOINT_BLOCKING", "INVALID_TRANSITION")
+            agent.respond("yes")
+            agent.onward()
+        case "session":
+            agent.go("plan", variables={"target": "staging"})
+            assert agent.go(target, variables={"risky": True})["code"] == "GATE_UNANSWERED"
+            assert "Deploy to staging?" in agent.text
+            agent.told(
+                "yield_checkpoint", checkpoint_id="deploy", session_token=agent.tokens["session_token"]
+            )
+            agent.respond("yes")
+            agent.onward()
+        case "gated":
+            agent.go("plan", variables={"target": "staging"})
+            token = {"session_token": agent.tokens["session_token"], "checkpoint_id": "deploy"}
+            assert agent.told("respond_checkpoint", condition_not_met=True, **token)["dismissed"]
+            assert agent.go(target, variables={"risky": True})["code"] == "GATE_UNANSWERED"
+            agent.respond("yes")
+            agent.onward()
+    assert [record.option for record in agent.decisions() if record.option] == ["yes"]
+
+
+@EVERY
+def test_a3_in_a_loop_it_is_judged_at_the_end_of_each_iteration(bench: Bench, name: str) -> None:
+    write(bench.workflows, {**DEPLOY, "deploy/activities/00-plan.yaml": LOOPED})
+    agent = Attacker(bench, name)
+    agent.start(parts=["one", "two"])
+    match name:
+        case "execution":
+            agent.ack()
+            agent.ack(context={"risky": True})
+            assert "Is one worth it?" in agent.text
+            agent.respond("yes")
+            assert "Is two worth it?" in agent.text
+        case "navigation":
+            agent.act("advance_loop", loop_id="each")
+            agent.act("complete_step", step_id="look")
+            agent.act("complete_step", step_id="prepare", variables={"risky": True})
+            assert "Is one worth it?" in agent.text
+            refused = agent.act("advance_loop", loop_id="each")
+            assert refused["success"] is False
+            agent.respond("yes")
+            agent.act("advance_loop", loop_id="each")
+            assert "Is two worth it?" in agent.text
+        case "session":
+            agent.go("plan", variables={"parts": ["one", "two"]})
+            assert agent.go("ship", variables={"risky": True})["code"] == "GATE_UNANSWERED"
+            assert "Is one worth it?" in agent.text
+        case "gated":
+            agent.go("plan", variables={"parts": ["one", "two"]})
+            token = {"session_token": agent.tokens["session_token"], "checkpoint_id": "deploy"}
+            agent.told("respond_checkpoint", condition_not_met=True, **token)
+            assert agent.go("ship", variables={"risky": True})["code"] == "GATE_UNANSWERED"
+
+
+def test_a3_advisory_enforcement_says_which_gate_was_left_unanswered(bench: Bench) -> None:
+    write(bench.workflows, {**DEPLOY, "deploy/activities/00-plan.yaml": RISKY})
+    agent = Attacker(bench, "session", Terms(enforcement="advisory", min_response_ms=0))
+    agent.start()
+    agent.go("plan")
+    assert not agent.go("ship", variables={"risky": True})["_error"]
+    assert agent.text.count("Checkpoint 'deploy' was not answered") == 1
+
+
 @pytest.mark.parametrize("action", ["decline", "cancel"])
 @EVERY
 def test_a8_a_declined_question_stays_the_users(bench: Bench, name: str, action: Any) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import assert_never
 
 from interlock.core.definition.conditions import holds
-from interlock.core.definition.program import DoStep, Plan, RepeatLoop, confirmation
+from interlock.core.definition.program import AskGate, ConfirmStep, DoStep, Plan, RepeatLoop, confirmation
 from interlock.core.definition.workflow import Gate, Loop, Step, walk
 from interlock.core.engine.acknowledge import complete, input_required, learned, user_values, without_input
 from interlock.core.engine.decisions import resolved, undecided_gap
@@ -128,7 +128,10 @@ class Walk:
             draft.record(answer, *undecided_gap(draft.state.preferences, answer, None))
             return None
         if self.terms.enforcement == "advisory":
-            following = draft.plan.program(draft.state.activity or "").after(draft.state.next_key)
+            program, following = draft.plan.program(draft.state.activity or ""), draft.state.next_key
+            op = program.ops.get(following)
+            if isinstance(op, (AskGate, ConfirmStep)) and op.gate.id == need.gate.id:
+                following = program.after(following)  # a gate that is asked on leaving stands nowhere
             draft.record(e.GatePassed(need.key, need.gate.id, following, "advisory"))
             draft.notice(
                 "GATE_PASSED", f"Checkpoint '{need.gate.id}' was not answered (advisory enforcement)."

@@ -42,7 +42,8 @@ def evolve(state: RunState, event: e.Event) -> RunState:
         case e.QuestionDeclined():
             return replace(state, declined=(*state.declined, event.key))
         case e.GatePassed():
-            return replace(state, next_key=event.next, open=None)
+            waived = (*state.waived, event.key) if event.because == "advisory" else state.waived
+            return replace(state, next_key=event.next, open=None, waived=waived)
         case e.GateResumed():
             return replace(state, resolution=None, resumed=state.resolution)
         case e.LoopEntered():
@@ -118,6 +119,7 @@ def _entered(state: RunState, event: e.ActivityEntered) -> RunState:
         steer=None,
         shown=_without(state.shown, f"{event.activity}/"),
         declined=(),
+        waived=(),
     )
     return _with(fresh, event.sets)
 
@@ -158,4 +160,5 @@ def _without_iteration(state: RunState) -> RunState:
     }
     done = tuple(key for key in state.done if not key.startswith(ended))
     declined = tuple(key for key in state.declined if not key.startswith(ended))
-    return replace(state, answers=answers, done=done, declined=declined)
+    waived = tuple(key for key in state.waived if not key.startswith(ended))
+    return replace(state, answers=answers, done=done, declined=declined, waived=waived)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from interlock.core.definition.conditions import describe, holds, unset_in
 from interlock.core.definition.program import END, AskGate, ConfirmStep, DoStep, EnterLoop, Plan, RepeatLoop
-from interlock.core.definition.workflow import Action
+from interlock.core.definition.workflow import Action, Gate, Item
 from interlock.core.engine.evolve import evolve
 from interlock.core.engine.exits import ChosenExit, chosen_exit, deciding_variables, exits
 from interlock.core.engine.gates import (
@@ -128,9 +128,14 @@ def next_event(plan: Plan, state: RunState, policy: SurfacePolicy, now: int) -> 
         return _first_activity(plan, state, policy, now)
     if state.left_to is not None:
         return arrived(plan, state, now)
-    if state.exit_to is not None or state.next_key == END:
+    if state.exit_to is not None:
         return _at_the_end(plan, state, policy)
     program = plan.program(state.activity)
+    if state.next_key == END:
+        activity = plan.workflow.activity(state.activity)
+        assert activity is not None
+        late = _late(plan, state, activity.items, policy, now)
+        return late or _at_the_end(plan, state, policy)
     op, following = program.ops[state.next_key], program.after(state.next_key)
     match op:
         case DoStep():
@@ -142,7 +147,8 @@ def next_event(plan: Plan, state: RunState, policy: SurfacePolicy, now: int) -> 
         case EnterLoop():
             return enter_loop(plan, state, op, following, by_hand=policy.loops == "advanced")
         case RepeatLoop():
-            return repeat_loop(plan, state, op, by_hand=policy.loops == "advanced")
+            late = _late(plan, state, op.loop.body, policy, now)
+            return late or repeat_loop(plan, state, op, by_hand=policy.loops == "advanced")
         case _:
             assert_never(op)
 
@@ -231,6 +237,23 @@ def _ask(
     if policy.gates == "opened":
         return e.GateOpened(key, gate.id, now, question_of(plan, state, gate).digest)
     return NeedAnswer(key, gate, state.entered_at)
+
+
+def _late(
+    plan: Plan, state: RunState, items: Sequence[Item], policy: SurfacePolicy, now: int
+) -> e.Event | Awaited | None:
+    """Ask a gate whose condition was false when it was reached, and is true on leaving (rule 23)."""
+    scope = plan.scope(state.variables)
+    for gate in items:
+        if not isinstance(gate, Gate) or gate.condition is None or not gate.required:
+            continue
+        key = instance(state, gate.id)
+        if key in state.waived or is_answered(plan, state, gate) or not holds(gate.condition, scope):
+            continue
+        if policy.gates == "opened":
+            return e.GateOpened(key, gate.id, now, question_of(plan, state, gate).digest)
+        return NeedAnswer(key, gate, state.entered_at)
+    return None
 
 
 def _at_the_end(plan: Plan, state: RunState, policy: SurfacePolicy) -> e.Event | Awaited:

@@ -91,6 +91,8 @@ def _begin(draft: Draft, target: str) -> Refusal | None:
 def _take(draft: Draft, target: str) -> Refusal | None:
     """Take an exit that is open (rule 22); in never-stop mode a closed one, if none is open."""
     pending = draft.settle()
+    if draft.state.open is not None:
+        return gate_open(draft.state, {"target": target})
     if not isinstance(pending, NeedExit):
         return Refusal(Code.ACTIVITY_NOT_COMPLETE, {"activity": draft.state.activity})
     exit_ = _matching(draft, pending.exits, target)

@@ -50,7 +50,8 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     `next_key` is the operation that comes next in the activity's program; `children` are the sessions that
     were triggered and have not returned, with their workflows. `decided` are the variables that a user's
     decision has set, with its gate; `shown` those that a decided question showed, with where it was asked
-    (rules 19 and 26); `declined` the questions that the user was asked and did not answer (rule 27).
+    (rules 19 and 26); `declined` the questions that the user was asked and did not answer (rule 27);
+    `waived` the gates that advisory enforcement let pass.
     """
 
     activity: str | None = None
@@ -63,6 +64,7 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     decided: Mapping[str, str] = {}
     shown: Mapping[str, str] = {}
     declined: tuple[str, ...] = ()
+    waived: tuple[str, ...] = ()
     done: tuple[str, ...] = ()
     open: OpenGate | None = None
     resolution: Resolution | None = None

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from msgspec.structs import fields
 
-from interlock.core.run.commands import DecisionPolicy, Terms
+from interlock.core.run.commands import Terms
 from interlock.core.run.events import GapRecorded, GateResolved
-from interlock.core.run.preferences import Mode
+from interlock.core.run.preferences import DecisionPolicy, Mode
 from interlock.ledger.decisions.inbox import decide_question, inbox
 from interlock.ledger.runs.position import Position
 from support.harness import Agent, Bench, decision, every_surface, gate, steps, workflow

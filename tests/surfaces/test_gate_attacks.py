@@ -634,3 +634,73 @@ def test_a8_another_question_can_still_be_reported(bench: Bench) -> None:
     assert agent.respond("yes")["pending"]["stepId"] == "next"
     answer = agent.ack(output={"artifacts": [decision("next", "left")]})
     assert answer["pending"]["stepId"] == "last"
+
+
+TELLING = ("wr.decision", "option_id", "optionId", "respond_checkpoint", "Send the user's choice", "report")
+
+
+@EVERY
+def test_a9_under_policy_user_no_answer_says_how_to_send_the_decision(bench: Bench, name: str) -> None:
+    agent = attacker(bench, name, USER)
+    agent.to_the_gate()
+    texts = [agent.text]
+    agent.respond("yes")
+    texts.append(agent.text)
+    agent.respond("nonsense")
+    texts.append(agent.text)
+    match name:
+        case "execution":
+            agent.ack()
+            texts.append(agent.text)
+            agent.told("continue_workflow", stateToken=agent.tokens["stateToken"])
+        case "navigation":
+            agent.act("complete_step", step_id="send")
+            texts.append(agent.text)
+            agent.act("transition", activity_id="ship")
+            texts.append(agent.text)
+            agent.told("nav_situation", state=agent.tokens["state"])
+        case _:
+            agent.go("ship")
+    texts.append(agent.text)
+    for text in texts[1:]:
+        assert "inbox" in text
+    for text in texts[name in ("session", "gated") :]:
+        assert not [words for words in TELLING if words in text], text
+
+
+@EVERY
+def test_a7_another_process_cannot_loosen_the_policy(bench: Bench, name: str) -> None:
+    agent = attacker(bench, name, USER)
+    agent.to_the_gate()
+    for terms in (AUTO, Terms(decisions="agent", enforcement="advisory", min_response_ms=0)):
+        other = Attacker(bench, name, terms)
+        other.tokens = agent.tokens
+        other.respond("yes")
+        assert "inbox" in other.text
+        assert other.decisions() == []
+        if name in ("session", "gated"):
+            assert other.go("ship")["_error"]
+
+
+@EVERY
+def test_a7_another_process_can_tighten_the_policy_for_its_own_calls(bench: Bench, name: str) -> None:
+    agent = attacker(bench, name)
+    agent.to_the_gate()
+    other = Attacker(bench, name, USER)
+    other.tokens = dict(agent.tokens)
+    other.respond("yes")
+    assert other.decisions() == []
+    agent.tokens = other.tokens
+    agent.respond("yes")
+    assert [record.option for record in agent.decisions()] == ["yes"]
+
+
+def test_a7_a_session_without_a_run_copies_the_terms_at_its_start(bench: Bench) -> None:
+    write(bench.workflows, DEPLOY)
+    agent = Attacker(bench, "execution", USER, "guided")
+    token = agent.told("start_session")["sessionToken"]
+    other = Attacker(bench, "execution", Terms(decisions="agent"), "never-stop")
+    answer = other.told("start_workflow", workflowId="deploy", sessionToken=token, context={"target": "x"})
+    assert answer["preferences"]["autonomy"] == "guided"
+    other.ack()
+    assert other.respond("yes")["kind"] == "blocked"

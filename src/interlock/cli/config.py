@@ -13,8 +13,8 @@ from typing import Any, get_args
 import msgspec
 from msgspec import Struct
 
-from interlock.core.run.commands import DecisionPolicy, Enforcement, Terms
-from interlock.core.run.preferences import PRESETS, Mode
+from interlock.core.run.commands import Terms
+from interlock.core.run.preferences import PRESETS, DecisionPolicy, Enforcement, Mode
 from interlock.core.run.surface_policy import SurfaceName
 from interlock.store.sqlite.store import FILE
 

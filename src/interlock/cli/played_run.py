@@ -77,7 +77,7 @@ class PlayedRun:
         command = AcknowledgeStep(
             policy=EXECUTION,
             now=attempt.now,
-            terms=self.ledger.settings.terms,
+            terms=self.ledger.terms(position.state),
             output=turn.output,
             variables={**position.kept, **turn.variables},
             decisions={**position.decisions, **turn.decisions},
@@ -86,7 +86,7 @@ class PlayedRun:
         decided = decide(attempt.plan, attempt.state, command)
         if isinstance(decided, Refusal):
             return decided
-        after = attempt.view(decided, turn.output)
+        after = attempt.view(decided, command.terms, turn.output)
         attempt.record(
             decided, answer(after), surface="execution", output=turn.output, variables=command.variables
         )

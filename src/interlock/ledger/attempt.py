@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from interlock.core.definition.program import Plan
 from interlock.core.engine.settle import awaited
-from interlock.core.run.commands import Claim
+from interlock.core.run.commands import Claim, Terms
 from interlock.core.run.events import Event, QuestionDeclined
 from interlock.core.run.outcomes import Decided, Done, Notice
 from interlock.core.run.output import NOTES_BYTES, Output
@@ -51,7 +51,7 @@ class Attempt:
         self.plan: Plan = position.plan
         self.state: RunState = position.state
 
-    def view(self, decided: Decided, output: Output | None = None) -> View:
+    def view(self, decided: Decided, terms: Terms, output: Output | None = None) -> View:
         """What the answer shows: the node that the attempt leads to, or the same one if it is blocked."""
         blocked = bool(decided.blockers)
         position = self.position
@@ -66,9 +66,10 @@ class Attempt:
             blockers=decided.blockers,
             notices=decided.notices,
             notes_cut=output is not None and len(output.notes.encode()) > NOTES_BYTES,
+            terms=terms,
         )
 
-    def unmoved(self, output: Output) -> View:
+    def unmoved(self, output: Output, terms: Terms) -> View:
         """What the answer shows when the run stays where it is."""
         position = self.position
         return View(
@@ -79,6 +80,7 @@ class Attempt:
             awaited=position.awaited,
             node=position.node.node,
             notes_cut=len(output.notes.encode()) > NOTES_BYTES,
+            terms=terms,
         )
 
     def record(

@@ -14,10 +14,10 @@ from interlock.authoring.diagnostics.diagnostic import Diagnostic
 from interlock.authoring.library import Library, Loaded
 from interlock.core.definition.program import Plan
 from interlock.core.engine.decide import decide
-from interlock.core.run.commands import StartRun
+from interlock.core.run.commands import StartRun, Terms
 from interlock.core.run.outcomes import Decided, Notice
 from interlock.core.run.output import Output, within_budget
-from interlock.core.run.preferences import Preferences
+from interlock.core.run.preferences import Preferences, stricter
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import EXECUTION, SurfacePolicy
 from interlock.core.values import Json, Variables
@@ -25,7 +25,7 @@ from interlock.ledger.attempt import Attempt, Replayed, request_digest
 from interlock.ledger.errors import LedgerError, not_healthy, response_lost, unknown_session
 from interlock.ledger.git_context import observe
 from interlock.ledger.ids import new_id, run_id
-from interlock.ledger.log.chain import GENESIS
+from interlock.ledger.log.chain import GENESIS, entries_of
 from interlock.ledger.log.commit import Commit
 from interlock.ledger.log.health import damage, intact
 from interlock.ledger.log.projection import Rows
@@ -43,6 +43,7 @@ from interlock.ledger.tokens.tokens import Pointer, new_attempt, new_handle
 from interlock.store.protocol import (
     Changes,
     HandleRow,
+    Reader,
     Recorded,
     RunRow,
     SessionRow,
@@ -131,7 +132,7 @@ class Ledger(Positions):
 
         `parent` is the run that triggers it. Nothing is stored before `record_start`.
         """
-        number, handle = 0, new_handle()
+        number, handle, began = 0, new_handle(), None
         if within is None:
             title = title_of(context, loaded.workflow.name)
             commit = self._new_session(title, policy, parent.session_id if parent else None)
@@ -141,10 +142,11 @@ class Ledger(Positions):
                 return session
             rows = Rows(session)
             with self.store.reading() as reader:
+                began = began_with(reader, session.session_id)
                 rows.runs.update({run.run: run for run in reader.runs(session.session_id)})
             number, handle, commit = len(rows.runs), within.handle, Commit(rows, self.clock())
         plan, contents = self.pins.pin(self.content, loaded)
-        decided = self._started(plan, loaded, context, policy, commit.now)
+        decided = self._started(plan, loaded, context, policy, commit.now, began)
         node = commit.add_node(number, None, decided.events, "started", decided.awaited)
         session = commit.rows.session
         view = View(
@@ -156,11 +158,12 @@ class Ledger(Positions):
             node=node,
             notices=(*decided.notices, *_legacy(loaded)),
             started=True,
+            terms=self.terms(decided.state),
         )
-        began = None
+        above = None
         if parent is not None:
-            began = begin_in_parent(parent, session.session_id, loaded.workflow.id, commit.now)
-        return Start(view, handle, commit, within is None, contents, began, agent)
+            above = begin_in_parent(parent, session.session_id, loaded.workflow.id, commit.now)
+        return Start(view, handle, commit, within is None, contents, above, agent)
 
     def record_start(self, start: Start, trace: CallTraced | None = None) -> None:
         """Store a run that was prepared, with the call that started it where calls are traced."""
@@ -171,10 +174,23 @@ class Ledger(Positions):
         self.append(*changes, *([start.parent] if start.parent else []))
 
     def _started(
-        self, plan: Plan, loaded: Loaded, context: Variables, policy: SurfacePolicy, now: int
+        self,
+        plan: Plan,
+        loaded: Loaded,
+        context: Variables,
+        policy: SurfacePolicy,
+        now: int,
+        began: SessionCreated | None,
     ) -> Decided:
-        source, preferences = loaded.source.kind, self.preferences()
-        decided = decide(plan, RunState(), StartRun(policy, now, loaded.hash, source, preferences, context))
+        """Start a run under the terms of its session, which this process can only tighten (rule 29)."""
+        source, preferences, terms = loaded.source.kind, self.preferences(), self.settings.terms
+        if began is not None:
+            terms = terms.within(RunState(policy=began.policy, enforcement=began.enforcement))
+        if began is not None and began.preferences is not None:
+            fixed = self.settings.preferences_fixed
+            preferences = stricter(began.preferences, preferences) if fixed else began.preferences
+        start = StartRun(policy, now, loaded.hash, source, preferences, context, terms)
+        decided = decide(plan, RunState(), start)
         assert isinstance(decided, Decided), "a run can always be started"
         return decided
 
@@ -182,7 +198,18 @@ class Ledger(Positions):
         now, owner = self.clock(), self.settings.owner
         session = SessionRow(new_id("sess"), owner, title, now, now, -1, GENESIS, 0, parent_session=parent)
         commit = Commit(Rows(session), now, new=True)
-        commit.add(SessionCreated(owner, title, now, policy.name, parent))
+        terms = self.settings.terms
+        created = SessionCreated(
+            owner,
+            title,
+            now,
+            policy.name,
+            parent,
+            preferences=self.preferences(),
+            policy=terms.decisions,
+            enforcement=terms.enforcement,
+        )
+        commit.add(created)
         for observation in observe(self.settings.project):
             commit.add(observation)
         return commit
@@ -202,6 +229,10 @@ class Ledger(Positions):
             return self.settings.preferences
         return msgspec.json.decode(stored, type=Preferences)
 
+    def terms(self, state: RunState) -> Terms:
+        """The terms that hold for a call of this process on a run (rule 29)."""
+        return self.settings.terms.within(state)
+
     def rehydrate(self, position: Position) -> View:
         """Show a node again: recap on a tip, branches on a rewound node. Nothing is written."""
         with self.store.reading() as reader:
@@ -218,6 +249,7 @@ class Ledger(Positions):
                 attempt=new_attempt() if used else 0,
                 recap=recap(reader, position.node),
                 branches=branches(reader, position.node, tip),
+                terms=self.terms(position.state),
             )
 
     def note(self, pointer: Pointer, output: Output) -> str | LedgerError:
@@ -291,6 +323,13 @@ def _run_row(
         started_at=now,
         updated_at=now,
     )
+
+
+def began_with(reader: Reader, session_id: str) -> SessionCreated | None:
+    """The event that a session began with."""
+    first = next(iter(reader.commits(session_id, limit=1)), None)
+    events = [entry.event for entry in entries_of(first)] if first is not None else []
+    return next((event for event in events if isinstance(event, SessionCreated)), None)
 
 
 def note_attempt(attempt: int) -> int:

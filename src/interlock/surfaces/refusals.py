@@ -13,6 +13,13 @@ from msgspec import Struct
 from interlock.core.run.outcomes import Code, Refusal
 from interlock.core.values import Json
 
+INBOX = "Tell the user to open the inbox (interlock inbox)."
+
+
+def only_the_user_answers(refusal: Refusal) -> bool:
+    """Say whether the question behind the refusal is for the user alone (rule 27)."""
+    return bool(refusal.about.get("inbox")) and refusal.code is not Code.USER_MUST_DECIDE
+
 
 class Words(Struct, frozen=True):
     """A refusal as one surface tells it."""

@@ -10,6 +10,7 @@ from interlock.core.definition.workflow import TERMINAL, Step
 from interlock.core.engine.decisions import (
     counts,
     decision_missing,
+    inbox_only,
     reported,
     resolved,
     undecided_gap,
@@ -185,7 +186,8 @@ def _answer_gate(
     draft: Draft, settled: RunState, need: NeedAnswer, ack: AcknowledgeStep
 ) -> Decided | Refusal:
     if ack.step is not None:
-        return Refusal(Code.DECISION_PENDING, {"checkpoint": need.gate.id, "step": ack.step})
+        about = {"checkpoint": need.gate.id, "step": ack.step}
+        return Refusal(Code.DECISION_PENDING, {**about, **inbox_only(draft.state, need.key, ack.terms)})
     decision = _decision_on(draft, need, ack)
     if isinstance(decision, Blocker):
         return _blocked(draft, settled, need, decision)

@@ -8,7 +8,7 @@ from interlock.core.definition.conditions import describe, holds
 from interlock.core.definition.program import EnterLoop, Plan, RepeatLoop
 from interlock.core.definition.workflow import Gate
 from interlock.core.engine.claims import Walk, steps_ahead
-from interlock.core.engine.decisions import counts, resolved, undecided_gap
+from interlock.core.engine.decisions import counts, inbox_only, resolved, undecided_gap
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.gates import (
     FoundGate,
@@ -126,7 +126,8 @@ def resolve_checkpoint(plan: Plan, state: RunState, command: ResolveCheckpoint) 
         return _declined(draft, found, opened, command)
     decision = _decision(draft, found.gate, opened, command)
     if isinstance(decision, Refusal):
-        return decision
+        about = {**decision.about, **inbox_only(draft.state, opened.key, command.terms)}
+        return replace(decision, about=about)
     how: e.Resolved = "dismissed" if decision is None else "chosen"
     answer = resolved(
         plan,
@@ -192,6 +193,10 @@ def _chosen(
     elapsed = command.now - opened.opened_at
     least = command.terms.min_response_ms if command.policy.exits == "claimed" else 0
     decided = command.decisions.get(gate.id)
+    decision = decided or Decision(option, command.channel, command.client, command.note)
+    if not counts(decision, draft.state, opened.key, command.terms):
+        asked: dict[str, Json] = {"asked": True} if opened.key in draft.state.declined else {}
+        return Refusal(Code.USER_MUST_DECIDE, {"checkpoint": gate.id, **asked})
     if decided is None and command.channel == "agent" and elapsed < least:
         about: dict[str, Json] = {"checkpoint": gate.id, "elapsed_ms": elapsed, "minimum_ms": least}
         return Refusal(Code.TOO_FAST, about)
@@ -200,10 +205,6 @@ def _chosen(
         return Refusal(Code.OPTION_NOT_FOUND, {"checkpoint": gate.id, "option": option, "options": listed})
     if decided is not None and decided.option != option:
         return Refusal(Code.USER_MUST_DECIDE, {"checkpoint": gate.id, "decided": decided.option})
-    decision = decided or Decision(option, command.channel, command.client, command.note)
-    if not counts(decision, draft.state, opened.key, command.terms):
-        asked: dict[str, Json] = {"asked": True} if opened.key in draft.state.declined else {}
-        return Refusal(Code.USER_MUST_DECIDE, {"checkpoint": gate.id, **asked})
     return decision
 
 

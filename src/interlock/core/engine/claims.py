@@ -9,13 +9,13 @@ from interlock.core.definition.conditions import holds
 from interlock.core.definition.program import AskGate, ConfirmStep, DoStep, Plan, RepeatLoop, confirmation
 from interlock.core.definition.workflow import Gate, Loop, Step, walk
 from interlock.core.engine.acknowledge import complete, input_required, learned, user_values, without_input
-from interlock.core.engine.decisions import resolved, undecided_gap
+from interlock.core.engine.decisions import inbox_only, resolved, undecided_gap
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.gates import question_of
 from interlock.core.engine.requirements import examine
 from interlock.core.engine.settle import consequences, next_event
 from interlock.core.run import events as e
-from interlock.core.run.commands import Decision, EnterActivity, OpenCheckpoint
+from interlock.core.run.commands import Decision, EnterActivity, OpenCheckpoint, Terms
 from interlock.core.run.outcomes import (
     Code,
     Done,
@@ -118,7 +118,7 @@ class Walk:
         """Refuse to pass an unanswered gate, unless the mode or the user's enforcement says otherwise."""
         draft = self.draft
         if draft.state.open is not None:
-            return gate_open(draft.state, self.heading)
+            return gate_open(draft.state, self.heading, self.terms)
         if draft.state.preferences.never_stops:
             option = need.gate.default_option or need.gate.options[0].id
             decision = Decision(option, "server")
@@ -139,7 +139,7 @@ class Walk:
             return None
         question = question_of(draft.plan, draft.state, need.gate, need.confirms).text
         about = {"checkpoint": need.gate.id, "instance": need.key, "question": question, **self.heading}
-        return Refusal(Code.GATE_UNANSWERED, about)
+        return Refusal(Code.GATE_UNANSWERED, {**about, **inbox_only(draft.state, need.key, self.terms)})
 
 
 def steps_ahead(plan: Plan, state: RunState) -> list[Step]:
@@ -173,11 +173,11 @@ def _has_written(draft: Draft) -> bool:
     return False  # the iteration began with an earlier call
 
 
-def gate_open(state: RunState, heading: Mapping[str, Json]) -> Refusal:
+def gate_open(state: RunState, heading: Mapping[str, Json], terms: Terms) -> Refusal:
     """Refuse to move while a question is open."""
     assert state.open is not None
     about = {"checkpoint": state.open.gate, "activity": state.activity, **heading}
-    return Refusal(Code.DECISION_PENDING, about)
+    return Refusal(Code.DECISION_PENDING, {**about, **inbox_only(state, state.open.key, terms)})
 
 
 def _unclaimable(need: NeedStep, blocker: Blocker) -> Refusal:

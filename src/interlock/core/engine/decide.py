@@ -83,6 +83,8 @@ def _start(plan: Plan, start: StartRun) -> Decided:
             preferences=start.preferences,
             at=start.now,
             surface=start.policy.name,
+            policy=start.terms.decisions,
+            enforcement=start.terms.enforcement,
         )
     )
     if start.variables:

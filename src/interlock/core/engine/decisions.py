@@ -41,6 +41,11 @@ def waits_for_user(state: RunState, key: str, terms: Terms) -> bool:
     return not counts(Decision("", "agent"), state, key, terms)
 
 
+def inbox_only(state: RunState, key: str, terms: Terms) -> dict[str, Json]:
+    """What a refusal says beside its names where only the user can answer: no surface then says how to."""
+    return {"inbox": True} if waits_for_user(state, key, terms) else {}
+
+
 def reported(output: Output, client: str, *gate_ids: str) -> Decision | None:
     """The agent's report of a decision, as an artifact of contract `wr.contracts.decision`."""
     for artifact in output.of_kind(DECISION, DECISION_REF):

@@ -17,7 +17,12 @@ def evolve(state: RunState, event: e.Event) -> RunState:
     """Apply one event."""
     match event:
         case e.RunStarted():
-            return replace(state, preferences=event.preferences)
+            return replace(
+                state,
+                preferences=event.preferences,
+                policy=event.policy,
+                enforcement=event.enforcement,
+            )
         case e.ContextSet():
             return _with(state, event.delta)
         case e.ActivityEntered():

@@ -10,6 +10,7 @@ from interlock.core.definition.conditions import describe
 from interlock.core.definition.program import Plan
 from interlock.core.definition.workflow import Activity
 from interlock.core.engine.claims import Walk, gate_open, steps_ahead
+from interlock.core.engine.decisions import inbox_only
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.exits import ChosenExit, chosen_exit, exits
 from interlock.core.engine.gates import pending_gates
@@ -32,14 +33,14 @@ def _entered(draft: Draft, command: EnterActivity) -> Refusal | None:
     if state.finished:
         return Refusal(Code.RUN_FINISHED)
     if state.open is not None:
-        return gate_open(state, {"target": target})
+        return gate_open(state, {"target": target}, command.terms)
     if not workflow.is_end(target) and workflow.activity(target) is None:
         listed = [activity.id for activity in workflow.activities]
         return Refusal(Code.ACTIVITY_NOT_FOUND, {"target": target, "activities": listed})
     if state.activity is None:
         return _begin(draft, target)
     if draft.policy.exits != "claimed":
-        return _take(draft, target)
+        return _take(draft, command)
     return _gates_pending(draft, command) or _claim(draft, command)
 
 
@@ -64,7 +65,7 @@ def _gates_pending(draft: Draft, command: EnterActivity) -> Refusal | None:
     if not pending:
         return None
     about = {"target": command.target, "activity": state.activity, "pending": pending}
-    return Refusal(Code.GATE_UNANSWERED, about)
+    return Refusal(Code.GATE_UNANSWERED, {**about, **inbox_only(state, pending[0], terms)})
 
 
 def _abandon_children(draft: Draft) -> None:
@@ -88,11 +89,11 @@ def _begin(draft: Draft, target: str) -> Refusal | None:
     return None
 
 
-def _take(draft: Draft, target: str) -> Refusal | None:
+def _take(draft: Draft, command: EnterActivity) -> Refusal | None:
     """Take an exit that is open (rule 22); in never-stop mode a closed one, if none is open."""
-    pending = draft.settle()
+    pending, target = draft.settle(), command.target
     if draft.state.open is not None:
-        return gate_open(draft.state, {"target": target})
+        return gate_open(draft.state, {"target": target}, command.terms)
     if not isinstance(pending, NeedExit):
         return Refusal(Code.ACTIVITY_NOT_COMPLETE, {"activity": draft.state.activity})
     exit_ = _matching(draft, pending.exits, target)

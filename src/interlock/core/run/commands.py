@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from interlock.core.run.events import Channel
 from interlock.core.run.output import Output
-from interlock.core.run.preferences import Preferences
+from interlock.core.run.preferences import DECISIONS, ENFORCEMENT, DecisionPolicy, Enforcement, Preferences
+from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import SurfacePolicy
 from interlock.core.values import Json, Variables
-
-DecisionPolicy = Literal["auto", "user", "agent"]
-Enforcement = Literal["strict", "advisory"]
 
 
 class Terms(Struct, frozen=True):
@@ -23,6 +22,14 @@ class Terms(Struct, frozen=True):
     decisions: DecisionPolicy = "auto"
     enforcement: Enforcement = "strict"
     min_response_ms: int = 3000
+
+    def within(self, state: RunState) -> Terms:
+        """Return these terms, tightened by those that the session began under (rule 29)."""
+        return replace(
+            self,
+            decisions=min(self.decisions, state.policy, key=DECISIONS.index),
+            enforcement=min(self.enforcement, state.enforcement, key=ENFORCEMENT.index),
+        )
 
 
 class Decision(Struct, frozen=True):
@@ -48,6 +55,7 @@ class StartRun(Struct, frozen=True):
     source: str
     preferences: Preferences
     variables: Variables = {}
+    terms: Terms = Terms()
 
 
 class AcknowledgeStep(Struct, frozen=True):

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from interlock.core.definition.workflow import Capability
-from interlock.core.run.preferences import Preferences
+from interlock.core.run.preferences import DecisionPolicy, Enforcement, Preferences
 from interlock.core.run.reasons import Blocker, Category, Severity
 from interlock.core.run.state import CapabilityStatus, LoopDecision
 from interlock.core.values import Json
@@ -31,6 +31,8 @@ class RunStarted(RunEvent, frozen=True, tag="run_started"):
     preferences: Preferences
     at: int
     surface: str = "execution"
+    policy: DecisionPolicy = "auto"
+    enforcement: Enforcement = "strict"
 
 
 class ContextSet(RunEvent, frozen=True, tag="context_set"):

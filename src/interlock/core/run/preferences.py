@@ -9,9 +9,13 @@ from msgspec import Struct
 Autonomy = Literal["guided", "full_auto_stop_on_user_deps", "full_auto_never_stop"]
 RiskPolicy = Literal["conservative", "balanced", "aggressive"]
 Mode = Literal["guided", "stop", "never-stop"]
+DecisionPolicy = Literal["auto", "user", "agent"]
+Enforcement = Literal["strict", "advisory"]
 
 AUTONOMY: tuple[Autonomy, ...] = get_args(Autonomy)
 RISK: tuple[RiskPolicy, ...] = get_args(RiskPolicy)
+DECISIONS: tuple[DecisionPolicy, ...] = ("user", "auto", "agent")  # the tightest first, like all of these
+ENFORCEMENT: tuple[Enforcement, ...] = get_args(Enforcement)
 
 
 class Preferences(Struct, frozen=True):
@@ -39,6 +43,14 @@ PRESETS: dict[Mode, Preferences] = {
 def mode_of(preferences: Preferences) -> Mode:
     """Name the preset whose autonomy these preferences have."""
     return next(mode for mode, preset in PRESETS.items() if preset.autonomy == preferences.autonomy)
+
+
+def stricter(preferences: Preferences, other: Preferences) -> Preferences:
+    """The tighter choice of both, each by itself."""
+    return Preferences(
+        min(preferences.autonomy, other.autonomy, key=AUTONOMY.index),
+        min(preferences.risk_policy, other.risk_policy, key=RISK.index),
+    )
 
 
 def exceeds(chosen: Preferences, recommended: Preferences) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from interlock.core.definition.workflow import Capability
-from interlock.core.run.preferences import Preferences
+from interlock.core.run.preferences import DecisionPolicy, Enforcement, Preferences
 from interlock.core.values import Json
 
 Status = Literal["in_progress", "complete", "complete_with_gaps"]
@@ -51,7 +51,8 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     were triggered and have not returned, with their workflows. `decided` are the variables that a user's
     decision has set, with its gate; `shown` those that a decided question showed, with where it was asked
     (rules 19 and 26); `declined` the questions that the user was asked and did not answer (rule 27);
-    `waived` the gates that advisory enforcement let pass.
+    `waived` the gates that advisory enforcement let pass. `policy` and `enforcement` are the user's terms for
+    the session, copied at its start (rule 29).
     """
 
     activity: str | None = None
@@ -75,6 +76,8 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     completed: tuple[str, ...] = ()
     steer: LoopDecision | None = None
     preferences: Preferences = Preferences()
+    policy: DecisionPolicy = "auto"
+    enforcement: Enforcement = "strict"
     capabilities: Mapping[Capability, CapabilityStatus] = {}
     children: Mapping[str, str] = {}
     gaps: int = 0

@@ -184,7 +184,7 @@ def _resolve(
     answer = ResolveCheckpoint(
         policy=policy,
         now=commit.now,
-        terms=ledger.settings.terms,
+        terms=ledger.terms(at.state),
         channel="cli",
         gate=question.id,
         option=option,

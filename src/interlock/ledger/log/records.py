@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from interlock.core.run.events import Channel, Event
 from interlock.core.run.outcomes import Notice
+from interlock.core.run.preferences import DecisionPolicy, Enforcement, Preferences
 from interlock.core.run.reasons import Blocker
 from interlock.core.values import Json
 
@@ -25,12 +26,17 @@ class SessionEvent(Struct, frozen=True, omit_defaults=True, tag_field="kind"):
 
 
 class SessionCreated(SessionEvent, frozen=True, tag="session_created"):
+    """A session with the user's terms at its start, which hold for all its runs (rule 29)."""
+
     owner: str
     title: str
     at: int
     surface: str
     parent_session: str | None = None
     imported_from: str | None = None
+    preferences: Preferences | None = None
+    policy: DecisionPolicy = "auto"
+    enforcement: Enforcement = "strict"
 
 
 class NodeCreated(SessionEvent, frozen=True, tag="node_created"):

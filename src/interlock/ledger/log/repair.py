@@ -14,6 +14,7 @@ from interlock.authoring.library import Library, Loaded
 from interlock.core.definition.program import Plan
 from interlock.core.engine.settle import awaited
 from interlock.core.hashing import digest_of
+from interlock.core.run.commands import Terms
 from interlock.core.run.surface_policy import POLICIES
 from interlock.ledger.log.chain import GENESIS, Entry, commit_of
 from interlock.ledger.log.health import Trusted, intact, trusted
@@ -231,6 +232,7 @@ def _rendered(made: Rows, answered: Answered, plan_of: PlanOf, renders: Renders)
         blockers=event.blockers,
         notices=event.notices,
         notes_cut=answered.notes_cut,
+        terms=Terms(answered.state.policy, answered.state.enforcement),
     )
     return unnamed(render(view), made.session.session_id, answered.run)
 

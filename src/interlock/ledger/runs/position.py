@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from interlock.core.definition.program import Plan
-from interlock.core.run.commands import Decision
+from interlock.core.run.commands import Decision, Terms
 from interlock.core.run.outcomes import Awaited, NeedAnswer, NeedInput, NeedStep, Notice
 from interlock.core.run.reasons import Blocker
 from interlock.core.run.state import RunState
@@ -79,6 +79,7 @@ class View(Struct, frozen=True, kw_only=True):
     recap: Recap | None = None
     branches: Branches | None = None
     started: bool = False
+    terms: Terms = Terms()
 
 
 def tip_of(session: SessionRow, run: RunRow) -> int:

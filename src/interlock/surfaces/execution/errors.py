@@ -13,7 +13,7 @@ from interlock.core.run.reasons import Blocker, BlockerCode, ContextKey, Contrac
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
 from interlock.surfaces.call import Reply
-from interlock.surfaces.refusals import Words, names, sentence
+from interlock.surfaces.refusals import INBOX, Words, names, only_the_user_answers, sentence
 
 FIND = "Use resume_session to find the run and continue from the token it returns, or start a new one."
 READ_AGAIN = "Call continue_workflow with only stateToken to see what is pending."
@@ -21,6 +21,8 @@ READ_AGAIN = "Call continue_workflow with only stateToken to see what is pending
 
 def words(refusal: Refusal) -> Words:
     """Put a refusal into the words of this surface."""
+    if only_the_user_answers(refusal):
+        return Words(sentence(refusal), f"{INBOX} Then call again.")
     return Words(sentence(refusal), _next_action(refusal))
 
 

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from interlock.core.definition.prompts import gate_prompt, interpolate, step_prompt
-from interlock.core.engine.decisions import example_decision
+from interlock.core.engine.decisions import example_decision, waits_for_user
 from interlock.core.engine.gates import question_of
 from interlock.core.run.outcomes import (
     Awaited,
@@ -93,8 +93,18 @@ def pending_of(view: View) -> Pending | None:
             assert_never(view.awaited)
 
 
-def _decision(view: View) -> dict[str, Json]:
+def _waits_for_user(view: View) -> bool:
+    if any(blocker.waits_for_user for blocker in view.blockers):
+        return True
     assert isinstance(view.awaited, NeedAnswer)
+    return waits_for_user(view.state, view.awaited.key, view.terms)
+
+
+def _decision(view: View) -> dict[str, Json]:
+    """The answers that the agent may report."""
+    assert isinstance(view.awaited, NeedAnswer)
+    if _waits_for_user(view):
+        return {}
     question = question_of(view.plan, view.state, view.awaited.gate, view.awaited.confirms)
     options: list[Json] = [{"id": option.id, "label": option.label} for option in question.options]
     return {"checkpointId": question.id, "options": options}
@@ -208,11 +218,15 @@ def _pending_text(view: View, pending: Pending | None, tokens: Mapping[str, str]
 
 
 def _how(view: View, pending: Pending) -> str:
+    if isinstance(view.awaited, NeedAnswer) and _waits_for_user(view):
+        return "The user decides in the inbox (interlock inbox). Then continue_workflow with these tokens."
     if isinstance(view.awaited, NeedAnswer):
         example = _encode(example_decision(view.awaited.gate)).decode()
         return f"Ask the user. Then continue_workflow with output.artifacts: [{example}]"
     if isinstance(view.awaited, NeedInput):
         return "Then continue_workflow with context and these tokens."
+    if pending.requireConfirmation and view.terms.decisions == "user":
+        return "When done: continue_workflow with output and these tokens; the user confirms it in the inbox."
     if pending.requireConfirmation:
         return "When done, ask the user to confirm; then continue_workflow with output and these tokens."
     return "When done: continue_workflow with output and these tokens."

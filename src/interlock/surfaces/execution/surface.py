@@ -111,7 +111,7 @@ class ExecutionSurface(Surface):
         command = AcknowledgeStep(
             policy=EXECUTION,
             now=attempt.now,
-            terms=self.ledger.settings.terms,
+            terms=self.ledger.terms(position.state),
             output=output,
             variables={**position.kept, **(params.context or {})},
             decisions=position.decisions,
@@ -123,7 +123,7 @@ class ExecutionSurface(Surface):
         decided = decide(attempt.plan, attempt.state, command)
         if isinstance(decided, Refusal):
             return of_refusal(decided)
-        answer = encoded(reply(attempt.view(decided, output)))
+        answer = encoded(reply(attempt.view(decided, command.terms, output)))
         attempt.record(
             decided,
             body_of(answer),
@@ -183,7 +183,7 @@ class ExecutionSurface(Surface):
             case Replayed():
                 answer = replayed(attempt, self.ledger)
                 return _with_replay_note(answer) if attempt.differs else answer
-        answer = encoded(reply(attempt.unmoved(output)))
+        answer = encoded(reply(attempt.unmoved(output, self.ledger.terms(attempt.state))))
         attempt.save_notes(body_of(answer), output)
         return live(answer, self.ledger, pointer.handle)
 

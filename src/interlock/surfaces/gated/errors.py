@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from interlock.core.run.outcomes import Code, Refusal
-from interlock.surfaces.refusals import Words, names, sentence
+from interlock.surfaces.refusals import INBOX, Words, names, only_the_user_answers, sentence
 from interlock.surfaces.shared import session_errors as shared
 
 
 def words(refusal: Refusal) -> Words:
     """Put a refusal into the words of this surface."""
     about = refusal.about
+    if only_the_user_answers(refusal):
+        return Words(sentence(refusal), INBOX)
     match refusal.code:
         case Code.DECISION_PENDING | Code.GATE_UNANSWERED:
             gates = about.get("checkpoint") or names(about, "pending")

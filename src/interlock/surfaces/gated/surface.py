@@ -8,6 +8,7 @@ from interlock import __version__
 from interlock.authoring.diagnostics.diagnostic import Diagnostic
 from interlock.core.definition.workflow import Activity, Gate
 from interlock.core.engine.decide import decide
+from interlock.core.engine.decisions import waits_for_user
 from interlock.core.engine.gates import auto_advances, find_gate, pending_gates
 from interlock.core.run import commands as c
 from interlock.core.run.events import GateResolved
@@ -25,7 +26,7 @@ from interlock.surfaces.gated.errors import words
 from interlock.surfaces.gated.reading import GatedReading, told_at
 from interlock.surfaces.gated.tools import INSTRUCTIONS, tools
 from interlock.surfaces.recorded import body_of, encoded, live, replayed
-from interlock.surfaces.refusals import sentence
+from interlock.surfaces.refusals import INBOX, sentence
 from interlock.surfaces.shared import session_params as shared
 from interlock.surfaces.shared import validation
 from interlock.surfaces.shared.asking import asked, heard
@@ -155,10 +156,16 @@ class GatedSurface(Surface):
             return of_refusal(refusal, words(refusal), progress.token)
         if params.activity_id == progress.state.activity:
             return self._again(params.session_token)
+        position = progress.position
+        terms = self.ledger.terms(position.state)
+        inbox = [gate.id for gate in pending if waits_for_user(position.state, gate.id, terms)]
         resolve = "Resolve each by calling respond_checkpoint with the current session_token:"
-        text = "\n".join([f"{sentence(refusal)} {resolve}", *(f"- {_hint(gate)}" for gate in pending)])
+        if inbox:
+            resolve = "The user must open the inbox (interlock inbox) and decide them:"
+        hints = [f"- {_hint(gate, chosen_by_user=gate.id in inbox)}" for gate in pending]
+        text = "\n".join([f"{sentence(refusal)} {resolve}", *hints])
         about: dict[str, Json] = {"pending": [gate.id for gate in pending]}
-        then = f"Answer '{pending[0].id}' with respond_checkpoint."
+        then = INBOX if inbox else f"Answer '{pending[0].id}' with respond_checkpoint."
         return failure(refusal.code.value, text, then, about, progress.token)
 
     def _again(self, token: str) -> Outcome:
@@ -195,7 +202,7 @@ class GatedSurface(Surface):
         if params.option_id is not None and not progress.is_stale:
             gates = pending_gates(position.plan, position.state)
             gate = next((gate for gate in gates if gate.id == params.checkpoint_id), None)
-            terms = self.ledger.settings.terms
+            terms = self.ledger.terms(position.state)
             ask = asked(position, position.state, gate, terms, call) if gate is not None else None
             if ask is not None:
                 return ask
@@ -219,7 +226,7 @@ class GatedSurface(Surface):
         command = c.ResolveCheckpoint(
             policy=GATED,
             now=progress.now,
-            terms=self.ledger.settings.terms,
+            terms=self.ledger.terms(position.state),
             channel="agent",
             gate=found.gate.id if found else params.checkpoint_id,
             option=params.option_id,
@@ -241,9 +248,11 @@ class GatedSurface(Surface):
         return told_json(_answer(answer, remaining, progress.token), progress.token)
 
 
-def _hint(gate: Gate) -> str:
+def _hint(gate: Gate, *, chosen_by_user: bool) -> str:
     """How one pending checkpoint can be resolved."""
     exits = [f"option_id: {' | '.join(option.id for option in gate.options)}"]
+    if chosen_by_user:
+        exits = ["the user's decision"]
     if auto_advances(gate):
         exits.append(f"auto_advance: true after {gate.auto_advance_ms} ms")
     if gate.condition is not None:

@@ -13,7 +13,7 @@ from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.tokens.tokens import StateProblem
 from interlock.surfaces.call import Reply
-from interlock.surfaces.refusals import Words, names, sentence
+from interlock.surfaces.refusals import INBOX, Words, names, only_the_user_answers, sentence
 
 CODES: Mapping[Code, str] = {
     Code.DECISION_PENDING: "CHECKPOINT_BLOCKING",
@@ -34,6 +34,8 @@ def code_of(refusal: Refusal) -> str:
 
 def words(refusal: Refusal) -> Words:
     """Put a refusal into the words of this surface."""
+    if only_the_user_answers(refusal):
+        return Words(sentence(refusal), INBOX)
     return Words(sentence(refusal), _next_action(refusal))
 
 

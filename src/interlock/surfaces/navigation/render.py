@@ -52,7 +52,7 @@ def recorded(here: Landscape, message: str) -> bytes:
 
 def again(view: View) -> bytes:
     """Render a lost response once more; its message is the situation, the words of the call being gone."""
-    here = Landscape(view, Terms())
+    here = Landscape(view, view.terms)
     return recorded(here, situated(here))
 
 
@@ -205,6 +205,8 @@ def _description(here: Landscape, move: Move) -> str:
     match move.action:
         case "complete_step":
             return _prompt(here)
+        case "respond_to_checkpoint" if move.target in here.decisions:
+            return "The user has decided: pass on the option."
         case "respond_to_checkpoint":
             return "Put the checkpoint to the user and pass on the option that was chosen."
         case "transition":

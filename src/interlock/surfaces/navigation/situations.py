@@ -52,4 +52,4 @@ def landscape(ledger: Ledger, view: View, decisions: Decisions) -> Landscape:
     def startable(workflow_id: str) -> bool:
         return isinstance(ledger.library.load(workflow_id), Loaded)
 
-    return Landscape(view, ledger.settings.terms, decisions, startable)
+    return Landscape(view, ledger.terms(view.state), decisions, startable)

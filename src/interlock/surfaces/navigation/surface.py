@@ -158,19 +158,18 @@ class NavigationSurface(Surface):
             case Replayed():
                 return replied(self.ledger.filled(attempt.body, attempt.handle))
         position = attempt.position
-        ask = question(position, params, self.ledger.settings.terms, call)
+        terms = self.ledger.terms(position.state)
+        ask = question(position, params, terms, call)
         if ask is not None:
             return ask
-        command = command_of(
-            params, position, output, self.ledger.settings.terms, attempt.now, call.client.name
-        )
+        command = command_of(params, position, output, terms, attempt.now, call.client.name)
         if isinstance(command, ResolveCheckpoint):
             command = answered(position, command, call)
         decided = decide(attempt.plan, attempt.state, command)
         if isinstance(decided, Refusal):
             attempt.keep(decided.kept, evolved(attempt.state, decided.kept))
             return self._refused(pointer, params, decided)
-        view = attempt.view(decided, output)
+        view = attempt.view(decided, terms, output)
         told = replace(params, option_id=command.option) if isinstance(command, ResolveCheckpoint) else params
         response = recorded(landscape(self.ledger, view, {}), done_message(told, view))
         attempt.record(

@@ -60,7 +60,7 @@ class Checkpoints:
         command = c.OpenCheckpoint(
             policy=self._tools.policy,
             now=progress.now,
-            terms=self._ledger.settings.terms,
+            terms=self._ledger.terms(position.state),
             gate=params.checkpoint_id,
             agent=progress.agent,
             iteration=params.iteration,
@@ -123,7 +123,7 @@ class Checkpoints:
             self._name_caller(progress, params.session_token)
         if gate is not None:
             progress.calling = replace(progress.calling, about={"checkpoint": gate.id})
-            terms = self._ledger.settings.terms
+            terms = self._ledger.terms(position.state)
             ask = asked(position, position.state, gate, terms, call) if params.option_id else None
             if ask is not None:
                 return ask
@@ -155,7 +155,7 @@ class Checkpoints:
         command = c.ResolveCheckpoint(
             policy=self._tools.policy,
             now=progress.now,
-            terms=self._ledger.settings.terms,
+            terms=self._ledger.terms(position.state),
             channel="agent",
             gate=gate.id,
             option=params.option_id,

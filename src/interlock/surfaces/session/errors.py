@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from interlock.core.run.outcomes import Code, Refusal
-from interlock.surfaces.refusals import Words, sentence
+from interlock.surfaces.refusals import INBOX, Words, only_the_user_answers, sentence
 from interlock.surfaces.shared import session_errors as shared
 
 EMPTY = (
@@ -16,6 +16,13 @@ YIELD_FIRST = "Go on with the activity, or call yield_checkpoint first."
 def words(refusal: Refusal) -> Words:
     """Put a refusal into the words of this surface."""
     about, text = refusal.about, sentence(refusal)
+    if only_the_user_answers(refusal) and refusal.code is Code.GATE_UNANSWERED:
+        action = (
+            f"The worker must yield_checkpoint '{about.get('checkpoint')}'; the user answers it in the inbox."
+        )
+        return Words(text, action)
+    if only_the_user_answers(refusal):
+        return Words(text, INBOX)
     match refusal.code:
         case Code.DECISION_PENDING if "target" in about:
             message = f"{text} The orchestrator must resolve it by calling respond_checkpoint."

@@ -187,7 +187,7 @@ class SessionTools:
         return EnterActivity(
             policy=self.policy,
             now=call.now,
-            terms=self.ledger.settings.terms,
+            terms=self.ledger.terms(call.state),
             target=params.activity_id,
             claims=claims,
             claimed_condition=params.transition_condition,

@@ -8,8 +8,7 @@ import click
 
 from interlock.cli.mcp import run
 from interlock.cli.options import data_options
-from interlock.core.run.commands import DecisionPolicy, Enforcement
-from interlock.core.run.preferences import Mode
+from interlock.core.run.preferences import DecisionPolicy, Enforcement, Mode
 from interlock.surfaces.registry import SURFACES
 
 

@@ -35,7 +35,11 @@ steps:
     loop: { type: while, condition: { var: more, equals: true }, maxIterations: 3 }
     body:
       - { id: redo, title: Redo, prompt: Redo., requireConfirmation: true }
-      - { id: prove, title: Prove, prompt: Prove., output: { contractRef: wr.contracts.gate_verdict } }
+      - id: prove
+        title: Prove
+        prompt: Prove.
+        output: { contractRef: wr.contracts.gate_verdict }
+        actions: [{ action: set, target: more }]
 """
 VERDICT = {
     "kind": "wr.gate_verdict",

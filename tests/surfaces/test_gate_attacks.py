@@ -704,3 +704,296 @@ def test_a7_a_session_without_a_run_copies_the_terms_at_its_start(bench: Bench) 
     assert answer["preferences"]["autonomy"] == "guided"
     other.ack()
     assert other.respond("yes")["kind"] == "blocked"
+
+
+APPROVAL = {"reason": "needs_user_approval", "key": "signed", "question": "Delete {{target}} for good?"}
+DELETE = {"id": "delete", "title": "Delete", "prompt": "Delete it.", "userInput": [APPROVAL]}
+
+
+def approving(
+    bench: Bench, name: str, terms: Terms = AUTO, mode: Mode | None = None, key: bool = True
+) -> Attacker:
+    """An agent before a step that needs the user's approval."""
+    need = APPROVAL if key else {field: value for field, value in APPROVAL.items() if field != "key"}
+    bench.write(workflow({**DELETE, "userInput": [need]}, *steps("last")))
+    agent = Attacker(bench, name, terms, mode)
+    agent.start("test.flow", target="the archive")
+    if name in ("session", "gated"):
+        agent.go("main", variables={"target": "the archive"})
+    return agent
+
+
+def do_step(agent: Attacker, artifact: Payload | None = None, **variables: Any) -> bool:
+    """Try to complete the step; say whether that worked."""
+    output, given = {"artifacts": [artifact]} if artifact else None, variables or None
+    match agent.name:
+        case "execution":
+            sent = {"output": output, "context": given}
+            answer = agent.ack(**{name: value for name, value in sent.items() if value is not None})
+            return bool(answer["kind"] == "ok")
+        case "navigation":
+            answer = agent.act("complete_step", step_id="delete", output=output, variables=given)
+            return bool(answer["success"])
+        case _:
+            manifest = [{"step_id": "delete", "output": output or "done"}]
+            answer = agent.go("__terminal__", step_manifest=manifest, variables=given)
+            return not answer["_error"]
+
+
+@pytest.mark.parametrize("word", ["NO, absolutely not", "rejected", "reject", "yes", False])
+@EVERY
+def test_a4_only_approve_passes(bench: Bench, name: str, word: Any) -> None:
+    agent = approving(bench, name)
+    assert not do_step(agent, signed=word)
+    assert "Delete the archive for good?" in agent.text
+    assert [record.option for record in agent.decisions() if record.option == "approve"] == []
+    assert do_step(agent, signed="approve")
+    (record,) = [record for record in agent.decisions() if record.option == "approve"]
+    assert (record.gate, record.question) == ("signed", "Delete the archive for good?")
+    assert (record.channel, record.options) == ("agent", ("approve", "reject"))
+
+
+@pytest.mark.parametrize("word", ["reject", "rejected", "never"])
+@EVERY
+def test_a4_a_reported_rejection_does_not_pass(bench: Bench, name: str, word: str) -> None:
+    agent = approving(bench, name, key=False)
+    gate_id = "delete:needs_user_approval"
+    assert not do_step(agent, decision(gate_id, word))
+    assert ("has rejected" in agent.text) == (word == "reject")
+    assert do_step(agent, decision(gate_id, "approve"))
+
+
+@EVERY
+def test_a4_a_rejection_in_the_inbox_leaves_the_step_pending_and_is_asked_again(
+    bench: Bench, name: str
+) -> None:
+    agent = approving(bench, name, USER)
+    assert not do_step(agent, signed="approve")
+    (question,) = inbox(agent.ledger)
+    assert [option.id for option in question.options] == ["approve", "reject"]
+    agent.decide_in_inbox("reject", "keep the last year")
+    assert not do_step(agent)
+    assert "The user has rejected this: Delete the archive for good?" in agent.text
+    agent.decide_in_inbox("approve")
+    assert do_step(agent)
+    assert [(record.option, record.channel) for record in agent.decisions()] == [
+        ("reject", "cli"),
+        ("approve", "cli"),
+    ]
+    assert agent.variables["signed"] == "approve"
+
+
+def test_a4_an_approval_is_asked_for_in_a_form_with_both_options(bench: Bench) -> None:
+    agent = approving(bench, "execution")
+    for option, passes in (("reject", False), ("approve", True)):
+        ask = agent.call("continue_workflow", Call(ASKING), **agent._acknowledging())
+        assert isinstance(ask, Ask)
+        form = ask.questions["signed"]
+        assert form.message == "Delete the archive for good?"
+        listed = [choice["const"] for choice in form.schema["properties"]["choice"]["oneOf"]]  # type: ignore[index]
+        assert listed == ["approve", "reject"]
+        answers = {"signed": FormAnswer("accept", {"choice": option})}
+        answer = agent.ack(Call(ASKING, answers, ask.state))
+        assert (answer["kind"] == "ok") == passes
+    assert [record.channel for record in agent.decisions()] == ["elicitation", "elicitation"]
+
+
+@pytest.mark.parametrize("mode", ["guided", "stop", "never-stop"])
+@pytest.mark.parametrize("name", ["execution", "navigation"])
+def test_a4_the_question_stands_before_the_work(bench: Bench, name: str, mode: Mode) -> None:
+    agent = approving(bench, name, mode=mode)
+    assert "Delete the archive for good? (approve or reject)" in agent.text
+
+
+@pytest.mark.parametrize("name", ["session", "gated"])
+def test_a4_the_activity_shows_what_only_the_user_can_give(bench: Bench, name: str) -> None:
+    agent = approving(bench, name)
+    if name == "session":
+        agent.told("get_activity", session_token=agent.tokens["session_token"])
+    assert "for good?" in agent.text
+    assert "reject" in agent.text
+
+
+def test_a4_what_the_user_gave_is_the_users(bench: Bench) -> None:
+    need = {"reason": "needs_user_choice", "key": "colour", "question": "Which colour?"}
+    bench.write(workflow({**DELETE, "userInput": [need]}, *steps("last", "after")))
+    agent = Attacker(bench, "execution")
+    agent.start("test.flow")
+    agent.ack(context={"colour": "red"})
+    agent.ack(context={"colour": "blue"})
+    assert agent.variables["colour"] == "red"
+    assert "'colour' stays red" in agent.text
+
+
+LAST = """
+id: last
+version: 1.0.0
+name: Last
+steps:
+  - { id: close, name: Close, description: Close it. }
+"""
+DETOUR = {
+    **DEPLOY,
+    "deploy/activities/01-ship.yaml": DEPLOY["deploy/activities/01-ship.yaml"]
+    + """checkpoints:
+  - { id: shipped, name: Shipped, message: "Is it there?", options: [{ id: "yes", label: "Yes" }] }
+transitions: [{ to: last, isDefault: true }]
+""",
+    "deploy/activities/02-last.yaml": LAST,
+}
+BY = pytest.mark.parametrize("name", ["session", "gated"])
+
+
+@pytest.mark.parametrize("target", ["last", "__terminal__"])
+@BY
+def test_a5_a_jump_over_a_gate_is_refused(bench: Bench, name: str, target: str) -> None:
+    write(bench.workflows, DETOUR)
+    agent = Attacker(bench, name)
+    agent.to_the_gate()
+    agent.respond("yes")
+    refused = agent.go(target)
+    assert refused["code"] == "GATE_UNANSWERED"
+    assert "'shipped'" in agent.text
+    assert "'ship'" in agent.text
+    agent.go("ship")
+    assert agent.go(target)["code"] == "GATE_UNANSWERED"
+
+
+@BY
+def test_a5_a_jump_from_the_start_is_refused(bench: Bench, name: str) -> None:
+    write(bench.workflows, DETOUR)
+    agent = Attacker(bench, name)
+    agent.start()
+    assert agent.go("ship")["code"] == "GATE_UNANSWERED"
+    assert "'deploy'" in agent.text
+    assert not agent.go("plan")["_error"]
+
+
+@BY
+def test_a5_a_run_of_another_surface_is_not_taken_over_a_gate(bench: Bench, name: str) -> None:
+    write(bench.workflows, DETOUR)
+    begun = Attacker(bench, "execution")
+    begun.to_the_gate()
+    begun.respond("yes")
+    agent = Attacker(bench, name)
+    agent.told(
+        "start_session", workflow_id="deploy", agent_id="agent", session_token=begun.tokens["stateToken"]
+    )
+    refused = agent.go("last")
+    assert refused["code"] == "GATE_UNANSWERED"
+
+
+@BY
+def test_a5_under_advisory_enforcement_it_is_a_gap(bench: Bench, name: str) -> None:
+    write(bench.workflows, DETOUR)
+    agent = Attacker(bench, name, Terms(enforcement="advisory", min_response_ms=0))
+    agent.to_the_gate()
+    agent.respond("yes")
+    assert not agent.go("last")["_error"]
+    assert "Checkpoint 'shipped' of activity 'ship' was left out" in agent.text
+    agent.go("__terminal__")
+    position = agent.ledger.position(agent.session_id)
+    assert isinstance(position, Position)
+    assert position.state.status == "complete_with_gaps"
+
+
+@BY
+def test_a5_a_declared_path_around_the_gate_may_be_jumped(bench: Bench, name: str) -> None:
+    plan = DEPLOY["deploy/activities/00-plan.yaml"].replace(
+        "  - { to: ship, isDefault: true }",
+        """  - { to: ship, isDefault: true }
+  - { to: last, condition: { type: simple, variable: quick, operator: "==", value: true } }""",
+    )
+    write(bench.workflows, {**DETOUR, "deploy/activities/00-plan.yaml": plan})
+    agent = Attacker(bench, name)
+    agent.to_the_gate()
+    agent.respond("yes")
+    assert not agent.go("last")["_error"]
+
+
+@BY
+def test_a5_going_back_is_no_jump_over_a_gate(bench: Bench, name: str) -> None:
+    write(bench.workflows, DETOUR)
+    agent = Attacker(bench, name)
+    agent.to_the_gate()
+    agent.respond("yes")
+    agent.go("ship")
+    if name == "session":
+        agent.told("yield_checkpoint", checkpoint_id="shipped", session_token=agent.tokens["session_token"])
+    agent.told(
+        "respond_checkpoint",
+        session_token=agent.tokens["session_token"],
+        option_id="yes",
+        **({"checkpoint_id": "shipped"} if name == "gated" else {}),
+    )
+    assert not agent.go("plan")["_error"]
+
+
+VERDICT = {
+    "kind": "wr.gate_verdict",
+    "verdict": "approved",
+    "confidence": "high",
+    "rationale": "It was seen to work twice.",
+}
+PROVED = workflow(
+    {
+        "type": "loop",
+        "id": "again",
+        "title": "Again",
+        "loop": {"type": "while", "condition": {"var": "good", "not_equals": True}, "maxIterations": 3},
+        "body": [
+            {
+                "id": "prove",
+                "title": "Prove",
+                "prompt": "Prove it.",
+                "output": {"contractRef": "wr.contracts.gate_verdict"},
+            },
+            gate(
+                "deploy",
+                {"id": "yes", "label": "Yes", "effect": {"setVariable": {"good": True}}},
+                {"id": "no", "label": "No", "effect": {"setVariable": {"good": False}}},
+            ),
+        ],
+    }
+)
+
+
+@BY
+def test_a6_answering_a_loops_exit_early_does_not_drop_the_artifact_of_its_step(
+    bench: Bench, name: str
+) -> None:
+    bench.write(PROVED)
+    agent = Attacker(bench, name)
+    agent.start("test.flow")
+    agent.go("main")
+    claim = [{"step_id": "prove", "output": {"artifacts": [VERDICT]}}]
+    if name == "session":
+        token = agent.tokens["session_token"]
+        refused = agent.told("yield_checkpoint", session_token=token, checkpoint_id="deploy")
+        assert refused["code"] == "OUTPUT_REQUIRED"
+        agent.told("yield_checkpoint", session_token=token, checkpoint_id="deploy", step_manifest=claim)
+        agent.respond("yes")
+        assert not agent.go("__terminal__")["_error"]
+        return
+    agent.respond("yes")
+    refused = agent.go("__terminal__")
+    assert refused["code"] == "OUTPUT_REQUIRED"
+    assert "wr.gate_verdict" in agent.text
+    assert not agent.go("__terminal__", step_manifest=claim)["_error"]
+
+
+def test_a6_a_loop_with_nothing_to_do_still_asks_for_nothing(bench: Bench) -> None:
+    """The condition does not read what its question sets, so an early answer says nothing about a round."""
+    bench.write(
+        workflow(
+            {
+                **PROVED["steps"][0],
+                "loop": {"type": "while", "condition": {"var": "faults", "equals": True}, "maxIterations": 3},
+            }
+        )
+    )
+    agent = Attacker(bench, "gated")
+    agent.start("test.flow")
+    agent.go("main")
+    agent.respond("yes")
+    assert not agent.go("__terminal__")["_error"]

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 OPEN = "and the other fields of its file"
 
+_WARNED = "`warnings` if there are any"
 _HEALTH = "JSON: `status`, `server`, `version`, `workflows_available`, `uptime_seconds`."
 _TRACE = "JSON: `traceId`, `source`, `event_count`, `events`, `session_token`."
 _STARTED = (
@@ -33,15 +34,17 @@ RESULTS: Mapping[str, Mapping[str, str]] = {
         "`workflow`, `session_token`; if present `open_checkpoint`, `last_checkpoint`, `completed_at`, "
         "`children`, `parent`.",
         "get_workflow": "Text (TOON): the primary skill, then the workflow with its session token.",
-        "next_activity": "JSON: `activity_id`, `name`, `session_token`; a trace token in `_meta`.",
+        "next_activity": "JSON: `activity_id`, `name`, `session_token`, "
+        f"{_WARNED}; a trace token in `_meta`.",
         "get_activity": f"{_TOON} the exits and the activity (TOON).",
-        "yield_checkpoint": "JSON: `status`, `checkpoint_id`, `checkpoint_handle`, `message`; one that "
-        "was answered before returns `resolved_option`, `effect` and `session_token` instead of the handle.",
+        "yield_checkpoint": "JSON: `status`, `checkpoint_id`, `checkpoint_handle`, `message`, "
+        f"{_WARNED}; one that was answered before returns `resolved_option`, `effect` and `session_token` "
+        "instead of the handle.",
         "resume_checkpoint": "JSON: `status`, `checkpoint_id`, `resolved_option`, `message`, "
-        "`session_token`.",
+        f"`session_token`, {_WARNED}.",
         "present_checkpoint": "Text (TOON): the checkpoint with message and options, then its handle.",
         "respond_checkpoint": "JSON: `checkpoint_id`, `resolved`, `checkpoint_handle`, `resolved_option` or "
-        "`dismissed`, `effect`.",
+        f"`dismissed`, `effect`, {_WARNED}.",
         "get_skills": f"{_TOON} the skill (TOON).",
         "get_skill": f"{_TOON} the skill (TOON).",
         "get_resource": "Text: id, version and the session token, then the resource.",
@@ -56,7 +59,7 @@ RESULTS: Mapping[str, Mapping[str, str]] = {
         "next_activity": f"JSON: the activity, `pending_checkpoints`, `session_token`, {OPEN}.",
         "get_checkpoint": "JSON: `checkpoint`, `session_token`.",
         "respond_checkpoint": "JSON: `checkpoint_id`, `resolved`, `session_token`, `remaining_checkpoints`, "
-        "`resolved_option` or `dismissed`, `effect`.",
+        f"`resolved_option` or `dismissed`, `effect`, {_WARNED}.",
         "get_skills": "JSON: `scope`, `skills`, `session_token`.",
         "get_skill": "JSON: `skill`, `session_token`.",
         "get_resource": "JSON: `resource`, `session_token`.",

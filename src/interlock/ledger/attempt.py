@@ -15,13 +15,13 @@ from msgspec import Struct
 from interlock.core.definition.program import Plan
 from interlock.core.engine.settle import awaited
 from interlock.core.run.commands import Claim, Terms
-from interlock.core.run.events import Event, QuestionDeclined
+from interlock.core.run.events import Event, GateResolved, QuestionDeclined
 from interlock.core.run.outcomes import Decided, Done, Notice
 from interlock.core.run.output import NOTES_BYTES, Output
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import POLICIES, SurfaceName
 from interlock.core.values import Json, Variables
-from interlock.ledger.decisions.recorded import declined_key
+from interlock.ledger.decisions.recorded import unanswered_key
 from interlock.ledger.log.commit import Commit
 from interlock.ledger.log.records import CallTraced, Cause
 from interlock.ledger.runs.children import return_to_parent
@@ -109,8 +109,8 @@ class Attempt:
         key = None
         if decided.blockers:
             for event in decided.events:
-                if isinstance(event, QuestionDeclined):
-                    key = declined_key(node, self.number)
+                if isinstance(event, (QuestionDeclined, GateResolved)):
+                    key = unanswered_key(node, self.number)
                 commit.add(event, run=run, node=node if isinstance(event, QuestionDeclined) else None)
         else:
             cause: Cause = "non_tip_advance" if position.loaded.branches else "advanced"

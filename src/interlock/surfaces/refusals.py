@@ -124,6 +124,10 @@ def _sentence(refusal: Refusal) -> str:
 def _held(refusal: Refusal) -> str:
     """Name the question that holds the run, and the transition that it prevents."""
     about = refusal.about
+    if "left_out" in about:
+        gate, activity = about["left_out"], about["in_activity"]
+        text = f"every path to it passes checkpoint '{gate}' of activity '{activity}', which is not answered."
+        return f"Cannot transition to '{about['target']}': {text}"
     if "step" in about:
         return "Must respond to checkpoint before completing steps"
     if isinstance(pending := about.get("pending"), (list, tuple)):

@@ -8,13 +8,14 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from interlock.core.definition.conditions import Scope, holds
-from interlock.core.definition.workflow import Capability, Effect, Fragment, Gate, Need, Step
+from interlock.core.definition.workflow import Capability, Effect, Fragment, Gate, Need, Step, UserInput
 from interlock.core.run.preferences import Preferences
 from interlock.core.values import Json, Missing
 
 _EXPRESSION = re.compile(r"\{\{\s*([A-Za-z_][\w-]*(?:\.[\w-]+)*)\s*\}\}")
 
 AUTO_LINE = "Full-auto: resolve questions from context and by stated assumptions; write both into your notes."
+FOR_THE_USER = "Only the user can answer this, before the work:"
 SEQUENTIAL = (
     "Delegate to subagents if you can. If you cannot, do the parts one after the other and report it "
     "(artifact wr.capability_observation, capability delegation, status unavailable)."
@@ -57,6 +58,10 @@ def step_prompt(
     parts = [render(step.prompt, scope) or interpolate(step.description or step.title, scope)]
     if capabilities.get("delegation") == "preferred":
         parts.append(SEQUENTIAL)
+    if step.user_input:
+        parts.append(
+            "\n".join([FOR_THE_USER, *(f"- {user_question(need, scope)}" for need in step.user_input)])
+        )
     if not preferences.guided:
         parts.append(AUTO_LINE)
     return "\n\n".join(parts)
@@ -70,6 +75,12 @@ def effect_text(effect: Effect) -> str:
     if effect.skip_activities:
         done.append(f"skips {', '.join(effect.skip_activities)}")
     return "; ".join(done)
+
+
+def user_question(need: UserInput, scope: Scope) -> str:
+    """What only the user can give to a step, in one line."""
+    choice = " (approve or reject)" if need.is_approval else ""
+    return f"{interpolate(need.question, scope)}{choice}"
 
 
 def gate_prompt(gate: Gate, scope: Scope) -> str:

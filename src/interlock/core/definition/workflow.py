@@ -112,6 +112,11 @@ class UserInput(Value, frozen=True):
     non_assumable: NonAssumable | None = None
 
     @property
+    def is_approval(self) -> bool:
+        """Say whether the user approves or rejects it."""
+        return self.reason == "needs_user_approval"
+
+    @property
     def is_assumable(self) -> bool:
         """Say whether it is a choice that may be assumed outside guided mode."""
         return self.reason == "needs_user_choice" and self.non_assumable is None

@@ -77,18 +77,26 @@ def _declined(draft: Draft, pending: Awaited, ack: AcknowledgeStep) -> Iterator[
 
 
 def _blocked(
-    draft: Draft, settled: RunState, pending: NeedStep | NeedAnswer | NeedInput, *blockers: Blocker
+    draft: Draft,
+    settled: RunState,
+    pending: NeedStep | NeedAnswer | NeedInput,
+    *blockers: Blocker,
+    rejections: tuple[e.GateResolved, ...] = (),
 ) -> Decided | Refusal:
-    """Record an attempt that did not pass, or refuse it on a surface that keeps no blocked attempts."""
+    """Record an attempt that did not pass, or refuse it on a surface that keeps no blocked attempts.
+
+    A rejection is thereby used: the user is asked again for the next attempt.
+    """
     listed = ordered(blockers)
     if draft.policy.exits != "offered":
         key = pending.subject if isinstance(pending, NeedInput) else pending.key
         performed = e.ValidationPerformed(key, False, listed)
         declined = [event for event in draft.events if isinstance(event, e.QuestionDeclined)]
-        return Decided((performed, *declined), settled, pending, listed, tuple(draft.notices))
+        return Decided((performed, *declined, *rejections), settled, pending, listed, tuple(draft.notices))
     code = Code.USER_MUST_DECIDE if listed[0].waits_for_user else Code.OUTPUT_REQUIRED
     examples = [blocker.example for blocker in listed if blocker.example is not None]
-    return Refusal(code, {"reason": " ".join(blocker.message for blocker in listed), "examples": examples})
+    about = {"reason": " ".join(blocker.message for blocker in listed), "examples": examples}
+    return Refusal(code, about, rejections)
 
 
 def input_required(need: NeedInput, code: Code = Code.INPUT_REQUIRED) -> Refusal:
@@ -99,10 +107,20 @@ def input_required(need: NeedInput, code: Code = Code.INPUT_REQUIRED) -> Refusal
 def _close_step(draft: Draft, settled: RunState, need: NeedStep, ack: AcknowledgeStep) -> Decided | Refusal:
     if ack.step is not None and ack.step not in (need.step.id, need.key):
         return _other_step(draft, {"step": ack.step, "pending_step": need.step.id})
-    verdict = examine(draft.plan, draft.state, need.step, need.key, ack.output, ack.terms, ack.decisions)
+    verdict = examine(
+        draft.plan,
+        draft.state,
+        need.step,
+        need.key,
+        ack.output,
+        ack.terms,
+        ack.decisions,
+        now=ack.now,
+        client=ack.client,
+    )
     if verdict.stopping:
-        return _blocked(draft, settled, need, *verdict.stopping)
-    draft.record(*user_values(need.step, ack.decisions), *learned(ack.output), *verdict.gaps)
+        return _blocked(draft, settled, need, *verdict.stopping, rejections=verdict.rejections)
+    draft.record(*verdict.answers, *learned(ack.output), *verdict.gaps)
     complete(draft, need, claimed=False)
     _report_confirmation(draft, need.step, ack)
     _notice_omissions(draft, need.step)
@@ -117,14 +135,6 @@ def _other_step(draft: Draft, about: Mapping[str, str]) -> Refusal:
     if instance(draft.state, step) in draft.state.done:
         return Refusal(Code.STEP_ALREADY_COMPLETE, about)
     return Refusal(Code.STEP_NOT_PENDING, about)
-
-
-def user_values(step: Step, decisions: Mapping[str, Decision]) -> Iterator[e.Event]:
-    """Turn the user's own answers to dependencies into variables."""
-    keys = {need.key for need in step.user_input if need.key}
-    values = {key: decision.option for key, decision in decisions.items() if key in keys}
-    if values:
-        yield e.ContextSet(values, "effect")
 
 
 def learned(output: Output) -> Iterator[e.Event]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import assert_never
 
+from msgspec.structs import replace
+
 from interlock.core.definition.conditions import holds
 from interlock.core.definition.program import AskGate, ConfirmStep, DoStep, Plan, RepeatLoop, confirmation
 from interlock.core.definition.workflow import Gate, Loop, Step, walk
-from interlock.core.engine.acknowledge import complete, input_required, learned, user_values, without_input
+from interlock.core.engine.acknowledge import complete, input_required, learned, without_input
 from interlock.core.engine.decisions import inbox_only, resolved, undecided_gap
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.gates import question_of
@@ -42,6 +44,7 @@ class Walk:
         self.draft = draft
         self.terms = command.terms
         self.decisions = command.decisions
+        self.client = command.client
         self.claims: dict[str, Iterator[Output]] = {
             name: iter([claim.output for claim in command.claims if claim.step == name])
             for name in {claim.step for claim in command.claims}
@@ -107,10 +110,20 @@ class Walk:
     def _claim(self, need: NeedStep) -> Refusal | None:
         draft = self.draft
         output = next(self.claims.get(need.step.id, iter(())), Output())
-        verdict = examine(draft.plan, draft.state, need.step, need.key, output, self.terms, self.decisions)
+        verdict = examine(
+            draft.plan,
+            draft.state,
+            need.step,
+            need.key,
+            output,
+            self.terms,
+            self.decisions,
+            now=draft.now,
+            client=self.client,
+        )
         if verdict.stopping:
-            return _unclaimable(need, verdict.stopping[0])
-        draft.record(*user_values(need.step, self.decisions), *learned(output), *verdict.gaps)
+            return replace(_unclaimable(need, verdict.stopping[0]), kept=verdict.rejections)
+        draft.record(*verdict.answers, *learned(output), *verdict.gaps)
         complete(draft, need, claimed=True)
         return None
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from interlock.core.definition.conditions import Condition, describe, holds, unset_in, variables_of
 from interlock.core.definition.program import Plan
-from interlock.core.definition.workflow import TERMINAL, Activity, Branch, Transition, Workflow
+from interlock.core.definition.workflow import TERMINAL, Activity, Branch, Gate, Transition, Workflow
 from interlock.core.run.outcomes import Exit
 from interlock.core.run.state import RunState
 
@@ -52,6 +52,36 @@ def possible_exits(workflow: Workflow, activity: Activity) -> Iterator[PossibleE
         yield exit_
         for target, passed in _targets_past(workflow, exit_.to, skippable):
             yield replace(exit_, to=target, skipping=passed)
+
+
+def gate_left_out(plan: Plan, state: RunState, target: str) -> tuple[str, str] | None:
+    """Name a gate, with its activity, that every declared path to the target passes (rule 22).
+
+    None if a path avoids them all, if there is no path, or if the target was left before. The gates of the
+    current activity are asked on leaving it; those of activities that were left are answered.
+    """
+    workflow, start = plan.workflow, state.activity or plan.workflow.initial
+    if start is None or target in (*state.completed, state.activity):
+        return None
+    scope, gated = plan.scope(state.variables), dict[str, str]()
+    for activity in workflow.activities:
+        asked = (item for item in activity.items if isinstance(item, Gate))
+        gates = [gate.id for gate in asked if gate.required and holds(gate.condition, scope)]
+        if gates and activity.required and activity.id not in (*state.completed, state.activity, target):
+            gated[activity.id] = gates[0]
+    reached: dict[str, str | None] = {}  # each activity with the first gated one on the freest path to it
+    waiting = [(start, start if start in gated else None)]
+    while waiting:
+        name, passed = waiting.pop(0)
+        if name in reached and (passed is not None or reached[name] is None):
+            continue
+        reached[name] = passed
+        here = workflow.activity(name)
+        for exit_ in possible_exits(workflow, here) if here is not None else ():
+            following = TERMINAL if workflow.is_end(exit_.to) else exit_.to
+            waiting.append((following, passed or (following if following in gated else None)))
+    left_out = reached.get(TERMINAL if workflow.is_end(target) else target)
+    return None if left_out is None else (left_out, gated[left_out])
 
 
 def _option_exits(workflow: Workflow, activity: Activity) -> Iterator[PossibleExit]:

@@ -6,9 +6,10 @@ from typing import assert_never
 
 from msgspec import Struct
 
-from interlock.core.definition.conditions import holds, unset_in
+from interlock.core.definition.conditions import holds, unset_in, variables_of
 from interlock.core.definition.program import EnterLoop, Plan, RepeatLoop
-from interlock.core.definition.workflow import Loop
+from interlock.core.definition.workflow import Gate, Loop, walk
+from interlock.core.engine.gates import variables_read
 from interlock.core.run import events as e
 from interlock.core.run.outcomes import Awaited, NeedInput, NeedLoop
 from interlock.core.run.state import Frame, RunState
@@ -74,9 +75,25 @@ def extent_of(plan: Plan, state: RunState, loop: Loop) -> Extent | NeedInput | N
 
 
 def _starts(plan: Plan, state: RunState, loop: Loop) -> bool:
+    if _exit_was_answered(state, loop):
+        return True
     if loop.steered:
         return state.steer != "stop"
     return loop.kind == "doWhile" or _goes_on(plan, state, loop)
+
+
+def _exit_was_answered(state: RunState, loop: Loop) -> bool:
+    """Say whether the question that ends the loop was answered before it began.
+
+    The answer is about a round, so that the round's steps are still to be done (rule 14).
+    """
+    read = set(variables_read(variables_of(loop.condition)))
+    return any(
+        isinstance(item, Gate)
+        and state.answers.get(item.id)
+        and any(not read.isdisjoint(option.effect.set_variables) for option in item.options)
+        for item in walk(loop.body)
+    )
 
 
 def _goes_on(plan: Plan, state: RunState, loop: Loop) -> bool:

@@ -13,9 +13,9 @@ from msgspec import Struct
 from interlock.core.definition.conditions import Scope
 from interlock.core.definition.criteria import failed_checks
 from interlock.core.definition.program import Plan, confirmation
-from interlock.core.definition.prompts import interpolate, variables_in
-from interlock.core.definition.workflow import Capability, Contract, Step, UserInput
-from interlock.core.engine.decisions import DECISION, reported, waits_for_user
+from interlock.core.definition.prompts import interpolate, text_of, variables_in
+from interlock.core.definition.workflow import Capability, Contract, Option, Step, UserInput
+from interlock.core.engine.decisions import DECISION, counts, is_the_users, reported, waits_for_user
 from interlock.core.engine.gates import Question, question_of, variables_read
 from interlock.core.json_schema import violations
 from interlock.core.run import events as e
@@ -39,16 +39,23 @@ from interlock.core.values import Json
 
 ASSESSMENT = "wr.assessment"
 OBSERVATION = ("wr.capability_observation", "capability_observation", "wr.contracts.capability_observation")
+APPROVE, REJECT = "approve", "reject"
+APPROVAL = (Option(APPROVE, "Approve"), Option(REJECT, "Reject"))
 STRONG = ("probe_step", "attempted_use")
 CAPABILITIES: tuple[Capability, ...] = get_args(Capability)
 STATUSES: tuple[CapabilityStatus, ...] = get_args(CapabilityStatus)
 
 
 class Verdict(Struct, frozen=True):
-    """Reasons that stop the step, and reasons that are only disclosed."""
+    """Reasons that stop the step, reasons that are only disclosed, and the user's answers that it needs."""
 
     stopping: tuple[Blocker, ...] = ()
     gaps: tuple[e.GapRecorded, ...] = ()
+    answers: tuple[e.GateResolved, ...] = ()
+
+    @property
+    def rejections(self) -> tuple[e.GateResolved, ...]:
+        return tuple(answer for answer in self.answers if answer.option == REJECT)
 
 
 def examine(
@@ -59,10 +66,14 @@ def examine(
     output: Output,
     terms: Terms,
     decisions: Mapping[str, Decision] = {},
+    *,
+    now: int = 0,
+    client: str = "",
 ) -> Verdict:
     """Check the step against all its requirements, under the run's mode and risk policy."""
     stopping: list[Blocker] = []
     gaps: list[e.GapRecorded] = []
+    answers: list[e.GateResolved] = []
     for blocker in (*unmet(step, output, plan.scope(state.variables)), *_unproven(step, output)):
         if state.preferences.never_stops:
             gaps.append(_gap(blocker, key, "critical"))
@@ -71,17 +82,21 @@ def examine(
         else:
             stopping.append(blocker)
     for need in step.user_input:
-        if _is_given(state, step, need, output, terms, decisions):
+        question = input_question(plan, state, step, need)
+        decision = _given(state, question, need, output, terms, decisions, client)
+        if decision is not None:
+            answers.append(_answered(state, question, need, decision, now))
+        if decision is not None and (not need.is_approval or decision.option == APPROVE):
             continue
-        waits = waits_for_user(state, instance(state, input_id(step, need)), terms)
-        blocker = _dependency(step, need, waits=waits)
+        waits = waits_for_user(state, instance(state, question.id), terms)
+        blocker = _dependency(step, need, question, decision, waits=waits)
         if state.preferences.never_stops:
             gaps.append(_gap(blocker, key, "critical", need.reason))
         elif not state.preferences.guided and need.is_assumable:
             gaps.append(_gap(blocker, key, "info", need.reason))
         else:
             stopping.append(blocker)
-    return Verdict(ordered(stopping), tuple(gaps))
+    return Verdict(ordered(stopping), tuple(gaps), tuple(answers))
 
 
 def _gap(blocker: Blocker, key: str, severity: Severity, detail: str = "") -> e.GapRecorded:
@@ -189,22 +204,50 @@ def _unproven(step: Step, output: Output) -> Iterator[Blocker]:
         yield Blocker(BlockerCode.REQUIRED_CAPABILITY_UNAVAILABLE, pointer, message)
 
 
-def _is_given(
+def _given(
     state: RunState,
-    step: Step,
+    question: Question,
     need: UserInput,
     output: Output,
     terms: Terms,
     decisions: Mapping[str, Decision],
-) -> bool:
-    """Say whether a user-only dependency is met, by its context key or a decision that counts (rule 28)."""
-    name = input_id(step, need)
-    if name in decisions:
-        return True
-    in_context = need.key is not None and state.variables.get(need.key) is not None
-    decision = reported(output, "", name, *filter(None, [need.key]))
-    by_agent = in_context or decision is not None
-    return by_agent and not waits_for_user(state, instance(state, name), terms)
+    client: str,
+) -> Decision | None:
+    """The answer to a user-only dependency: a decision, or the context key, if it counts (rule 28)."""
+    decision = decisions.get(question.id) or reported(output, client, question.id)
+    value = state.variables.get(need.key) if need.key is not None else None
+    if decision is None and value is not None:
+        decision = Decision(
+            APPROVE if need.is_approval and value is True else text_of(value), "agent", client
+        )
+    if decision is None or not counts(decision, state, instance(state, question.id), terms):
+        return None
+    return decision
+
+
+def _answered(
+    state: RunState, question: Question, need: UserInput, decision: Decision, now: int
+) -> e.GateResolved:
+    """The record of the user's answer, which becomes a variable where the file names one."""
+    reports = decision.channel == "agent" and need.key is not None and need.key in state.variables
+    passes = not need.is_approval or decision.option == APPROVE
+    value: Json = state.variables[need.key] if reports and need.key else decision.option
+    return e.GateResolved(
+        key=instance(state, question.id),
+        gate=question.id,
+        how="chosen",
+        at=now,
+        channel=decision.channel,
+        shown=question.digest,
+        question=question.text,
+        options=tuple(option.id for option in question.options),
+        option=decision.option,
+        client=decision.client,
+        note=decision.note,
+        sets={need.key: value} if need.key is not None and passes else {},
+        reads=question.reads,
+        binds=is_the_users(decision, state.preferences),
+    )
 
 
 def questions_at(plan: Plan, state: RunState, pending: Awaited) -> Iterator[Question]:
@@ -226,7 +269,7 @@ def input_question(plan: Plan, state: RunState, step: Step, need: UserInput) -> 
     scope = plan.scope(state.variables)
     reads = variables_read(variables_in(need.question))
     title, text = interpolate(step.title, scope), interpolate(need.question, scope)
-    return Question(input_id(step, need), title, text, reads=reads)
+    return Question(input_id(step, need), title, text, APPROVAL if need.is_approval else (), reads)
 
 
 def input_id(step: Step, need: UserInput) -> str:
@@ -234,11 +277,16 @@ def input_id(step: Step, need: UserInput) -> str:
     return need.key or f"{step.id}:{need.reason}"
 
 
-def _dependency(step: Step, need: UserInput, *, waits: bool) -> Blocker:
+def _dependency(
+    step: Step, need: UserInput, question: Question, decision: Decision | None, *, waits: bool
+) -> Blocker:
     pointer = ContextKey(need.key) if need.key else WorkflowStep(step.id)
-    example: Json = {"kind": DECISION, "checkpointId": input_id(step, need), "optionId": "done"}
-    if waits:
-        example = None
-    elif need.key:
-        example = {need.key: "…"}
-    return Blocker(BlockerCode.USER_ONLY_DEPENDENCY, pointer, need.question, example=example)
+    text, answer = question.text, APPROVE if need.is_approval else "done"
+    if decision is not None and decision.option == REJECT:
+        text = f"The user has rejected this: {question.text}"
+    elif decision is not None:
+        text = f"'{decision.option}' is neither approve nor reject: {question.text}"
+    example: Json = {"kind": DECISION, "checkpointId": question.id, "optionId": answer}
+    if need.key:
+        example = {need.key: APPROVE if need.is_approval else "…"}
+    return Blocker(BlockerCode.USER_ONLY_DEPENDENCY, pointer, text, example=None if waits else example)

@@ -12,7 +12,7 @@ from interlock.core.definition.workflow import Activity
 from interlock.core.engine.claims import Walk, gate_open, steps_ahead
 from interlock.core.engine.decisions import inbox_only
 from interlock.core.engine.draft import Draft
-from interlock.core.engine.exits import ChosenExit, chosen_exit, exits
+from interlock.core.engine.exits import ChosenExit, chosen_exit, exits, gate_left_out
 from interlock.core.engine.gates import pending_gates
 from interlock.core.engine.settle import arrived, entered, left
 from interlock.core.run import events as e
@@ -38,7 +38,7 @@ def _entered(draft: Draft, command: EnterActivity) -> Refusal | None:
         listed = [activity.id for activity in workflow.activities]
         return Refusal(Code.ACTIVITY_NOT_FOUND, {"target": target, "activities": listed})
     if state.activity is None:
-        return _begin(draft, target)
+        return _begin(draft, command)
     if draft.policy.exits != "claimed":
         return _take(draft, command)
     return _gates_pending(draft, command) or _claim(draft, command)
@@ -51,9 +51,27 @@ def _claim(draft: Draft, command: EnterActivity) -> Refusal | None:
     if isinstance(arrival, Refusal):
         return arrival
     assert not isinstance(arrival, (NeedAnswer, Done)), "a walk without a gate to reach ends at the exits"
+    refusal = _leave_out_gate(draft, command)
+    if refusal is not None:
+        return refusal
     _advise(draft, command)
     _cross(draft, command.target, via="claim")
     return None
+
+
+def _leave_out_gate(draft: Draft, command: EnterActivity) -> Refusal | None:
+    """Refuse a jump over a gate that every declared path passes; advisory enforcement records a gap."""
+    found = gate_left_out(draft.plan, draft.state, command.target)
+    if found is None:
+        return None
+    activity, gate = found
+    if draft.state.preferences.never_stops or command.terms.enforcement == "advisory":
+        text = f"Checkpoint '{gate}' of activity '{activity}' was left out on the way to '{command.target}'."
+        draft.notice("GATE_LEFT_OUT", text)
+        draft.record(e.GapRecorded("critical", "user_only_dependency", "gate_left_out", text, gate))
+        return None
+    about = {"target": command.target, "left_out": gate, "in_activity": activity}
+    return Refusal(Code.GATE_UNANSWERED, about)
 
 
 def _gates_pending(draft: Draft, command: EnterActivity) -> Refusal | None:
@@ -74,10 +92,13 @@ def _abandon_children(draft: Draft) -> None:
         draft.record(e.ChildReturned(workflow, session, "abandoned"))
 
 
-def _begin(draft: Draft, target: str) -> Refusal | None:
-    initial = draft.plan.workflow.initial
+def _begin(draft: Draft, command: EnterActivity) -> Refusal | None:
+    initial, target = draft.plan.workflow.initial, command.target
     if draft.plan.workflow.is_end(target):
         return Refusal(Code.NO_ACTIVITY)
+    refusal = _leave_out_gate(draft, command)
+    if refusal is not None:
+        return refusal
     if initial is not None and target != initial:
         draft.notice(
             "FIRST_ACTIVITY",

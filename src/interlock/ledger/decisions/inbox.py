@@ -92,7 +92,8 @@ def _waiting_nodes(ledger: Ledger, session: SessionRow) -> list[int]:
 
 
 def _asked(at: Position) -> Iterator[WaitingQuestion]:
-    held = at.run.status == "blocked" or not at.is_tip
+    # only execution keeps blocked attempts; elsewhere an input waits as soon as its step is pending
+    held = at.run.status == "blocked" or not at.is_tip or POLICIES[at.run.surface].exits != "taken"
     for question in (*_gates(at), *(_inputs(at) if held else ())):
         yield WaitingQuestion(
             session_id=at.session.session_id,
@@ -131,7 +132,7 @@ def _inputs(at: Position) -> Iterator[Question]:
     if not isinstance(need, NeedStep):
         return
     for wanted in need.step.user_input:
-        if wanted.key is None or at.state.variables.get(wanted.key) is None:
+        if wanted.key is None or wanted.is_approval or at.state.variables.get(wanted.key) is None:
             yield input_question(at.plan, at.state, need.step, wanted)
 
 
@@ -156,7 +157,7 @@ def _decided(ledger: Ledger, question: WaitingQuestion, option: str, note: str) 
         text = f"'{option}' is not an option of '{question.id}'."
         return LedgerError("INVALID", text, f"Options: {valid}.")
     policy = POLICIES[at.run.surface]
-    if policy.exits == "claimed" and question.options:
+    if policy.exits == "claimed" and find_gate(at.plan, at.state, question.id) is not None:
         return _resolve(ledger, at, policy, question, option, note)
     return _keep(ledger, at, question, option, note)
 
@@ -165,7 +166,7 @@ def _keep(
     ledger: Ledger, at: Position, question: WaitingQuestion, option: str, note: str
 ) -> LedgerError | None:
     """Keep the decision on the node, once; the agent's next call uses it."""
-    key = decision_key(question.node, question.id, at.loaded.branches)
+    key = decision_key(at.loaded, question.id)
     if key in {row.key for row in at.loaded.decisions}:
         text = f"'{question.id}' in session {question.ref} is already decided."
         return LedgerError("CONFLICT", text, "The agent uses the decision in its next call.")

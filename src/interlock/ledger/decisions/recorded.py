@@ -5,7 +5,7 @@ from __future__ import annotations
 from interlock.core.definition.program import Plan
 from interlock.core.engine.requirements import questions_at
 from interlock.core.run.commands import Decision
-from interlock.core.run.events import Event, QuestionDeclined
+from interlock.core.run.events import Event, GateResolved, QuestionDeclined
 from interlock.core.run.outcomes import Awaited
 from interlock.core.run.state import RunState
 from interlock.ledger.log.chain import entries_of
@@ -13,25 +13,33 @@ from interlock.ledger.log.records import DecisionRecorded
 from interlock.store.protocol import LoadedRows
 
 
-def decision_key(node: int, gate: str, branches: int) -> str:
-    """What a decision is kept under. Using it makes a branch, so that a rewind asks the user again."""
-    return f"decision:{node}:{gate}:{branches}"
+def decision_key(loaded: LoadedRows, gate: str) -> str:
+    """What the next decision at a node is kept under.
+
+    Using one makes a branch, so that a rewind asks the user again; so does the attempt that is rejected.
+    """
+    assert loaded.node is not None
+    entries = (entry for row in loaded.decisions for entry in entries_of(row))
+    rejected = [
+        entry for entry in entries if isinstance(entry.event, GateResolved) and entry.event.gate == gate
+    ]
+    again = f":{len(rejected)}" if rejected else ""
+    return f"decision:{loaded.node.node}:{gate}:{loaded.branches}{again}"
 
 
-def declined_key(node: int, attempt: int) -> str:
-    """What a question that the user did not answer is kept under, beside the decisions of its node."""
-    return f"decision:{node}:declined:{attempt}"
+def unanswered_key(node: int, attempt: int) -> str:
+    """What an attempt is kept under that the user declined or rejected, beside the decisions of its node."""
+    return f"decision:{node}:unanswered:{attempt}"
 
 
 def recorded_decisions(
     plan: Plan, state: RunState, pending: Awaited, loaded: LoadedRows
 ) -> dict[str, Decision]:
     """The user's answers to what is pending at this node, by gate id or input key."""
-    assert loaded.node is not None
     by_key = {row.key: row for row in loaded.decisions}
     decisions: dict[str, Decision] = {}
     for question in questions_at(plan, state, pending):
-        row = by_key.get(decision_key(loaded.node.node, question.id, loaded.branches))
+        row = by_key.get(decision_key(loaded, question.id))
         for entry in entries_of(row) if row is not None else ():
             event = entry.event
             if isinstance(event, DecisionRecorded) and event.shown == question.digest:

@@ -10,6 +10,10 @@ from interlock.surfaces.shared import session_errors as shared
 def words(refusal: Refusal) -> Words:
     """Put a refusal into the words of this surface."""
     about = refusal.about
+    if "left_out" in about:
+        return Words(
+            sentence(refusal), f"Call next_activity with activity_id '{about['in_activity']}' first."
+        )
     if only_the_user_answers(refusal):
         return Words(sentence(refusal), INBOX)
     match refusal.code:

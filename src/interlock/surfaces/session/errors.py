@@ -16,6 +16,10 @@ YIELD_FIRST = "Go on with the activity, or call yield_checkpoint first."
 def words(refusal: Refusal) -> Words:
     """Put a refusal into the words of this surface."""
     about, text = refusal.about, sentence(refusal)
+    if "left_out" in about:
+        return Words(
+            sentence(refusal), f"Call next_activity with activity_id '{about['in_activity']}' first."
+        )
     if only_the_user_answers(refusal) and refusal.code is Code.GATE_UNANSWERED:
         action = (
             f"The worker must yield_checkpoint '{about.get('checkpoint')}'; the user answers it in the inbox."

@@ -27,6 +27,7 @@ from interlock.core.definition.workflow import (
     Step,
     Transition,
     Trigger,
+    UserInput,
     Variable,
     Workflow,
     walk,
@@ -123,6 +124,7 @@ def step_shape(step: Step, gate: str | None = None) -> Shape:
         condition=_condition(step.condition),
         description=words if repeated else step.description,
         prompt=None if repeated else words,
+        userInput=_each(step.user_input, _user_input),
         skill=step.skill,
         skill_args=dict(step.skill_args),
         actions=_each(step.actions, action_shape),
@@ -130,6 +132,11 @@ def step_shape(step: Step, gate: str | None = None) -> Shape:
         output=_each(step.contracts, _contract),
         **step.extra,
     )
+
+
+def _user_input(need: UserInput) -> Shape:
+    options: list[Json] = ["approve", "reject"] if need.is_approval else []
+    return _told(reason=need.reason, key=need.key, question=need.question, options=options)
 
 
 def _fragment(text: str, when: Condition | None) -> str:

@@ -13,7 +13,7 @@ from interlock.cli.played_run import CLIENT, PlayedRun, Turn
 from interlock.cli.references import stop_with, workflow_of
 from interlock.cli.screen import block_of, inform, line_of, markdown, paint, paragraph, say
 from interlock.core.definition.program import confirmation
-from interlock.core.engine.requirements import input_id
+from interlock.core.engine.requirements import APPROVE, REJECT, input_id
 from interlock.core.run.commands import Decision
 from interlock.core.run.outcomes import NeedAnswer, NeedInput, NeedStep, Refusal
 from interlock.core.run.output import Output
@@ -152,7 +152,12 @@ def _value(text: str) -> Json:
 def _decisions(need: NeedStep, pending: Pending) -> Iterator[tuple[str, Decision]]:
     """Ask for the inputs that only the user can give, and for the confirmation of the step."""
     for wanted in need.step.user_input:
-        yield input_id(need.step, wanted), _decision(click.prompt(line_of(wanted.question), err=True))
+        if wanted.is_approval:
+            click.echo(line_of(wanted.question), err=True)
+            answer = choose([APPROVE, REJECT])
+        else:
+            answer = click.prompt(line_of(wanted.question), err=True)
+        yield input_id(need.step, wanted), _decision(answer)
     if pending.requireConfirmation:
         good = click.confirm("Good enough to continue? (No repeats the step.)", default=True, err=True)
         yield confirmation(need.step).id, _decision("proceed" if good else "revise")

@@ -233,7 +233,8 @@ def test_a_mode_attaches_to_the_tips_and_spares_what_came_before(tmp_path: Path)
         one.go_on("First branch.")
         one.call("continue_workflow", stateToken=root["stateToken"])
         one.go_on("Second branch.")
-        assert interlock(tmp_path, "mode", "stop", "--session", session).code == 0
+        assert interlock(tmp_path, "mode", "stop", "--session", session).code == 2  # from a pipe
+        assert Terminal(tmp_path, "mode", "stop", "--session", session).end()[0] == 0
         modes = interlock(tmp_path, "mode", "--session", session, "--json").json["modes"]
         assert [(each["node"], each["mode"]) for each in modes] == [(1, "stop"), (2, "stop")]
         after = one.call("continue_workflow", stateToken=one.said["stateToken"])
@@ -246,7 +247,8 @@ def test_the_global_mode_holds_for_new_sessions_only(tmp_path: Path) -> None:
     """Rule 29: global values are copied into the session at its start."""
     with agent(tmp_path) as one:
         begun = one.start("wr.small_task", goal="Before")
-        assert interlock(tmp_path, "mode", "never-stop", "--risk", "balanced").code == 0
+        assert interlock(tmp_path, "mode", "never-stop", "--risk", "balanced").code == 2  # from a pipe
+        assert Terminal(tmp_path, "mode", "never-stop", "--risk", "balanced").end()[0] == 0
         fresh = one.start("wr.small_task", goal="After")["preferences"]
         assert fresh == {"autonomy": "full_auto_never_stop", "riskPolicy": "balanced"}
         again = one.call("continue_workflow", stateToken=begun["stateToken"])

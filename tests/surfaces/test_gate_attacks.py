@@ -177,6 +177,14 @@ class Attacker:
         self.asked = ask
         return self.told(tool, Call(ASKING, {"deploy": user}, ask.state), **arguments)
 
+    def respond_noting(self, option: str, note: str) -> Payload:
+        """Respond with the user's own words."""
+        tool, arguments = self.responding(option)
+        if self.name == "execution":
+            artifact = {**decision("deploy", option), "note": note}
+            return self.told(tool, **{**arguments, "output": {"artifacts": [artifact]}})
+        return self.told(tool, note=note, **arguments)
+
     def use_decision(self, option: str, **variables: Any) -> Payload:
         """The next call after the user has decided in the inbox."""
         if self.name == "session":
@@ -997,3 +1005,70 @@ def test_a6_a_loop_with_nothing_to_do_still_asks_for_nothing(bench: Bench) -> No
     agent.go("main")
     agent.respond("yes")
     assert not agent.go("__terminal__")["_error"]
+
+
+REWORK = {
+    **DEPLOY,
+    "deploy/activities/00-plan.yaml": DEPLOY["deploy/activities/00-plan.yaml"].replace(
+        '{ id: later, label: "Later" }', "{ id: redo, label: Redo, effect: { transitionTo: plan } }"
+    ),
+}
+
+
+@EVERY
+def test_a12_the_rounds_that_follow_are_told_the_users_words(bench: Bench, name: str) -> None:
+    write(bench.workflows, REWORK)
+    agent = Attacker(bench, name)
+    agent.to_the_gate()
+    agent.respond_noting("redo", "shorter, please")
+    if name in ("session", "gated"):
+        assert "shorter, please" in agent.text
+        agent.go("plan")
+    if name == "navigation":
+        agent.act("transition", activity_id="plan")
+    assert "The user's note at 'deploy' (redo): shorter, please" in agent.text
+    assert [record.note for record in agent.decisions()] == ["shorter, please"]
+
+
+@EVERY
+def test_a12_a_note_in_the_inbox_reaches_the_agent(bench: Bench, name: str) -> None:
+    write(bench.workflows, REWORK)
+    agent = Attacker(bench, name, USER)
+    agent.to_the_gate()
+    agent.decide_in_inbox("redo", "shorter, please")
+    agent.use_decision("redo")
+    if name == "session":
+        assert "shorter, please" in agent.text
+    if name in ("session", "gated"):
+        agent.go("plan")
+    if name == "navigation":
+        agent.act("transition", activity_id="plan")
+    assert "The user's note at 'deploy' (redo): shorter, please" in agent.text
+
+
+def test_a12_the_next_decision_of_the_gate_replaces_the_note(bench: Bench) -> None:
+    write(bench.workflows, REWORK)
+    agent = Attacker(bench, "execution")
+    agent.to_the_gate()
+    agent.respond_noting("redo", "shorter, please")
+    agent.ack()
+    agent.respond("yes")
+    assert "shorter, please" not in agent.text
+
+
+def test_a10_a_question_waits_while_another_run_of_the_session_goes_on(bench: Bench) -> None:
+    write(bench.workflows, DEPLOY)
+    bench.write(workflow(*steps("one", "two")))
+    agent = Attacker(bench, "execution", USER)
+    token = agent.told("start_session")["sessionToken"]
+    agent.told("start_workflow", workflowId="deploy", sessionToken=token, context={"target": "staging"})
+    agent.ack()
+    waiting = dict(agent.tokens)
+    agent.respond("yes")
+    agent.told("start_workflow", workflowId="test.flow", sessionToken=token)
+    agent.ack()
+    assert [question.id for question in inbox(agent.ledger)] == ["deploy"]
+    agent.decide_in_inbox("yes")
+    agent.tokens = waiting
+    agent.told("continue_workflow", stateToken=waiting["stateToken"])
+    assert agent.ack()["kind"] == "ok"

@@ -10,6 +10,7 @@ import msgspec
 from interlock.core.definition.conditions import Scope, holds
 from interlock.core.definition.workflow import Capability, Effect, Fragment, Gate, Need, Step, UserInput
 from interlock.core.run.preferences import Preferences
+from interlock.core.run.state import Remark
 from interlock.core.values import Json, Missing
 
 _EXPRESSION = re.compile(r"\{\{\s*([A-Za-z_][\w-]*(?:\.[\w-]+)*)\s*\}\}")
@@ -75,6 +76,12 @@ def effect_text(effect: Effect) -> str:
     if effect.skip_activities:
         done.append(f"skips {', '.join(effect.skip_activities)}")
     return "; ".join(done)
+
+
+def remark_text(remark: Remark) -> str:
+    """What the user said with the last decision, for the work that follows from it."""
+    option = f" ({remark.option})" if remark.option else ""
+    return f"The user's note at '{remark.gate}'{option}: {remark.note}"
 
 
 def user_question(need: UserInput, scope: Scope) -> str:

@@ -172,7 +172,7 @@ def _report_confirmation(draft: Draft, step: Step, ack: AcknowledgeStep) -> None
     gate = confirmation(step)
     decision = ack.decisions.get(gate.id) or reported(ack.output, ack.client, gate.id, step.id)
     if decision is None and ack.reports:
-        decision = Decision("proceed", "agent", ack.client, "reported by acknowledging the step")
+        decision = Decision("proceed", "agent", ack.client)
     key = instance(draft.state, gate.id)
     if decision and counts(decision, draft.state, key, ack.terms) and gate.option(decision.option):
         draft.record(resolved(draft.plan, draft.state, gate, key, decision, draft.now, confirms=step))
@@ -244,7 +244,7 @@ def _offered(draft: Draft, need: NeedAnswer, ack: AcknowledgeStep) -> Decision |
     if not draft.state.preferences.guided:
         return Decision("proceed", "server", note="assumed: the mode asks for no confirmation")
     if ack.reports and ack.terms.decisions != "user":
-        return Decision("proceed", "agent", ack.client, "reported by acknowledging")
+        return Decision("proceed", "agent", ack.client)
     return None
 
 

@@ -9,8 +9,10 @@ from msgspec.structs import replace
 
 from interlock.core.definition.program import END
 from interlock.core.run import events as e
-from interlock.core.run.state import Frame, OpenGate, Resolution, RunState
-from interlock.core.values import Variables, merged
+from interlock.core.run.state import Frame, OpenGate, Remark, Resolution, RunState
+from interlock.core.values import Variables, cut, merged
+
+MOST_REMARK = 2048
 
 
 def evolve(state: RunState, event: e.Event) -> RunState:
@@ -133,6 +135,10 @@ def _resolved(state: RunState, event: e.GateResolved) -> RunState:
     waiting = Resolution(event.key, event.gate, event.option, event.agent) if event.resumable else None
     declined = tuple(key for key in state.declined if key != event.key)
     state = _with(replace(state, open=None, resolution=waiting, declined=declined), event.sets)
+    if event.binds and event.note:
+        state = replace(state, remark=Remark(event.gate, event.option, cut(event.note, MOST_REMARK)))
+    elif state.remark is not None and state.remark.gate == event.gate:
+        state = replace(state, remark=None)
     if event.binds:
         state = replace(state, decided={**state.decided, **dict.fromkeys(event.sets, event.key)})
     if event.binds and event.next is None:

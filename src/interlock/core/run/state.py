@@ -44,6 +44,14 @@ class Resolution(Struct, frozen=True, omit_defaults=True):
     agent: str = ""
 
 
+class Remark(Struct, frozen=True, omit_defaults=True):
+    """What the user said with a decision; the work that follows is told it."""
+
+    gate: str
+    option: str | None
+    note: str
+
+
 class RunState(Struct, frozen=True, omit_defaults=True):
     """Everything that decides what happens next; the history is in the log.
 
@@ -70,6 +78,7 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     open: OpenGate | None = None
     resolution: Resolution | None = None
     resumed: Resolution | None = None
+    remark: Remark | None = None
     exit_to: str | None = None
     left_to: str | None = None
     skipped: tuple[str, ...] = ()

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from interlock.surfaces.shared.session_params import Agent, Known, Variables
+from interlock.surfaces.shared.session_params import Agent, Known, Note, Variables
 from interlock.surfaces.strict_params import Params
 
 
@@ -28,6 +28,7 @@ class RespondCheckpoint(Params, frozen=True):
     option_id: str | None = None
     auto_advance: bool = False
     condition_not_met: bool = False
+    note: Note | None = None
     variables: Variables | None = None
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from interlock import __version__
 from interlock.authoring.diagnostics.diagnostic import Diagnostic
+from interlock.core.definition.prompts import remark_text
 from interlock.core.definition.workflow import Activity, Gate
 from interlock.core.engine.decide import decide
 from interlock.core.engine.decisions import waits_for_user
@@ -234,6 +235,7 @@ class GatedSurface(Surface):
             condition_not_met=params.condition_not_met,
             agent=progress.agent,
             client=call.client.name,
+            note=params.note or "",
             variables=params.variables or {},
         )
         return decide(position.plan, position.state, heard(position, position.state, command, call))
@@ -276,6 +278,8 @@ def _entered(progress: SessionCall, decided: Decided, warnings: tuple[str, ...])
     body = _shown(activity, pending_gates(plan, state))
     if state.finished:
         body = {"id": state.left_to, "name": "Completed", "status": "completed"}
+    elif state.remark is not None:
+        body["user_note"] = remark_text(state.remark)
     meta: dict[str, Json] = {"trace_token": slot("trc", *progress.trace_range)}
     return told_json({**body, "session_token": token}, token, warnings, meta)
 

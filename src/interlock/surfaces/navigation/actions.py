@@ -38,7 +38,7 @@ def missing(params: NavAction) -> list[str]:
 
 def asked(params: NavAction) -> dict[str, Json]:
     """What was asked, without the state: the same again is a replay (rule 9)."""
-    names = (*_NEEDS[params.action], "loop_items", "variables", "output")
+    names = (*_NEEDS[params.action], "loop_items", "variables", "output", "note")
     given = {name: getattr(params, name) for name in names}
     return {"action": params.action, **{name: one for name, one in given.items() if one is not None}}
 
@@ -76,6 +76,7 @@ def command_of(
                 gate=params.checkpoint_id,
                 option=params.option_id,
                 client=client,
+                note=params.note or "",
                 variables=given,
                 decisions=at.decisions,
             )

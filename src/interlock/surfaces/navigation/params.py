@@ -38,6 +38,7 @@ class NavAction(Params, frozen=True):
     step_id: Id | None = None
     checkpoint_id: Id | None = None
     option_id: Annotated[str, Meta(max_length=256)] | None = None
+    note: Annotated[str, Meta(description="The user's words with a response.", max_length=2048)] | None = None
     activity_id: Id | None = None
     loop_id: Id | None = None
     loop_items: Annotated[list[Json], Meta(description="What a forEach loop goes through.")] | None = None

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from interlock.core.definition.criteria import requirement
-from interlock.core.definition.prompts import interpolate, step_prompt
+from interlock.core.definition.prompts import interpolate, remark_text, step_prompt
 from interlock.core.definition.workflow import Activity, Loop, Trigger, walk
 from interlock.core.engine.gates import Question, question_of
 from interlock.core.engine.moves import Decisions, Move, Moves, moves
@@ -222,7 +222,9 @@ def _prompt(here: Landscape) -> str:
     assert isinstance(view.awaited, NeedStep)
     scope = view.plan.scope(view.state.variables)
     workflow = view.plan.workflow
-    return step_prompt(view.awaited.step, scope, view.state.preferences, workflow.capabilities)
+    prompt = step_prompt(view.awaited.step, scope, view.state.preferences, workflow.capabilities)
+    remark = view.state.remark
+    return prompt if remark is None else f"{prompt}\n\n{remark_text(remark)}"
 
 
 def _way(here: Landscape, move: Move) -> str:

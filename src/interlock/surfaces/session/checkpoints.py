@@ -163,6 +163,7 @@ class Checkpoints:
             condition_not_met=params.condition_not_met,
             agent=progress.agent,
             client=call.client.name,
+            note=params.note or "",
             variables=params.variables or {},
         )
         return decide(position.plan, position.state, heard(position, position.state, command, call))
@@ -206,6 +207,8 @@ class Checkpoints:
         body: dict[str, Json] = {"status": "resumed", "checkpoint_id": answer.gate}
         if answer.option:
             body["resolved_option"] = answer.option
+        if (remark := position.state.remark) is not None and remark.gate == answer.gate:
+            body["note"] = remark.note
         body["message"] = "The checkpoint is answered and its effects are applied. Go on."
         token = slot("ses", decided.state.visit)
         warnings = tuple(validation.outcome(position, decided))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from interlock import __version__
+from interlock.core.definition.prompts import remark_text
 from interlock.core.engine.decide import decide
 from interlock.core.run.outcomes import Decided, Refusal
 from interlock.core.run.surface_policy import SESSION
@@ -194,5 +195,7 @@ def _entered(progress: SessionCall, decided: Decided, warnings: tuple[str, ...])
             "status": "completed",
             "session_token": token,
         }
+    if state.remark is not None and not state.finished:
+        body["user_note"] = remark_text(state.remark)
     meta: dict[str, Json] = {"trace_token": slot("trc", *progress.trace_range)}
     return told_json(body, token, warnings, meta)

@@ -25,7 +25,8 @@ def resolution(answer: GateResolved) -> dict[str, Json]:
     """What was decided, and what that has done."""
     body: dict[str, Json] = {"resolved_option": answer.option} if answer.option else {"dismissed": True}
     effect = effect_shape(Effect(answer.sets, answer.transition_to, answer.skip_activities))
-    return {**body, "effect": effect} if effect else body
+    noted: dict[str, Json] = {"note": answer.note} if answer.note else {}
+    return {**body, **noted, **({"effect": effect} if effect else {})}
 
 
 def repeats(answer: GateResolved, asked: Resolving) -> bool:

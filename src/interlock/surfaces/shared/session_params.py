@@ -13,6 +13,7 @@ Variables = Annotated[
     dict[str, Json],
     Meta(description="Merged into the session's variables, kept even if refused; null deletes"),
 ]
+Note = Annotated[str, Meta(max_length=2048, description="What the user said, in their words")]
 Known = Annotated[str, Meta(description="Digest you hold; the same is answered 'unchanged'")]
 Agent = Annotated[str, Meta(min_length=1, max_length=128)]
 

@@ -8,7 +8,7 @@ import click
 import msgspec
 from msgspec.structs import replace
 
-from interlock.cli.interactive import require_pin
+from interlock.cli.interactive import require_pin, require_terminal
 from interlock.cli.options import json_option, with_ledger
 from interlock.cli.references import session_of, stop_with
 from interlock.cli.screen import CONFLICT, inform, paint, print_json, say, stop
@@ -66,7 +66,8 @@ def _change(ledger: Ledger, mode: Mode | None, risk: RiskPolicy | None, ref: str
         AUTONOMY.index(wanted.autonomy) > AUTONOMY.index(line.autonomy)
         or RISK.index(wanted.risk_policy) > RISK.index(line.risk_policy)
         for line in before
-    ):  # loosening needs the user
+    ):
+        require_terminal("A looser mode")
         require_pin(ledger)
     if ref is None:
         set_global_mode(ledger, wanted)

@@ -149,7 +149,7 @@ def test_the_valid_prefix_goes_on_in_another_store(target: Target, tmp_path: Pat
     folder = tmp_path / "elsewhere"
     folder.mkdir()
     other = Bench(folder).agent()
-    import_bundle(other.ledger.store, target.exported(), "local")
+    import_bundle(other.ledger.store, target.exported(), "local", other.ledger.clock())
     found = other.call("resume_session", query="survive damage")["candidates"][0]
     other.look(found)
     assert other.pending == "two"

@@ -13,7 +13,10 @@ from interlock.core.run.events import GateResolved
 from interlock.core.run.preferences import Mode
 from interlock.ledger.decisions.inbox import decide_question, inbox
 from interlock.ledger.ledger import Ledger
+from interlock.ledger.queries.log_lines import event_lines
 from interlock.ledger.runs.position import Position
+from interlock.ledger.transfer.bundle import BundleRefused, read_bundle
+from interlock.ledger.transfer.export_import import export_session, import_bundle
 from interlock.store.protocol import SessionFilter
 from interlock.surfaces.call import Ask, Call, Client, FormAnswer, Reply
 from interlock.surfaces.execution import ExecutionSurface
@@ -1072,3 +1075,30 @@ def test_a10_a_question_waits_while_another_run_of_the_session_goes_on(bench: Be
     agent.tokens = waiting
     agent.told("continue_workflow", stateToken=waiting["stateToken"])
     assert agent.ack()["kind"] == "ok"
+
+
+def test_a7_an_imported_decision_is_shown_as_imported_and_asked_for_again(bench: Bench) -> None:
+    agent = attacker(bench, "execution", USER)
+    agent.to_the_gate()
+    agent.decide_in_inbox("yes")
+    ledger = agent.ledger
+    with ledger.store.reading() as reader:
+        session = reader.session(agent.session_id)
+    assert session is not None
+    raw = msgspec.json.encode(export_session(ledger.store, session, ledger.pins, ledger.clock()))
+    bundle = read_bundle(raw)
+    assert not isinstance(bundle, BundleRefused)
+    made = import_bundle(ledger.store, bundle, "local", ledger.clock()).session_id
+    position = ledger.position(made)
+    assert isinstance(position, Position)
+    assert position.decisions == {}
+    waiting = [question for question in inbox(ledger) if question.session_id == made]
+    assert [question.message for question in waiting] == ["Deploy to staging?"]
+    assert decide_question(ledger, waiting[0], "no") is None
+    position = ledger.position(made)
+    assert isinstance(position, Position)
+    assert position.decisions["deploy"].option == "no"
+    lines = event_lines(ledger, made, ["decision_recorded", "session_imported"], end=10**6)
+    assert [line.imported for line in lines] == [True, True, False]
+    assert lines[0].summary.endswith(", imported")
+    assert not lines[2].summary.endswith(", imported")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from interlock.core.run.commands import Terms
 from support.harness import Bench, workflow
 from support.session_agents import (
     answer_checkpoint,
@@ -16,12 +17,13 @@ from support.session_agents import (
 
 def test_the_documented_warnings_in_their_words(bench: Bench) -> None:
     write_flow(bench)
-    agent = session(bench)
+    agent = session(bench, Terms(enforcement="advisory", min_response_ms=0))
     agent.call("start_session", agent_id="a", workflow_id="flow")
     answer = agent.go("finish")
     assert answer.warnings == [
+        "Checkpoint 'scope' of activity 'gather' was left out on the way to 'finish'.",
         "First activity must be 'gather' but 'finish' was requested. "
-        "Start with the workflow's initialActivity."
+        "Start with the workflow's initialActivity.",
     ]
     answer = agent.go("build", activity_manifest=[], variables={"parts": []})
     assert answer.warnings == [

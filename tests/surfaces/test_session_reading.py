@@ -101,6 +101,8 @@ def test_a_meta_of_the_same_source_comes_before_the_bundled_one(bench: Bench) ->
     write_flow(bench, {**FLOW, **files})
     agent = session(bench)
     agent.call("start_session", agent_id="a", workflow_id="flow")
+    agent.go("gather")
+    answer_checkpoint(agent, agent, "scope", "yes")
     agent.go("build")
     assert agent.tell("get_skill", step_id="make").text.endswith(own)
     assert "id: bootstrap" in agent.tell("get_resource", resource_id="meta/00").text

@@ -136,8 +136,10 @@ def test_a_loop_that_goes_by_a_condition_is_left_after_the_answer_of_its_gate(be
     write_flow(bench, {**FLOW, "flow/activities/01-build.toon": loop})
     agent = session(bench)
     agent.call("start_session", agent_id="a", workflow_id="flow")
-    agent.go("build", variables={"risky": True})
-    assert agent.go("finish").fields["instance"] == "each@0::fit"
+    agent.go("gather")
+    answer_checkpoint(agent, agent, "scope", "yes")
+    agent.go("build")
+    assert agent.go("finish", variables={"risky": True}).fields["instance"] == "each@0::fit"
     answer_checkpoint(agent, agent, "fit", "bad")
     answer = agent.go("finish")
     assert "Loop 'each' was claimed once; its condition still holds." in answer.warnings

@@ -97,7 +97,7 @@ def touched(events: Iterable[e.Event], activity: str | None) -> Iterator[Coverag
                 yield CoveragePart("skip", current, event.step)
             case e.GateOpened():
                 yield CoveragePart("gate", current, event.gate)
-            case e.GateResolved(option=str() as option):
+            case e.GateResolved(option=str() as option) if event.how != "given":
                 yield CoveragePart("option", current, event.gate, option)
             case e.GatePassed(because="condition"):
                 yield CoveragePart("skip", current, event.gate)

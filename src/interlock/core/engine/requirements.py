@@ -235,7 +235,7 @@ def _answered(
     return e.GateResolved(
         key=instance(state, question.id),
         gate=question.id,
-        how="chosen",
+        how="given",
         at=now,
         channel=decision.channel,
         shown=question.digest,

@@ -14,7 +14,7 @@ from interlock.core.run.state import CapabilityStatus, LoopDecision
 from interlock.core.values import Json
 
 Channel = Literal["elicitation", "console", "cli", "agent", "server"]
-Resolved = Literal["chosen", "auto_advanced", "dismissed", "assumed"]
+Resolved = Literal["chosen", "auto_advanced", "dismissed", "assumed", "given"]  # given: a user input
 LeftBecause = Literal[
     "finished", "condition", "break", "limit", "stopped", "undecided", "empty", "passed", "claimed", "gap"
 ]

@@ -15,7 +15,7 @@ from interlock.core.engine.requirements import input_question
 from interlock.core.run.commands import ResolveCheckpoint
 from interlock.core.run.outcomes import NeedAnswer, NeedStep, Refusal
 from interlock.core.run.surface_policy import POLICIES, SurfacePolicy
-from interlock.ledger.decisions.recorded import decision_key
+from interlock.ledger.decisions.recorded import decision_key, imported_up_to
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.log.commit import Commit
@@ -166,7 +166,8 @@ def _keep(
     ledger: Ledger, at: Position, question: WaitingQuestion, option: str, note: str
 ) -> LedgerError | None:
     """Keep the decision on the node, once; the agent's next call uses it."""
-    key = decision_key(at.loaded, question.id)
+    with ledger.store.reading() as reader:
+        key = decision_key(at.loaded, question.id, imported_up_to(reader, question.session_id))
     if key in {row.key for row in at.loaded.decisions}:
         text = f"'{question.id}' in session {question.ref} is already decided."
         return LedgerError("CONFLICT", text, "The agent uses the decision in its next call.")

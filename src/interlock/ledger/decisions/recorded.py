@@ -10,20 +10,40 @@ from interlock.core.run.outcomes import Awaited
 from interlock.core.run.state import RunState
 from interlock.ledger.log.chain import entries_of
 from interlock.ledger.log.records import DecisionRecorded
-from interlock.store.protocol import LoadedRows
+from interlock.store.protocol import LoadedRows, Reader
+
+IMPORTED = "imported:"
 
 
-def decision_key(loaded: LoadedRows, gate: str) -> str:
+def imported_key(times: int) -> str:
+    """What an import is kept under, after that many earlier ones."""
+    return f"{IMPORTED}{times}"
+
+
+def imported_up_to(reader: Reader, session_id: str) -> int:
+    """The last event that came from a bundle; -1 in a session that began here."""
+    times, last = 0, -1
+    while (row := reader.commit_by_key(session_id, imported_key(times))) is not None:
+        times, last = times + 1, row.last
+    return last
+
+
+def decision_key(loaded: LoadedRows, gate: str, imported: int) -> str:
     """What the next decision at a node is kept under.
 
-    Using one makes a branch, so that a rewind asks the user again; so does the attempt that is rejected.
+    Using one makes a branch, so that a rewind asks the user again. One that was rejected, or that came
+    with an import, is over.
     """
     assert loaded.node is not None
-    entries = (entry for row in loaded.decisions for entry in entries_of(row))
-    rejected = [
-        entry for entry in entries if isinstance(entry.event, GateResolved) and entry.event.gate == gate
+    over = [
+        entry
+        for row in loaded.decisions
+        for entry in entries_of(row)
+        if (isinstance(entry.event, GateResolved) or row.last <= imported)
+        and isinstance(entry.event, (GateResolved, DecisionRecorded))
+        and entry.event.gate == gate
     ]
-    again = f":{len(rejected)}" if rejected else ""
+    again = f":{len(over)}" if over else ""
     return f"decision:{loaded.node.node}:{gate}:{loaded.branches}{again}"
 
 
@@ -33,13 +53,13 @@ def unanswered_key(node: int, attempt: int) -> str:
 
 
 def recorded_decisions(
-    plan: Plan, state: RunState, pending: Awaited, loaded: LoadedRows
+    plan: Plan, state: RunState, pending: Awaited, loaded: LoadedRows, imported: int
 ) -> dict[str, Decision]:
     """The user's answers to what is pending at this node, by gate id or input key."""
     by_key = {row.key: row for row in loaded.decisions}
     decisions: dict[str, Decision] = {}
     for question in questions_at(plan, state, pending):
-        row = by_key.get(decision_key(loaded, question.id))
+        row = by_key.get(decision_key(loaded, question.id, imported))
         for entry in entries_of(row) if row is not None else ():
             event = entry.event
             if isinstance(event, DecisionRecorded) and event.shown == question.digest:

@@ -116,6 +116,14 @@ class CallTraced(SessionEvent, frozen=True, tag="call_traced"):
     about: Mapping[str, Json] = {}
 
 
+class SessionImported(SessionEvent, frozen=True, tag="session_imported"):
+    """The session came from a bundle: what it says up to this event was checked for form, not for truth."""
+
+    owner: str
+    at: int
+    up_to: int
+
+
 class HeadMoved(SessionEvent, frozen=True, tag="head_moved"):
     """A call took up another run of the session than the one advanced last."""
 
@@ -148,6 +156,7 @@ LogEntry: TypeAlias = (
     | ObservationRecorded
     | DecisionRecorded
     | CallTraced
+    | SessionImported
     | HeadMoved
     | RepairRecorded
     | ResponseRestored

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from interlock.core.values import Json
+from interlock.ledger.decisions.recorded import imported_up_to
 from interlock.ledger.log.chain import Logged, kind_of, logged
 from interlock.ledger.queries.status import Shown, placed
 from interlock.ledger.runs.positions import Positions
@@ -27,6 +28,7 @@ UNSAID = frozenset(
         "key",
     }
 )
+DECISIONS = ("gate_resolved", "decision_recorded")
 NOTHING: tuple[Json, ...] = (None, "", [], {})
 
 
@@ -39,11 +41,13 @@ class EventLine(Shown, frozen=True):
     run: int | None
     node: int | None
     event: Mapping[str, Json]
+    imported: bool = False
 
     @property
     def summary(self) -> str:
-        """The event in a few words."""
-        return summary_of(self.event)
+        """The event in a few words; a decision that came with a bundle is not this store's own."""
+        text = summary_of(self.event)
+        return f"{text}, imported" if self.imported and self.kind in DECISIONS else text
 
     def fields(self) -> dict[str, Json]:
         fields: dict[str, Json] = msgspec.to_builtins(self)
@@ -56,13 +60,15 @@ def event_lines(
     """The events from `start` up to `end`, of these kinds or of all."""
     with positions.store.reading() as reader:
         rows = logged(reader.commits(session_id, start=start), end=end)
-        lines = [_line(row) for row in rows if start <= row.index < end]
+        imported = imported_up_to(reader, session_id)
+        lines = [_line(row, imported) for row in rows if start <= row.index < end]
     return [line for line in lines if not kinds or line.kind in kinds]
 
 
-def _line(row: Logged) -> EventLine:
+def _line(row: Logged, imported: int) -> EventLine:
     event: dict[str, Json] = msgspec.json.decode(msgspec.json.encode(row.event))
-    return EventLine(row.index, kind_of(row.event), row.at, row.run, row.node, event)
+    kind = kind_of(row.event)
+    return EventLine(row.index, kind, row.at, row.run, row.node, event, row.index <= imported)
 
 
 def summary_of(event: Mapping[str, Json]) -> str:

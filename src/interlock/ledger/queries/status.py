@@ -23,7 +23,7 @@ from interlock.core.run.outcomes import (
 )
 from interlock.core.run.preferences import Autonomy, Mode, RiskPolicy, mode_of
 from interlock.core.run.surface_policy import EXECUTION
-from interlock.ledger.decisions.recorded import recorded_decisions
+from interlock.ledger.decisions.recorded import imported_up_to, recorded_decisions
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.log.chain import logged
 from interlock.ledger.log.health import damage_of
@@ -218,12 +218,13 @@ def _run_status(positions: Positions, session: SessionRow, run: RunRow) -> RunSt
     with positions.store.reading() as reader:
         tip = reader.load(session.session_id, node=tip_of(session, run))
         branches = len(tips(reader, run))
+        imported = imported_up_to(reader, session.session_id)
     assert tip is not None
     assert tip.node is not None, "a run has a tip"
     plan = positions.pins.plan(positions.content, run.workflow_hash)
     state = state_of(tip.node, tip.mode)
     need = awaited(plan, state, EXECUTION)
-    decisions = recorded_decisions(plan, state, need, tip)
+    decisions = recorded_decisions(plan, state, need, tip, imported)
     return RunStatus(
         run_id=run.run_id,
         workflow_id=run.workflow_id,

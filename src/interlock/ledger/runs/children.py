@@ -141,7 +141,7 @@ def last_answer(positions: Positions, session_id: str) -> LastAnswer | None:
     answer: GateResolved | None = None
     with positions.store.reading() as reader:
         for row in logged(reader.commits(session_id, newest_first=True), newest_first=True):
-            if answer is None and isinstance(row.event, GateResolved):
+            if answer is None and isinstance(row.event, GateResolved) and row.event.how != "given":
                 answer = row.event
             elif answer is not None and isinstance(row.event, ActivityEntered):
                 return LastAnswer(answer, row.event.activity)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from interlock.core.engine.evolve import evolved
 from interlock.core.engine.settle import awaited
 from interlock.core.run.surface_policy import EXECUTION
-from interlock.ledger.decisions.recorded import recorded_decisions, recorded_declines
+from interlock.ledger.decisions.recorded import imported_up_to, recorded_decisions, recorded_declines
 from interlock.ledger.errors import LedgerError, not_healthy, unknown_node, unknown_session
 from interlock.ledger.log.health import damage, intact
 from interlock.ledger.log.projection import kept_at, state_of
@@ -99,7 +99,11 @@ class Positions:
         plan = self.pins.plan(self.content, run.workflow_hash)
         state = evolved(state_of(node, loaded.mode), recorded_declines(loaded))
         need = awaited(plan, state, EXECUTION)
-        decisions = recorded_decisions(plan, state, need, loaded) if loaded.decisions else {}
+        decisions = {}
+        if loaded.decisions:
+            with self.store.reading() as reader:
+                imported = imported_up_to(reader, session_id)
+            decisions = recorded_decisions(plan, state, need, loaded, imported)
         kept = kept_at(loaded.blocked) if loaded.blocked else {}
         return Position(loaded, node, run, plan, state, need, kept, decisions, handle)
 

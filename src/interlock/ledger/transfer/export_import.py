@@ -5,10 +5,13 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from interlock import __version__
+from interlock.ledger.decisions.recorded import IMPORTED, imported_key
 from interlock.ledger.ids import new_id
+from interlock.ledger.log.commit import Commit
 from interlock.ledger.log.health import Trusted, intact, trusted
 from interlock.ledger.log.projection import Rows
 from interlock.ledger.log.rebuild import rebuild, recorded_in, session_rows
+from interlock.ledger.log.records import SessionImported
 from interlock.ledger.log.repair import plans_of
 from interlock.ledger.runs.pinned_workflows import PinDamaged, Pins, pinned, seal
 from interlock.ledger.tokens.tokens import new_handle
@@ -89,8 +92,11 @@ def _text(reader: Reader, digest: str) -> str | None:
     return body.decode() if body is not None else None
 
 
-def import_bundle(store: Store, bundle: Bundle, owner: str) -> SessionRow:
-    """Store a checked bundle with a handle of its own; under a new id where its id is taken."""
+def import_bundle(store: Store, bundle: Bundle, owner: str, now: int) -> SessionRow:
+    """Store a checked bundle with a handle of its own; under a new id where its id is taken.
+
+    The log says from where on it is this store's own (rule 27).
+    """
     body = bundle.session
     with store.writing() as tx:
         taken = (
@@ -104,6 +110,11 @@ def import_bundle(store: Store, bundle: Bundle, owner: str) -> SessionRow:
         for key, text in body.documents.items():
             tx.add_content(key, text.encode())
         responses = {(response.node, response.attempt): response.body.encode() for response in body.responses}
-        tx.replace_session(session_rows(made, commit_rows(body, session_id), responses))
+        commits = commit_rows(body, session_id)
+        commit = Commit(made, now)
+        commit.add(SessionImported(owner, now, made.session.head_index))
+        times = sum((row.key or "").startswith(IMPORTED) for row in commits)
+        commits.append(commit.finish(imported_key(times)).commit)
+        tx.replace_session(session_rows(made, commits, responses))
         tx.add_handle(HandleRow(new_handle(), session_id))
     return made.session

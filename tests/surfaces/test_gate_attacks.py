@@ -27,6 +27,7 @@ from interlock.surfaces.tool import Surface, call_tool
 from support.authored import write
 from support.harness import Bench, decision, gate, steps, workflow
 from support.log import logged_events
+from support.server import Server
 
 Payload = dict[str, Any]
 Option = Literal["yes", "no"]
@@ -1102,3 +1103,49 @@ def test_a7_an_imported_decision_is_shown_as_imported_and_asked_for_again(bench:
     assert [line.imported for line in lines] == [True, True, False]
     assert lines[0].summary.endswith(", imported")
     assert not lines[2].summary.endswith(", imported")
+
+
+def real_arguments(bench: Bench, *more: str) -> list[str]:
+    write(bench.workflows, DEPLOY)
+    return ["--workflows", str(bench.workflows), "--surface", "execution", *more]
+
+
+def test_a7_a_second_real_server_cannot_loosen_the_policy(bench: Bench) -> None:
+    data = bench.folder / "real"
+    with Server(data, *real_arguments(bench, "--decisions", "user")) as server:
+        first = server.call("start_workflow", workflowId="deploy", context={"target": "staging"})
+        gate_at = server.call("continue_workflow", stateToken=first["stateToken"], ackToken=first["ackToken"])
+    with Server(data, *real_arguments(bench, "--decisions", "agent", "--mode", "never-stop")) as server:
+        answer = server.call(
+            "continue_workflow",
+            stateToken=gate_at["stateToken"],
+            ackToken=gate_at["ackToken"],
+            output={"artifacts": [decision("deploy", "yes")]},
+        )
+        assert answer["kind"] == "blocked"
+        assert "inbox" in answer["blockers"][0]["suggestedFix"]
+
+
+def test_a1_a_real_server_keeps_what_the_user_was_shown_after_being_killed(bench: Bench) -> None:
+    data = bench.folder / "real"
+    with Server(data, *real_arguments(bench)) as server:
+        first = server.call("start_workflow", workflowId="deploy", context={"target": "staging"})
+        answer = server.call("continue_workflow", stateToken=first["stateToken"], ackToken=first["ackToken"])
+        answer = server.call(
+            "continue_workflow",
+            stateToken=answer["stateToken"],
+            ackToken=answer["ackToken"],
+            output={"artifacts": [decision("deploy", "no")]},
+            context={"target": "PRODUCTION", "approved": True},
+        )
+        server.kill()
+    with Server(data, *real_arguments(bench)) as server:
+        assert "Send it to staging" in answer["pending"]["prompt"]
+        assert [notice["code"] for notice in answer["warnings"]] == ["USER_VALUE_KEPT", "USER_VALUE_KEPT"]
+        answer = server.call(
+            "continue_workflow",
+            stateToken=answer["stateToken"],
+            ackToken=answer["ackToken"],
+            context={"target": "PRODUCTION", "approved": True},
+        )
+        assert answer["isComplete"]  # the step for what was approved is passed over

@@ -36,8 +36,14 @@ class Liveness:
             for activity in plan.workflow.activities
         }
         self._tables: dict[str, dict[str, frozenset[str]]] = {}
-        while self._widen():
-            pass
+        grown = True
+        while grown:  # until no activity has more variables that matter at its entry
+            grown = False
+            for activity in plan.workflow.activities:
+                table = self._tables[activity.id] = self._table(activity)
+                first = table[plan.program(activity.id).first] - set(_written(activity.entry_actions))
+                grown = grown or not first <= self._entry[activity.id]
+                self._entry[activity.id] |= first
 
     def at(self, activity: str | None, key: str) -> frozenset[str]:
         """Return the variables that matter from this operation on."""
@@ -48,16 +54,6 @@ class Liveness:
     def after(self, activity: str, key: str) -> frozenset[str]:
         """Return the variables that matter after this operation."""
         return self._tables[activity][self._plan.program(activity).after(key)]
-
-    def _widen(self) -> bool:
-        """Compute every activity's table again, and say whether more variables matter at an entry."""
-        grown = False
-        for activity in self._plan.workflow.activities:
-            table = self._tables[activity.id] = self._table(activity)
-            first = table[self._plan.program(activity.id).first] - set(_written(activity.entry_actions))
-            grown = grown or not first <= self._entry[activity.id]
-            self._entry[activity.id] |= first
-        return grown
 
     def _table(self, activity: Activity) -> dict[str, frozenset[str]]:
         """Read the program backwards, from the exits to the first item."""
@@ -93,8 +89,8 @@ class Liveness:
 
 def _written(actions: Iterable[Action]) -> Iterator[str]:
     for action in actions:
-        if action.action == "set" and action.target and action.has_value and action.condition is None:
-            yield action.target
+        if action.assigns and action.condition is None:
+            yield action.assigns
 
 
 def _read_by(item: Item) -> set[str]:

@@ -172,9 +172,9 @@ def sets_of(plan: Plan, state: RunState, actions: tuple[Action, ...]) -> dict[st
     """Return what `set` actions with a value write."""
     scope = plan.scope(state.variables)
     return {
-        action.target: action.value
+        action.assigns: action.value
         for action in actions
-        if action.action == "set" and action.target and action.has_value and holds(action.condition, scope)
+        if action.assigns and holds(action.condition, scope)
     }
 
 

@@ -50,17 +50,9 @@ def convert(path: Path, new_id: str | None = None) -> Converted | ConversionRefu
         if diagnostic is None:
             return ConversionRefused(f"{unit.head.name} does not contain a workflow")
         return ConversionRefused(f"{unit.head.name}:{diagnostic.line}: {diagnostic.message}")
-    match unit.form:
-        case "file":
-            return _converted_file(unit.path, head.value, new_id)
-        case "folder" | "legacy":
-            return _FolderConversion(unit, source).converted(head.value)
-
-
-def _converted_file(
-    path: Path, fields: Mapping[str, Json], new_id: str | None
-) -> Converted | ConversionRefused:
-    old_id = str(fields.get("id"))
+    if unit.form != "file":
+        return _FolderConversion(unit, source).converted(head.value)
+    fields, old_id = head.value, str(head.value.get("id"))
     declared = new_id or old_id
     if NAMESPACED.fullmatch(declared) is None or declared.startswith(RESERVED):
         return ConversionRefused(
@@ -68,9 +60,9 @@ def _converted_file(
         )
     value = {**_without_pointers(fields), "id": declared}
     # The folder or the old name that made it a routine may be lost in the conversion.
-    if "kind" not in fields and ("routines" in path.parts[:-1] or kind_of(old_id) == "routine"):
+    if "kind" not in fields and ("routines" in unit.path.parts[:-1] or kind_of(old_id) == "routine"):
         value["kind"] = "routine"
-    return Converted({f"{path.stem}.yaml": as_yaml(value)})
+    return Converted({f"{unit.path.stem}.yaml": as_yaml(value)})
 
 
 def _without_pointers(fields: Mapping[str, Json]) -> dict[str, Json]:

@@ -101,30 +101,23 @@ def keep_documents(folder: Folder, workflow: Workflow, draft: CompileDraft) -> N
         for text in collector.own.texts(kind):
             folder.keep(text)
             collector.keep_resources(text, collector.own)
-    for ref, location, activity in _named_skills(folder, workflow, draft):
-        collector.keep_skill(ref, location, folder.lenders.get(activity))
-    for index, mode in enumerate(workflow.modes):
-        if mode.resource is not None:
-            at = SourceLocation(folder.head) / "modes" / index / "resource"
-            collector.keep_resource(mode.resource, collector.own, at)
-
-
-def _named_skills(
-    folder: Folder, workflow: Workflow, draft: CompileDraft
-) -> Iterator[tuple[str, SourceLocation, str]]:
-    """Yield every skill that is named, where, and in which activity."""
+    head = SourceLocation(folder.head)
     if workflow.primary_skill:
-        yield workflow.primary_skill, SourceLocation(folder.head) / "skills" / "primary", ""
+        collector.keep_skill(workflow.primary_skill, head / "skills" / "primary", None)
     for activity in workflow.activities:
-        at = draft.locations[activity.id, "activity", activity.id]
+        at, lender = draft.locations[activity.id, "activity", activity.id], folder.lenders.get(activity.id)
         if activity.primary_skill:
-            yield activity.primary_skill, at / "skills" / "primary", activity.id
+            collector.keep_skill(activity.primary_skill, at / "skills" / "primary", lender)
         for index, ref in enumerate(activity.supporting_skills):
-            yield ref, at / "skills" / "supporting" / index, activity.id
+            collector.keep_skill(ref, at / "skills" / "supporting" / index, lender)
         for step in activity.steps():
             if step.skill:
                 location = draft.locations.get((activity.id, "step", step.id), at)
-                yield step.skill, location / "skill", activity.id
+                collector.keep_skill(step.skill, location / "skill", lender)
+    for index, mode in enumerate(workflow.modes):
+        if mode.resource is not None:
+            location = head / "modes" / index / "resource"
+            collector.keep_resource(mode.resource, collector.own, location)
 
 
 class FolderDocuments:

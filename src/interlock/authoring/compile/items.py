@@ -152,7 +152,7 @@ def compile_step(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraf
             (
                 prompts.requirements(contracts, criteria),
                 prompts.bullets("Hints for the output", hints),
-                prompts.functions(_functions_of(source, at, draft)),
+                prompts.functions(source, draft.functions, draft.guidance, at, report),
             )
         )
     )
@@ -244,23 +244,6 @@ def read_actions(sources: Sequence[ActionSource], at: SourceLocation, report: Re
 
 def read_trigger(source: TriggerSource) -> Trigger:
     return Trigger(source.workflow, source.description, source.pass_context)
-
-
-def _functions_of(source: StepSource, at: SourceLocation, draft: CompileDraft) -> list[FunctionSource]:
-    """Return the functions that the step names, wherever they are defined."""
-    known = {function.name: function for function in (*draft.functions, *source.function_definitions)}
-    references, calls = at / "functionReferences", at / "functionCalls"
-    named = [
-        (reference.split("(")[0].strip(), references / index)
-        for index, reference in enumerate(source.function_references)
-    ]
-    named += [(call.name, calls / index / "name") for index, call in enumerate(source.function_calls)]
-    for name, location in named:
-        if name not in known and name not in draft.guidance:
-            draft.report.add("IL208", f"unknown function '{name}'", location, did_you_mean(name, known))
-    own = [function.name for function in source.function_definitions]
-    wanted = dict.fromkeys([name for name, _ in named] + own)
-    return [known[name] for name in wanted if name in known]
 
 
 def compile_gate(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraft) -> Gate | None:

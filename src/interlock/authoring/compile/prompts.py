@@ -108,16 +108,32 @@ def _as_text(value: Json) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def functions(definitions: Iterable[FunctionSource]) -> str:
-    """List functions with their parameters and definitions."""
+def functions(
+    step: StepSource, shared: Sequence[FunctionSource], guidance: str, at: SourceLocation, report: Report
+) -> str:
+    """List the functions that the step names or defines, with their parameters and definitions.
+
+    `shared` are those that the workflow and the loops around the step define; `guidance` may explain others.
+    """
+    known = {function.name: function for function in (*shared, *step.function_definitions)}
+    references, calls = at / "functionReferences", at / "functionCalls"
+    named = [
+        (reference.split("(")[0].strip(), references / index)
+        for index, reference in enumerate(step.function_references)
+    ]
+    named += [(call.name, calls / index / "name") for index, call in enumerate(step.function_calls)]
+    for name, location in named:
+        if name not in known and name not in guidance:
+            report.add("IL208", f"unknown function '{name}'", location, did_you_mean(name, known))
     lines = []
-    for function in definitions:
+    listed = [name for name, _ in named] + [function.name for function in step.function_definitions]
+    for function in (known[name] for name in dict.fromkeys(listed) if name in known):
         parameters = function.parameters if isinstance(function.parameters, (list, tuple)) else ()
-        names = (
+        shown = ", ".join(
             str(parameter.get("name", "") if isinstance(parameter, Mapping) else parameter)
             for parameter in parameters
         )
-        lines.append(f"{function.name}({', '.join(names)}): {function.definition}")
+        lines.append(f"{function.name}({shown}): {function.definition}")
     return bullets("Functions", lines)
 
 

@@ -60,7 +60,14 @@ def layout(boxes: Sequence[Box], arrows: Mapping[tuple[str, str], float]) -> Lay
     known = {pair: room for pair, room in arrows.items() if pair[0] in names and pair[1] in names}
     reversed_ = _reversed(names, list(known))
     downward = [(b, a) if (a, b) in reversed_ else (a, b) for a, b in known if a != b]
-    layers = _Layers(boxes, known, reversed_, _ranks(names, downward))
+    ranks = dict.fromkeys(names, 0)  # the length of the longest path down to each box
+    for _ in names:
+        lifted = [(start, end) for start, end in downward if ranks[end] <= ranks[start]]
+        if not lifted:
+            break
+        for start, end in lifted:
+            ranks[end] = max(ranks[end], ranks[start] + 1)
+    layers = _Layers(boxes, known, reversed_, ranks)
     layers.order()
     return layers.placed()
 
@@ -86,20 +93,6 @@ def _reversed(names: Sequence[str], arrows: Sequence[tuple[str, str]]) -> set[tu
                 state[target] = 1
                 stack.append((target, iter(after[target])))
     return closing
-
-
-def _ranks(names: Sequence[str], arrows: Sequence[tuple[str, str]]) -> dict[str, int]:
-    """Return the length of the longest path down to each box."""
-    rank = dict.fromkeys(names, 0)
-    for _ in names:
-        changed = False
-        for start, end in arrows:
-            if rank[end] < rank[start] + 1:
-                rank[end] = rank[start] + 1
-                changed = True
-        if not changed:
-            break
-    return rank
 
 
 class _Layers:

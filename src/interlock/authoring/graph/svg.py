@@ -23,6 +23,14 @@ SHAPES = {
     "g": '<path class="g" d="M{left:.1f} {y:.1f}l5 -5l5 5l-5 5z"/>',
     "r": '<circle class="o" cx="{x:.1f}" cy="{y:.1f}" r="3.8"/>',
 }
+HEAD = """
+<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" role="img">
+<title>{title}</title>
+<style>{style}</style>
+<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" \
+orient="auto-start-reverse"><path class="e" d="M0 0L8 4L0 8z"/></marker></defs>
+<g transform="translate({margin:.0f} {margin:.0f})">
+""".strip()
 MARKS = {"step": "d", "gate": "g", "loop": "r"}
 STYLE = """
 .b{fill:#fff;stroke:#c9ced6}.h{font-weight:600;fill:#1c2430}.s{fill:#3b4656}.n{fill:#7a8494;font-size:10px}
@@ -69,23 +77,13 @@ def svg_of(drawing: Drawing) -> str:
     for route in placed.routes:
         if label := labels[route.start, route.end]:
             body.append(_label(route, label))
-    parts = (*_head(drawing, width, placed.height + 2 * MARGIN), *body, "</g>", "</svg>")
-    return "\n".join(parts) + "\n"
+    height = placed.height + 2 * MARGIN
+    head = HEAD.format(width=width, height=height, title=escape(drawing.title), style=STYLE, margin=MARGIN)
+    return "\n".join((head, *body, "</g>", "</svg>")) + "\n"
 
 
 def _label_width(label: str) -> float:
     return len(_short(label, LONGEST_LABEL)) * 5.4 + 6 if label else 0.0
-
-
-def _head(drawing: Drawing, width: float, height: float) -> Iterator[str]:
-    yield f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" role="img">'
-    yield f"<title>{escape(drawing.title)}</title>"
-    yield f"<style>{STYLE}</style>"
-    yield (
-        '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
-        'orient="auto-start-reverse"><path class="e" d="M0 0L8 4L0 8z"/></marker></defs>'
-    )
-    yield f'<g transform="translate({MARGIN:.0f} {MARGIN:.0f})">'
 
 
 def _rows(rows: tuple[Row, ...], depth: int) -> Iterator[Line]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -37,23 +36,19 @@ def plugins(kept: Path | None = None) -> list[Source]:
         with suppress(OSError, msgspec.MsgspecError):
             known = msgspec.json.decode(kept.read_bytes(), type=KnownPlugins)
     if known is None or known.state != state:
-        known = KnownPlugins(state, tuple(_installed()))
+        from importlib.metadata import entry_points
+        from importlib.util import find_spec
+
+        folders: list[tuple[str, str]] = []
+        for point in entry_points(group=PLUGINS):
+            with suppress(ImportError, ValueError):
+                spec = find_spec(point.module)
+                locations = (spec.submodule_search_locations or ()) if spec else ()
+                folders += [(point.name, str(folder)) for folder in locations]
+        known = KnownPlugins(state, tuple(folders))
         if kept is not None:
             replace_file(kept, msgspec.json.encode(known))
     return [Source("plugin", Path(folder), name) for name, folder in known.found]
-
-
-def _installed() -> Iterator[tuple[str, str]]:
-    from importlib.metadata import entry_points
-    from importlib.util import find_spec
-
-    for point in entry_points(group=PLUGINS):
-        try:
-            spec = find_spec(point.module)
-        except (ImportError, ValueError):
-            continue
-        for folder in (spec.submodule_search_locations or ()) if spec else ():
-            yield point.name, str(folder)
 
 
 def clones(data: Path) -> list[Source]:

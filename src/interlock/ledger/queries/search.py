@@ -14,7 +14,7 @@ from interlock.ledger.log.projection import notes_in
 from interlock.ledger.queries.indexing import catch_up, marked
 from interlock.ledger.runs.position import tip_of
 from interlock.ledger.runs.positions import Positions
-from interlock.store.protocol import Reader, RunRow, SessionFilter, SessionRow
+from interlock.store.protocol import Reader, Recorded, RunRow, SessionFilter, SessionRow
 
 CANDIDATES = 5
 LOOKED_AT = 200
@@ -140,19 +140,23 @@ def _candidate(reader: Reader, session_id: str, why: Why, query: str) -> Candida
         return None
     asked = reader.run_by_id(query.strip()) if why == "matched_exact_id" else None
     run = asked or reader.run(session_id, session.head_run)
-    if run is None:
+    handles = reader.handles(session_id)
+    if run is None or not handles:
         return None
-    tip, handle = tip_of(session, run), reader.handles(session_id)[0].handle
-    return Candidate(session, run, tip, handle, why, _snippet(reader, session_id, tip))
+    tip = tip_of(session, run)
+    try:
+        return Candidate(session, run, tip, handles[0].handle, why, _snippet(reader, session_id, tip))
+    except (ValueError, TypeError):  # the notes of a damaged row cannot be read
+        return None
 
 
 def _snippet(reader: Reader, session_id: str, tip: int) -> str:
     """The newest note on the way to the tip."""
     for node in reader.path(session_id, tip, 10):
-        aside = [(row.event_index, notes_in(row)) for row in reader.blocked(session_id, (node.node,))]
-        aside += [(row.event_index, notes_in(row)) for row in reader.notes(session_id, (node.node,))]
-        ordered = [(node.event_index, notes_in(node)), *aside]
-        notes = [note for _, noted in sorted(ordered, key=lambda item: item[0]) for note in noted]
+        aside: list[Recorded] = [*reader.blocked(session_id, (node.node,))]
+        aside += reader.notes(session_id, (node.node,))
+        rows = [node, *sorted(aside, key=lambda row: row.event_index)]
+        notes = [note for row in rows for note in notes_in(row)]
         if notes:
             return cut(notes[-1].body, SNIPPET, "…")
     return ""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from interlock.store.protocol import Changes, Loaded, Reader, StoreUnavailable, TraceRow, Writer
+from interlock.store.protocol import Changes, LoadedRows, Reader, StoreUnavailable, TraceRow, Writer
 from interlock.store.sqlite.store import SqliteStore
 
 Strike = Callable[[str], None]
@@ -49,7 +49,7 @@ class Watched:
 
     def load(
         self, handle: bytes | str, *, node: int | None = None, attempt: int | None = None
-    ) -> Loaded | None:
+    ) -> LoadedRows | None:
         return self.store.load(handle, node=node, attempt=attempt)
 
     def append(self, *changes: Changes) -> None:

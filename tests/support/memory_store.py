@@ -20,7 +20,7 @@ from interlock.store.protocol import (
     CommitRow,
     HandleRow,
     Health,
-    Loaded,
+    LoadedRows,
     ModeRow,
     NodeRow,
     Recorded,
@@ -74,7 +74,7 @@ class MemoryReader:
 
     def load(
         self, handle: bytes | str, *, node: int | None = None, attempt: int | None = None
-    ) -> Loaded | None:
+    ) -> LoadedRows | None:
         session_id, agent = handle, ""
         if isinstance(handle, bytes):
             known = next((row for row in self.tables.handles.values() if row.handle == handle), None)
@@ -85,7 +85,7 @@ class MemoryReader:
         if session is None:
             return None
         newest = list(self.commits(session.session_id, newest_first=True, limit=2))
-        loaded = Loaded(
+        loaded = LoadedRows(
             session=session,
             agent=agent,
             last=newest[0] if newest else None,
@@ -95,7 +95,7 @@ class MemoryReader:
         row = self.node(session.session_id, number) if number is not None else None
         return loaded if row is None else self._with_node(loaded, row, attempt)
 
-    def _with_node(self, loaded: Loaded, node: NodeRow, attempt: int | None) -> Loaded:
+    def _with_node(self, loaded: LoadedRows, node: NodeRow, attempt: int | None) -> LoadedRows:
         session_id, head = loaded.session.session_id, loaded.session.head_run
         children = self.children(session_id, node.node)
         steps = [child for child in children if child.kind == "step"]
@@ -437,7 +437,7 @@ class MemoryStore:
 
     def load(
         self, handle: bytes | str, *, node: int | None = None, attempt: int | None = None
-    ) -> Loaded | None:
+    ) -> LoadedRows | None:
         with self.reading() as reader:
             return reader.load(handle, node=node, attempt=attempt)
 

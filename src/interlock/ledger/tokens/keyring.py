@@ -15,6 +15,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
+from interlock.authoring.sources.atomic_write import replace_file, sync_folder
 from interlock.store.sqlite.lock import FileLock
 
 VARIABLE = "INTERLOCK_KEYRING"
@@ -117,27 +118,9 @@ def _new_key() -> Key:
 
 
 def _write(path: Path, keyring: Keyring) -> None:
-    """Replace the file in one move: a reader sees the old keyring or the new one."""
-    draft = path.with_name(f"{path.name}.{os.urandom(4).hex()}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(msgspec.json.encode(keyring))
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(draft, path)
-    _sync_folders(path.parent, path.parent.parent)
-
-
-def _sync_folders(*folders: Path) -> None:
-    """Make sure that the file is still found after a power loss: a token must not outlive its key."""
-    if os.name != "posix":
-        return
-    for folder in folders:
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    """Replace the file so that it survives a power loss: a token must not outlive its key."""
+    replace_file(path, msgspec.json.encode(keyring), durable=True)
+    sync_folder(path.parent.parent)
 
 
 def _read(path: Path) -> Keyring:

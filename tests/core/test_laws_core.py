@@ -28,7 +28,7 @@ from interlock.core.run.commands import (
     EnterActivity,
     OpenCheckpoint,
     ResolveCheckpoint,
-    ResumeCheckpoint,
+    ResumeWorker,
     ReturnChild,
     StartChild,
     StartRun,
@@ -196,9 +196,7 @@ def commands(draw: Any, plan: Plan, state: RunState, now: int) -> Command:
             decisions=st.just(decisions),
             variables=st.just(delta),
         ),
-        st.builds(
-            ResumeCheckpoint, st.sampled_from(YIELDING), st.just(now), st.just("worker"), st.just(delta)
-        ),
+        st.builds(ResumeWorker, st.sampled_from(YIELDING), st.just(now), st.just("worker"), st.just(delta)),
         st.builds(
             AdvanceLoop,
             st.just(policy),

@@ -132,3 +132,24 @@ def test_processes_on_different_runs_never_hear_of_a_lock(data: Path) -> None:
         for worker in workers:
             worker.join()
     assert failures == []
+
+
+def test_processes_that_write_to_one_session_at_once_lose_and_double_nothing(data: Path) -> None:
+    """Both fork the same node again and again; every call loses some races and is run again."""
+
+    def fork(server: Server, name: str, at: dict[str, Any]) -> list[str]:
+        sent = [f"{name} {number}" for number in range(30)]
+        for text in sent:
+            answer = server.ack(server.call("continue_workflow", stateToken=at["stateToken"]), text)
+            assert answer["pending"]["stepId"] == "second", answer
+        return sent
+
+    with serve(data) as one, serve(data) as two:
+        start = one.call("start_workflow", workflowId="test.flow")
+        with ThreadPoolExecutor(2) as pool:
+            calls = [pool.submit(fork, server, name, start) for server, name in ((one, "a"), (two, "b"))]
+            sent = [text for call in calls for text in call.result()]
+        listed = one.call("continue_workflow", stateToken=start["stateToken"])["branches"]["children"]
+    assert len(listed) == len(sent)
+    assert sorted(bodies(data, start)) == sorted(sent)
+    assert events(data, start, "step_completed") == len(sent)

@@ -24,7 +24,7 @@ from interlock.core.run.reasons import (
     WorkflowStep,
 )
 from interlock.ledger.errors import ErrorCode, LedgerError
-from interlock.surfaces.call import Reply, Surface, Tool
+from interlock.surfaces.call import Reply
 from interlock.surfaces.execution import ExecutionSurface
 from interlock.surfaces.execution import errors as execution
 from interlock.surfaces.gated import GatedSurface
@@ -36,6 +36,7 @@ from interlock.surfaces.refusals import Words
 from interlock.surfaces.session import SessionSurface
 from interlock.surfaces.session import errors as session
 from interlock.surfaces.shared import replies
+from interlock.surfaces.tool import Surface, Tool
 from support.harness import Bench
 
 SOURCE = Path(interlock.__file__).parent
@@ -147,7 +148,7 @@ def foreign_parameters(surfaces: Mapping[str, Surface], name: str) -> re.Pattern
 
 
 def properties(tool: Tool) -> Iterator[str]:
-    listed = tool.accepts()["properties"]
+    listed = tool.argument_schema()["properties"]
     assert isinstance(listed, Mapping)
     yield from listed
 
@@ -216,7 +217,7 @@ def test_what_a_surface_lists_names_only_its_own_tools(name: str, surfaces: Mapp
     surface, others = surfaces[name], foreign(surfaces, name)
     assert not others.search(surface.instructions)
     for tool in surface.tools.values():
-        shown = [tool.description, tool.accepts(), tool.output_schema or {}, tool.examples]
+        shown = [tool.description, tool.argument_schema(), tool.output_schema or {}, tool.examples]
         assert not others.search(msgspec.json.encode(shown).decode()), tool.name
 
 

@@ -6,7 +6,8 @@ everything and does not exist. Declared defaults lie beneath the variables for c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal, TypeAlias, assert_never
 
 import msgspec
@@ -32,6 +33,14 @@ Operator = Literal[
     "matches",
     "in",
 ]
+
+
+_ORDER: Mapping[str, Callable[[float, float], bool]] = {
+    ">": operator.gt,
+    "<": operator.lt,
+    ">=": operator.ge,
+    "<=": operator.le,
+}
 
 
 class Compare(Struct, frozen=True, tag="compare", omit_defaults=True):
@@ -115,7 +124,8 @@ def _compare(test: Compare, scope: Scope) -> bool:
         case "startsWith" | "endsWith" | "matches":
             return isinstance(actual, str) and isinstance(test.value, str) and _text(test, actual)
         case ">" | "<" | ">=" | "<=":
-            return _ordered(test.operator, actual, test.value)
+            left, right = number_of(actual), number_of(test.value)
+            return left is not None and right is not None and _ORDER[test.operator](left, right)
         case _:
             assert_never(test.operator)
 
@@ -154,23 +164,6 @@ def _truth(value: Json) -> bool | None:
         return value
     word = str(value).strip().casefold() if isinstance(value, (str, int)) else ""
     return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}.get(word)
-
-
-def _ordered(operator: Literal[">", "<", ">=", "<="], actual: Json | Missing, expected: Json) -> bool:
-    left, right = number_of(actual), number_of(expected)
-    if left is None or right is None:
-        return False
-    match operator:
-        case ">":
-            return left > right
-        case "<":
-            return left < right
-        case ">=":
-            return left >= right
-        case "<=":
-            return left <= right
-        case _:
-            assert_never(operator)
 
 
 def _contains(actual: Json | Missing, wanted: Json) -> bool:

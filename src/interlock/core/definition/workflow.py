@@ -111,6 +111,11 @@ class UserInput(Value, frozen=True):
     key: str | None = None
     non_assumable: NonAssumable | None = None
 
+    @property
+    def is_assumable(self) -> bool:
+        """Say whether it is a choice that may be assumed outside guided mode."""
+        return self.reason == "needs_user_choice" and self.non_assumable is None
+
 
 class Action(Value, frozen=True):
     """What an activity file asks for at a step, at entry or at exit. Only `set` concerns the server."""

@@ -20,7 +20,7 @@ from interlock.core.engine.gates import (
     shown,
 )
 from interlock.core.run import events as e
-from interlock.core.run.commands import Decision, OpenCheckpoint, ResolveCheckpoint, ResumeCheckpoint
+from interlock.core.run.commands import Decision, OpenCheckpoint, ResolveCheckpoint, ResumeWorker
 from interlock.core.run.outcomes import Code, Decided, NeedAnswer, Refusal
 from interlock.core.run.state import OpenGate, RunState, instance
 from interlock.core.values import Json
@@ -46,9 +46,7 @@ def open_checkpoint(plan: Plan, state: RunState, command: OpenCheckpoint) -> Dec
     return draft.decided()
 
 
-def _draft(
-    plan: Plan, state: RunState, command: OpenCheckpoint | ResolveCheckpoint | ResumeCheckpoint
-) -> Draft:
+def _draft(plan: Plan, state: RunState, command: OpenCheckpoint | ResolveCheckpoint | ResumeWorker) -> Draft:
     draft = Draft(plan, state, command.policy, command.now)
     if command.variables:
         draft.record(e.ContextSet(command.variables))
@@ -221,7 +219,7 @@ def _auto_advanced(gate: Gate, elapsed: int) -> Decision | Refusal:
     return Decision(gate.default_option, "server", note="the time to answer has passed")
 
 
-def resume_checkpoint(plan: Plan, state: RunState, command: ResumeCheckpoint) -> Decided | Refusal:
+def resume_checkpoint(plan: Plan, state: RunState, command: ResumeWorker) -> Decided | Refusal:
     """Let the agent that asked go on, once its checkpoint is answered."""
     draft = _draft(plan, state, command)
     if state.open is not None:

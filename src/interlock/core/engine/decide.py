@@ -20,7 +20,7 @@ from interlock.core.run.commands import (
     EnterActivity,
     OpenCheckpoint,
     ResolveCheckpoint,
-    ResumeCheckpoint,
+    ResumeWorker,
     ReturnChild,
     StartChild,
     StartRun,
@@ -43,7 +43,7 @@ def decide(plan: Plan, state: RunState, command: Command) -> Decided | Refusal:
             return _keeping(open_checkpoint(plan, state, command), command)
         case ResolveCheckpoint():
             return _keeping(resolve_checkpoint(plan, state, command), command)
-        case ResumeCheckpoint():
+        case ResumeWorker():
             return _keeping(resume_checkpoint(plan, state, command), command)
         case AdvanceLoop():
             return _keeping(_advance_loop(plan, state, command), command)

@@ -122,23 +122,31 @@ def _exits(plan: Plan, state: RunState, need: NeedExit) -> Moves:
     if not opened and state.preferences.never_stops:
         opened = need.exits
     expected = tuple(exit_ for exit_ in opened if exit_.expected) or opened
-    names = deciding_variables(plan, state)
+    closed = [exit_ for exit_ in need.exits if exit_ not in opened]
+    if state.exit_to is not None:
+        text = f"The answered checkpoint leads to '{state.exit_to}'"
+        blocked = [Move("transition", exit_.to, reason=text) for exit_ in closed]
+    else:
+        names = deciding_variables(plan, state)
+        text = f"It is decided by: {', '.join(names)}"
+        blocked = [
+            Move(
+                "transition",
+                exit_.to,
+                variables=names,
+                reason=f"Its condition does not hold: {exit_.condition}. {text}",
+            )
+            for exit_ in closed
+        ]
     return Moves(
         tuple(_taken(exit_) for exit_ in expected),
         tuple(_taken(exit_) for exit_ in opened if exit_ not in expected),
-        tuple(_closed(state, exit_, names) for exit_ in need.exits if exit_ not in opened),
+        tuple(blocked),
     )
 
 
 def _taken(exit_: Exit) -> Move:
     return Move("transition", exit_.to, condition=exit_.condition if exit_.unset else "")
-
-
-def _closed(state: RunState, exit_: Exit, names: tuple[str, ...]) -> Move:
-    if state.exit_to is not None:
-        return Move("transition", exit_.to, reason=f"The answered checkpoint leads to '{state.exit_to}'")
-    text = f"Its condition does not hold: {exit_.condition}. It is decided by: {', '.join(names)}"
-    return Move("transition", exit_.to, variables=names, reason=text)
 
 
 def _shut_exits(plan: Plan, state: RunState, reason: str) -> Iterator[Move]:

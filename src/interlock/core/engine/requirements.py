@@ -5,7 +5,7 @@ One model of reasons serves all modes: what blocks a guided run is a recorded ga
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import get_args
 
 from msgspec import Struct
@@ -73,7 +73,7 @@ def examine(
         blocker = _dependency(step, need, terms)
         if state.preferences.never_stops:
             gaps.append(_gap(blocker, key, "critical", need.reason))
-        elif _is_assumable(state, need):
+        elif not state.preferences.guided and need.is_assumable:
             gaps.append(_gap(blocker, key, "info", need.reason))
         else:
             stopping.append(blocker)
@@ -86,17 +86,19 @@ def _gap(blocker: Blocker, key: str, severity: Severity, detail: str = "") -> e.
 
 
 def unmet(step: Step, output: Output, scope: Scope) -> Iterator[Blocker]:
-    """Name every contract and criterion of the step that the output does not meet."""
+    """Name every contract and criterion of the step that the output does not meet (rule 31)."""
     for contract in step.contracts:
         candidates = [artifact for artifact in output.artifacts if _belongs(artifact, contract)]
         errors = [_errors(contract, artifact) for artifact in candidates]
         if not candidates and contract.required:
-            yield _missing(contract, output.artifacts)
+            kinds = sorted({str(artifact.get("kind", "without a kind")) for artifact in output.artifacts})
+            also = f" Given: {', '.join(kinds)}." if kinds else ""
+            text = f"This step needs an artifact of kind '{contract.artifact}'.{also}"
+            yield _of_contract(BlockerCode.MISSING_REQUIRED_OUTPUT, contract, text)
         elif candidates and all(errors):
             text = f"The artifact '{contract.artifact}' is not accepted: {'; '.join(errors[-1])}"
             yield _of_contract(BlockerCode.INVALID_REQUIRED_OUTPUT, contract, text)
-    enforced = any(contract.required and contract.known for contract in step.contracts)
-    if step.criteria is not None and not enforced:
+    if step.criteria is not None:
         yield from _unmet_criteria(step, output.text(), scope)
 
 
@@ -117,13 +119,11 @@ def _assessment_of(contract: Contract) -> str | None:
 
 
 def _errors(contract: Contract, artifact: Mapping[str, Json]) -> list[str]:
+    """Name the violations of the schema, else the guidance that the levels of an assessment call for."""
     if not contract.known:
         return []
-    return violations(contract.schema, artifact) or _followups(contract, artifact)
-
-
-def _followups(contract: Contract, artifact: Mapping[str, Json]) -> list[str]:
-    """The guidance that the levels of an assessment call for."""
+    if errors := violations(contract.schema, artifact):
+        return errors
     dimensions = artifact.get("dimensions")
     values = dimensions.values() if isinstance(dimensions, Mapping) else ()
     levels = [value.get("level") if isinstance(value, Mapping) else value for value in values]
@@ -133,13 +133,6 @@ def _followups(contract: Contract, artifact: Mapping[str, Json]) -> list[str]:
         for followup in contract.followups
         if followup.level in levels and followup.assessment in named
     ]
-
-
-def _missing(contract: Contract, artifacts: Sequence[Mapping[str, Json]]) -> Blocker:
-    kinds = sorted({str(artifact.get("kind", "without a kind")) for artifact in artifacts})
-    also = f" Given: {', '.join(kinds)}." if kinds else ""
-    text = f"This step needs an artifact of kind '{contract.artifact}'.{also}"
-    return _of_contract(BlockerCode.MISSING_REQUIRED_OUTPUT, contract, text)
 
 
 def _of_contract(code: BlockerCode, contract: Contract, message: str) -> Blocker:
@@ -208,11 +201,6 @@ def _is_given(
     decision = reported(output, "", name, *filter(None, [need.key]))
     by_agent = in_context or decision is not None
     return by_agent and counts(decision or Decision("", "agent"), terms, state.preferences)
-
-
-def _is_assumable(state: RunState, need: UserInput) -> bool:
-    """A choice that the author did not mark as non-assumable may be assumed outside guided mode."""
-    return not state.preferences.guided and need.reason == "needs_user_choice" and need.non_assumable is None
 
 
 def input_id(step: Step, need: UserInput) -> str:

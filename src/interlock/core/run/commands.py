@@ -112,7 +112,7 @@ class ResolveCheckpoint(Struct, frozen=True):
     decisions: Mapping[str, Decision] = {}
 
 
-class ResumeCheckpoint(Struct, frozen=True):
+class ResumeWorker(Struct, frozen=True):
     policy: SurfacePolicy
     now: int
     agent: str
@@ -151,7 +151,7 @@ Command: TypeAlias = (
     | EnterActivity
     | OpenCheckpoint
     | ResolveCheckpoint
-    | ResumeCheckpoint
+    | ResumeWorker
     | AdvanceLoop
     | StartChild
     | ReturnChild

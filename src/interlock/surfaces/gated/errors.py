@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from interlock.core.run.outcomes import Code, Refusal
 from interlock.surfaces.refusals import Words, names, sentence
-from interlock.surfaces.shared import errors as shared
+from interlock.surfaces.shared import session_errors as shared
 
 
 def words(refusal: Refusal) -> Words:

@@ -29,13 +29,14 @@ from interlock.surfaces.gated.reading import GatedReading, told_at
 from interlock.surfaces.gated.tools import INSTRUCTIONS, tools
 from interlock.surfaces.recorded import body_of, encoded, live, replayed
 from interlock.surfaces.refusals import sentence
-from interlock.surfaces.shared import params as shared
+from interlock.surfaces.shared import session_params as shared
 from interlock.surfaces.shared import validation
-from interlock.surfaces.shared.answers import repeats, resolution
 from interlock.surfaces.shared.asking import asked, chosen, declined
 from interlock.surfaces.shared.replies import as_json, failure, of_error, of_refusal, told_json
+from interlock.surfaces.shared.resolutions import repeats, resolution
 from interlock.surfaces.shared.session_tools import RECOVERED, SERVER, SessionTools, claims_of
 from interlock.surfaces.shared.written import activity_shape, gate_shape, gates_of
+from interlock.surfaces.strict_params import NoParams
 from interlock.surfaces.tool import Surface, Tool
 
 
@@ -70,7 +71,7 @@ class GatedSurface(Surface):
     def close(self) -> None:
         self.ledger.close()
 
-    def discover(self, params: shared.Nothing, call: Call) -> Outcome:
+    def discover(self, params: NoParams, call: Call) -> Outcome:
         body: dict[str, Json] = {
             "server": SERVER,
             "version": __version__,
@@ -79,7 +80,7 @@ class GatedSurface(Surface):
         }
         return Reply(as_json(body))
 
-    def list_workflows(self, params: shared.Nothing, call: Call) -> Outcome:
+    def list_workflows(self, params: NoParams, call: Call) -> Outcome:
         listed: list[Json] = [
             {
                 "id": entry.id,

@@ -23,10 +23,6 @@ _UNKNOWN = re.compile(r"Object contains unknown field `(?P<field>[^`]*)`")
 _PATTERN = re.compile(r"Expected `str` matching regex .*", re.DOTALL)
 
 
-class Nothing(Struct, frozen=True, forbid_unknown_fields=True):
-    pass
-
-
 class Get(Struct, frozen=True, forbid_unknown_fields=True):
     id: Id
     mode: Literal["metadata", "preview"] | UnsetType = UNSET

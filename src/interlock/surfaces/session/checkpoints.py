@@ -26,10 +26,10 @@ from interlock.surfaces.recorded import body_of, encoded, live
 from interlock.surfaces.session import params as p
 from interlock.surfaces.session.errors import words
 from interlock.surfaces.shared import validation
-from interlock.surfaces.shared.answers import repeats, resolution
 from interlock.surfaces.shared.asking import asked, chosen, declined
 from interlock.surfaces.shared.position import SessionPosition, open_gate
 from interlock.surfaces.shared.replies import failure, of_refusal, told, told_json
+from interlock.surfaces.shared.resolutions import repeats, resolution
 from interlock.surfaces.shared.session_tools import SessionTools, claims_of
 from interlock.surfaces.shared.written import as_toon, gate_shape
 
@@ -202,7 +202,7 @@ class Checkpoints:
         if progress.is_stale:
             return self._tools.stale(progress)
         position = progress.position
-        command = c.ResumeCheckpoint(self._tools.policy, progress.now, progress.agent, params.variables or {})
+        command = c.ResumeWorker(self._tools.policy, progress.now, progress.agent, params.variables or {})
         decided = decide(position.plan, position.state, command)
         if isinstance(decided, Refusal):
             progress.refuse(decided.code.value, decided.kept)

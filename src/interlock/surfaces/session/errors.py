@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from interlock.core.run.outcomes import Code, Refusal
 from interlock.surfaces.refusals import Words, sentence
-from interlock.surfaces.shared import errors as shared
+from interlock.surfaces.shared import session_errors as shared
 
 EMPTY = (
     "The provided checkpoint_handle does not have an active checkpoint (bcp is empty). "

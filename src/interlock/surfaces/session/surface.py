@@ -23,12 +23,13 @@ from interlock.surfaces.session.checkpoints import Checkpoints
 from interlock.surfaces.session.errors import words
 from interlock.surfaces.session.reading import SessionReading
 from interlock.surfaces.session.tools import INSTRUCTIONS, tools
-from interlock.surfaces.shared import params as shared
+from interlock.surfaces.shared import session_params as shared
 from interlock.surfaces.shared.documents import META
 from interlock.surfaces.shared.position import status_of
 from interlock.surfaces.shared.replies import of_error, of_refusal, told_json
 from interlock.surfaces.shared.session_tools import RECOVERED, SERVER, SessionTools, claims_of
 from interlock.surfaces.shared.written import as_toon
+from interlock.surfaces.strict_params import NoParams
 from interlock.surfaces.tool import Surface, Tool
 
 
@@ -66,10 +67,10 @@ class SessionSurface(Surface):
     def close(self) -> None:
         self.ledger.close()
 
-    def discover(self, params: shared.Nothing, call: Call) -> Outcome:
+    def discover(self, params: NoParams, call: Call) -> Outcome:
         return Reply(f"server: {SERVER}\nversion: {__version__}\n\n{self.shared.bootstrap()}")
 
-    def list_workflows(self, params: shared.Nothing, call: Call) -> Outcome:
+    def list_workflows(self, params: NoParams, call: Call) -> Outcome:
         listed: list[Json] = [
             {"id": entry.id, "title": entry.name, "version": entry.version, "tags": list(entry.tags)}
             for entry in self.shared.listed()

@@ -17,8 +17,8 @@ from interlock.core.run.state import RunState
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.runs.position import Position
 from interlock.surfaces.arguments import Unfit, read_output
-from interlock.surfaces.shared.params import ActivityDone, StepDone
 from interlock.surfaces.shared.replies import as_json
+from interlock.surfaces.shared.session_params import ActivityDone, StepDone
 
 
 def drift(ledger: Ledger, position: Position) -> Iterator[str]:

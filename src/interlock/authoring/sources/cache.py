@@ -5,8 +5,6 @@ Writers replace whole files, so that two processes can share a folder; files wit
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Mapping
 from functools import cache
 from hashlib import sha256
@@ -17,6 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from interlock.authoring.diagnostics.diagnostic import Diagnostic, Mention
+from interlock.authoring.sources.atomic_write import replace_file
 from interlock.authoring.sources.listing import Listed
 from interlock.authoring.sources.sources import Source
 from interlock.authoring.sources.stamps import Stamp, fingerprint
@@ -109,9 +108,7 @@ def _replace(path: Path, body: bytes) -> bool:
     """Write a file whole or not at all; a folder that cannot be written only costs time."""
     try:
         make_private(path.parent)
-        written = path.with_name(f".{path.name}.{os.getpid()}.{time.monotonic_ns()}")
-        written.write_bytes(sha256(body).digest() + body)
-        os.replace(written, path)
+        replace_file(path, sha256(body).digest() + body)
     except OSError:
         return False
     return True

@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from interlock.authoring.sources.atomic_write import replace_file
 from interlock.authoring.sources.cache import make_private
 from interlock.authoring.sources.sources import Source
 from interlock.authoring.sources.stamps import fingerprint
@@ -64,11 +65,9 @@ def _remember(kept: Path | None, known: KnownPlugins) -> None:
     """Keep the answer; a folder that cannot be written only costs time."""
     if kept is None:
         return
-    written = kept.with_name(f".{kept.name}.{os.getpid()}")
     try:
         make_private(kept.parent)
-        written.write_bytes(msgspec.json.encode(known))
-        os.replace(written, kept)
+        replace_file(kept, msgspec.json.encode(known))
     except OSError:
         return
 

@@ -169,30 +169,16 @@ class FolderDocuments:
             parsed = parse(shown, raw_text, "toon" if file.ending == "toon" else "yaml", report)
             fields = parsed.value if parsed is not None and isinstance(parsed.value, Mapping) else {}
             content = raw_text if file.ending == "toon" else as_toon(fields)
-            location = SourceLocation(parsed) if parsed else None
-            document = _document_of(file, kind, ref, content, fields)
-            text = Text(document, content, _resource_refs(fields), location)
+            title = str(fields.get("title") or fields.get("name") or titled(file.name))
+            version = str(fields.get("version") or "")
+            document_id, digest = str(fields.get("id") or file.name), digest_of(content.encode())
+            document = Document(kind, ref, document_id, digest, title, version, "toon")
+            resources = fields.get("resources")
+            listed = resources if isinstance(resources, list) else []
+            refs = tuple(str(ref) for ref in listed if isinstance(ref, (str, int)))
+            text = Text(document, content, refs, SourceLocation(parsed) if parsed else None)
         self._reader.report.add_as_warnings(report)
         return text
-
-
-def _document_of(
-    file: NamedFile, kind: DocumentKind, ref: str, content: str, fields: Mapping[str, Json]
-) -> Document:
-    return Document(
-        kind=kind,
-        ref=ref,
-        id=str(fields.get("id") or file.name),
-        digest=digest_of(content.encode()),
-        title=str(fields.get("title") or fields.get("name") or titled(file.name)),
-        version=str(fields.get("version") or ""),
-        format="toon",
-    )
-
-
-def _resource_refs(fields: Mapping[str, Json]) -> tuple[str, ...]:
-    refs = fields.get("resources")
-    return tuple(str(ref) for ref in refs if isinstance(ref, (str, int))) if isinstance(refs, list) else ()
 
 
 def as_toon(value: Mapping[str, Json]) -> str:

@@ -182,11 +182,24 @@ def compile_step(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraf
 
 
 def _opening(source: StepSource, at: SourceLocation, draft: CompileDraft) -> str:
+    """Write the part of the prompt that says what to do; the rest says what the output must satisfy."""
     body = prompts.own_text(source, draft.features, at, draft.report) or source.description or ""
     if not (body or source.prompt_fragments or source.type == "parallel" or source.skill or source.actions):
         body = source.name or ""
         if not body:
             draft.report.add("IL110", f"the step '{source.id}' has no prompt", at)
+    duties: list[str] = []
+    for action in source.actions:
+        reason = action.message or action.description
+        if action.action != "set":
+            target = f" `{action.target}`" if action.target else ""
+            duties.append(f"{action.action.capitalize()}{target}{_because(reason)}")
+        elif action.value is UNSET:
+            duties.append(f"Produce the variable `{action.target}`{_because(reason)}")
+    if source.skill:
+        duties.append(f"Use the skill `{source.skill}`.")
+    for trigger in source.triggers:
+        duties.append(f"Start the workflow `{trigger.workflow}`{_because(trigger.description)}")
     role = source.agent_role or draft.role
     return prompts.join(
         (
@@ -194,25 +207,10 @@ def _opening(source: StepSource, at: SourceLocation, draft: CompileDraft) -> str
             body,
             prompts.delegations(source),
             prompts.bullets("Guidance", source.guidance),
-            "\n".join(_duties(source)),
+            "\n".join(duties),
             "Ask the user for the files that this step needs." if source.ask_for_files else "",
         )
     )
-
-
-def _duties(source: StepSource) -> Iterator[str]:
-    """Yield what an activity step asks for besides its description."""
-    for action in source.actions:
-        reason = action.message or action.description
-        if action.action != "set":
-            target = f" `{action.target}`" if action.target else ""
-            yield f"{action.action.capitalize()}{target}{_because(reason)}"
-        elif action.value is UNSET:
-            yield f"Produce the variable `{action.target}`{_because(reason)}"
-    if source.skill:
-        yield f"Use the skill `{source.skill}`."
-    for trigger in source.triggers:
-        yield f"Start the workflow `{trigger.workflow}`{_because(trigger.description)}"
 
 
 def _because(reason: str | None) -> str:

@@ -48,16 +48,28 @@ class Line(Struct, frozen=True):
 def svg_of(drawing: Drawing) -> str:
     """Draw the workflow."""
     cards = {card.id: [Line(_short(card.title), 0, "h"), *_rows(card.rows, 0)] for card in drawing.cards}
-    boxes = [Box(START, 60, 24), *(_box(name, lines) for name, lines in cards.items()), Box(END, 60, 24)]
+    boxes = [Box(START, 60, 24)]
+    for name, lines in cards.items():
+        widths = (
+            len(line.text) * (5.4 if line.css == "n" else LETTER) + line.depth * INDENT for line in lines
+        )
+        boxes.append(Box(name, max(max(widths) + 2 * PADDING + 16, 120), len(lines) * LINE + PADDING + 4))
+    boxes.append(Box(END, 60, 24))
     labels = {(arrow.start, arrow.end): arrow.label for arrow in drawing.arrows}
     placed = layout(boxes, {pair: _label_width(label) for pair, label in labels.items()})
     loop_labels = [_label_width(label) for (start, end), label in labels.items() if start == end]
     width = placed.width + max(loop_labels, default=0.0) + 2 * MARGIN
     body = [*(_arrow(route) for route in placed.routes)]
-    for name, box in placed.boxes.items():
-        body += _card(box, cards[name]) if name in cards else _terminal(name, box)
-    body += [_label(route, labels[route.start, route.end]) for route in placed.routes]
-    parts = (*_head(drawing, width, placed.height + 2 * MARGIN), *filter(None, body), "</g>", "</svg>")
+    for name, at in placed.boxes.items():
+        if name in cards:
+            body += _card(at, cards[name])
+        else:
+            body.append(_rect("b", at.x, at.y, at.box.width, at.box.height, 12))
+            body.append(_text("t", at.middle, at.y + 16, name.strip("()"), middle=True))
+    for route in placed.routes:
+        if label := labels[route.start, route.end]:
+            body.append(_label(route, label))
+    parts = (*_head(drawing, width, placed.height + 2 * MARGIN), *body, "</g>", "</svg>")
     return "\n".join(parts) + "\n"
 
 
@@ -94,11 +106,6 @@ def _short(text: str, most: int = LONGEST) -> str:
     return flat if len(flat) <= most else flat[: most - 1].rstrip() + "…"
 
 
-def _box(name: str, lines: list[Line]) -> Box:
-    width = max(len(line.text) * (5.4 if line.css == "n" else LETTER) + line.depth * INDENT for line in lines)
-    return Box(name, max(width + 2 * PADDING + 16, 120), len(lines) * LINE + PADDING + 4)
-
-
 def _rect(css: str, x: float, y: float, width: float, height: float, radius: int) -> str:
     geometry = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"'
     return f'<rect class="{css}" {geometry} rx="{radius}"/>'
@@ -122,12 +129,6 @@ def _card(placed: Placed, lines: list[Line]) -> Iterator[str]:
         yield _text(line.css, left + (14 if line.mark else 0), top + 13.5, line.text)
 
 
-def _terminal(name: str, placed: Placed) -> Iterator[str]:
-    box = placed.box
-    yield _rect("b", placed.x, placed.y, box.width, box.height, 12)
-    yield _text("t", placed.middle, placed.y + 16, name.strip("()"), middle=True)
-
-
 def _arrow(route: Route) -> str:
     points = route.points
     path = f"M{points[0][0]:.1f} {points[0][1]:.1f}"
@@ -140,8 +141,6 @@ def _arrow(route: Route) -> str:
 
 def _label(route: Route, label: str) -> str:
     """Draw the label near the start of its arrow, with the whole text as a tooltip."""
-    if not label:
-        return ""
     (x, y), (to_x, to_y) = route.points[0], route.points[1]
     text, width = _short(label, LONGEST_LABEL), _label_width(label)
     middle_x, middle_y = x + (to_x - x) * 0.86, y + (to_y - y) * 0.66

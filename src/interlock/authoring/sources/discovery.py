@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
-from interlock.authoring.sources.atomic_write import replace_file
-from interlock.authoring.sources.cache import make_private
+from interlock.authoring.sources.cache import keep_file
 from interlock.authoring.sources.sources import Source
 from interlock.authoring.sources.stamps import fingerprint
 
@@ -32,10 +32,14 @@ class KnownPlugins(Struct, frozen=True):
 def plugins(kept: Path | None = None) -> list[Source]:
     """Return a source for each package in the entry point group; the entry's name is the namespace."""
     state = fingerprint(Path(folder) for folder in sys.path if folder)
-    known = _remembered(kept)
+    known: KnownPlugins | None = None
+    if kept is not None:
+        with suppress(OSError, msgspec.MsgspecError):
+            known = msgspec.json.decode(kept.read_bytes(), type=KnownPlugins)
     if known is None or known.state != state:
         known = KnownPlugins(state, tuple(_installed()))
-        _remember(kept, known)
+        if kept is not None:
+            keep_file(kept, msgspec.json.encode(known))
     return [Source("plugin", Path(folder), name) for name, folder in known.found]
 
 
@@ -50,26 +54,6 @@ def _installed() -> Iterator[tuple[str, str]]:
             continue
         for folder in (spec.submodule_search_locations or ()) if spec else ():
             yield point.name, str(folder)
-
-
-def _remembered(kept: Path | None) -> KnownPlugins | None:
-    if kept is None:
-        return None
-    try:
-        return msgspec.json.decode(kept.read_bytes(), type=KnownPlugins)
-    except (OSError, msgspec.MsgspecError):
-        return None
-
-
-def _remember(kept: Path | None, known: KnownPlugins) -> None:
-    """Keep the answer; a folder that cannot be written only costs time."""
-    if kept is None:
-        return
-    try:
-        make_private(kept.parent)
-        replace_file(kept, msgspec.json.encode(known))
-    except OSError:
-        return
 
 
 def clones(data: Path) -> list[Source]:

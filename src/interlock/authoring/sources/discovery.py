@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from interlock.authoring.sources.cache import replace_file
+from interlock.authoring.sources.cache import keep_file
 from interlock.authoring.sources.sources import Source
 from interlock.authoring.sources.stamps import fingerprint
 
@@ -47,7 +47,7 @@ def plugins(kept: Path | None = None) -> list[Source]:
                 folders += [(point.name, str(folder)) for folder in locations]
         known = KnownPlugins(state, tuple(folders))
         if kept is not None:
-            replace_file(kept, msgspec.json.encode(known))
+            keep_file(kept, msgspec.json.encode(known))
     return [Source("plugin", Path(folder), name) for name, folder in known.found]
 
 

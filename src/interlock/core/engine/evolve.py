@@ -38,7 +38,16 @@ def evolve(state: RunState, event: e.Event) -> RunState:
             opened = OpenGate(event.key, event.gate, event.at, event.agent)
             return replace(state, open=opened, resolution=None)
         case e.GateResolved():
-            return _resolved(state, event)
+            waiting = (
+                Resolution(event.key, event.gate, event.option, event.agent) if event.resumable else None
+            )
+            state = _with(replace(state, open=None, resolution=waiting), event.sets)
+            if event.next is not None:
+                return replace(state, next_key=event.next, done=state.done[:-1])
+            answers = {**state.answers, event.key: event.option or ""}
+            skipped = tuple(dict.fromkeys((*state.skipped, *event.skip_activities)))
+            exit_to = event.transition_to or state.exit_to
+            return replace(state, answers=answers, skipped=skipped, exit_to=exit_to)
         case e.GatePassed():
             return replace(state, next_key=event.next, open=None)
         case e.GateResumed():
@@ -108,16 +117,6 @@ def _entered(state: RunState, event: e.ActivityEntered) -> RunState:
         steer=None,
     )
     return _with(fresh, event.sets)
-
-
-def _resolved(state: RunState, event: e.GateResolved) -> RunState:
-    waiting = Resolution(event.key, event.gate, event.option, event.agent) if event.resumable else None
-    state = _with(replace(state, open=None, resolution=waiting), event.sets)
-    if event.next is not None:
-        return replace(state, next_key=event.next, done=state.done[:-1])
-    answers = {**state.answers, event.key: event.option or ""}
-    skipped = tuple(dict.fromkeys((*state.skipped, *event.skip_activities)))
-    return replace(state, answers=answers, skipped=skipped, exit_to=event.transition_to or state.exit_to)
 
 
 def _without_iteration(state: RunState) -> RunState:

@@ -134,7 +134,7 @@ def test_other_data_in_the_folder_is_not_a_workflow(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["json", "yaml", "toon"])
 def test_a_file_named_like_an_ending_is_not_a_workflow(tmp_path: Path, name: str) -> None:
     put(tmp_path, "w.json")
-    write(tmp_path, name, "{}")
+    write(tmp_path, {name: "{}"})
     assert ids(library(tmp_path)) == ["t.w"]
 
 

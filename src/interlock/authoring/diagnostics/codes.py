@@ -417,6 +417,13 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         "add outputContract wr.contracts.loop_control to the step that decides",
     ),
     (
+        "IL308",
+        "reference to another document",
+        "error",
+        "A schema can refer only to parts of itself: nothing is read from other files or hosts.",
+        "copy the schema into $defs and refer to it with #/$defs/NAME",
+    ),
+    (
         "IL401",
         "invalid id",
         "error",

@@ -466,6 +466,14 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         "update interlock",
     ),
     (
+        "IL407",
+        "shadowed workflow",
+        "warning",
+        "Two sources have a workflow of this id. The user's folder and --workflows outrank the project, the "
+        "project outranks git sources and packages, and those outrank the bundled workflows.",
+        "rename one of them, unless that is intended",
+    ),
+    (
         "IL501",
         "unreachable step",
         "warning",

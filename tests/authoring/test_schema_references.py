@@ -12,7 +12,7 @@ import pytest
 
 from interlock.authoring.library import Library, Loaded, Source
 from interlock.core.definition.conditions import Scope
-from interlock.core.definition.criteria import failures
+from interlock.core.definition.criteria import failed_checks
 from interlock.core.definition.workflow import Contract, Rule, Step
 from interlock.core.engine.contracts import unmet
 from interlock.core.json_schema import violations
@@ -151,8 +151,8 @@ def test_an_acknowledgement_is_blocked_by_a_schema_that_cannot_be_used(outside: 
         step = Step("s", "S", contracts=(Contract("output.k", "k", schema),))
         (blocker,) = unmet(step, Output(artifacts=({"kind": "k"},)), Scope({}, {}))
         assert "cannot be used" in blocker.message
-        (failure,) = failures(Rule("schema", "M", schema=schema), "1", Scope({}, {}))
-        assert "cannot be used" in failure.fix
+        (failed,) = failed_checks(Rule("schema", "M", schema=schema), "1", Scope({}, {}))
+        assert "cannot be used" in failed.requirement
 
 
 def test_the_server_lists_and_validates_without_a_connection(tmp_path: Path, outside: Outside) -> None:

@@ -1,4 +1,4 @@
-"""JSON Schema checks with messages that say where and what.
+"""JSON Schema checks whose messages name the member and the violation.
 
 Every validator is built here, so that none reads a file or a host that a schema refers to.
 """
@@ -38,7 +38,7 @@ class _Validates(Protocol):
 
 
 def violations(schema: Mapping[str, Json], value: Json) -> list[str]:
-    """Name at most five violations of the schema, each with its location in the value."""
+    """Name at most five violations of the schema, each with the path of the member."""
     if not schema:
         return []
     try:

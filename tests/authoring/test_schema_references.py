@@ -13,8 +13,8 @@ import pytest
 from interlock.authoring.library import Library, Loaded, Source
 from interlock.core.definition.conditions import Scope
 from interlock.core.definition.criteria import failed_checks
-from interlock.core.definition.workflow import Contract, Rule, Step
-from interlock.core.engine.contracts import unmet
+from interlock.core.definition.workflow import Contract, NotRule, Rule, Step
+from interlock.core.engine.requirements import unmet
 from interlock.core.json_schema import violations
 from interlock.core.run.output import Output
 from support.authored import head
@@ -152,6 +152,8 @@ def test_an_acknowledgement_is_blocked_by_a_schema_that_cannot_be_used(outside: 
         (blocker,) = unmet(step, Output(artifacts=({"kind": "k"},)), Scope({}, {}))
         assert "cannot be used" in blocker.message
         (failed,) = failed_checks(Rule("schema", "M", schema=schema), "1", Scope({}, {}))
+        assert "cannot be used" in failed.requirement
+        (failed,) = failed_checks(NotRule(Rule("schema", "M", schema=schema)), "1", Scope({}, {}))
         assert "cannot be used" in failed.requirement
 
 

@@ -44,7 +44,7 @@ def violations(schema: Mapping[str, Json], value: Json) -> list[str]:
     try:
         validator = _validator(msgspec.json.encode(schema, order="sorted"))
     except BadSchema as error:
-        return [f"the schema cannot be used: {error}"]
+        return [str(error)]
     messages = []
     for violation in validator.iter_errors(value):  # type: ignore[attr-defined]
         path = "/".join(str(part) for part in violation.instance_path)
@@ -82,13 +82,13 @@ def _validator(schema: bytes) -> _Validates:
 
     value = msgspec.json.decode(schema)
     for _, reference in outside_references(value):
-        raise BadSchema(f"it refers to another document, '{reference}'")
+        raise BadSchema(f"the schema cannot be used: it refers to another document, '{reference}'")
     try:
         validator: _Validates = jsonschema_rs.validator_for(
             value, retriever=_refuse, pattern_options=jsonschema_rs.RegexOptions()
         )
     except (jsonschema_rs.ValidationError, ValueError) as error:
-        raise BadSchema(str(error).splitlines()[0]) from error
+        raise BadSchema(f"the schema cannot be used: {str(error).splitlines()[0]}") from error
     return validator
 
 

@@ -225,7 +225,7 @@ def schema_is_usable(schema: Mapping[str, Json], at: SourceLocation, report: Rep
     try:
         check_schema(schema)
     except BadSchema as error:
-        report.add("IL102", f"not a usable JSON Schema: {error}", at)
+        report.add("IL102", str(error), at)
         return False
     return True
 

@@ -172,10 +172,10 @@ def compile_step(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraf
         ),
         hints=hints,
         actions=read_actions(source.actions, at / "actions", report),
-        triggers=tuple(map(read_trigger, source.triggers)),
+        triggers=read_triggers(source.triggers),
         required=source.required,
         skill=source.skill,
-        skill_args=source.skill_args,
+        skill_args={**source.skill_args_as_documented, **source.skill_args},
         probes=source.probes,
         extra={**unknown_fields(StepSource, raw), **{key: raw[key] for key in _INERT if key in raw}},
     )
@@ -211,7 +211,7 @@ def _duties(source: StepSource) -> Iterator[str]:
             yield f"Produce the variable `{action.target}`{_because(reason)}"
     if source.skill:
         yield f"Use the skill `{source.skill}`."
-    for trigger in source.triggers:
+    for trigger in read_triggers(source.triggers):
         yield f"Start the workflow `{trigger.workflow}`{_because(trigger.description)}"
 
 
@@ -244,8 +244,10 @@ def read_actions(sources: Sequence[ActionSource], at: SourceLocation, report: Re
     )
 
 
-def read_trigger(source: TriggerSource) -> Trigger:
-    return Trigger(source.workflow, source.description, source.pass_context)
+def read_triggers(sources: Sequence[TriggerSource] | TriggerSource | None) -> tuple[Trigger, ...]:
+    """Read the child workflows that a step or an activity starts: a list, or just one."""
+    listed = (sources,) if isinstance(sources, TriggerSource) else sources or ()
+    return tuple(Trigger(source.workflow, source.description, source.pass_context) for source in listed)
 
 
 def _functions_of(source: StepSource, at: SourceLocation, draft: CompileDraft) -> list[FunctionSource]:

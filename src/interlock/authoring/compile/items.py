@@ -12,7 +12,7 @@ from interlock.authoring.compile import builtins as packs
 from interlock.authoring.compile import prompts
 from interlock.authoring.compile.conditions import read_condition
 from interlock.authoring.compile.requirements import read_contracts, read_criteria
-from interlock.authoring.compile.templates import expand
+from interlock.authoring.compile.templates import Templates, expand
 from interlock.authoring.diagnostics.codes import Report, did_you_mean
 from interlock.authoring.filetypes.step_file import (
     ActionSource,
@@ -64,6 +64,7 @@ class CompileDraft(Struct):
     enclosing_loops: tuple[str, ...] = ()
     pages: Mapping[str, Parsed] = field(default_factory=dict)
     borrowed: set[str] = field(default_factory=set)
+    templates: Templates = field(default_factory=Templates)
 
     def for_activity(self, pages: Mapping[str, Parsed]) -> CompileDraft:
         """Return a draft for another activity of the same workflow, without the ids of the last one."""
@@ -123,7 +124,7 @@ def compile_item(raw: Json, at: SourceLocation, draft: CompileDraft) -> Iterator
             if (gate := compile_gate(raw, at, draft)) is not None:
                 yield gate
         case _ if "templateCall" in raw:
-            for expanded, provenance in expand(raw, at, draft.report):
+            for expanded, provenance in expand(raw, at, draft.templates, draft.report):
                 if (step := compile_step(expanded, at, draft)) is not None:
                     yield msgspec.structs.replace(step, provenance=provenance)
         case _:

@@ -12,6 +12,7 @@ from interlock.authoring.compile.documents import Folder
 from interlock.authoring.compile.folders import compile_folder
 from interlock.authoring.compile.ids import check_id, is_reserved, mounted, mounted_id
 from interlock.authoring.compile.steps import compile_steps
+from interlock.authoring.compile.templates import Templates
 from interlock.authoring.diagnostics.codes import Report
 from interlock.authoring.diagnostics.diagnostic import Diagnostic, Mention
 from interlock.authoring.lint.structure import lint
@@ -90,8 +91,11 @@ def _compile_workflow(unit: Unit, source: Source, folder: Folder) -> Workflow | 
     at, report = SourceLocation(folder.head), folder.report
     fields = folder.head.value if isinstance(folder.head.value, Mapping) else {}
     check_id(fields.get("id"), _form(unit, fields), at, report)
-    is_file = unit.form == "file"
-    compiled = compile_steps(folder.head.value, at, report) if is_file else compile_folder(folder)
+    if unit.form == "file":
+        templates = Templates(folder.reader, unit.path.parent)
+        compiled = compile_steps(folder.head.value, at, report, templates=templates)
+    else:
+        compiled = compile_folder(folder)
     if compiled is None:
         return None
     workflow, draft = compiled

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from interlock.authoring.library import BUNDLED, Library
-from interlock.authoring.sources.sources import Source
+from interlock.authoring.sources.sources import Source, SourceKind
 from interlock.cli.config import BadConfig, Config
 from interlock.core.run.preferences import PRESETS
 from interlock.ledger.ledger import Ledger
@@ -25,11 +25,15 @@ from interlock.surfaces.tool import Surface
 def library_of(config: Config) -> Library:
     """Collect all sources of workflows."""
     sources = [BUNDLED, Source("user", config.folder / "workflows")]
-    for argument in config.workflows:
+    arguments: dict[SourceKind, tuple[str, ...]] = {
+        "configured": config.workflows,
+        "project": config.project_workflows,
+    }
+    for kind, argument in ((kind, argument) for kind, named in arguments.items() for argument in named):
         name, path = split_mount(argument)
         if not path.exists():
             raise BadConfig(f"workflows: there is no file or folder {path}")
-        sources.append(Source("configured", path, name))
+        sources.append(Source(kind, path, name))
     if config.project:
         sources.append(Source("project", Path(config.project) / ".interlock" / "workflows"))
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from interlock.cli.compose import ledger_of
+from interlock.cli.compose import ledger_of, library_of
 from interlock.cli.config import Config
 from interlock.cli.screen import inform, person_reads
 from interlock.core.run.surface_policy import EXECUTION, NAVIGATION
@@ -49,6 +49,7 @@ def run_checks(config: Config, *, repairs: bool) -> Iterator[Check]:
     if folder.exists() and not folder.is_dir():
         yield Check("store", False, f"{folder} is not a folder", "name a folder with --data-dir")
         return
+    yield from _workflows(config)
     if not database.exists():
         yield Check("store", True, f"nothing is stored in {database.parent} yet")
         return
@@ -59,6 +60,12 @@ def run_checks(config: Config, *, repairs: bool) -> Iterator[Check]:
     yield _leftovers(folder, database)
     yield _cache(folder / "cache")
     yield from _store(config, repairs)
+
+
+def _workflows(config: Config) -> Iterator[Check]:
+    """Name every workflow that another one of the same id hides."""
+    for shadowed in library_of(config).listing().shadowed:
+        yield Check("workflows", True, shadowed.message)
 
 
 def _permissions(folder: Path, database: Path) -> Check:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Literal, Protocol
@@ -85,6 +86,13 @@ def call_tool(surface: Surface, name: str, arguments: Json, call: Call) -> Outco
         params = msgspec.convert({} if arguments is None else arguments, tool.params)
     except msgspec.ValidationError as error:
         return surface.invalid(tool, str(error))
+    from interlock.core.patterns import SECONDS_OF_A_CALL, limited_time  # late: not needed to list tools
+
+    with limited_time(SECONDS_OF_A_CALL, time.monotonic):
+        return _handled(surface, tool, params, call)
+
+
+def _handled(surface: Surface, tool: Tool, params: Struct, call: Call) -> Outcome:
     tries = 0
     while True:
         try:
@@ -95,7 +103,7 @@ def call_tool(surface: Surface, name: str, arguments: Json, call: Call) -> Outco
             outcome = surface.expected(error)
             if outcome is not None:
                 return outcome
-            return surface.failed(tool, error, report_exception(name, error))
+            return surface.failed(tool, error, report_exception(tool.name, error))
 
 
 def _lost_a_race(error: Exception) -> bool:

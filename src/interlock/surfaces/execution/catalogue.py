@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from interlock.authoring.library import Listed, Listing, Loaded
+from interlock.authoring.library import Listed, Listing, Loaded, Shadowed
 from interlock.core.definition.workflow import Activity, Gate, Item, Loop, Step
 from interlock.core.values import Json
 from interlock.surfaces.call import Reply
@@ -32,7 +32,18 @@ def listed(listing: Listing) -> Reply:
         ]
         lines.append(f"{len(errors)} files could not be loaded:")
         lines += [f"- {one.file}:{one.line}: {one.message}" for one in shown]
+    if listing.shadowed:
+        body["shadowed"] = [_shadowed(workflow) for workflow in listing.shadowed]
+        lines += [f"- {workflow.message}" for workflow in listing.shadowed]
     return Reply("\n".join(lines) or "No workflows are available.", body)
+
+
+def _shadowed(workflow: Shadowed) -> Json:
+    return {
+        "workflowId": workflow.workflow_id,
+        "source": workflow.source,
+        "shadowedBy": workflow.by_source,
+    }
 
 
 def _entry(entry: Listed) -> dict[str, Json]:

@@ -32,6 +32,8 @@ class CatalogueTools:
         body: dict[str, Json] = {"workflows": [_entry(one) for one in listing.entries]}
         if broken:
             body["warnings"] = [f"{one.file}:{one.line}: {one.message}" for one in broken[:20]]
+        if listing.shadowed:
+            body["shadowed"] = [workflow.message for workflow in listing.shadowed]
         return shown(body)
 
     def get_workflow(self, params: p.OfWorkflow, call: Call) -> Outcome:

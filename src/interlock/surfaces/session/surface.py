@@ -75,7 +75,8 @@ class SessionSurface(Surface):
             {"id": entry.id, "title": entry.name, "version": entry.version, "tags": list(entry.tags)}
             for entry in self.shared.listed()
         ]
-        return Reply(as_toon({"workflows": listed}))
+        shadowed: list[Json] = [workflow.message for workflow in self.shared.shadowed()]
+        return Reply(as_toon({"workflows": listed, **({"shadowed": shadowed} if shadowed else {})}))
 
     def start_session(self, params: p.StartSession, call: Call) -> Outcome:
         about: dict[str, Json] = {"workflow": params.workflow_id[:128]} if params.workflow_id else {}

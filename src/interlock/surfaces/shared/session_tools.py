@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from interlock import __version__
 from interlock.authoring.diagnostics.diagnostic import Diagnostic
-from interlock.authoring.library import Listed, Loaded
+from interlock.authoring.library import Listed, Loaded, Shadowed
 from interlock.core.definition.workflow import Workflow
 from interlock.core.run.commands import Claim, EnterActivity
 from interlock.core.run.outcomes import Decided
@@ -72,6 +72,10 @@ class SessionTools:
     def listed(self) -> list[Listed]:
         """The workflows that an agent may be shown."""
         return [entry for entry in self.ledger.library.listing().entries if not entry.hidden]
+
+    def shadowed(self) -> tuple[Shadowed, ...]:
+        """The workflows that another one of the same id hides (rule 38a)."""
+        return self.ledger.library.listing().shadowed
 
     def bootstrap(self) -> str:
         """How to work with this server: the first resource of `meta`."""

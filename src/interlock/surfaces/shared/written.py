@@ -46,7 +46,8 @@ def as_toon(shape: Mapping[str, Json]) -> str:
 def activity_shape(activity: Activity) -> Shape:
     """An activity as its file would say it: steps, the checkpoints and loops they name, the ways out."""
     skills = _told(primary=activity.primary_skill, supporting=list(activity.supporting_skills))
-    shape = _told(
+    shape = _with_unknown_fields(
+        activity.extra,
         id=activity.id,
         version=activity.version,
         name=activity.name,
@@ -69,7 +70,6 @@ def activity_shape(activity: Activity) -> Shape:
         context_to_preserve=list(activity.context_to_preserve),
         notes=list(activity.notes),
         estimatedTime=activity.estimated_time,
-        **activity.extra,
     )
     return shape if activity.required else {**shape, "required": False}
 
@@ -111,7 +111,8 @@ def step_shape(step: Step, gate: str | None = None) -> Shape:
     confirms = confirmation(step).id if step.confirm is not False else None
     words = "\n\n".join(_fragment(one.text, one.when) for one in step.prompt)
     repeated = bool(step.description) and words.startswith(step.description or "")
-    return _told(
+    return _with_unknown_fields(
+        step.extra,
         id=step.id,
         name=step.title,
         checkpoint=gate,
@@ -124,7 +125,6 @@ def step_shape(step: Step, gate: str | None = None) -> Shape:
         actions=_each(step.actions, action_shape),
         triggers=_each(step.triggers, _trigger),
         output=_each(step.contracts, _contract),
-        **step.extra,
     )
 
 
@@ -138,7 +138,8 @@ def _contract(contract: Contract) -> Shape:
 
 def gate_shape(gate: Gate) -> Shape:
     """A checkpoint as it is put to the user."""
-    return _told(
+    return _with_unknown_fields(
+        gate.extra,
         id=gate.id,
         name=gate.name,
         message=gate.message,
@@ -148,7 +149,6 @@ def gate_shape(gate: Gate) -> Shape:
         defaultOption=gate.default_option,
         autoAdvanceMs=gate.auto_advance_ms,
         options=_each(gate.options, _option),
-        **gate.extra,
     )
 
 
@@ -170,7 +170,8 @@ def effect_shape(effect: Effect) -> Shape:
 
 
 def loop_shape(loop: Loop) -> Shape:
-    return _told(
+    return _with_unknown_fields(
+        loop.extra,
         id=loop.id,
         name=loop.title,
         type=loop.kind,
@@ -184,7 +185,6 @@ def loop_shape(loop: Loop) -> Shape:
         maxIterations=loop.max_iterations,
         steps=list(_ordered(loop.body)),
         activities=list(loop.activities),
-        **loop.extra,
     )
 
 
@@ -258,19 +258,17 @@ def summary_shape(workflow: Workflow) -> Shape:
 
 def header_shape(workflow: Workflow) -> Shape:
     """Everything that a workflow says of itself, its activities by name."""
-    return {
+    return _with_unknown_fields(
+        workflow.extra,
         **summary_shape(workflow),
-        **_told(
-            author=workflow.author,
-            tags=list(workflow.tags),
-            skills=_told(primary=workflow.primary_skill),
-            artifactLocations=dict(workflow.artifact_locations),
-            preconditions=list(workflow.preconditions),
-            clarifications=list(workflow.clarifications),
-            about=workflow.about,
-            **workflow.extra,
-        ),
-    }
+        author=workflow.author,
+        tags=list(workflow.tags),
+        skills=_told(primary=workflow.primary_skill),
+        artifactLocations=dict(workflow.artifact_locations),
+        preconditions=list(workflow.preconditions),
+        clarifications=list(workflow.clarifications),
+        about=workflow.about,
+    )
 
 
 def workflow_shape(workflow: Workflow) -> Shape:
@@ -320,3 +318,8 @@ def _each(values: Iterable[T], shape: Callable[[T], Shape]) -> list[Json]:
 def _told(**fields: Json) -> Shape:
     """Leave out what nobody has said."""
     return {name: value for name, value in fields.items() if value not in (None, [], {}, "")}
+
+
+def _with_unknown_fields(unknown: Mapping[str, Json], /, **fields: Json) -> Shape:
+    """Add the fields of a file that the format does not know; one of a known name never replaces it."""
+    return _told(**fields) | _told(**{name: value for name, value in unknown.items() if name not in fields})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from interlock.authoring.library import Diagnostic, Listed
+from interlock.authoring.library import Diagnostic, Listed, Shadowed
 from interlock.cli.compose import library_of
 from interlock.cli.options import config_of, data_options, json_option
 from interlock.cli.screen import inform, line_of, print_json, say, table
@@ -24,7 +24,9 @@ def command(
     errors = [diagnostic for diagnostic in listing.diagnostics if diagnostic.severity == "error"]
     if as_json:
         problems = [_problem(diagnostic) for diagnostic in errors]
-        print_json({"workflows": [_fields(entry) for entry in entries], "problems": problems})
+        shadowed = [_shadowed(workflow) for workflow in listing.shadowed]
+        usable = [_fields(entry) for entry in entries]
+        print_json({"workflows": usable, "problems": problems, "shadowed": shadowed})
         return
     if not entries:
         say("No workflows are available.")
@@ -32,6 +34,8 @@ def command(
     table(rows, [("accent", "plain")] * len(rows))
     for error in errors:
         inform(f"{error.file}:{error.line}: {error.message}")
+    for workflow in listing.shadowed:
+        inform(workflow.message)
     if errors:
         inform("Run `interlock validate PATH` to see every error in a file.")
 
@@ -50,6 +54,15 @@ def _fields(entry: Listed) -> dict[str, Json]:
         "workflowHash": entry.hash,
         "idStatus": entry.id_status,
         "suggestedId": entry.suggested_id,
+    }
+
+
+def _shadowed(workflow: Shadowed) -> Json:
+    return {
+        "workflowId": workflow.workflow_id,
+        "source": workflow.source,
+        "file": workflow.file,
+        "shadowedBy": {"source": workflow.by_source, "file": workflow.by_file},
     }
 
 

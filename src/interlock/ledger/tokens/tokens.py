@@ -60,20 +60,20 @@ class Pointer(Struct, frozen=True):
         return f"Pointer({self.kind}, node={self.node}, attempt={self.attempt})"
 
 
-class TokenProblem(Struct, frozen=True):
+class TokenError(Struct, frozen=True):
     """Why a token is refused, and what the agent should do."""
 
     code: TokenCode
     message: str
-    suggestion: str
+    next_action: str
 
 
-class StateProblem(Struct, frozen=True):
+class StateError(Struct, frozen=True):
     """Why a navigation state is refused, in the codes of that surface."""
 
     code: StateCode
     message: str
-    suggestion: str
+    next_action: str
 
 
 def new_handle() -> bytes:
@@ -92,18 +92,18 @@ def mint(key: Key, pointer: Pointer) -> str:
     return _state(signed) if pointer.kind == "nav" else f"{pointer.kind}.{VERSION}.{_word(signed)}"
 
 
-def read(keyring: Keyring, token: str, expected: Collection[Kind]) -> Pointer | TokenProblem:
+def read(keyring: Keyring, token: str, expected: Collection[Kind]) -> Pointer | TokenError:
     """Check a token and return where it leads, if it is of an expected kind."""
-    found = _read_any(keyring, token, expected)
-    if not isinstance(found, Pointer) or found.kind in expected:
-        return found
-    return _wrong_kind(found.kind, expected)
+    pointer = _read_any(keyring, token, expected)
+    if not isinstance(pointer, Pointer) or pointer.kind in expected:
+        return pointer
+    return _wrong_kind(pointer.kind, expected)
 
 
-def read_state(keyring: Keyring, token: str) -> Pointer | StateProblem:
+def read_state(keyring: Keyring, token: str) -> Pointer | StateError:
     """Check navigation's `state`, answering in that surface's codes."""
     signed = _state_bytes(token)
-    if isinstance(signed, StateProblem):
+    if isinstance(signed, StateError):
         return signed
     return _verified(keyring, "nav", signed) or _state_refused(
         "VALIDATION_FAILED", "State validation failed: signature: does not match the state"
@@ -120,13 +120,13 @@ def peek(token: str) -> Pointer | None:
     return _pointer("ses", signed)
 
 
-def _read_any(keyring: Keyring, token: str, expected: Collection[Kind]) -> Pointer | TokenProblem:
+def _read_any(keyring: Keyring, token: str, expected: Collection[Kind]) -> Pointer | TokenError:
     if token.startswith(STATE_PREFIX):
         return _token_terms(read_state(keyring, token))
     kind, _, rest = token.partition(".")
     version, _, word = rest.partition(".")
     if kind not in WORD_KINDS or not word:
-        return _malformed(f"It must be {_listed(expected)}", expected)
+        return _malformed(f"It must be {_names_of(expected)}", expected)
     if version != VERSION:
         return _unsupported(version)
     if len(word) != WORD_LENGTH:
@@ -171,7 +171,7 @@ def _state(signed: bytes) -> str:
     return STATE_PREFIX + b2a_base64(GZIP_HEAD + stored + tail, newline=False).decode()
 
 
-def _state_bytes(token: str) -> bytes | StateProblem:
+def _state_bytes(token: str) -> bytes | StateError:
     if not token.startswith(STATE_PREFIX):
         return _state_refused("INVALID_FORMAT", f"Invalid token format. Expected prefix '{STATE_PREFIX}'")
     payload = token.removeprefix(STATE_PREFIX)
@@ -184,7 +184,7 @@ def _state_bytes(token: str) -> bytes | StateProblem:
     return _unpacked(packed, token)
 
 
-def _unpacked(packed: bytes, token: str) -> bytes | StateProblem:
+def _unpacked(packed: bytes, token: str) -> bytes | StateError:
     """Decompress at most one byte more than a pointer, so that no state can fill the memory."""
     inflate = zlib.decompressobj(wbits=31)
     try:
@@ -196,36 +196,36 @@ def _unpacked(packed: bytes, token: str) -> bytes | StateProblem:
     return signed
 
 
-def _state_refused(code: StateCode, message: str) -> StateProblem:
-    return StateProblem(code, message, "Send the `state` of the last response, unchanged and whole.")
+def _state_refused(code: StateCode, message: str) -> StateError:
+    return StateError(code, message, "Send the `state` of the last response, unchanged and whole.")
 
 
-def _token_terms(found: Pointer | StateProblem) -> Pointer | TokenProblem:
-    if isinstance(found, Pointer):
-        return found
-    if found.code == "VALIDATION_FAILED":
+def _token_terms(pointer: Pointer | StateError) -> Pointer | TokenError:
+    if isinstance(pointer, Pointer):
+        return pointer
+    if pointer.code == "VALIDATION_FAILED":
         return _bad_signature()
-    return TokenProblem("TOKEN_INVALID_FORMAT", found.message, found.suggestion)
+    return TokenError("TOKEN_INVALID_FORMAT", pointer.message, pointer.next_action)
 
 
-def _malformed(reason: str, expected: Collection[Kind]) -> TokenProblem:
-    return TokenProblem(
+def _malformed(reason: str, expected: Collection[Kind]) -> TokenError:
+    return TokenError(
         "TOKEN_INVALID_FORMAT",
         f"This is not a token. {reason}.",
-        f"Send {_listed(expected)} exactly as the last response gave it.",
+        f"Send {_names_of(expected)} exactly as the last response gave it.",
     )
 
 
-def _unsupported(version: str) -> TokenProblem:
-    return TokenProblem(
+def _unsupported(version: str) -> TokenError:
+    return TokenError(
         "TOKEN_UNSUPPORTED_VERSION",
         f"The token has version '{version[:12]}'; this server reads '{VERSION}'.",
         "Use a token that this server gave, or find the session again and take its fresh tokens.",
     )
 
 
-def _bad_signature() -> TokenProblem:
-    return TokenProblem(
+def _bad_signature() -> TokenError:
+    return TokenError(
         "TOKEN_BAD_SIGNATURE",
         "The token's signature does not match: it was changed in copying, or its key is no longer in use.",
         "Copy the token again from the response that gave it, character by character;"
@@ -233,13 +233,13 @@ def _bad_signature() -> TokenProblem:
     )
 
 
-def _wrong_kind(given: Kind, expected: Collection[Kind]) -> TokenProblem:
-    return TokenProblem(
+def _wrong_kind(given: Kind, expected: Collection[Kind]) -> TokenError:
+    return TokenError(
         "TOKEN_SCOPE_MISMATCH",
-        f"The token is valid, but it is {NAMES[given]}; {_listed(expected)} belongs here.",
-        f"Send {_listed(expected)} from the last response.",
+        f"The token is valid, but it is {NAMES[given]}; {_names_of(expected)} belongs here.",
+        f"Send {_names_of(expected)} from the last response.",
     )
 
 
-def _listed(expected: Collection[Kind]) -> str:
+def _names_of(expected: Collection[Kind]) -> str:
     return " or ".join(name for kind, name in NAMES.items() if kind in expected)

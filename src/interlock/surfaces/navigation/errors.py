@@ -11,7 +11,7 @@ from interlock.authoring.diagnostics.diagnostic import Diagnostic
 from interlock.core.run.outcomes import Code, Refusal
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
-from interlock.ledger.tokens.tokens import StateProblem
+from interlock.ledger.tokens.tokens import StateError
 from interlock.surfaces.call import Reply
 from interlock.surfaces.refusals import Words, names, sentence
 
@@ -122,8 +122,8 @@ def _recovery(error: LedgerError) -> str:
             return error.next_action
 
 
-def of_state(error: StateProblem) -> Reply:
-    return failure(error.code, error.message, error.suggestion)
+def of_state(error: StateError) -> Reply:
+    return failure(error.code, error.message, error.next_action)
 
 
 def not_loaded(diagnostic: Diagnostic) -> Reply:

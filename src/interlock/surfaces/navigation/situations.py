@@ -9,7 +9,7 @@ from interlock.core.engine.moves import Decisions, settled_for_navigation
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.runs.position import Position, View
-from interlock.ledger.tokens.tokens import STATE_PREFIX, Pointer, StateProblem, read_state
+from interlock.ledger.tokens.tokens import STATE_PREFIX, Pointer, StateError, read_state
 from interlock.surfaces.call import Reply
 from interlock.surfaces.navigation.errors import of_error, of_state
 from interlock.surfaces.navigation.render import Landscape
@@ -20,7 +20,7 @@ OTHER_PREFIXES = ("st.", "ses.")
 def opened(ledger: Ledger, state: str) -> Pointer | Reply:
     """Check a state before anything in it is trusted."""
     pointer = read_state(ledger.keys.keyring(), state)
-    return of_state(pointer) if isinstance(pointer, StateProblem) else pointer
+    return of_state(pointer) if isinstance(pointer, StateError) else pointer
 
 
 def opened_anywhere(ledger: Ledger, token: str) -> Pointer | Reply:

@@ -17,7 +17,7 @@ from interlock.ledger.attempt import Replayed
 from interlock.ledger.errors import LedgerError, error_of, internal_error
 from interlock.ledger.ledger import Ledger, note_attempt
 from interlock.ledger.tokens.tokens import Kind, Pointer
-from interlock.surfaces.arguments import Unfit, check_context, read_output
+from interlock.surfaces.arguments import InvalidArgument, check_context, read_output
 from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.execution import params as p
 from interlock.surfaces.execution.catalogue import described, listed
@@ -94,7 +94,7 @@ class ExecutionSurface(Surface):
         unfit, output = check_context(params.context), read_output(params.output)
         if unfit:
             return _unfit(unfit)
-        if isinstance(output, Unfit):
+        if isinstance(output, InvalidArgument):
             return _unfit(output)
         ack = self._pointer(params.stateToken, params.ackToken, "ack")
         if isinstance(ack, LedgerError):
@@ -168,7 +168,7 @@ class ExecutionSurface(Surface):
 
     def checkpoint_workflow(self, params: p.CheckpointWorkflow, call: Call) -> Outcome:
         output = read_output(params.output)
-        if isinstance(output, Unfit):
+        if isinstance(output, InvalidArgument):
             return _unfit(output)
         if not output.notes and not output.artifacts:
             fix = "Send output.notesMarkdown or output.artifacts."
@@ -227,8 +227,8 @@ def _with_replay_note(recorded: Reply) -> Reply:
     return replace(recorded, meta={**recorded.meta, "interlock/replay": note})
 
 
-def _unfit(unfit: Unfit) -> Reply:
-    return invalid(unfit.message, unfit.suggestion, unfit.path, more=unfit.details)
+def _unfit(unfit: InvalidArgument) -> Reply:
+    return invalid(unfit.message, unfit.next_action, unfit.path, more=unfit.details)
 
 
 def _not_loaded(diagnostic: Diagnostic) -> Reply:

@@ -15,7 +15,7 @@ from interlock.surfaces.navigation import params as p
 from interlock.surfaces.navigation.errors import not_found, not_loaded
 from interlock.surfaces.navigation.render import shown
 from interlock.surfaces.shared.documents import META
-from interlock.surfaces.shared.written import activity_shape, gate_shape, gates_of, workflow_shape
+from interlock.surfaces.shared.workflow_shapes import activity_shape, gate_shape, gates_of, workflow_shape
 from interlock.surfaces.strict_params import NoParams
 
 

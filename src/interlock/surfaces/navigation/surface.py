@@ -19,7 +19,7 @@ from interlock.ledger.ledger import Ledger
 from interlock.ledger.runs.children import passed_on
 from interlock.ledger.runs.position import Position
 from interlock.ledger.tokens.tokens import Pointer
-from interlock.surfaces.arguments import Unfit, check_context, read_output
+from interlock.surfaces.arguments import InvalidArgument, check_context, read_output
 from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.elicitation import CHOICE
 from interlock.surfaces.navigation import params as p
@@ -140,7 +140,7 @@ class NavigationSurface(Surface):
         unfit, output = check_context(params.variables, "variables"), read_output(params.output)
         if unfit:
             return _unfit(unfit)
-        if isinstance(output, Unfit):
+        if isinstance(output, InvalidArgument):
             return _unfit(output)
         lacking = missing(params)
         if lacking:
@@ -207,5 +207,5 @@ def _question(here: Landscape) -> dict[str, Json]:
     return {"active": True, "checkpoint": found}
 
 
-def _unfit(unfit: Unfit) -> Reply:
-    return failure("INVALID_PARAMETERS", unfit.message, unfit.suggestion, **unfit.details)
+def _unfit(unfit: InvalidArgument) -> Reply:
+    return failure("INVALID_PARAMETERS", unfit.message, unfit.next_action, **unfit.details)

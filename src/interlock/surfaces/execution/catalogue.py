@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from interlock.authoring.library import Listed, Listing, Loaded
+from interlock.authoring.library import Listing, Loaded
 from interlock.core.definition.workflow import Gate, Item, Loop, Step
 from interlock.core.values import Json
 from interlock.surfaces.call import Reply
@@ -16,7 +16,23 @@ def listing_reply(listing: Listing) -> Reply:
     """List workflows and routines, and the files that could not be loaded with their reasons."""
     entries = [entry for entry in listing.entries if not entry.hidden]
     lines = [f"- {entry.id} ({entry.kind}): {entry.description or entry.name}" for entry in entries]
-    body: dict[str, Json] = {"workflows": [_entry(entry) for entry in entries]}
+    workflows: list[Json] = [
+        {
+            "workflowId": entry.id,
+            "name": entry.name,
+            "description": entry.description,
+            "version": entry.version,
+            "kind": entry.kind,
+            "category": entry.category,
+            "tags": list(entry.tags),
+            "source": entry.source,
+            "idStatus": entry.id_status,
+            "workflowHash": entry.hash,
+            **({"suggestedId": entry.suggested_id} if entry.suggested_id else {}),
+        }
+        for entry in entries
+    ]
+    body: dict[str, Json] = {"workflows": workflows}
     errors = [diagnostic for diagnostic in listing.diagnostics if diagnostic.severity == "error"]
     if errors:
         first_errors = errors[:MOST_ERRORS]
@@ -33,22 +49,6 @@ def listing_reply(listing: Listing) -> Reply:
         lines.append(f"{len(errors)} files could not be loaded:")
         lines += [f"- {error.file}:{error.line}: {error.message}" for error in first_errors]
     return Reply("\n".join(lines) or "No workflows are available.", body)
-
-
-def _entry(entry: Listed) -> dict[str, Json]:
-    body: dict[str, Json] = {
-        "workflowId": entry.id,
-        "name": entry.name,
-        "description": entry.description,
-        "version": entry.version,
-        "kind": entry.kind,
-        "category": entry.category,
-        "tags": list(entry.tags),
-        "source": entry.source,
-        "idStatus": entry.id_status,
-        "workflowHash": entry.hash,
-    }
-    return {**body, "suggestedId": entry.suggested_id} if entry.suggested_id else body
 
 
 def described(loaded: Loaded, mode: str) -> Reply:

@@ -126,7 +126,17 @@ def _optional_fields(view: View, warnings: Sequence[Notice]) -> Iterator[tuple[s
     if view.state.gaps:
         yield "gaps", view.state.gaps
     if view.blockers:
-        yield "blockers", [_blocker_fields(blocker) for blocker in view.blockers]
+        blockers: list[Json] = [
+            {
+                "code": blocker.code.value,
+                "pointer": msgspec.to_builtins(blocker.pointer),
+                "message": blocker.message,
+                "suggestedFix": suggested_fix(blocker),
+                **({"example": blocker.example} if blocker.example is not None else {}),
+            }
+            for blocker in view.blockers
+        ]
+        yield "blockers", blockers
         yield "retryable", True
     if warnings:
         yield "warnings", msgspec.to_builtins(list(warnings))
@@ -209,16 +219,6 @@ def _blocked_text(blockers: Sequence[Blocker]) -> str:
         if blocker.example is not None:
             lines.append(f"  Example: {_encode(blocker.example).decode()}")
     return "\n".join(lines)
-
-
-def _blocker_fields(blocker: Blocker) -> dict[str, Json]:
-    fields: dict[str, Json] = {
-        "code": blocker.code.value,
-        "pointer": msgspec.to_builtins(blocker.pointer),
-        "message": blocker.message,
-        "suggestedFix": suggested_fix(blocker),
-    }
-    return fields if blocker.example is None else {**fields, "example": blocker.example}
 
 
 def _recap_text(recap: Recap, heading: str) -> str:

@@ -102,19 +102,15 @@ def done_message(params: NavAction, view: View) -> str:
         case "transition":
             text = f"Transitioned to activity '{params.activity_id}'"
         case "advance_loop":
-            text = _loop_message(params.loop_id or "", view)
+            frame = next((frame for frame in view.state.frames if frame.loop == params.loop_id), None)
+            text = f"Loop '{params.loop_id}' ended"
+            if frame is not None and frame.iteration == 0:
+                text = f"Started loop '{params.loop_id}'"
+            elif frame is not None:
+                text = f"Advanced loop '{params.loop_id}' to iteration {frame.iteration + 1}"
         case _:
             assert_never(params.action)
     if not view.state.finished:
         return text
     back = ". Go on with the parent's state" if view.session.parent_session else ""
     return f"{text}. Workflow '{view.plan.workflow.name}' is completed{back}"
-
-
-def _loop_message(loop_id: str, view: View) -> str:
-    frame = next((frame for frame in view.state.frames if frame.loop == loop_id), None)
-    if frame is None:
-        return f"Loop '{loop_id}' ended"
-    if frame.iteration == 0:
-        return f"Started loop '{loop_id}'"
-    return f"Advanced loop '{loop_id}' to iteration {frame.iteration + 1}"

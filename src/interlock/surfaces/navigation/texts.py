@@ -145,21 +145,17 @@ def _refs_by_workflow(workflows: list[Loaded], kind: DocumentKind) -> dict[str, 
     }
 
 
-def _summary(loaded: Loaded, document: Document) -> dict[str, Json]:
+def _summary(loaded: Loaded, skill: Document) -> dict[str, Json]:
     """Summarize a skill; its capability is read from the text, where the file can be read at all."""
-    parameters: dict[str, Json] = {"skill_id": document.ref, "workflow_id": loaded.workflow.id}
-    return {
-        "id": document.ref,
-        "capability": _capability(loaded.text(document.digest)) or document.title,
-        "next_action": {"tool": "get_skill", "parameters": parameters},
-    }
-
-
-def _capability(text: str) -> str | None:
     from interlock.authoring.diagnostics.codes import Report
     from interlock.authoring.text.formats import parse
 
-    parsed = parse("skill", text, "toon", Report())
+    parsed = parse("skill", loaded.text(skill.digest), "toon", Report())
     value = parsed.value if parsed is not None else None
     capability = value.get("capability") if isinstance(value, dict) else None
-    return capability if isinstance(capability, str) else None
+    parameters: dict[str, Json] = {"skill_id": skill.ref, "workflow_id": loaded.workflow.id}
+    return {
+        "id": skill.ref,
+        "capability": capability if capability and isinstance(capability, str) else skill.title,
+        "next_action": {"tool": "get_skill", "parameters": parameters},
+    }

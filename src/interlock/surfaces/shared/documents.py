@@ -6,12 +6,13 @@ reference `workflow/NN` names its owner. What a run is pinned to comes before wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 
 from msgspec import Struct
 
 from interlock.authoring.compile.ids import DOTLESS, NAMESPACED
+from interlock.authoring.diagnostics.diagnostic import Diagnostic
 from interlock.authoring.library import BUNDLED, Library, Loaded
 from interlock.core.definition.workflow import Activity, Document, DocumentKind, Workflow
 
@@ -50,13 +51,16 @@ class Documents:
         owner, _, name = ref.rpartition("/")
         if owner == self.workflow.id:
             return self.find(kind, name)
-        if not owner and kind != "skill":
+        owner = owner or (META if kind == "skill" else "")
+        if not (DOTLESS.fullmatch(owner) or NAMESPACED.fullmatch(owner)):
             return None
-        for loaded in self._lenders(owner or META):
-            lender = Documents.of(loaded, self._library)
-            document = lender._own_document(kind, name)
+        for library in [self._library, _bundled()] if owner == META else [self._library]:
+            lender = library.load(owner)
+            if isinstance(lender, Diagnostic):
+                continue
+            document = Documents.of(lender, library)._own_document(kind, name)
             if document is not None:
-                return FoundDocument(document, lender._text(document.digest), loaded.workflow.id)
+                return FoundDocument(document, lender.text(document.digest), lender.workflow.id)
         return None
 
     def skill(self, ref: str) -> FoundDocument | None:
@@ -77,15 +81,6 @@ class Documents:
         documents = self.own(kind)
         exact = next((document for document in documents if document.ref == ref), None)
         return exact or next((document for document in documents if _matches(document, ref)), None)
-
-    def _lenders(self, owner: str) -> Iterator[Loaded]:
-        if not (DOTLESS.fullmatch(owner) or NAMESPACED.fullmatch(owner)):
-            return
-        libraries = [self._library, _bundled()] if owner == META else [self._library]
-        for library in libraries:
-            loaded = library.load(owner)
-            if isinstance(loaded, Loaded):
-                yield loaded
 
 
 @cache

@@ -64,7 +64,7 @@ class SessionReading:
         skill = reading.documents.skill(ref)
         if skill is None:
             return reading.text_answer(f"{header}\nfailed_skills: {ref}")
-        return reading.text_answer(_document_text(skill, header, params.known, FENCE))
+        return reading.text_answer(_skill_text(skill, header, params.known, FENCE))
 
     def get_skill(self, params: p.GetSkill, call: Call) -> Outcome:
         about = {"step": params.step_id} if params.step_id else {}
@@ -79,7 +79,7 @@ class SessionReading:
             next_action = "Go on without it, and tell the user that it is missing."
             return reading.error_answer("NOT_FOUND", f"Skill not found: {ref}", next_action)
         header = f"session_token: {reading.token}"
-        return reading.text_answer(_document_text(skill, header, params.known, "\n\n"))
+        return reading.text_answer(_skill_text(skill, header, params.known, "\n\n"))
 
     def get_resource(self, params: p.GetResource, call: Call) -> Outcome:
         ref = params.resource_id
@@ -116,11 +116,11 @@ class SessionReading:
         return reading.error_answer("DECISION_PENDING", text, next_action, {"checkpoint": gate})
 
 
-def _document_text(found: FoundDocument, header: str, known: str | None, fence: str) -> str:
-    """Return a document under its header, or only that the agent holds it already."""
-    mark = digest_mark(found.document.digest)
+def _skill_text(skill: FoundDocument, header: str, known: str | None, fence: str) -> str:
+    """Return a skill under its header, or only that the agent holds it already."""
+    mark = digest_mark(skill.document.digest)
     header = f"{header}\ndigest: {mark}"
-    return f"{header}\nunchanged: true" if known == mark else f"{header}{fence}{found.text}"
+    return f"{header}\nunchanged: true" if known == mark else f"{header}{fence}{skill.text}"
 
 
 def _no_activity(reading: ReadingCall) -> Reply:

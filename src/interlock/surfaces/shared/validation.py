@@ -20,9 +20,9 @@ from interlock.surfaces.shared.replies import as_json
 from interlock.surfaces.shared.session_params import ActivityDone, StepDone
 
 
-def drift(library: Library, at: Position) -> Iterator[str]:
+def drift(library: Library, position: Position) -> Iterator[str]:
     """Say when the definition is no longer the one that the session began with."""
-    run, workflow = at.run, at.plan.workflow
+    run, workflow = position.run, position.plan.workflow
     current = library.load(run.workflow_id)
     if isinstance(current, Diagnostic):
         yield f"Workflow '{run.workflow_id}' can no longer be loaded; the session goes on with its copy."
@@ -35,9 +35,9 @@ def drift(library: Library, at: Position) -> Iterator[str]:
         yield f"Workflow '{run.workflow_id}' has changed on disk; the session goes on with its copy."
 
 
-def step_manifest(at: Position, manifest: Sequence[StepDone] | None) -> Iterator[str]:
+def step_manifest(position: Position, manifest: Sequence[StepDone] | None) -> Iterator[str]:
     """Compare the steps that are claimed with those of the activity that is left."""
-    activity = at.plan.workflow.activity(at.state.activity)
+    activity = position.plan.workflow.activity(position.state.activity)
     if activity is None:
         return
     if not manifest:
@@ -48,12 +48,12 @@ def step_manifest(at: Position, manifest: Sequence[StepDone] | None) -> Iterator
             )
         return
     claimed = [step.step_id for step in manifest]
-    scope = at.plan.scope(at.state.variables)
+    scope = position.plan.scope(position.state.variables)
     outside_loops = (item for item in activity.items if isinstance(item, Step))
     due = [
-        step.id for step in outside_loops if holds(step.condition, scope) or step.id in at.state.done
+        step.id for step in outside_loops if holds(step.condition, scope) or step.id in position.state.done
     ]  # a step that is done was due when its condition held
-    missing = [] if at.state.exit_to else [step for step in due if step not in claimed]
+    missing = [] if position.state.exit_to else [step for step in due if step not in claimed]
     if missing:
         yield f"Missing steps in manifest: [{', '.join(missing)}]"
     unexpected = [step for step in claimed if activity.step(step) is None]
@@ -99,10 +99,10 @@ def activity_manifest(workflow: Workflow, manifest: Sequence[ActivityDone] | Non
             )
 
 
-def outcome(at: Position, decided: Decided) -> Iterator[str]:
+def outcome(position: Position, decided: Decided) -> Iterator[str]:
     """Warn about what the caller may have overlooked in the outcome of the call (rules 19 and 20)."""
     yield from (notice.message for notice in decided.notices)
-    activity = at.plan.workflow.activity(at.state.activity)
+    activity = position.plan.workflow.activity(position.state.activity)
     completed = [event.step for event in decided.events if isinstance(event, e.StepCompleted)]
     steps = [step for step_id in completed if activity is not None and (step := activity.step(step_id))]
     for step in steps:

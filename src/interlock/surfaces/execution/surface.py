@@ -163,7 +163,7 @@ class ExecutionSurface(LedgerSurface):
         if isinstance(position, LedgerError):
             return of_error(position)
         view = self.ledger.rehydrate(position)
-        notices = [*view.notices, *self.ledger.drift(view.run)]
+        notices = [*view.notices, *self.ledger.drift.notices(view.run)]
         if params.output is not None or params.context is not None:
             text = "output and context were ignored: without ackToken nothing is recorded."
             notices.append(Notice("ARGUMENTS_IGNORED", text))

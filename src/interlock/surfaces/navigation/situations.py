@@ -41,7 +41,7 @@ def situation_at(ledger: Ledger, position: Position) -> Situation:
         state=state,
         awaited=pending,
         node=position.node.node,
-        notices=ledger.drift(position.run),
+        notices=ledger.drift.notices(position.run),
     )
     return replace(situation_of(ledger, view, position.decisions), handle=position.handle)
 

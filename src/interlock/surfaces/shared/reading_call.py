@@ -77,7 +77,7 @@ class ReadingCall(Struct, frozen=True):
         return reply
 
     def _warnings(self) -> tuple[str, ...]:
-        drift = tuple(validation.drift(self.sessions.ledger.library, self.position))
+        drift = tuple(validation.drift(self.sessions.ledger, self.position))
         if self.pointer.node == self.state.visit:
             return drift
         where = f"'{self.state.activity}'" if self.state.activity else "its beginning"

@@ -148,7 +148,7 @@ class SessionTools:
             return None
         if isinstance(joined, LedgerError):
             return of_error(joined)
-        warnings = list(validation.drift(self.ledger.library, joined.position))
+        warnings = list(validation.drift(self.ledger, joined.position))
         if joined.adopted:
             warnings.append(
                 "The session token's signature did not match; the session it names was found and the token "
@@ -247,7 +247,7 @@ class SessionTools:
             *validation.step_manifest(position, params.step_manifest),
             *validation.activity_manifest(position.plan.workflow, params.activity_manifest),
             *validation.outcome(position, decided),
-            *validation.drift(self.ledger.library, position),
+            *validation.drift(self.ledger, position),
         )
         return Entered(progress, decided, warnings, claims, params.activity_id)
 

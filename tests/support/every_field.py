@@ -128,7 +128,7 @@ def _value(kind: inspect.Type, name: str) -> Any:
 @cache
 def written_names() -> frozenset[str]:
     """Return every field name that is written for agents; a file may use one as an unknown field."""
-    tree = ast.parse((SOURCE / "surfaces/shared/written.py").read_text())
+    tree = ast.parse((SOURCE / "surfaces/shared/workflow_shapes.py").read_text())
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     return frozenset(keyword.arg for call in calls for keyword in call.keywords if keyword.arg)
 

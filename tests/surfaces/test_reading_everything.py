@@ -19,7 +19,7 @@ from interlock.surfaces.gated import GatedSurface
 from interlock.surfaces.lookup import LookupSurface
 from interlock.surfaces.navigation import NavigationSurface
 from interlock.surfaces.session import SessionSurface
-from interlock.surfaces.shared.written import activity_shape
+from interlock.surfaces.shared.workflow_shapes import activity_shape
 from interlock.surfaces.tool import Surface
 from support.every_field import write_every_field
 from support.harness import Bench, compile_cache

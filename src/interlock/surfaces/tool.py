@@ -98,19 +98,15 @@ def _handled(surface: Surface, tool: Tool, params: Struct, call: Call) -> Outcom
         try:
             return tool.handler(params, call)
         except Exception as error:  # the edge of the process: every call gets an answer
-            if (tries := tries + 1) < MOST_TRIES and _lost_a_race(error):
+            from interlock.ledger.retry import StoreConflict
+
+            # Another call was faster: this one runs again from its read, and nothing is lost.
+            if (tries := tries + 1) < MOST_TRIES and isinstance(error, StoreConflict):
                 continue
             outcome = surface.expected(error)
             if outcome is not None:
                 return outcome
             return surface.failed(tool, error, report_exception(tool.name, error))
-
-
-def _lost_a_race(error: Exception) -> bool:
-    """Tell whether another call was faster: then this one runs again from its read, and nothing is lost."""
-    from interlock.ledger.retry import StoreConflict
-
-    return isinstance(error, StoreConflict)
 
 
 def contains_nul(value: Json) -> bool:

@@ -15,7 +15,7 @@ from interlock.ledger.runs.pinned_workflows import Pins
 from interlock.ledger.runs.position import Position
 from interlock.ledger.tokens.keyring import Keys
 from interlock.ledger.tokens.slots import fill
-from interlock.ledger.tokens.tokens import Kind, Pointer, TokenProblem, mint, read
+from interlock.ledger.tokens.tokens import Kind, Pointer, TokenError, mint, read
 from interlock.store.protocol import Changes, LoadedRows, Store, TraceRow
 
 
@@ -37,8 +37,8 @@ class Positions:
     def read_token(self, token: str, *kinds: Kind) -> Pointer | LedgerError:
         """Check a token's form and signature; nothing is looked up."""
         pointer = read(self.keys.keyring(), token, kinds)
-        if isinstance(pointer, TokenProblem):
-            return LedgerError(pointer.code, pointer.message, pointer.suggestion)
+        if isinstance(pointer, TokenError):
+            return LedgerError(pointer.code, pointer.message, pointer.next_action)
         return pointer
 
     def mint(self, kind: Kind, handle: bytes, node: int = 0, attempt: int = 0) -> str:

@@ -28,7 +28,7 @@ from interlock.ledger.log.records import CallTraced
 from interlock.ledger.queries.traces import keep_trace
 from interlock.ledger.runs.position import Position, tip_of
 from interlock.ledger.tokens.slots import named
-from interlock.ledger.tokens.tokens import Pointer, TokenProblem, new_handle, peek, read
+from interlock.ledger.tokens.tokens import Pointer, TokenError, new_handle, peek, read
 from interlock.store.protocol import HandleRow, Reader
 
 OWN_ATTEMPT = 2**40  # above every attempt that a token can name: session calls are replayed by their visit
@@ -170,8 +170,8 @@ class Sessions:
     def join(self, token: str, agent: str | None, calling: Calling) -> Joined | LedgerError | None:
         """Join a session by any surface's token of it; None if the token leads nowhere (rules 6, 34)."""
         pointer = read(self.ledger.keys.keyring(), token, ("ses", "st", "nav"))
-        adopted = isinstance(pointer, TokenProblem)
-        known = peek(token) if isinstance(pointer, TokenProblem) else pointer
+        adopted = isinstance(pointer, TokenError)
+        known = peek(token) if isinstance(pointer, TokenError) else pointer
         if known is None:
             return None
         loaded = self.ledger.store.load(known.handle)

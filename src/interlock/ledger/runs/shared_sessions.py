@@ -180,22 +180,16 @@ class Sessions:
         position = self._head_of_run(known)
         if isinstance(position, LedgerError):
             return position
-        return self._joined(position, agent or loaded.agent, loaded.agent, calling, adopted)
-
-    def _joined(
-        self, position: Position, agent: str, previous: str, calling: Calling, adopted: bool
-    ) -> Joined:
-        session_id = position.session_id
+        session_id, joining = position.session_id, agent or loaded.agent
         with self.ledger.store.reading() as reader:
             handles = {row.agent: row for row in reader.handles(session_id)}
-        new = HandleRow(new_handle(), session_id, agent) if agent not in handles else None
-        row = new or handles[agent]
-        now = self.ledger.clock()
-        commit = Commit(position.rows(), now)
-        commit.add(calling.traced(agent, position.state, now), run=position.run.run)
+        new = () if joining in handles else (HandleRow(new_handle(), session_id, joining),)
+        handle = new[0].handle if new else handles[joining].handle
+        commit = Commit(position.rows(), self.ledger.clock())
+        commit.add(calling.traced(joining, position.state, commit.now), run=position.run.run)
         commit.make_head(position.run.run, position.node.node)
-        self.ledger.append(commit.finish(handles=(new,) if new else ()))
-        return Joined(row.handle, position, agent, previous, adopted)
+        self.ledger.append(commit.finish(handles=new))
+        return Joined(handle, position, joining, loaded.agent, adopted)
 
     def _head_of_run(self, pointer: Pointer) -> Position | LedgerError:
         """The head of the session; a token of another run in it leads to that run's tip."""

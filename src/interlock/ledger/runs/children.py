@@ -23,7 +23,7 @@ DEEPEST = 16
 
 
 def passed_on(parent: Position, workflow_id: str) -> dict[str, Json] | None:
-    """Return what the parent's current activity passes to a child of this workflow; None if it triggers none."""
+    """Return what the parent's activity passes to a child of this workflow; None if it triggers none."""
     activity = parent.plan.workflow.activity(parent.state.activity)
     if activity is None:
         return None

@@ -40,19 +40,17 @@ def catch_up(store: Store, pins: Pins, most: int | None = None) -> int:
         with store.writing() as writer:
             for session_id in waiting:
                 session = writer.session(session_id)
-                if session is not None:
-                    writer.index(*_readable_entry(writer, pins, session))
+                if session is None:
+                    continue
+                try:
+                    row, texts = _entry(writer, pins, session)
+                except (ValueError, TypeError):
+                    # Its bytes are damaged: it is found only by its title, until a repair marks it again.
+                    title_only = search_row(session, (), None, Output())
+                    row, texts = msgspec.structs.replace(title_only, indexed_to=session.head_index), []
+                writer.index(row, texts)
         done += len(waiting)
     return done
-
-
-def _readable_entry(reader: Reader, pins: Pins, session: SessionRow) -> tuple[SearchRow, list[str]]:
-    """What a session is found by; a damaged one only by its title, until a repair marks it again."""
-    try:
-        return _entry(reader, pins, session)
-    except (ValueError, TypeError):  # its bytes are not what was stored, or not even bytes
-        row = search_row(session, (), None, Output())
-        return msgspec.structs.replace(row, indexed_to=session.head_index), []
 
 
 def _entry(reader: Reader, pins: Pins, session: SessionRow) -> tuple[SearchRow, list[str]]:

@@ -24,7 +24,7 @@ from interlock.cli.screen import (
     words,
 )
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.queries.status import RunStatus, SessionStatus, session_status
+from interlock.ledger.queries.status import SessionStatus, session_status
 
 
 @click.command(epilog="Example: interlock status hmc3gzdk")
@@ -57,18 +57,14 @@ def _show(session: SessionStatus) -> None:
         say()
         status = paint(words(run.status), STATUS_TONES.get(run.status, "plain"))
         say(f"{paint(run.workflow_id, 'accent')}  {status}, {age(run.updated_at)}")
-        for name, value in _rows(run):
+        rows = [("run", run.run_id), ("mode", f"{run.mode}, {run.risk_policy} risk")]
+        if run.pending.kind != "nothing":
+            rows.append((f"waits for {run.pending.kind}", f"{run.pending.title} ({run.pending.id})"))
+        if run.decided is not None:
+            rows.append(("decided", f"{run.decided}; the agent continues with its next call"))
+        if run.gaps:
+            rows.append(("gaps", f"{run.gaps} recorded"))
+        if run.branches > 1:
+            rows.append(("branches", f"{run.branches}, preferred tip is node {run.tip}"))
+        for name, value in rows:
             say(fit(f"  {name:<20}{line_of(value)}", width()))
-
-
-def _rows(run: RunStatus) -> list[tuple[str, str]]:
-    rows = [("run", run.run_id), ("mode", f"{run.mode}, {run.risk_policy} risk")]
-    if run.pending.kind != "nothing":
-        rows.append((f"waits for {run.pending.kind}", f"{run.pending.title} ({run.pending.id})"))
-    if run.decided is not None:
-        rows.append(("decided", f"{run.decided}; the agent continues with its next call"))
-    if run.gaps:
-        rows.append(("gaps", f"{run.gaps} recorded"))
-    if run.branches > 1:
-        rows.append(("branches", f"{run.branches}, preferred tip is node {run.tip}"))
-    return rows

@@ -31,11 +31,23 @@ def command(
 ) -> None:
     """Remove old sessions, or mark sessions to be kept."""
     if keep or unkeep:
-        _mark(ledger, keep, unkeep, as_json)
+        kept = [session_of(ledger, ref).session_id for ref in keep]
+        unkept = [session_of(ledger, ref).session_id for ref in unkeep]
+        for session_id in kept:
+            set_keep(ledger.store, session_id, True)
+        for session_id in unkept:
+            set_keep(ledger.store, session_id, False)
+        if as_json:
+            print_json({"kept": kept, "unkept": unkept})
+            return
+        for session_id in kept:
+            say(f"{session_id} is kept until `interlock gc --unkeep`.")
+        for session_id in unkept:
+            say(f"{session_id} is removed when it is old enough, like any other.")
         return
     before = max(0, ledger.clock() - days * DAY)
     if dry_run:
-        _preview(ledger, before, days, as_json)
+        _preview(stale(ledger.store, before), days, as_json)
         return
     removed = collect(ledger.store, before, ledger.clock())
     if as_json:
@@ -44,24 +56,7 @@ def command(
         say(f"Removed {counted(removed, 'session')} without activity for {days} days.")
 
 
-def _mark(ledger: Ledger, keep: tuple[str, ...], unkeep: tuple[str, ...], as_json: bool) -> None:
-    kept = [session_of(ledger, ref).session_id for ref in keep]
-    unkept = [session_of(ledger, ref).session_id for ref in unkeep]
-    for session_id in kept:
-        set_keep(ledger.store, session_id, True)
-    for session_id in unkept:
-        set_keep(ledger.store, session_id, False)
-    if as_json:
-        print_json({"kept": kept, "unkept": unkept})
-        return
-    for session_id in kept:
-        say(f"{session_id} is kept until `interlock gc --unkeep`.")
-    for session_id in unkept:
-        say(f"{session_id} is removed when it is old enough, like any other.")
-
-
-def _preview(ledger: Ledger, before: int, days: int, as_json: bool) -> None:
-    session_ids = stale(ledger.store, before)
+def _preview(session_ids: list[str], days: int, as_json: bool) -> None:
     if as_json:
         print_json({"wouldRemove": len(session_ids), "days": days, "sessions": list(session_ids)})
         return

@@ -9,9 +9,7 @@ import click
 
 from interlock.cli.clients import (
     CLIENTS,
-    ClientConfig,
     ClientName,
-    ServerEntry,
     UnreadableConfig,
     entry_of,
     save,
@@ -53,7 +51,19 @@ def command(
         if chosen.project is None:
             stop(USAGE, f"{client} has no configuration file for projects. Leave out --project.")
         path = Path(project) / chosen.project
-    _install(client, chosen, path, entry)
+    try:
+        text, change = with_entry(chosen, path, entry)
+        backup = save(path, text) if change != "unchanged" else None
+    except (UnreadableConfig, UnicodeDecodeError) as error:
+        by_hand = f"Add this by hand: interlock install {client} --print"
+        stop(CHECK_FAILED, f"{error}; it was not changed. {by_hand}")
+    except OSError as error:
+        stop(CHECK_FAILED, f"{path} cannot be written: {error.strerror}. Use --print and add it by hand.")
+    say(f"{name}: {change} in {path}")
+    if backup is not None:
+        inform(f"The old file is kept as {backup.name}.")
+    if change != "unchanged":
+        inform(f"Restart {client} to use it.")
 
 
 def _arguments(
@@ -68,20 +78,3 @@ def _arguments(
         yield f"--data-dir={Path(data_dir).expanduser().resolve()}"
     if project:
         yield f"--project={Path(project).expanduser().resolve()}"
-
-
-def _install(client: ClientName, chosen: ClientConfig, path: Path, entry: ServerEntry) -> None:
-    try:
-        text, change = with_entry(chosen, path, entry)
-        backup = save(path, text) if change != "unchanged" else None
-    except (UnreadableConfig, UnicodeDecodeError) as error:
-        stop(
-            CHECK_FAILED, f"{error}; it was not changed. Add this by hand: interlock install {client} --print"
-        )
-    except OSError as error:
-        stop(CHECK_FAILED, f"{path} cannot be written: {error.strerror}. Use --print and add it by hand.")
-    say(f"{entry.name}: {change} in {path}")
-    if backup is not None:
-        inform(f"The old file is kept as {backup.name}.")
-    if change != "unchanged":
-        inform(f"Restart {client} to use it.")

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import click
 import msgspec
 
-from interlock.authoring.library import Loaded
 from interlock.cli.compose import library_of
 from interlock.cli.options import config_of, data_options, json_option, workflow_argument
 from interlock.cli.references import workflow_of
@@ -29,10 +28,6 @@ def command(
         body = msgspec.json.encode(described(loaded, "preview").structured)
         click.echo(msgspec.json.format(body, indent=2).decode())
         return
-    _show(loaded)
-
-
-def _show(loaded: Loaded) -> None:
     workflow = loaded.workflow
     say(f"{paint(line_of(workflow.name), 'strong')}  {paint(f'{workflow.id} {workflow.version}', 'quiet')}")
     say(paragraph(workflow.description))
@@ -55,6 +50,7 @@ def _show(loaded: Loaded) -> None:
 
 
 def _outline(workflow: Workflow) -> Iterator[str]:
+    """Yield the activities with their items and transitions; a single activity has no heading."""
     for activity in workflow.activities:
         indent = ""
         if len(workflow.activities) > 1:

@@ -60,7 +60,20 @@ def command(
     if not usable and not diagnostics:
         stop(NOT_FOUND, f"there is no workflow in {', '.join(paths)}.")
     if as_json:
-        print_json({"workflows": usable, "problems": [_fields(diagnostic) for diagnostic in diagnostics]})
+        problems: list[Json] = [
+            {
+                "file": diagnostic.file,
+                "line": diagnostic.line,
+                "column": diagnostic.column,
+                "code": diagnostic.code,
+                "severity": diagnostic.severity,
+                "message": diagnostic.message,
+                "fix": diagnostic.next_action,
+                "workflowId": diagnostic.workflow_id,
+            }
+            for diagnostic in diagnostics
+        ]
+        print_json({"workflows": usable, "problems": problems})
     else:
         _show(usable, diagnostics)
     if any(strict or diagnostic.severity == "error" for diagnostic in diagnostics):
@@ -91,19 +104,6 @@ def _checked(paths: Sequence[str], config: Config) -> Iterator[Checked]:
             for diagnostic in listing.diagnostics
         ]
         yield Checked(len(listing.entries), (*in_workflows, *in_scenarios))
-
-
-def _fields(diagnostic: Diagnostic) -> Json:
-    return {
-        "file": diagnostic.file,
-        "line": diagnostic.line,
-        "column": diagnostic.column,
-        "code": diagnostic.code,
-        "severity": diagnostic.severity,
-        "message": diagnostic.message,
-        "fix": diagnostic.next_action,
-        "workflowId": diagnostic.workflow_id,
-    }
 
 
 def _show(usable: int, diagnostics: Sequence[Diagnostic]) -> None:

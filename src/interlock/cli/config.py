@@ -80,26 +80,21 @@ def setting_names() -> dict[str, str]:
 
 
 def resolve(flags: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> Config:
-    """Merge the settings of all origins."""
+    """Merge the settings of all origins; a value that a setting cannot have is an error."""
+    types = {field.encode_name: field.type for field in msgspec.structs.fields(Config)}
     merged: dict[str, Any] = {}
     for origin, settings in _by_origin(flags, environment).items():
         for name, value in settings.items():
-            _check(name, value, origin)
+            try:
+                msgspec.convert(value, types[name], strict=False)
+            except msgspec.ValidationError as error:
+                # The choices of a Literal, also of one that may be None.
+                choices = [choice for part in get_args(types[name]) for choice in get_args(part) or (part,)]
+                names = ", ".join(choice for choice in choices if isinstance(choice, str))
+                expected = f"use one of {names}" if names else str(error).lower()
+                raise BadConfig(f"{name} ({origin}): '{value}' is not valid; {expected}") from error
             merged[name] = value
     return msgspec.convert(merged, Config, strict=False)
-
-
-def _check(name: str, value: object, origin: str) -> None:
-    """Refuse a value that a setting cannot have, and name those that it can."""
-    kind = next(field.type for field in msgspec.structs.fields(Config) if field.encode_name == name)
-    try:
-        msgspec.convert(value, kind, strict=False)
-    except msgspec.ValidationError as error:
-        # The choices of a Literal, also of one that may be None.
-        choices = [choice for part in get_args(kind) for choice in get_args(part) or (part,)]
-        names = ", ".join(choice for choice in choices if isinstance(choice, str))
-        expected = f"use one of {names}" if names else str(error).lower()
-        raise BadConfig(f"{name} ({origin}): '{value}' is not valid; {expected}") from error
 
 
 def origins(flags: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> dict[str, str]:
@@ -119,7 +114,14 @@ def _by_origin(flags: Mapping[str, Any], environment: Mapping[str, str]) -> dict
     user = _file(Config(data_dir=outer.get("data-dir")).folder / "config.toml")
     project_dir = outer.get("project") or user.get("project")
     project = _file(Path(project_dir) / ".interlock" / "config.toml") if project_dir else {}
-    return {"user": user, "project": _tightening(user, project), "variable": variables, "flag": flags}
+    # A project file may set workflows, a surface, and terms that are tighter than the user's.
+    allowed: dict[str, Any] = {name: project[name] for name in ("workflows", "surface") if name in project}
+    for name, order in TIGHTER.items():
+        default = getattr(Config(), setting_names()[name]) or "guided"
+        value, base = project.get(name), user.get(name) or default
+        if value in order and base in order and order.index(value) >= order.index(base):
+            allowed[name] = value
+    return {"user": user, "project": allowed, "variable": variables, "flag": flags}
 
 
 def _file(path: Path) -> dict[str, Any]:
@@ -135,14 +137,3 @@ def _file(path: Path) -> dict[str, Any]:
     if unknown:
         raise BadConfig(f"{path}: unknown setting '{min(unknown)}'. Settings: {', '.join(setting_names())}")
     return settings
-
-
-def _tightening(user: Mapping[str, Any], project: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep what a project file may set: workflows, a surface, and terms that are tighter than the user's."""
-    allowed = {name: project[name] for name in ("workflows", "surface") if name in project}
-    for name, order in TIGHTER.items():
-        default = getattr(Config(), setting_names()[name]) or "guided"
-        value, base = project.get(name), user.get(name) or default
-        if value in order and base in order and order.index(value) >= order.index(base):
-            allowed[name] = value
-    return allowed

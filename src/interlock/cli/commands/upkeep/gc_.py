@@ -47,21 +47,18 @@ def command(
         return
     before = max(0, ledger.clock() - days * DAY)
     if dry_run:
-        _preview(stale(ledger.store, before), days, as_json)
+        session_ids = stale(ledger.store, before)
+        if as_json:
+            print_json({"wouldRemove": len(session_ids), "days": days, "sessions": list(session_ids)})
+            return
+        say(f"Would remove {counted(len(session_ids), 'session')} without activity for {days} days.")
+        for session_id in session_ids[:SHOWN]:
+            say(f"  {session_id}")
+        if len(session_ids) > SHOWN:
+            say(f"  and {len(session_ids) - SHOWN} more; --json lists all")
         return
     removed = collect(ledger.store, before, ledger.clock())
     if as_json:
         print_json({"removed": removed, "days": days})
     else:
         say(f"Removed {counted(removed, 'session')} without activity for {days} days.")
-
-
-def _preview(session_ids: list[str], days: int, as_json: bool) -> None:
-    if as_json:
-        print_json({"wouldRemove": len(session_ids), "days": days, "sessions": list(session_ids)})
-        return
-    say(f"Would remove {counted(len(session_ids), 'session')} without activity for {days} days.")
-    for session_id in session_ids[:SHOWN]:
-        say(f"  {session_id}")
-    if len(session_ids) > SHOWN:
-        say(f"  and {len(session_ids) - SHOWN} more; --json lists all")

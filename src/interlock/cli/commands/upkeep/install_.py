@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -41,7 +40,14 @@ def command(
     """Add the server to a client's configuration. A copy of the old file is kept."""
     if not name.replace("-", "").replace("_", "").isalnum():
         stop(USAGE, f"'{name}' cannot be the name of a server. Use letters, digits, - and _.")
-    entry = entry_of(name, list(_arguments(surface, workflows, data_dir, project)))
+    arguments = [f"--surface={surface}"] if surface else []
+    for mount in workflows:
+        namespace, separator, mounted = mount.rpartition("=")
+        arguments.append(f"--workflows={namespace}{separator}{Path(mounted).expanduser().resolve()}")
+    for flag, folder in (("data-dir", data_dir), ("project", project)):
+        if folder:
+            arguments.append(f"--{flag}={Path(folder).expanduser().resolve()}")
+    entry = entry_of(name, arguments)
     chosen = CLIENTS[client]
     if only_print:
         say(snippet(chosen, entry).rstrip())
@@ -64,17 +70,3 @@ def command(
         inform(f"The old file is kept as {backup.name}.")
     if change != "unchanged":
         inform(f"Restart {client} to use it.")
-
-
-def _arguments(
-    surface: str | None, workflows: tuple[str, ...], data_dir: str | None, project: str | None
-) -> Iterator[str]:
-    if surface:
-        yield f"--surface={surface}"
-    for mount in workflows:
-        name, separator, path = mount.rpartition("=")
-        yield f"--workflows={name}{separator}{Path(path).expanduser().resolve()}"
-    if data_dir:
-        yield f"--data-dir={Path(data_dir).expanduser().resolve()}"
-    if project:
-        yield f"--project={Path(project).expanduser().resolve()}"

@@ -59,7 +59,30 @@ def command(
         return
     simulated = simulate(loaded.workflow, most)
     if as_json:
-        print_json(_as_json(simulated))
+        unreached: list[Json] = [
+            {
+                "kind": "way" if part.kind == "transition" else part.kind,
+                "activity": part.activity,
+                "id": part.id,
+                "detail": part.detail,
+            }
+            for part in simulated.unreached
+        ]
+        print_json(
+            {
+                "workflow": simulated.workflow,
+                "states": simulated.states,
+                "whole": simulated.whole,
+                "ends": simulated.ends,
+                "sound": simulated.sound,
+                "deadEnds": [{"place": end.position, "reason": end.reason} for end in simulated.dead_ends],
+                "impassable": list(simulated.impassable),
+                "unreached": unreached,
+                "onlyByLimit": list(simulated.limited),
+                "longest": list(simulated.longest),
+                "bytes": {"least": simulated.least_bytes, "most": simulated.most_bytes},
+            }
+        )
     else:
         _show(simulated)
     if simulated.broken or (strict and not simulated.sound):
@@ -142,27 +165,3 @@ def _show(simulated: Simulated) -> None:
 
 def _finding(heading: str, tone: Tone, text: str) -> None:
     say(f"  {paint(f'{heading:15}', tone)} {line_of(text)}")
-
-
-def _as_json(simulated: Simulated) -> Json:
-    return {
-        "workflow": simulated.workflow,
-        "states": simulated.states,
-        "whole": simulated.whole,
-        "ends": simulated.ends,
-        "sound": simulated.sound,
-        "deadEnds": [{"place": end.position, "reason": end.reason} for end in simulated.dead_ends],
-        "impassable": list(simulated.impassable),
-        "unreached": [
-            {
-                "kind": "way" if part.kind == "transition" else part.kind,
-                "activity": part.activity,
-                "id": part.id,
-                "detail": part.detail,
-            }
-            for part in simulated.unreached
-        ],
-        "onlyByLimit": list(simulated.limited),
-        "longest": list(simulated.longest),
-        "bytes": {"least": simulated.least_bytes, "most": simulated.most_bytes},
-    }

@@ -75,7 +75,16 @@ def command(
         ]
         print_json({"workflows": usable, "problems": problems})
     else:
-        _show(usable, diagnostics)
+        for diagnostic in diagnostics:
+            location = paint(f"{diagnostic.file}:{diagnostic.line}:{diagnostic.column}", "strong")
+            code = paint(diagnostic.code, SEVERITY_TONES[diagnostic.severity])
+            say(f"{location} {code} {line_of(diagnostic.message)}")
+            if diagnostic.next_action:
+                say(f"  {paint('fix:', 'accent')} {line_of(diagnostic.next_action)}")
+        errors = sum(diagnostic.severity == "error" for diagnostic in diagnostics)
+        warnings = len(diagnostics) - errors
+        counts = f"{counted(errors, 'error')}, {counted(warnings, 'warning')}" if diagnostics else "no errors"
+        inform(f"{counted(usable, 'workflow')} usable, {counts}.")
     if any(strict or diagnostic.severity == "error" for diagnostic in diagnostics):
         raise click.exceptions.Exit(CHECK_FAILED)
 
@@ -104,16 +113,3 @@ def _checked(paths: Sequence[str], config: Config) -> Iterator[Checked]:
             for diagnostic in listing.diagnostics
         ]
         yield Checked(len(listing.entries), (*in_workflows, *in_scenarios))
-
-
-def _show(usable: int, diagnostics: Sequence[Diagnostic]) -> None:
-    for diagnostic in diagnostics:
-        location = paint(f"{diagnostic.file}:{diagnostic.line}:{diagnostic.column}", "strong")
-        code = paint(diagnostic.code, SEVERITY_TONES[diagnostic.severity])
-        say(f"{location} {code} {line_of(diagnostic.message)}")
-        if diagnostic.next_action:
-            say(f"  {paint('fix:', 'accent')} {line_of(diagnostic.next_action)}")
-    errors = sum(diagnostic.severity == "error" for diagnostic in diagnostics)
-    warnings = len(diagnostics) - errors
-    result = f"{counted(errors, 'error')}, {counted(warnings, 'warning')}" if diagnostics else "no errors"
-    inform(f"{counted(usable, 'workflow')} usable, {result}.")

@@ -281,7 +281,7 @@ def _run_row(
 
 
 def note_attempt(attempt: int) -> int:
-    """Attempts that only keep notes are numbered beside a node's advances, below zero."""
+    """Return the number of an attempt that only keeps notes: below zero, apart from a node's advances."""
     return -1 - attempt
 
 

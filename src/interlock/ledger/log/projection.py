@@ -51,7 +51,7 @@ _decode_outputs = msgspec.json.Decoder(tuple[StoredOutput, ...]).decode
 
 
 def outputs_of(row: NodeRow | BlockedRow) -> tuple[StoredOutput, ...]:
-    """The outputs that came with an attempt."""
+    """Return the outputs that came with an attempt."""
     outputs: tuple[StoredOutput, ...] = _decode_outputs(row.outputs) if row.outputs else ()
     return outputs
 
@@ -61,7 +61,7 @@ def notes_in(row: NodeRow | BlockedRow) -> list[StoredOutput]:
 
 
 def state_of(node: NodeRow, mode: bytes | None = None) -> RunState:
-    """The state of a node, with the mode that was attached to it."""
+    """Return the state of a node, with the mode that was attached to it."""
     state: RunState = _decode_state(node.state)
     return state if mode is None else replace(state, preferences=_decode_preferences(mode))
 
@@ -83,7 +83,7 @@ class Rows:
 
     @classmethod
     def empty(cls, session_id: str) -> Rows:
-        """A session of which nothing is known yet."""
+        """Return the rows of a session before its first event."""
         return cls(SessionRow(session_id, "", "", 0, 0, -1, GENESIS, 0))
 
     def apply_commit(self, row: CommitRow) -> None:
@@ -101,7 +101,7 @@ class Rows:
         return sum(len(notes_in(row)) for row in leading) + sum(len(notes_in(note)) for note in beside)
 
     def all_blocked(self) -> list[BlockedRow]:
-        """Every blocked attempt, in the order in which they were made."""
+        """Return every blocked attempt, oldest first."""
         return sorted(
             (row for rows in self.blocked.values() for row in rows), key=lambda row: row.event_index
         )
@@ -122,7 +122,7 @@ class Rows:
 
 
 def leading_to(blocked: Sequence[BlockedRow], attempt: int | None) -> list[BlockedRow]:
-    """The blocked attempts at a node that an attempt followed from, one by one; all where none is named."""
+    """Return the blocked attempts at a node that led to an attempt, oldest first; all if none is named."""
     if attempt is None:
         return list(blocked)
     before = {row.successor: row for row in blocked}
@@ -134,7 +134,7 @@ def leading_to(blocked: Sequence[BlockedRow], attempt: int | None) -> list[Block
 
 
 def kept_at(blocked: Sequence[BlockedRow]) -> Mapping[str, Json]:
-    """The context that blocked attempts at a node have sent; each row holds all of it (rule 10)."""
+    """Return the context that blocked attempts at a node have sent; each row holds all of it (rule 10)."""
     kept: Mapping[str, Json] = msgspec.json.decode(blocked[-1].kept) if blocked and blocked[-1].kept else {}
     return kept
 

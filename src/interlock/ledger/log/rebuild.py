@@ -28,13 +28,13 @@ class Answered(Struct, frozen=True):
 
 
 def recorded_in(rows: Rows) -> list[tuple[int, Recorded]]:
-    """Every attempt of a session with the node that it was made on."""
+    """Return every attempt of a session with the node that it was made on."""
     made = [(node.parent or 0, node) for node in rows.nodes.values() if node.attempt is not None]
     return [*made, *((row.node, row) for row in rows.all_blocked())]
 
 
 def answered_in(rows: Rows, commits: Iterable[CommitRow]) -> dict[tuple[int, int], Answered]:
-    """What each attempt was answered about, by node and attempt."""
+    """Return what each attempt was answered about, by node and attempt."""
     answered: dict[tuple[int, int], Answered] = {}
     for row in commits:
         entries = entries_of(row)
@@ -53,7 +53,7 @@ def answered_in(rows: Rows, commits: Iterable[CommitRow]) -> dict[tuple[int, int
 def session_rows(
     rows: Rows, commits: Iterable[CommitRow], responses: Mapping[tuple[int, int], bytes]
 ) -> SessionRows:
-    """All rows of a session with its responses, ready to be written."""
+    """Return all rows of a session with its responses, ready to be written."""
     return SessionRows(
         session=rows.session,
         commits=list(commits),
@@ -114,5 +114,5 @@ def differences(reader: Reader, rows: Rows) -> Iterator[str]:
 
 
 def _bare(row: SessionRow) -> SessionRow:
-    """A session row without what the user or an import sets beside the log."""
+    """Return a session row without what the user or an import sets outside the log."""
     return replace(row, owner="", keep=False, health="healthy", health_reason="")

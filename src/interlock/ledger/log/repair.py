@@ -58,7 +58,7 @@ class Repaired(Struct, frozen=True):
 
 
 def session_batches(store: Store, size: int) -> Iterator[list[str]]:
-    """The ids of all sessions, in batches; last those that have commits but no session row."""
+    """Yield the ids of all sessions in batches; last, those that have commits but no session row."""
     after = ""
     while True:
         with store.reading() as reader:
@@ -190,7 +190,7 @@ def _commit(
 def _recovered(
     tx: Writer, made: Rows, commits: Sequence[CommitRow], plan_of: PlanOf, renders: Renders
 ) -> Responses:
-    """Every attempt's response: as stored where it is whole, else rendered again, else empty."""
+    """Return every attempt's response: as stored if it is intact, else rendered again, else empty."""
     answered = answered_in(made, commits)
     responses: Responses = {}
     for node, row in recorded_in(made):

@@ -103,7 +103,7 @@ def _upwards(reader: Reader, node: NodeRow, above: NodeRow | None, farthest: int
 
 
 def _noted_at(blocked: list[BlockedRow], notes: list[NodeRow], towards: NodeRow | None) -> list[RecapEntry]:
-    """Notes of blocked attempts, of note nodes and of the attempt that made the next node, newest first."""
+    """Return the notes at a node, newest first: of blocked attempts, note nodes and the attempt towards."""
     leading = leading_to(blocked, towards.attempt if towards else None)
     made = [(row.event_index, row.recorded_at, notes_in(row)) for row in leading]
     saved = [*notes, towards] if towards else notes

@@ -254,7 +254,7 @@ def graph_of(made: Rows) -> Graph:
 
 
 def _produced(made: Rows) -> Iterator[Produced]:
-    """Every output with the node and attempt it came with, in the order in which it was recorded."""
+    """Yield every output with the node and attempt it came with, in the order in which it was recorded."""
     recorded = sorted(recorded_in(made), key=lambda item: item[1].event_index)
     for node, row in recorded:
         child = row.node if isinstance(row, NodeRow) and row.kind == "step" else None
@@ -269,7 +269,7 @@ def bundled(row: CommitRow) -> BundledCommit:
 
 
 def commit_rows(session: Session, session_id: str) -> list[CommitRow]:
-    """The commits as stored under an id."""
+    """Return a bundle's commits as they are stored under an id."""
     return [
         CommitRow(
             session_id,
@@ -285,12 +285,12 @@ def commit_rows(session: Session, session_id: str) -> list[CommitRow]:
 
 
 def rebuilt_as(session: Session, session_id: str) -> Rows:
-    """A bundle's rows under an id, built from its events."""
+    """Return a bundle's rows under an id, built from its events."""
     return rebuild(session_id, commit_rows(session, session_id))
 
 
 def _incomplete(session: Session) -> BundleRefused | None:
-    """What must be there, and in order, before anything is compared."""
+    """Refuse a bundle in which a state, a workflow or an event is missing."""
     for node in session.graph.nodes:
         if node.snapshot not in session.graph.snapshots:
             return _refused("BUNDLE_MISSING_SNAPSHOT", f"the state of node {node.node} is missing")
@@ -305,7 +305,7 @@ def _incomplete(session: Session) -> BundleRefused | None:
 
 
 def _contradiction(session: Session) -> BundleRefused | None:
-    """What a manifest cannot show: a broken chain, a false hash, rows that the events do not make."""
+    """Refuse what a manifest cannot show: a broken chain, a false hash, rows that the events do not make."""
     before = GENESIS
     try:
         for row in commit_rows(session, session.meta.session_id):

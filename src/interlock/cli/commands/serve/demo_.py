@@ -90,8 +90,7 @@ class Story:
         self.agent.kill()
         self.agent = ScriptedAgent(self.folder)
         _aside(f"Process {killed} is gone. A new chat, process {self.agent.pid}, knows only one word:")
-        found = self.agent.call("resume_session", query="login")
-        candidates = found["candidates"]
+        candidates = self.agent.call("resume_session", query="login")["candidates"]
         assert isinstance(candidates, list)
         _line("resume_session login", f"found '{line_of(str(candidates[0]['title']))}'")
         body = self.agent.rehydrate(candidates[0]["stateToken"])

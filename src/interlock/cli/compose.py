@@ -61,7 +61,7 @@ def ledger_of(config: Config) -> Ledger:
 
 
 def store_of(config: Config) -> LazyStore:
-    """The database that the settings name, opened when it is first needed."""
+    """Return the database that the settings name, to be opened when it is first needed."""
     database = config.database
 
     def open_database() -> Store:
@@ -107,21 +107,18 @@ def surface_of(config: Config) -> Surface:
         surface = build_surface(config.surface, backend, frozenset(config.disable_tools))
     except UnknownTool as error:
         raise BadConfig(f"disable-tools: {error}") from error
-    if config.surface != "lookup":
-        _open_at_first_call(surface, backend.store)
-    return surface
-
-
-def _open_at_first_call(surface: Surface, store: LazyStore) -> None:
-    """Let the first call of any tool open the store, also of tools that do not use it."""
     tools = surface.tools
 
     def opening(handler: Callable[[Any, Call], Outcome]) -> Callable[[Any, Call], Outcome]:
+        """Open the store before the first call of any tool, also of tools that do not use it."""
+
         def opened(params: Any, call: Call) -> Outcome:
-            store.open()
+            backend.store.open()
             surface.tools = tools
             return handler(params, call)
 
         return opened
 
-    surface.tools = {name: replace(tool, handler=opening(tool.handler)) for name, tool in tools.items()}
+    if config.surface != "lookup":
+        surface.tools = {name: replace(tool, handler=opening(tool.handler)) for name, tool in tools.items()}
+    return surface

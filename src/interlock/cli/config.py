@@ -84,26 +84,21 @@ def setting_names() -> dict[str, str]:
 
 
 def resolve(flags: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> Config:
-    """Merge the settings of all origins."""
+    """Merge the settings of all origins; a value that a setting cannot have is an error."""
+    types = {field.encode_name: field.type for field in msgspec.structs.fields(Config)}
     merged: dict[str, Any] = {}
     for origin, settings in _by_origin(flags, environment).items():
         for name, value in settings.items():
-            _check(name, value, origin)
+            try:
+                msgspec.convert(value, types[name], strict=False)
+            except msgspec.ValidationError as error:
+                # The choices of a Literal, also of one that may be None.
+                choices = [choice for part in get_args(types[name]) for choice in get_args(part) or (part,)]
+                names = ", ".join(choice for choice in choices if isinstance(choice, str))
+                expected = f"use one of {names}" if names else str(error).lower()
+                raise BadConfig(f"{name} ({origin}): '{value}' is not valid; {expected}") from error
             merged[name] = value
     return msgspec.convert(merged, Config, strict=False)
-
-
-def _check(name: str, value: object, origin: str) -> None:
-    """Refuse a value that a setting cannot have, and name those that it can."""
-    kind = next(field.type for field in msgspec.structs.fields(Config) if field.encode_name == name)
-    try:
-        msgspec.convert(value, kind, strict=False)
-    except msgspec.ValidationError as error:
-        # The choices of a Literal, also of one that may be None.
-        choices = [choice for part in get_args(kind) for choice in get_args(part) or (part,)]
-        names = ", ".join(choice for choice in choices if isinstance(choice, str))
-        expected = f"use one of {names}" if names else str(error).lower()
-        raise BadConfig(f"{name} ({origin}): '{value}' is not valid; {expected}") from error
 
 
 def origins(flags: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> dict[str, str]:

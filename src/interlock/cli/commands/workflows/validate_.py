@@ -63,9 +63,31 @@ def command(
     if not usable and not diagnostics:
         stop(NOT_FOUND, f"there is no workflow in {', '.join(paths)}.")
     if as_json:
-        print_json({"workflows": usable, "problems": [_fields(diagnostic) for diagnostic in diagnostics]})
+        problems: list[Json] = [
+            {
+                "file": diagnostic.file,
+                "line": diagnostic.line,
+                "column": diagnostic.column,
+                "code": diagnostic.code,
+                "severity": diagnostic.severity,
+                "message": diagnostic.message,
+                "fix": diagnostic.next_action,
+                "workflowId": diagnostic.workflow_id,
+            }
+            for diagnostic in diagnostics
+        ]
+        print_json({"workflows": usable, "problems": problems})
     else:
-        _show(usable, diagnostics)
+        for diagnostic in diagnostics:
+            location = paint(f"{diagnostic.file}:{diagnostic.line}:{diagnostic.column}", "strong")
+            code = paint(diagnostic.code, SEVERITY_TONES[diagnostic.severity])
+            say(f"{location} {code} {line_of(diagnostic.message)}")
+            if diagnostic.next_action:
+                say(f"  {paint('fix:', 'accent')} {line_of(diagnostic.next_action)}")
+        errors = sum(diagnostic.severity == "error" for diagnostic in diagnostics)
+        warnings = len(diagnostics) - errors
+        counts = f"{counted(errors, 'error')}, {counted(warnings, 'warning')}" if diagnostics else "no errors"
+        inform(f"{counted(usable, 'workflow')} usable, {counts}.")
     if any(strict or diagnostic.severity == "error" for diagnostic in diagnostics):
         raise click.exceptions.Exit(CHECK_FAILED)
 
@@ -116,29 +138,3 @@ def _shadowing(source: Source, library: Library) -> Iterator[Diagnostic]:
                 kind.severity,
                 shadowed.workflow_id,
             )
-
-
-def _fields(diagnostic: Diagnostic) -> Json:
-    return {
-        "file": diagnostic.file,
-        "line": diagnostic.line,
-        "column": diagnostic.column,
-        "code": diagnostic.code,
-        "severity": diagnostic.severity,
-        "message": diagnostic.message,
-        "fix": diagnostic.next_action,
-        "workflowId": diagnostic.workflow_id,
-    }
-
-
-def _show(usable: int, diagnostics: Sequence[Diagnostic]) -> None:
-    for diagnostic in diagnostics:
-        location = paint(f"{diagnostic.file}:{diagnostic.line}:{diagnostic.column}", "strong")
-        code = paint(diagnostic.code, SEVERITY_TONES[diagnostic.severity])
-        say(f"{location} {code} {line_of(diagnostic.message)}")
-        if diagnostic.next_action:
-            say(f"  {paint('fix:', 'accent')} {line_of(diagnostic.next_action)}")
-    errors = sum(diagnostic.severity == "error" for diagnostic in diagnostics)
-    warnings = len(diagnostics) - errors
-    result = f"{counted(errors, 'error')}, {counted(warnings, 'warning')}" if diagnostics else "no errors"
-    inform(f"{counted(usable, 'workflow')} usable, {result}.")

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from interlock.authoring.library import BUNDLED, Library
-from interlock.authoring.sources.sources import Source
+from interlock.authoring.sources.sources import Source, SourceKind
 from interlock.cli.config import BadConfig, Config
 from interlock.core.run.preferences import PRESETS
 from interlock.ledger.ledger import Ledger
@@ -25,11 +25,15 @@ from interlock.surfaces.tool import Surface
 def library_of(config: Config) -> Library:
     """Collect all sources of workflows."""
     sources = [BUNDLED, Source("user", config.folder / "workflows")]
-    for argument in config.workflows:
+    arguments: dict[SourceKind, tuple[str, ...]] = {
+        "configured": config.workflows,
+        "project": config.project_workflows,
+    }
+    for kind, argument in ((kind, argument) for kind, named in arguments.items() for argument in named):
         name, path = split_mount(argument)
         if not path.exists():
             raise BadConfig(f"workflows: there is no file or folder {path}")
-        sources.append(Source("configured", path, name))
+        sources.append(Source(kind, path, name))
     if config.project:
         sources.append(Source("project", Path(config.project) / ".interlock" / "workflows"))
 
@@ -57,7 +61,7 @@ def ledger_of(config: Config) -> Ledger:
 
 
 def store_of(config: Config) -> LazyStore:
-    """The database that the settings name, opened when it is first needed."""
+    """Return the database that the settings name, to be opened when it is first needed."""
     database = config.database
 
     def open_database() -> Store:
@@ -103,21 +107,18 @@ def surface_of(config: Config) -> Surface:
         surface = build_surface(config.surface, backend, frozenset(config.disable_tools))
     except UnknownTool as error:
         raise BadConfig(f"disable-tools: {error}") from error
-    if config.surface != "lookup":
-        _open_at_first_call(surface, backend.store)
-    return surface
-
-
-def _open_at_first_call(surface: Surface, store: LazyStore) -> None:
-    """Let the first call of any tool open the store, also of tools that do not use it."""
     tools = surface.tools
 
     def opening(handler: Callable[[Any, Call], Outcome]) -> Callable[[Any, Call], Outcome]:
+        """Open the store before the first call of any tool, also of tools that do not use it."""
+
         def opened(params: Any, call: Call) -> Outcome:
-            store.open()
+            backend.store.open()
             surface.tools = tools
             return handler(params, call)
 
         return opened
 
-    surface.tools = {name: replace(tool, handler=opening(tool.handler)) for name, tool in tools.items()}
+    if config.surface != "lookup":
+        surface.tools = {name: replace(tool, handler=opening(tool.handler)) for name, tool in tools.items()}
+    return surface

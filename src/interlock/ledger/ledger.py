@@ -11,7 +11,6 @@ from msgspec import Struct
 
 from interlock.authoring.compile.ids import LEGACY_ID
 from interlock.authoring.library import Library, Loaded
-from interlock.core.definition.program import Plan
 from interlock.core.engine.decide import decide
 from interlock.core.run.commands import StartRun
 from interlock.core.run.outcomes import Decided, Notice
@@ -43,7 +42,6 @@ from interlock.ledger.tokens.tokens import Pointer, new_attempt, new_handle
 from interlock.store.protocol import (
     Changes,
     HandleRow,
-    Recorded,
     RunRow,
     SessionRow,
     Store,
@@ -86,27 +84,26 @@ class Ledger(Positions):
     def attempt(
         self, pointer: Pointer, number: int, request: Mapping[str, Json]
     ) -> Attempt | Replayed | LedgerError:
-        """Read all that a call on a node needs, or return what the same attempt was answered before."""
+        """Read all that a call on a node needs, or return the recorded response of the same attempt.
+
+        A repeated attempt computes nothing again (rule 7).
+        """
         digest, node = request_digest(request), pointer.node
         while True:
             loaded = self.store.load(pointer.handle, node=node, attempt=number)
-            if loaded is not None and loaded.recorded is not None:
-                return self._replay(loaded.recorded, digest, pointer.handle)
+            if loaded is not None and (recorded := loaded.recorded) is not None:
+                if not intact(recorded.response, recorded.response_digest):
+                    return not_healthy(recorded.session_id, "a recorded response does not match its digest")
+                if not recorded.response:
+                    return response_lost()
+                response = with_names(recorded.response, recorded.session_id)
+                return Replayed(response, pointer.handle, recorded.request_digest != digest)
             position = self._position(loaded, pointer.handle)
             if isinstance(position, LedgerError):
                 return position
             if pointer.kind != "nav" or position.loaded.carried_to is None:
                 return Attempt(self, position, number, digest)
             node = position.loaded.carried_to
-
-    def _replay(self, recorded: Recorded, digest: bytes, handle: bytes) -> Replayed | LedgerError:
-        """Return the recorded response; nothing is computed again (rule 7)."""
-        if not intact(recorded.response, recorded.response_digest):
-            return not_healthy(recorded.session_id, "a recorded response does not match its digest")
-        if not recorded.response:
-            return response_lost()
-        body = with_names(recorded.response, recorded.session_id)
-        return Replayed(body, handle, recorded.request_digest != digest)
 
     def start_session(
         self, title: str, policy: SurfacePolicy = EXECUTION, context: Variables | None = None
@@ -145,9 +142,17 @@ class Ledger(Positions):
                 rows.runs.update({run.run: run for run in reader.runs(session.session_id)})
             number, handle, commit = len(rows.runs), within.handle, Commit(rows, self.clock())
         plan, contents = self.pins.pin(self.content, loaded)
-        decided = self._started(plan, loaded, context, policy, commit.now)
+        command = StartRun(policy, commit.now, loaded.hash, loaded.source.kind, self.preferences(), context)
+        decided = decide(plan, RunState(), command)
+        assert isinstance(decided, Decided), "a run can always be started"
         node = commit.add_node(number, None, decided.events, "started", decided.awaited)
         session = commit.rows.session
+        # Starting a workflow with a legacy id always says what it should be called (rule 38).
+        legacy = (
+            Notice("LEGACY_WORKFLOW_ID", f"{diagnostic.message}; {diagnostic.next_action}.")
+            for diagnostic in loaded.diagnostics
+            if diagnostic.code == LEGACY_ID
+        )
         view = View(
             session=session,
             run=_run_row(session.session_id, number, loaded, policy, decided.state, node, commit.now),
@@ -155,7 +160,7 @@ class Ledger(Positions):
             state=decided.state,
             awaited=decided.awaited,
             node=node,
-            notices=(*decided.notices, *_legacy(loaded)),
+            notices=(*decided.notices, *legacy),
             started=True,
         )
         began = None
@@ -171,14 +176,6 @@ class Ledger(Positions):
         changes = [start.commit.finish(handles=handles, contents=start.contents)]
         self.append(*changes, *([start.parent] if start.parent else []))
 
-    def _started(
-        self, plan: Plan, loaded: Loaded, context: Variables, policy: SurfacePolicy, now: int
-    ) -> Decided:
-        source, preferences = loaded.source.kind, self.preferences()
-        decided = decide(plan, RunState(), StartRun(policy, now, loaded.hash, source, preferences, context))
-        assert isinstance(decided, Decided), "a run can always be started"
-        return decided
-
     def _new_session(self, title: str, policy: SurfacePolicy, parent: str | None) -> Commit:
         now, owner = self.clock(), self.settings.owner
         session = SessionRow(new_id("sess"), owner, title, now, now, -1, GENESIS, 0, parent_session=parent)
@@ -192,11 +189,11 @@ class Ledger(Positions):
         loaded = self.store.load(pointer.handle)
         if loaded is None:
             return unknown_session()
-        fault = damage(loaded)
-        return loaded.session if fault is None else not_healthy(loaded.session.session_id, fault)
+        reason = damage(loaded)
+        return loaded.session if reason is None else not_healthy(loaded.session.session_id, reason)
 
     def preferences(self) -> Preferences:
-        """The global mode: what the user set, unless this process was told otherwise."""
+        """Return the mode of new sessions: the one this process was started with, else the user's choice."""
         with self.store.reading() as reader:
             stored = reader.setting("preferences")
         if stored is None or self.settings.preferences_fixed:
@@ -253,7 +250,7 @@ class Ledger(Positions):
         self.store.close()
 
     def text(self, digest: str) -> str:
-        """A text that a run is pinned to."""
+        """Return a text that a run is pinned to."""
         body = self.content(digest)
         if body is None:
             raise PinDamaged(f"the text {digest} is not in the store")
@@ -284,19 +281,10 @@ def _run_row(
 
 
 def note_attempt(attempt: int) -> int:
-    """Attempts that only keep notes are numbered beside a node's advances, below zero."""
+    """Return the number of an attempt that only keeps notes: below zero, apart from a node's advances."""
     return -1 - attempt
 
 
 def title_of(context: Variables, name: str) -> str:
-    """A session's title: what the context says, else the workflow's name (rule 42)."""
+    """Return a session's title: what the context calls the work, else the workflow's name (rule 42)."""
     return next(iter(named(context)), name)
-
-
-def _legacy(loaded: Loaded) -> tuple[Notice, ...]:
-    """Using a workflow with a legacy id always says what it should be called (rule 38)."""
-    legacy = [diagnostic for diagnostic in loaded.diagnostics if diagnostic.code == LEGACY_ID]
-    return tuple(
-        Notice("LEGACY_WORKFLOW_ID", f"{diagnostic.message}; {diagnostic.next_action}.")
-        for diagnostic in legacy
-    )

@@ -15,7 +15,7 @@ from interlock.core.values import Json
 
 
 class Words(Struct, frozen=True):
-    """A refusal as one surface tells it."""
+    """A refusal in the words of one surface."""
 
     message: str
     next_action: str
@@ -23,8 +23,8 @@ class Words(Struct, frozen=True):
 
 def names(about: Mapping[str, Json], key: str) -> str:
     """Join the names that a refusal lists under a key."""
-    listed = about.get(key)
-    return ", ".join(map(str, listed)) if isinstance(listed, (list, tuple)) else ""
+    values = about.get(key)
+    return ", ".join(map(str, values)) if isinstance(values, (list, tuple)) else ""
 
 
 _FIELDS: Mapping[Code, tuple[str, ...]] = {
@@ -43,9 +43,9 @@ _FIELDS: Mapping[Code, tuple[str, ...]] = {
 
 
 def fields(refusal: Refusal) -> dict[str, Json]:
-    """The data of a refusal that an answer shows beside its sentence: what a program may act on."""
-    shown = _FIELDS.get(refusal.code, ())
-    return {name: value for name, value in refusal.about.items() if name in shown}
+    """Return the data of a refusal that an answer has beside its sentence: what a program may act on."""
+    allowed = _FIELDS.get(refusal.code, ())
+    return {name: value for name, value in refusal.about.items() if name in allowed}
 
 
 def sentence(refusal: Refusal) -> str:

@@ -12,7 +12,7 @@ from interlock.authoring.compile import builtins as packs
 from interlock.authoring.compile import prompts
 from interlock.authoring.compile.conditions import read_condition
 from interlock.authoring.compile.requirements import read_contracts, read_criteria
-from interlock.authoring.compile.templates import expand
+from interlock.authoring.compile.templates import Templates, expand
 from interlock.authoring.diagnostics.codes import Report, did_you_mean
 from interlock.authoring.filetypes.step_file import (
     ActionSource,
@@ -64,6 +64,7 @@ class CompileDraft(Struct):
     enclosing_loops: tuple[str, ...] = ()
     pages: Mapping[str, Parsed] = field(default_factory=dict)
     borrowed: set[str] = field(default_factory=set)
+    templates: Templates = field(default_factory=Templates)
 
     def for_activity(self, pages: Mapping[str, Parsed]) -> CompileDraft:
         """Return a draft for another activity of the same workflow, without the ids of the last one."""
@@ -123,7 +124,7 @@ def compile_item(raw: Json, at: SourceLocation, draft: CompileDraft) -> Iterator
             if (gate := compile_gate(raw, at, draft)) is not None:
                 yield gate
         case _ if "templateCall" in raw:
-            for expanded, provenance in expand(raw, at, draft.report):
+            for expanded, provenance in expand(raw, at, draft.templates, draft.report):
                 if (step := compile_step(expanded, at, draft)) is not None:
                     yield msgspec.structs.replace(step, provenance=provenance)
         case _:
@@ -172,10 +173,10 @@ def compile_step(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraf
         ),
         hints=hints,
         actions=read_actions(source.actions, at / "actions", report),
-        triggers=tuple(map(read_trigger, source.triggers)),
+        triggers=read_triggers(source.triggers),
         required=source.required,
         skill=source.skill,
-        skill_args=source.skill_args,
+        skill_args={**source.skill_args_as_documented, **source.skill_args},
         probes=source.probes,
         extra={**unknown_fields(StepSource, raw), **{key: raw[key] for key in _INERT if key in raw}},
     )
@@ -198,7 +199,7 @@ def _opening(source: StepSource, at: SourceLocation, draft: CompileDraft) -> str
             duties.append(f"Produce the variable `{action.target}`{_because(reason)}")
     if source.skill:
         duties.append(f"Use the skill `{source.skill}`.")
-    for trigger in source.triggers:
+    for trigger in read_triggers(source.triggers):
         duties.append(f"Start the workflow `{trigger.workflow}`{_because(trigger.description)}")
     role = source.agent_role or draft.role
     return prompts.join(
@@ -242,8 +243,10 @@ def read_actions(sources: Sequence[ActionSource], at: SourceLocation, report: Re
     )
 
 
-def read_trigger(source: TriggerSource) -> Trigger:
-    return Trigger(source.workflow, source.description, source.pass_context)
+def read_triggers(sources: Sequence[TriggerSource] | TriggerSource | None) -> tuple[Trigger, ...]:
+    """Read the child workflows that a step or an activity starts: a list, or just one."""
+    listed = (sources,) if isinstance(sources, TriggerSource) else sources or ()
+    return tuple(Trigger(source.workflow, source.description, source.pass_context) for source in listed)
 
 
 def compile_gate(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraft) -> Gate | None:

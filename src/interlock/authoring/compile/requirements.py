@@ -25,6 +25,7 @@ from interlock.core.definition.workflow import (
     NotRule,
     Rule,
 )
+from interlock.core.json_schema import BadSchema, check_schema, outside_references, violations
 from interlock.core.values import Json
 
 ASSESSMENT = "wr.contracts.assessment"
@@ -75,12 +76,9 @@ def _output_contracts(
     schema = output.schema or {}
     kind = output.kind or _kind_in(schema, output.example) or step_id
     example = {"kind": kind, **output.example} if isinstance(output.example, Mapping) else output.example
-    if check_schema(schema, at / "schema", report) and example is not None:
-        import jsonschema_rs
-
-        error = next(iter(jsonschema_rs.validator_for(dict(schema)).iter_errors(example)), None)
-        if error is not None:
-            report.add("IL511", f"the example does not match its schema: {error.message}", at / "example")
+    is_usable = schema_is_usable(schema, at / "schema", report)
+    if is_usable and example is not None and (errors := violations(schema, example)):
+        report.add("IL511", f"the example does not match its schema: {errors[0]}", at / "example")
     yield Contract(f"output.{kind}", kind, schema, example, output.required)
 
 
@@ -189,7 +187,7 @@ def _criteria_tree(raw: Mapping[str, Json], at: SourceLocation, report: Report) 
     if source.type == "regex":
         check_pattern(source.pattern, source.flags, at / "pattern", report)
     if source.type == "schema":
-        check_schema(source.schema, at / "schema", report)
+        schema_is_usable(source.schema, at / "schema", report)
     return Rule(
         kind=source.type,
         message=source.message or f"does not satisfy '{source.type}'",
@@ -203,14 +201,18 @@ def _criteria_tree(raw: Mapping[str, Json], at: SourceLocation, report: Report) 
     )
 
 
-def check_schema(schema: Mapping[str, Json], at: SourceLocation, report: Report) -> bool:
-    """Report a schema that is not a JSON Schema."""
-    import jsonschema_rs
-
+def schema_is_usable(schema: Mapping[str, Json], at: SourceLocation, report: Report) -> bool:
+    """Report a schema that refers to another document or is not a JSON Schema."""
+    references = list(outside_references(schema))
+    for path, reference in references:
+        location = SourceLocation(at.parsed, (*at.path, *path))
+        report.add("IL308", f"'{reference}' is in another document", location)
+    if references:
+        return False
     try:
-        jsonschema_rs.validator_for(dict(schema))
-    except (jsonschema_rs.ValidationError, ValueError) as error:
-        report.add("IL102", f"not a JSON Schema: {str(error).splitlines()[0]}", at)
+        check_schema(schema)
+    except BadSchema as error:
+        report.add("IL102", str(error), at)
         return False
     return True
 

@@ -11,7 +11,7 @@ import msgspec
 from interlock import __version__
 from interlock.authoring.compile import builtins as packs
 from interlock.authoring.compile.items import CompileDraft, compile_items, compile_step
-from interlock.authoring.compile.templates import expand
+from interlock.authoring.compile.templates import Templates, expand
 from interlock.authoring.diagnostics.codes import Report, did_you_mean
 from interlock.authoring.filetypes.step_file import StepWorkflowSource, VariableSource
 from interlock.authoring.filetypes.type_check import read_as, unknown_fields
@@ -27,7 +27,11 @@ _INERT = ("examples", "extensionPoints", "modelTier", "metricsProfile", "validat
 
 
 def compile_steps(
-    raw: Json, at: SourceLocation, report: Report, pages: Mapping[str, Parsed] = MappingProxyType({})
+    raw: Json,
+    at: SourceLocation,
+    report: Report,
+    pages: Mapping[str, Parsed] = MappingProxyType({}),
+    templates: Templates | None = None,
 ) -> tuple[Workflow, CompileDraft] | None:
     """Compile the value of a step workflow file; None if something in it cannot be run."""
     source = read_as(StepWorkflowSource, raw, at, report)
@@ -48,6 +52,7 @@ def compile_steps(
         assessments={assessment.id: assessment for assessment in source.assessments},
         features=tuple(features[ref] for ref in source.features if ref in features),
         pages=pages,
+        templates=templates or Templates(),
     )
     probes = tuple(_probes(source, at, draft))
     items = (*probes, *compile_items(list(source.steps), at / "steps", draft))
@@ -90,7 +95,8 @@ def _probes(source: StepWorkflowSource, at: SourceLocation, draft: CompileDraft)
             continue
         name = f"probe-{capability.replace('_', '-')}"
         call: dict[str, Json] = {"templateId": PROBE, "args": {"capability": capability}}
-        for raw, provenance in expand({"id": name, "templateCall": call}, at / "capabilities", draft.report):
+        probe: dict[str, Json] = {"id": name, "templateCall": call}
+        for raw, provenance in expand(probe, at / "capabilities", draft.templates, draft.report):
             step = compile_step({**raw, "id": name}, at / "capabilities", draft)
             if step is not None:
                 yield msgspec.structs.replace(step, provenance=provenance)

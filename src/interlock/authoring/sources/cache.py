@@ -38,7 +38,8 @@ class Content(Struct, frozen=True):
 class CacheRecord(Struct, frozen=True):
     """The small part: enough to list the workflow, and to detect whether its files have changed.
 
-    Without an entry the diagnostics say why it cannot be used; without an id it is not a workflow.
+    Without an entry the diagnostics say why it cannot be used; without an id it is not a workflow. It owns
+    its id unless that was guessed from the file's name, or is reserved for the bundled workflows.
     """
 
     workflow_id: str
@@ -48,6 +49,7 @@ class CacheRecord(Struct, frozen=True):
     read_at: int
     blob: str = ""
     mentions: tuple[Mention, ...] = ()
+    owns_id: bool = True
 
 
 class Cache:

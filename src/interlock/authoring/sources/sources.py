@@ -12,7 +12,8 @@ from msgspec import Struct
 
 SourceKind = Literal["bundled", "plugin", "user", "configured", "git", "project"]
 
-PRECEDENCE: tuple[SourceKind, ...] = ("bundled", "plugin", "user", "configured", "git", "project")
+# Later ones outrank earlier ones: what the user chose outranks what others wrote (rule 38a).
+PRECEDENCE: tuple[SourceKind, ...] = ("bundled", "plugin", "git", "project", "user", "configured")
 HEADS = ("workflow.yaml", "workflow.yml", "workflow.toon")
 ENDINGS = (".json", ".yaml", ".yml", ".toon")
 DEEPEST_FOLDER = 5
@@ -29,6 +30,13 @@ class Source(Struct, frozen=True):
     @property
     def root(self) -> Path:
         return self.path if self.path.is_dir() else self.path.parent
+
+    @property
+    def label(self) -> str:
+        """The kind, and what tells it apart from others of its kind."""
+        if self.kind == "configured":
+            return f"--workflows {self.namespace or self.path.name}"
+        return f"{self.kind} {self.namespace}" if self.namespace else self.kind
 
 
 class Unit(Struct, frozen=True):

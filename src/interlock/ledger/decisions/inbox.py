@@ -53,7 +53,7 @@ class Question(Shown, frozen=True):
 
 
 def inbox(ledger: Ledger) -> tuple[Question, ...]:
-    """Every question that waits, in the sessions that were worked on last."""
+    """Return every question that waits, in the sessions that were worked on last."""
     owner = ledger.settings.owner
     with ledger.store.reading() as reader:
         waiting = reader.sessions(SessionFilter(owner, awaiting=True, limit=LOOKED_AT))
@@ -65,7 +65,7 @@ def inbox(ledger: Ledger) -> tuple[Question, ...]:
 
 
 def questions(ledger: Ledger, session: SessionRow) -> list[Question]:
-    """What the runs of one session wait for."""
+    """Return what the runs of one session ask the user."""
     asked: list[Question] = []
     for node in _waiting_nodes(ledger, session):
         position = ledger.position(session.session_id, node)
@@ -76,7 +76,7 @@ def questions(ledger: Ledger, session: SessionRow) -> list[Question]:
 
 
 def _waiting_nodes(ledger: Ledger, session: SessionRow) -> list[int]:
-    """Where runs may wait: at their preferred tips, and where the last attempt was blocked."""
+    """Return where runs may wait: their preferred tips, and nodes whose last attempt was blocked."""
     with ledger.store.reading() as reader:
         waiting = [tip_of(session, run) for run in reader.runs(session.session_id)]
         newest: dict[int, BlockedRow] = {row.node: row for row in reader.blocked(session.session_id)}

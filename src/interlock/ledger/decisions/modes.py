@@ -1,4 +1,4 @@
-"""How far runs may go by themselves: the user's global choice, and changes that attach to tips (rule 29)."""
+"""What runs stop for: the user's choice for new sessions, and changes that attach to tips (rule 29)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ModeLine(Shown, frozen=True):
 
 
 def global_mode(ledger: Ledger) -> ModeLine:
-    """What new sessions begin with."""
+    """Return the mode that new sessions begin with."""
     return _line(ledger.preferences())
 
 
@@ -41,7 +41,7 @@ def set_global_mode(ledger: Ledger, preferences: Preferences) -> None:
 
 
 def session_modes(ledger: Ledger, session: SessionRow) -> tuple[ModeLine, ...]:
-    """What holds at every tip of a session's unfinished branches."""
+    """Return the modes at the tips of a session's unfinished branches."""
     return tuple(
         _line(state.preferences, run.run_id, tip.node)
         for run, tip, state in _tips(ledger, session)

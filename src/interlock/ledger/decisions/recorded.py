@@ -15,12 +15,12 @@ from interlock.store.protocol import LoadedRows
 
 
 def decision_key(node: int, gate: str, branches: int) -> str:
-    """What a decision is kept under. Using it makes a branch, so that a rewind asks the user again."""
+    """Return the key of a decision. Using it makes a branch, so that a rewind asks the user again."""
     return f"decision:{node}:{gate}:{branches}"
 
 
 def recorded_decisions(pending: Awaited, loaded: LoadedRows) -> dict[str, Decision]:
-    """The user's answers to what is pending at this node, by gate id or input key."""
+    """Return the user's answers to what is pending at this node, by gate id or input key."""
     assert loaded.node is not None
     by_key = {row.key: row for row in loaded.decisions}
     decisions: dict[str, Decision] = {}
@@ -34,7 +34,7 @@ def recorded_decisions(pending: Awaited, loaded: LoadedRows) -> dict[str, Decisi
 
 
 def _questions(pending: Awaited) -> Iterator[tuple[str, str]]:
-    """What the user may be asked at this position, each with the digest of the question."""
+    """Yield what the user may be asked at this position, each with the digest of the question."""
     match pending:
         case NeedAnswer():
             yield pending.gate.id, shown(pending.gate)

@@ -60,20 +60,20 @@ class Pointer(Struct, frozen=True):
         return f"Pointer({self.kind}, node={self.node}, attempt={self.attempt})"
 
 
-class TokenProblem(Struct, frozen=True):
+class TokenError(Struct, frozen=True):
     """Why a token is refused, and what the agent should do."""
 
     code: TokenCode
     message: str
-    suggestion: str
+    next_action: str
 
 
-class StateProblem(Struct, frozen=True):
+class StateError(Struct, frozen=True):
     """Why a navigation state is refused, in the codes of that surface."""
 
     code: StateCode
     message: str
-    suggestion: str
+    next_action: str
 
 
 def new_handle() -> bytes:
@@ -92,29 +92,29 @@ def mint(key: Key, pointer: Pointer) -> str:
     return _state(signed) if pointer.kind == "nav" else f"{pointer.kind}.{VERSION}.{_word(signed)}"
 
 
-def read(keyring: Keyring, token: str, expected: Collection[Kind]) -> Pointer | TokenProblem:
+def read(keyring: Keyring, token: str, expected: Collection[Kind]) -> Pointer | TokenError:
     """Check a token and return where it leads, if it is of an expected kind."""
-    pointer: Pointer | TokenProblem | StateProblem
+    pointer: Pointer | TokenError | StateError
     if token.startswith(STATE_PREFIX):
         pointer = read_state(keyring, token)
     else:
         pointer = _read_word(keyring, token, expected)
     match pointer:
-        case StateProblem(code="VALIDATION_FAILED"):
+        case StateError(code="VALIDATION_FAILED"):
             return _bad_signature()
-        case StateProblem():
-            return TokenProblem("TOKEN_INVALID_FORMAT", pointer.message, pointer.suggestion)
+        case StateError():
+            return TokenError("TOKEN_INVALID_FORMAT", pointer.message, pointer.next_action)
         case Pointer(kind=kind) if kind not in expected:
-            return TokenProblem(
+            return TokenError(
                 "TOKEN_SCOPE_MISMATCH",
-                f"The token is valid, but it is {NAMES[kind]}; {_listed(expected)} belongs here.",
-                f"Send {_listed(expected)} from the last response.",
+                f"The token is valid, but it is {NAMES[kind]}; {_names_of(expected)} belongs here.",
+                f"Send {_names_of(expected)} from the last response.",
             )
         case _:
             return pointer
 
 
-def read_state(keyring: Keyring, token: str) -> Pointer | StateProblem:
+def read_state(keyring: Keyring, token: str) -> Pointer | StateError:
     """Check navigation's `state`, answering in that surface's codes.
 
     At most one byte more than a pointer is decompressed, so that no state can fill the memory.
@@ -148,14 +148,14 @@ def peek(token: str) -> Pointer | None:
     return _pointer("ses", signed)
 
 
-def _read_word(keyring: Keyring, token: str, expected: Collection[Kind]) -> Pointer | TokenProblem:
+def _read_word(keyring: Keyring, token: str, expected: Collection[Kind]) -> Pointer | TokenError:
     """Read a token that is one word: a kind, a version and a signed pointer."""
     kind, _, rest = token.partition(".")
     version, _, word = rest.partition(".")
     if kind not in WORD_KINDS or not word:
-        return _malformed(f"It must be {_listed(expected)}", expected)
+        return _malformed(f"It must be {_names_of(expected)}", expected)
     if version != VERSION:
-        return TokenProblem(
+        return TokenError(
             "TOKEN_UNSUPPORTED_VERSION",
             f"The token has version '{version[:12]}'; this server reads '{VERSION}'.",
             "Use a token that this server gave, or find the session again and take its fresh tokens.",
@@ -202,20 +202,20 @@ def _state(signed: bytes) -> str:
     return STATE_PREFIX + b2a_base64(GZIP_HEAD + stored + tail, newline=False).decode()
 
 
-def _state_refused(code: StateCode, message: str) -> StateProblem:
-    return StateProblem(code, message, "Send the `state` of the last response, unchanged and whole.")
+def _state_refused(code: StateCode, message: str) -> StateError:
+    return StateError(code, message, "Send the `state` of the last response, unchanged and whole.")
 
 
-def _malformed(reason: str, expected: Collection[Kind]) -> TokenProblem:
-    return TokenProblem(
+def _malformed(reason: str, expected: Collection[Kind]) -> TokenError:
+    return TokenError(
         "TOKEN_INVALID_FORMAT",
         f"This is not a token. {reason}.",
-        f"Send {_listed(expected)} exactly as the last response gave it.",
+        f"Send {_names_of(expected)} exactly as the last response gave it.",
     )
 
 
-def _bad_signature() -> TokenProblem:
-    return TokenProblem(
+def _bad_signature() -> TokenError:
+    return TokenError(
         "TOKEN_BAD_SIGNATURE",
         "The token's signature does not match: it was changed in copying, or its key is no longer in use.",
         "Copy the token again from the response that gave it, character by character;"
@@ -223,5 +223,5 @@ def _bad_signature() -> TokenProblem:
     )
 
 
-def _listed(expected: Collection[Kind]) -> str:
+def _names_of(expected: Collection[Kind]) -> str:
     return " or ".join(name for kind, name in NAMES.items() if kind in expected)

@@ -133,7 +133,7 @@ class SqliteReader:
         return loaded if number is None else self._with_node(loaded, number, attempt)
 
     def _head(self, session_id: str) -> tuple[CommitRow | None, bytes]:
-        """The last commit, and the digest that it must follow."""
+        """Return the last commit, and the digest that it must follow."""
         newest = list(self.commits(session_id, newest_first=True, limit=2))
         return (newest[0] if newest else None), (newest[1].digest if len(newest) > 1 else bytes(32))
 
@@ -172,7 +172,7 @@ class SqliteReader:
         )
 
     def _head_run(self, session: SessionRow, wanted: int) -> RunRow | None:
-        """The run at the head, where it is another than the one that is asked for."""
+        """Return the run at the head if it is not the one that is asked for."""
         if session.head_run is None or session.head_run == wanted:
             return None
         return self.run(session.session_id, session.head_run)

@@ -130,32 +130,27 @@ def envelope(
 
 def of_error(error: LedgerError) -> Reply:
     """Answer an error of the ledger."""
-    return envelope(
-        error.code, error.message, _recovery(error), after_ms=error.after_ms, details=error.details
-    )
-
-
-def _recovery(error: LedgerError) -> str:
     match error.code:
         case "TOKEN_UNKNOWN_NODE":
-            return FIND
+            next_action = FIND
         case "TOKEN_SCOPE_MISMATCH":
-            return error.next_action or FIND
+            next_action = error.next_action or FIND
         case "TOKEN_UNSUPPORTED_VERSION" | "TOKEN_BAD_SIGNATURE":
-            return f"{error.next_action} resume_session finds it."
+            next_action = f"{error.next_action} resume_session finds it."
         case "SESSION_NOT_HEALTHY":
-            return f"{error.next_action} Then use resume_session."
+            next_action = f"{error.next_action} Then use resume_session."
         case "TOKEN_WORKFLOW_HASH_MISMATCH":
-            return f"{error.next_action} To go on, start a new run with start_workflow."
+            next_action = f"{error.next_action} To go on, start a new run with start_workflow."
         case _:
-            return error.next_action
+            next_action = error.next_action
+    return envelope(error.code, error.message, next_action, after_ms=error.after_ms, details=error.details)
 
 
 def of_refusal(refusal: Refusal) -> Reply:
     """Answer a refusal of the core: a precondition that does not hold."""
     details: dict[str, Json] = {"reason": refusal.code.value, **fields(refusal)}
-    told = words(refusal)
-    return envelope("PRECONDITION_FAILED", told.message, told.next_action, details=details)
+    wording = words(refusal)
+    return envelope("PRECONDITION_FAILED", wording.message, wording.next_action, details=details)
 
 
 def invalid(

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from interlock.core.values import Json
-from interlock.surfaces.arguments import message_and_path
+from interlock.surfaces.arguments import decoding_error
 
 SHORTEST_ID, LONGEST_ID = 3, 64
 
@@ -52,12 +52,13 @@ def details(error: str) -> str:
         return f"{match['field']} is required"
     if match := _UNKNOWN.match(error):
         return f"{match['field']} is not a parameter"
-    message, field = message_and_path(error)
-    return f"{field}: {_PATTERN.sub('must match ^[a-z0-9-]+$', message)}" if field else f"params: {error}"
+    decoding = decoding_error(error)
+    message = _PATTERN.sub("must match ^[a-z0-9-]+$", decoding.message)
+    return f"{decoding.path or 'params'}: {message}"
 
 
-def length_error(field: str, given: str) -> str | None:
+def length_error(field: str, id_: str) -> str | None:
     """Say what is wrong with the length of an id that does not exist."""
-    if SHORTEST_ID <= len(given) <= LONGEST_ID:
+    if SHORTEST_ID <= len(id_) <= LONGEST_ID:
         return None
     return f"{field}: must have {SHORTEST_ID} to {LONGEST_ID} characters"

@@ -36,6 +36,10 @@ class StoreUnavailable(Exception):
     """The store cannot be used where it is: no room, no permission, a network file system."""
 
 
+class StoreAway(StoreUnavailable):
+    """The database server cannot be reached now; the same call may succeed later."""
+
+
 class SessionRow(Struct, frozen=True):
     """A session and its head.
 

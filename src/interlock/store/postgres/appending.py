@@ -78,7 +78,10 @@ def _rows(changes: Changes) -> Iterator[tuple[str, list[tuple[Any, ...]]]]:
     yield "starts", [astuple(row) for row in changes.starts]
     session_id = changes.session.session_id
     yield "observations", [(session_id, key, value) for key, value in changes.observations.items()]
-    yield "contents", sorted(changes.contents.items())  # one order for all, so that no two wait for each other
+    yield (
+        "contents",
+        sorted(changes.contents.items()),
+    )  # one order for all, so that no two wait for each other
 
 
 @lru_cache(maxsize=256)
@@ -89,7 +92,9 @@ def _sql(new: bool, counts: tuple[tuple[str, int], ...]) -> str:
         head = f"INSERT INTO sessions ({', '.join(fields)}) VALUES ({slots}) RETURNING session_id"
         used = len(fields)
     else:
-        moved = ", ".join(f"{name} = ${number}{cast_of('sessions', name)}" for number, name in enumerate(MOVED, 3))
+        moved = ", ".join(
+            f"{name} = ${number}{cast_of('sessions', name)}" for number, name in enumerate(MOVED, 3)
+        )
         head = (
             f"UPDATE sessions SET {moved}, unindexed = true"
             " WHERE session_id = $1 AND head_digest = $2 RETURNING session_id"

@@ -35,12 +35,14 @@ _RUN_TEXTS = ("r.run_id", "r.workflow_id", "r.workflow_hash", "r.surface", "r.st
 _NODE_BODIES = ("state", "state_digest", "request_digest", "response_digest", "response", "outputs")
 
 
-def _part(
-    tag: int, integers: Sequence[str], texts: Sequence[str], bodies: Sequence[str], source: str
-) -> str:
+def _part(tag: int, integers: Sequence[str], texts: Sequence[str], bodies: Sequence[str], source: str) -> str:
     """One part of the union: its columns, padded to those of all parts."""
     columns = [f"{tag} AS tag"]
-    for kind, wanted, width in (("int8", integers, INTEGERS), ("text", texts, TEXTS), ("bytea", bodies, BODIES)):
+    for kind, wanted, width in (
+        ("int8", integers, INTEGERS),
+        ("text", texts, TEXTS),
+        ("bytea", bodies, BODIES),
+    ):
         padded = [*wanted, *["NULL"] * (width - len(wanted))]
         columns += [f"({column})::{kind}" for column in padded]
     return f"(SELECT {', '.join(columns)} FROM {source})"
@@ -51,7 +53,9 @@ def _statement(key: str, session_source: str, agent: str) -> str:
     number = f"coalesce($2::int8, (SELECT head_node FROM sessions WHERE session_id = {key}))"
     asked = "attempt = $3::int8"
     child_bodies = [
-        f"CASE WHEN kind = 'note' OR {asked} THEN {name} ELSE '' END" for name in _NODE_BODIES if name != "response"
+        f"CASE WHEN kind = 'note' OR {asked} THEN {name} ELSE '' END"
+        for name in _NODE_BODIES
+        if name != "response"
     ]
     child_bodies.insert(4, f"CASE WHEN {asked} THEN response ELSE '' END")
     commit = (("first", "last", "recorded_at"), ("key",), ("digest", "body"))

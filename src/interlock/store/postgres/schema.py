@@ -8,8 +8,7 @@ from __future__ import annotations
 
 PARTITIONS = 8
 
-FIRST = (
-    """
+FIRST = """
 CREATE TABLE sessions (
     session_id text COLLATE "C" PRIMARY KEY, owner text COLLATE "C" NOT NULL, title text NOT NULL,
     created_at int8 NOT NULL, updated_at int8 NOT NULL,
@@ -105,13 +104,11 @@ CREATE TABLE indexed_outputs (
 CREATE INDEX indexed_outputs_session ON indexed_outputs (session_id);
 CREATE INDEX indexed_outputs_words ON indexed_outputs USING gin (words);
 CREATE INDEX indexed_outputs_latest ON indexed_outputs (indexed_at, number);
-"""
-    + "".join(
-        f"CREATE TABLE {table}_{number} PARTITION OF {table}"
-        f" FOR VALUES WITH (MODULUS {PARTITIONS}, REMAINDER {number});\n"
-        for table in ("nodes", "commits")
-        for number in range(PARTITIONS)
-    )
+""" + "".join(
+    f"CREATE TABLE {table}_{number} PARTITION OF {table}"
+    f" FOR VALUES WITH (MODULUS {PARTITIONS}, REMAINDER {number});\n"
+    for table in ("nodes", "commits")
+    for number in range(PARTITIONS)
 )
 
 MIGRATIONS: tuple[str, ...] = (FIRST,)

@@ -81,9 +81,7 @@ STRAY = (
     "SELECT DISTINCT session_id FROM commits AS c"
     " WHERE NOT EXISTS (SELECT 1 FROM sessions AS s WHERE s.session_id = c.session_id) ORDER BY session_id"
 )
-MATCHED = (
-    "SELECT session_id FROM {table} WHERE words @@ {query}::tsquery ORDER BY {order} LIMIT {limit}"
-)
+MATCHED = "SELECT session_id FROM {table} WHERE words @@ {query}::tsquery ORDER BY {order} LIMIT {limit}"
 SET_SEARCH = (
     insert("search", (*SearchRow.__struct_fields__, "words"))
     + " ON CONFLICT (session_id) DO UPDATE SET title = excluded.title, notes = excluded.notes,"

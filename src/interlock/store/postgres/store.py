@@ -298,8 +298,12 @@ def version_of(connection: Connection) -> int:
 def migrate(connection: Connection, migrations: Sequence[str], name: str) -> int:
     """Bring a database to the last migration; processes that start at once take turns. Return their number."""
     with _transaction(connection, WRITE):
-        connection.execute("SELECT set_config('lock_timeout', '60s', true), set_config('statement_timeout', '0', true)")
-        connection.execute("SELECT pg_advisory_xact_lock($1::int4, hashtext(current_schema()))", (MIGRATION_LOCK,))
+        connection.execute(
+            "SELECT set_config('lock_timeout', '60s', true), set_config('statement_timeout', '0', true)"
+        )
+        connection.execute(
+            "SELECT pg_advisory_xact_lock($1::int4, hashtext(current_schema()))", (MIGRATION_LOCK,)
+        )
         version = version_of(connection)
         if version > len(migrations):
             raise StoreTooNew(

@@ -164,7 +164,7 @@ def test_activities_that_repeat_without_any_work_are_reported() -> None:
     second = Activity("b", "B", transitions=(Transition("a", default=True),))
     found = simulate(activities(work, first, second))
     assert [one.position for one in found.dead_ends] == ["activity a"]
-    assert "goes in a circle through “a”, “b”" in found.dead_ends[0].reason
+    assert "goes in a circle through 'a', 'b'" in found.dead_ends[0].reason
     played = play(Plan(activities(first, second)), "sha256:0", Scenario())
     assert (played.end, played.visits) == ("blocked", ())
 

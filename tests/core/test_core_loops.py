@@ -7,9 +7,9 @@ import pytest
 from interlock.core.definition.conditions import Compare
 from interlock.core.definition.workflow import Contract, Gate, Loop, Option, Step
 from interlock.core.run import events as e
-from interlock.core.run.commands import EnterActivity, Terms
+from interlock.core.run.commands import AdvanceLoop, EnterActivity, Terms
 from interlock.core.run.outcomes import Code, Refusal
-from interlock.core.run.surface_policy import SESSION
+from interlock.core.run.surface_policy import NAVIGATION, SESSION
 from support.story import given, one_activity, only
 
 WORK = Step("work", "Work")
@@ -102,6 +102,44 @@ def test_a_list_longer_than_the_limit_is_a_gap() -> None:
     story = given(one_activity(loop("forEach", items="files", max_iterations=2))).start(files=[1, 2, 3])
     assert len(story.path()) == 2
     assert [event.detail for event in only(story.events, e.GapRecorded)] == ["loop_limit"]
+
+
+def test_a_list_that_was_cut_at_entry_is_a_gap_even_if_it_is_deleted_meanwhile() -> None:
+    story = given(one_activity(loop("forEach", items="files", max_iterations=2))).start(files=[1, 2, 3])
+    assert len(story.ack(files=None).path()) == 1
+    assert [event.detail for event in only(story.events, e.GapRecorded)] == ["loop_limit"]
+
+
+def test_a_list_that_grows_after_entry_is_no_gap() -> None:
+    story = given(one_activity(loop("forEach", items="files", max_iterations=2))).start(files=[1, 2])
+    assert len(story.ack(files=[1, 2, 3]).path()) == 1
+    assert only(story.events, e.GapRecorded) == []
+
+
+@pytest.mark.parametrize("count", [3, "n"])
+def test_a_count_over_the_limit_is_a_gap(count: int | str) -> None:
+    story = given(one_activity(loop("for", count=count, max_iterations=2), LAST)).start(n=3)
+    assert story.path() == ["again@0::work", "again@1::work", "last"]
+    assert [event.detail for event in only(story.events, e.GapRecorded)] == ["loop_limit"]
+    assert given(one_activity(loop("for", count=2, max_iterations=2))).start().path() == [
+        "again@0::work",
+        "again@1::work",
+    ]
+
+
+def test_a_count_over_the_limit_is_a_gap_where_the_agent_advances_the_loop() -> None:
+    story = given(one_activity(loop("for", count=3, max_iterations=2), LAST), NAVIGATION).start()
+    for number in range(2):
+        story.when(AdvanceLoop(NAVIGATION, 1, Terms(), "again"))
+        assert story.pending == f"again@{number}::work"
+        story.ack(step="work")
+    assert story.pending == "last"
+    assert [event.detail for event in only(story.events, e.GapRecorded)] == ["loop_limit"]
+
+
+@pytest.mark.parametrize("count", ["1e400", 2.5, "two", True])
+def test_a_count_that_is_no_whole_number_asks_for_input(count: object) -> None:
+    assert given(one_activity(loop("for", count="n"))).start(n=count).pending == "loop:again"
 
 
 CONTROL = Contract(

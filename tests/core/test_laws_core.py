@@ -28,7 +28,7 @@ from interlock.core.run.commands import (
     EnterActivity,
     OpenCheckpoint,
     ResolveCheckpoint,
-    ResumeCheckpoint,
+    ResumeWorker,
     ReturnChild,
     StartChild,
     StartRun,
@@ -40,6 +40,10 @@ from interlock.core.run.preferences import PRESETS, Mode
 from interlock.core.run.state import RunState, instance
 from interlock.core.run.surface_policy import EXECUTION, GATED, NAVIGATION, SESSION, SurfacePolicy
 from interlock.core.values import merged
+from interlock.surfaces.execution import errors as execution
+from interlock.surfaces.gated import errors as gated
+from interlock.surfaces.navigation import errors as navigation
+from interlock.surfaces.session import errors as session
 from support.generated import DELTAS, ROUND, VALUES, decision, workflows
 
 pytestmark = pytest.mark.slow
@@ -50,6 +54,7 @@ YIELDING: list[SurfacePolicy] = [SESSION, GATED]  # where checkpoints are opened
 MODES: list[Mode] = ["guided", "stop", "never-stop"]
 ENOUGH = 2000
 Draw = st.DataObject
+TABLES = [execution.words, session.words, gated.words, navigation.words]
 
 
 class Run:
@@ -71,8 +76,7 @@ class Run:
         outcome = decide(self.plan, self.state, command)
         self.outcome = outcome
         if isinstance(outcome, Refusal):
-            assert outcome.message
-            assert outcome.next
+            assert all(words(outcome).message and words(outcome).next_action for words in TABLES)
             self._keep(outcome.kept, evolved(self.state, outcome.kept))
             return self
         if outcome.blockers:
@@ -192,9 +196,7 @@ def commands(draw: Any, plan: Plan, state: RunState, now: int) -> Command:
             decisions=st.just(decisions),
             variables=st.just(delta),
         ),
-        st.builds(
-            ResumeCheckpoint, st.sampled_from(YIELDING), st.just(now), st.just("worker"), st.just(delta)
-        ),
+        st.builds(ResumeWorker, st.sampled_from(YIELDING), st.just(now), st.just("worker"), st.just(delta)),
         st.builds(
             AdvanceLoop,
             st.just(policy),
@@ -260,11 +262,11 @@ def check_move(plan: Plan, before: RunState, event: e.Event, after: RunState) ->
         assert event.option in event.options
     if isinstance(event, e.StepCompleted):
         assert before.open is None
-        assert before.at == f"step:{event.step}"
-    if before.activity is None or (before.at, before.activity) == (after.at, after.activity):
+        assert before.next_key == f"step:{event.step}"
+    if before.activity is None or (before.next_key, before.activity) == (after.next_key, after.activity):
         return
     if isinstance(event, e.ActivityLeft):
-        assert before.at == "end" or event.via == "option"
+        assert before.next_key == "end" or event.via == "option"
         assert before.open is None
         return
     if before.left_to is not None:
@@ -276,7 +278,7 @@ def check_move(plan: Plan, before: RunState, event: e.Event, after: RunState) ->
 def check_step(plan: Plan, before: RunState, event: e.Event, after: RunState) -> None:
     assert before.activity is not None
     program = plan.program(before.activity)
-    op = program.ops[before.at]
+    op = program.ops[before.next_key]
     following = program.after(op.key)
     match op:
         case DoStep():
@@ -284,18 +286,18 @@ def check_step(plan: Plan, before: RunState, event: e.Event, after: RunState) ->
                 op.step.condition, plan.scope(before.variables)
             )
             assert skipped or isinstance(event, e.StepCompleted)
-            assert after.at in (following, program.following.get(f"confirm:{op.step.id}"))
+            assert after.next_key in (following, program.following.get(f"confirm:{op.step.id}"))
         case AskGate():
             assert isinstance(event, e.GatePassed)
-            assert after.at == following
+            assert after.next_key == following
             assert may_pass(plan, before, op, event)
         case ConfirmStep():
             revised = isinstance(event, e.GateResolved) and event.option == "revise"
-            assert revised or (isinstance(event, e.GatePassed) and after.at == following)
+            assert revised or (isinstance(event, e.GatePassed) and after.next_key == following)
         case EnterLoop():
-            assert after.at in (following, op.after)
+            assert after.next_key in (following, op.after)
         case RepeatLoop():
-            assert after.at in (op.first, op.after)
+            assert after.next_key in (op.first, op.after)
 
 
 def may_pass(plan: Plan, state: RunState, op: AskGate, event: e.GatePassed) -> bool:

@@ -7,6 +7,7 @@ import pytest
 from interlock.core.definition.conditions import Compare
 from interlock.core.definition.workflow import Activity, Loop, Step, Transition, Workflow
 from interlock.core.run.outcomes import Decided
+from interlock.surfaces.execution.errors import suggested_fix
 from support.harness import Bench, steps, workflow
 from support.story import activities, given, one_activity
 
@@ -40,7 +41,7 @@ def test_a_circle_without_any_way_out_blocks_and_says_whose_fault_it_is() -> Non
     outcome = given(activities(empty)).start().ack().outcome
     assert isinstance(outcome, Decided)
     assert outcome.blockers[0].code == "INVARIANT_VIOLATION"
-    assert "author" in outcome.blockers[0].suggestedFix
+    assert "author" in suggested_fix(outcome.blockers[0])
 
 
 def test_never_stop_ends_a_circle_with_a_critical_gap() -> None:
@@ -75,6 +76,6 @@ def test_the_execution_surface_lets_a_long_way_go_on(bench: Bench) -> None:
     agent = bench.agent()
     answer = agent.start("test.flow")
     while answer["pending"]["stepId"] != "last":
-        assert "Let it go on" in answer["pending"]["prompt"]
+        assert "has not finished; call again" in answer["pending"]["prompt"]
         answer = agent.ack()
     assert answer["kind"] == "ok"

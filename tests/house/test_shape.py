@@ -18,29 +18,11 @@ MOST_MODULES = 14
 # One module per command of the command line.
 UNLIMITED = {"interlock.cli.commands"}
 
-KNOWN_LARGE_PACKAGES = {"interlock.core.engine"}
-KNOWN_REPEATED_CLASSES = {"Listing", "Nothing", "ResumeCheckpoint"}
-KNOWN_REPEATED_MODULE_NAMES = {"surfaces: answers", "surfaces: params"}
-KNOWN_CYCLES = [
-    [
-        "interlock.authoring.text.formats",
-        "interlock.authoring.text.json_text",
-        "interlock.authoring.text.toon_text",
-        "interlock.authoring.text.yaml_plain",
-        "interlock.authoring.text.yaml_text",
-    ],
-    ["interlock.ledger.ledger", "interlock.ledger.runs.children"],
-    ["interlock.surfaces.execution.surface", "interlock.surfaces.execution.tools"],
-    ["interlock.surfaces.gated.surface", "interlock.surfaces.gated.tools"],
-    ["interlock.surfaces.navigation.surface", "interlock.surfaces.navigation.tools"],
-    ["interlock.surfaces.session.surface", "interlock.surfaces.session.tools"],
-]
-
 
 def test_a_package_has_at_most_fourteen_modules() -> None:
     counts = modules_per_package([module for module in MODULES if not module.is_package])
     large = {package for package, count in counts if count > MOST_MODULES}
-    assert large - UNLIMITED == KNOWN_LARGE_PACKAGES
+    assert large - UNLIMITED == set()
 
 
 def test_a_public_class_name_is_used_once() -> None:
@@ -48,15 +30,15 @@ def test_a_public_class_name_is_used_once() -> None:
     repeated = {
         name for name, modules in repeated_classes(MODULES).items() if not are_parameters_of_a_tool(modules)
     }
-    assert repeated == KNOWN_REPEATED_CLASSES
+    assert repeated == set()
 
 
 def test_a_module_name_is_used_once_in_a_room() -> None:
-    assert set(repeated_in_a_room(repeated_module_names(MODULES))) == KNOWN_REPEATED_MODULE_NAMES
+    assert set(repeated_in_a_room(repeated_module_names(MODULES))) == set()
 
 
 def test_no_modules_import_each_other() -> None:
-    assert import_cycles(MODULES) == KNOWN_CYCLES
+    assert import_cycles(MODULES) == []
 
 
 def test_a_repeated_module_name_is_recognised() -> None:
@@ -73,7 +55,7 @@ def test_parameters_of_one_tool_are_recognised() -> None:
     gated, session = "interlock.surfaces.gated.params", "interlock.surfaces.session.params"
     assert are_parameters_of_a_tool([gated, session])
     assert not are_parameters_of_a_tool([gated, "interlock.core.run.commands"])
-    assert not are_parameters_of_a_tool([gated, "interlock.surfaces.shared.params"])
+    assert not are_parameters_of_a_tool([gated, "interlock.surfaces.shared.session_params"])
     assert not are_parameters_of_a_tool([gated, "interlock.surfaces.session.tools"])
 
 

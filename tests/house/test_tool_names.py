@@ -13,13 +13,8 @@ BELOW = ("core", "authoring", "store", "ledger")
 
 # What is known to name a tool; the list only shrinks.
 KNOWN = {
-    "interlock.core.engine.acknowledge": {"start_workflow"},
-    "interlock.core.engine.checkpoints": {"respond_checkpoint", "next_activity"},
-    "interlock.core.engine.claims": {"respond_checkpoint"},
-    "interlock.core.engine.transitions": {"respond_checkpoint"},
-    "interlock.ledger.errors": {"resume_session"},
-    "interlock.ledger.queries.traces": {"next_activity"},
-    "interlock.ledger.tokens.inspect": {"get_skill"},
+    "interlock.ledger.queries.traces": {"next_activity"},  # where a trace is cut into visits
+    "interlock.ledger.tokens.inspect": {"get_skill"},  # the field `skill` is what it was last called for
 }
 
 

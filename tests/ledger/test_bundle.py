@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from interlock.core.hashing import canonical
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.log.rebuild import differences, plans_of, rebuild
+from interlock.ledger.log.rebuild import differences, rebuild
 from interlock.ledger.tokens.tokens import NAMES
 from interlock.ledger.transfer.bundle import Bundle, BundleRefused, Session, read_bundle
 from interlock.ledger.transfer.bundle import manifest as digests
@@ -29,8 +29,8 @@ FLOW = workflow(*steps("one"), gate("fork", "left", "right"), *steps("two", "thr
 def exported(ledger: Ledger, session_id: str) -> bytes:
     with ledger.store.reading() as reader:
         session = reader.session(session_id)
-        assert session is not None
-        return msgspec.json.encode(export_session(reader, session, ledger.pins, ledger.clock()))
+    assert session is not None
+    return msgspec.json.encode(export_session(ledger.store, session, ledger.pins, ledger.clock()))
 
 
 def checked(raw: bytes) -> Bundle:
@@ -40,8 +40,7 @@ def checked(raw: bytes) -> Bundle:
 
 
 def imported(ledger: Ledger, raw: bytes) -> str:
-    with ledger.store.writing() as tx:
-        return import_bundle(tx, checked(raw), "local").session_id
+    return import_bundle(ledger.store, checked(raw), "local").session_id
 
 
 def travelled(agent: Agent) -> str:
@@ -109,8 +108,8 @@ def test_a_taken_id_is_imported_as_a_new_session(agent: Agent) -> None:
     assert other != session
     assert anonymous(exported(agent.ledger, other)) == anonymous(raw)
     with agent.ledger.store.reading() as reader:
-        made = rebuild(other, reader.events(other), plans_of(reader, agent.ledger.pins))
-        assert list(differences(reader, made)) == []
+        rows = rebuild(other, reader.commits(other))
+        assert list(differences(reader, rows)) == []
 
 
 def test_a_removed_session_comes_back_under_a_new_id(agent: Agent) -> None:
@@ -213,11 +212,11 @@ def without_workflow(session: dict[str, Any]) -> None:
 
 
 def without_an_event(session: dict[str, Any]) -> None:
-    del session["events"][3]
+    del session["commits"][1]
 
 
 def swapped(session: dict[str, Any]) -> None:
-    session["events"][2:4] = reversed(session["events"][2:4])
+    session["commits"][1:3] = reversed(session["commits"][1:3])
 
 
 def other_notes(session: dict[str, Any]) -> None:
@@ -225,8 +224,16 @@ def other_notes(session: dict[str, Any]) -> None:
 
 
 def other_event(session: dict[str, Any]) -> None:
-    event = next(one for one in session["events"] if "travel light" in one["payload"])
-    event["payload"] = event["payload"].replace("travel light", "travel heavy")
+    commit = next(commit for commit in session["commits"] if "travel light" in commit["body"])
+    commit["body"] = commit["body"].replace("travel light", "travel heavy")
+
+
+def other_time(session: dict[str, Any]) -> None:
+    session["commits"][1]["recordedAt"] += 1
+
+
+def other_length(session: dict[str, Any]) -> None:
+    session["commits"][-1]["last"] += 1
 
 
 def other_state(session: dict[str, Any]) -> None:
@@ -255,6 +262,8 @@ def other_response(session: dict[str, Any]) -> None:
         (swapped, "BUNDLE_EVENT_ORDER_INVALID"),
         (other_notes, "BUNDLE_INTEGRITY_FAILED"),
         (other_event, "BUNDLE_INTEGRITY_FAILED"),
+        (other_time, "BUNDLE_INTEGRITY_FAILED"),
+        (other_length, "BUNDLE_INTEGRITY_FAILED"),
         (other_state, "BUNDLE_INTEGRITY_FAILED"),
         (other_workflow, "BUNDLE_INTEGRITY_FAILED"),
         (other_response, "BUNDLE_INTEGRITY_FAILED"),
@@ -290,7 +299,7 @@ def test_digests_of_the_manifest_are_over_canonical_json(agent: Agent) -> None:
 
     bundle = json.loads(exported(agent.ledger, travelled(agent)))
     entries = {one["path"]: one for one in bundle["integrity"]["entries"]}
-    body = canonical(bundle["session"]["events"])
+    body = canonical(bundle["session"]["commits"])
     assert bundle["integrity"]["kind"] == "sha256_manifest_v1"
-    assert entries["session/events"]["sha256"] == sha256(body).hexdigest()
-    assert entries["session/events"]["bytes"] == len(body)
+    assert entries["session/commits"]["sha256"] == sha256(body).hexdigest()
+    assert entries["session/commits"]["bytes"] == len(body)

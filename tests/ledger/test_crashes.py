@@ -10,7 +10,10 @@ from typing import Any
 
 import pytest
 
+from interlock.ledger.log.records import OutputAppended
+from interlock.store.sqlite.store import open_store
 from support.harness import Bench, steps, workflow
+from support.log import logged_events
 from support.server import Server, ServerGone
 
 pytestmark = pytest.mark.slow
@@ -68,27 +71,22 @@ def test_kills_at_random_moments_lose_nothing_that_was_acknowledged(data: Path) 
         acknowledged.append(wanted)
     assert server.call("continue_workflow", stateToken=here["stateToken"])["isComplete"] is False
     assert events(data, here, "step_completed") == len(acknowledged)
-    assert bodies(data) == acknowledged
+    assert bodies(data, here) == acknowledged
     server.kill()
 
 
 def events(data: Path, at: dict[str, Any], kind: str) -> int:
-    from interlock.store.sqlite.store import open_store
-
     store = open_store(data)
-    with store.reading() as reader:
-        count = sum(1 for _ in reader.events(at["session"]["sessionId"], kinds=(kind,)))
+    count = len(logged_events(store, at["session"]["sessionId"], kind))
     store.close()
     return count
 
 
-def bodies(data: Path) -> list[str]:
-    from interlock.store.sqlite.store import open_store
-
+def bodies(data: Path, at: dict[str, Any]) -> list[str]:
     store = open_store(data)
-    found = [body for (body,) in store._connection.execute("SELECT body FROM outputs ORDER BY rowid")]
+    events = [row.event for row in logged_events(store, at["session"]["sessionId"], "node_output_appended")]
     store.close()
-    return found
+    return [event.notes for event in events if isinstance(event, OutputAppended)]
 
 
 def test_two_processes_share_tokens_at_once(data: Path) -> None:
@@ -134,3 +132,24 @@ def test_processes_on_different_runs_never_hear_of_a_lock(data: Path) -> None:
         for worker in workers:
             worker.join()
     assert failures == []
+
+
+def test_processes_that_write_to_one_session_at_once_lose_and_double_nothing(data: Path) -> None:
+    """Both fork the same node again and again; every call loses some races and is run again."""
+
+    def fork(server: Server, name: str, at: dict[str, Any]) -> list[str]:
+        sent = [f"{name} {number}" for number in range(30)]
+        for text in sent:
+            answer = server.ack(server.call("continue_workflow", stateToken=at["stateToken"]), text)
+            assert answer["pending"]["stepId"] == "second", answer
+        return sent
+
+    with serve(data) as one, serve(data) as two:
+        start = one.call("start_workflow", workflowId="test.flow")
+        with ThreadPoolExecutor(2) as pool:
+            calls = [pool.submit(fork, server, name, start) for server, name in ((one, "a"), (two, "b"))]
+            sent = [text for call in calls for text in call.result()]
+        listed = one.call("continue_workflow", stateToken=start["stateToken"])["branches"]["children"]
+    assert len(listed) == len(sent)
+    assert sorted(bodies(data, start)) == sorted(sent)
+    assert events(data, start, "step_completed") == len(sent)

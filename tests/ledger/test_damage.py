@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from interlock.ledger.log.health import ChainReport, examine
 from support.harness import Agent, Bench, steps, workflow
 
 
@@ -17,9 +18,16 @@ def agent(bench: Bench) -> Agent:
 
 def alter(agent: Agent, sql: str) -> None:
     connection = agent.ledger.store._connection  # type: ignore[attr-defined]
-    connection.execute("DROP TRIGGER IF EXISTS events_stay")
+    connection.execute("DROP TRIGGER IF EXISTS commits_stay")
     connection.execute(sql)
     assert connection.changes() > 0
+
+
+def report_of(agent: Agent, session_id: str) -> ChainReport:
+    with agent.ledger.store.reading() as reader:
+        session = reader.session(session_id)
+    assert session is not None
+    return examine(agent.ledger.store, session)
 
 
 def test_a_changed_node_state_refuses_progress(agent: Agent) -> None:
@@ -33,32 +41,49 @@ def test_a_changed_node_state_refuses_progress(agent: Agent) -> None:
 def test_a_changed_recorded_response_is_not_replayed(agent: Agent) -> None:
     started = dict(agent.last)
     agent.ack("noted", at=started)
-    alter(agent, "UPDATE attempts SET response = replace(response, 'second', 'third!')")
+    alter(agent, "UPDATE nodes SET response = x'7b7d' WHERE node = 1")
     assert agent.ack("noted", at=started)["code"] == "SESSION_NOT_HEALTHY"
 
 
 def test_a_lost_tail_of_the_log_refuses_progress(agent: Agent) -> None:
     here = agent.ack("noted")
-    alter(agent, 'DELETE FROM events WHERE "index" = (SELECT max("index") FROM events)')
+    alter(agent, "DELETE FROM commits WHERE last = (SELECT max(last) FROM commits)")
     assert agent.ack(at=here)["code"] == "SESSION_NOT_HEALTHY"
     assert agent.look(here)["code"] == "SESSION_NOT_HEALTHY"
 
 
 def test_a_changed_event_is_found_by_the_chain(agent: Agent) -> None:
-    from interlock.ledger.log.health import examine
-
     here = agent.ack("noted")
     session_id = here["session"]["sessionId"]
-    alter(
-        agent, "UPDATE events SET payload = replace(payload, 'noted', 'NOTED') WHERE kind LIKE 'node_output%'"
-    )
-    with agent.ledger.store.reading() as reader:
-        session = reader.session(session_id)
-        assert session is not None
-        report = examine(reader, session)
+    alter(agent, "UPDATE commits SET body = CAST(replace(body, 'noted', 'NOTED') AS BLOB) WHERE first > 0")
+    report = report_of(agent, session_id)
     assert report.health == "corrupt_tail"
-    assert 0 < report.valid < report.total
+    assert report.valid == 1
+    assert 0 < report.events < report.total
     assert "digest_mismatch" in report.reason
+
+
+def test_a_changed_time_is_found_by_the_chain(agent: Agent) -> None:
+    here = agent.ack("noted")
+    alter(agent, "UPDATE commits SET recorded_at = recorded_at + 1 WHERE first = 0")
+    report = report_of(agent, here["session"]["sessionId"])
+    assert report.health == "corrupt_head"
+    assert "digest_mismatch at event 0" in report.reason
+
+
+def test_a_changed_time_of_the_last_command_refuses_progress(agent: Agent) -> None:
+    here = agent.ack("noted")
+    alter(agent, "UPDATE commits SET recorded_at = recorded_at + 1 WHERE first > 0")
+    assert agent.ack(at=here)["code"] == "SESSION_NOT_HEALTHY"
+
+
+def test_a_changed_number_of_events_is_found_by_the_chain(agent: Agent) -> None:
+    here = agent.ack("noted")
+    alter(agent, "UPDATE commits SET last = last + 1 WHERE first > 0")
+    alter(agent, "UPDATE sessions SET head_index = head_index + 1")
+    report = report_of(agent, here["session"]["sessionId"])
+    assert report.health == "corrupt_tail"
+    assert "non_contiguous_indices" in report.reason
 
 
 def test_other_sessions_go_on(agent: Agent) -> None:

@@ -17,8 +17,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from interlock.core.run.preferences import PRESETS, Mode
 from interlock.ledger.decisions.modes import set_session_mode
-from interlock.ledger.errors import LedgerError
 from interlock.ledger.log.health import examine
+from interlock.ledger.runs.position import Position, tip_of
 from interlock.store.protocol import SessionFilter
 from support.harness import Agent, Bench, FormAnswer, decision, gate, steps, workflow
 
@@ -257,10 +257,11 @@ class Chats(RuleBasedStateMachine):
             sessions = reader.sessions(SessionFilter(limit=1000))
             assert {one.session_id for one in sessions} == set(self.tips)
             for session in sessions:
-                assert examine(reader, session).health == "healthy"
+                assert examine(ledger.store, session).health == "healthy"
                 target = ledger.open(self.tips[session.session_id].token, "st")
+                assert isinstance(target, Position)
                 (run,) = reader.runs(session.session_id)
-                assert run.tip == session.head_node == getattr(target, "node", None)
+                assert tip_of(session, run) == session.head_node == target.node.node
                 counted = sum(one.session == session.session_id for one in self.nodes.values())
                 rows = [row for row in reader.nodes(session.session_id) if row.kind == "step"]
                 assert len(rows) == counted
@@ -297,11 +298,8 @@ def test_a_null_deletes_whatever_a_blocked_attempt_before_it_sent(bench: Bench) 
     assert agent.ack(shape="square", size=3)["kind"] == "blocked"
     assert agent.ack(colour=None, size=None)["kind"] == "blocked"
     agent.ack(artifacts=[ROUND])
-    target = agent.ledger.open(agent.last["stateToken"], "st")
-    assert not isinstance(target, LedgerError)
-    with agent.ledger.store.reading() as reader:
-        position = agent.ledger.position(reader, target.session_id, target.node)
-    assert not isinstance(position, LedgerError)
+    position = agent.ledger.open(agent.last["stateToken"], "st")
+    assert isinstance(position, Position)
     kept = position.state.variables
     assert {name: kept.get(name) for name in ("colour", "shape", "size")} == {
         "colour": None,

@@ -8,8 +8,12 @@ import pytest
 from msgspec.structs import fields
 
 from interlock.core.run.commands import DecisionPolicy, Terms
+from interlock.core.run.events import GapRecorded, GateResolved
 from interlock.core.run.preferences import Mode
+from interlock.ledger.decisions.inbox import decide_question, inbox
+from interlock.ledger.runs.position import Position
 from support.harness import Agent, Bench, decision, every_surface, gate, steps, workflow
+from support.log import logged_events
 
 ASKS_THE_USER = {
     "id": "needs-user",
@@ -28,12 +32,9 @@ def agent_at(bench: Bench, item: dict[str, Any], mode: Mode, policy: DecisionPol
 
 
 def gaps(agent: Agent) -> list[tuple[str, str]]:
-    from interlock.ledger.log.chain import read_event
-
-    with agent.ledger.store.reading() as reader:
-        session = agent.last["session"]["sessionId"]
-        events = [read_event(row) for row in reader.events(session, kinds=("gap_recorded",))]
-    return [(event.severity, event.detail) for event in events]
+    session = agent.last["session"]["sessionId"]
+    events = [row.event for row in logged_events(agent.ledger.store, session, "gap_recorded")]
+    return [(event.severity, event.detail) for event in events if isinstance(event, GapRecorded)]
 
 
 @pytest.mark.parametrize("policy", ["auto", "agent"])
@@ -149,44 +150,54 @@ def test_variables_of_a_blocked_attempt_are_kept(bench: Bench) -> None:
     assert variables(agent)["colour"] == "red"
 
 
-def test_the_users_recorded_decision_lets_the_agent_on(bench: Bench) -> None:
-    from interlock.core.engine.gates import shown
-    from interlock.ledger.decisions.recorded import decision_key
-    from interlock.ledger.log.commit import Commit
-    from interlock.ledger.log.records import DecisionRecorded
+def test_rule_10_variables_of_a_blocked_attempt_count_whichever_token_comes_next(bench: Bench) -> None:
+    """The agent forgets the blocked answer, looks again, and goes on with the fresh token."""
+    bench.write(workflow(gate("which", "left", "right"), *steps("last")))
+    agent = bench.agent()
+    started = agent.start("test.flow")
+    blocked = agent.ack(colour="red", shape="round")
+    assert blocked["kind"] == "blocked"
+    fresh = agent.look(started)
+    assert fresh["ackToken"] not in (started["ackToken"], blocked["ackToken"])
+    assert agent.decide("left", at=fresh, shape="square")["pending"]["stepId"] == "last"
+    assert variables(agent) == {"colour": "red", "shape": "square"}
 
+
+def test_rule_10_each_blocked_attempt_adds_to_what_is_kept(bench: Bench) -> None:
+    bench.write(workflow(gate("which", "left", "right"), *steps("last")))
+    agent = bench.agent()
+    started = agent.start("test.flow")
+    agent.ack(colour="red", shape="round")
+    agent.look(started)
+    agent.ack(shape="square")
+    agent.look(started)
+    agent.ack(colour=None)
+    agent.ledger.store.close()
+    agent = bench.agent()
+    agent.look(started)
+    agent.decide("left")
+    assert variables(agent) == {"shape": "square"}
+
+
+def test_the_users_recorded_decision_lets_the_agent_on(bench: Bench) -> None:
     agent = agent_at(bench, gate("which", "left", "right"), "guided", "user")
     agent.ack()
-    session_id = agent.last["session"]["sessionId"]
-    with agent.ledger.store.writing() as tx:
-        session = tx.session(session_id)
-        assert session is not None
-        assert session.head_node is not None
-        at = agent.ledger.position(tx, session_id, session.head_node)
-        commit = Commit(tx, session, bench.clock())
-        pending = at.awaited.gate
-        event = DecisionRecorded(session.head_node, "which", "right", "cli", shown(pending), bench.clock())
-        commit.chain.add(event, key=decision_key(session.head_node, "which"))
-        commit.finish()
+    (question,) = inbox(agent.ledger)
+    assert decide_question(agent.ledger, question, "right") is None
     assert agent.ack()["pending"]["stepId"] == "last"
     assert channels(agent) == ["cli"]
 
 
 def channels(agent: Agent) -> list[str]:
-    from interlock.ledger.log.chain import read_event
-
-    with agent.ledger.store.reading() as reader:
-        session = agent.last["session"]["sessionId"]
-        return [read_event(row).channel for row in reader.events(session, kinds=("gate_resolved",))]
+    session = agent.last["session"]["sessionId"]
+    events = [row.event for row in logged_events(agent.ledger.store, session, "gate_resolved")]
+    return [event.channel for event in events if isinstance(event, GateResolved)]
 
 
 def variables(agent: Agent) -> dict[str, Any]:
-    with agent.ledger.store.reading() as reader:
-        session = reader.session(agent.last["session"]["sessionId"])
-        assert session is not None
-        assert session.head_node is not None
-        at = agent.ledger.position(reader, session.session_id, session.head_node)
-        return dict(at.state.variables)
+    position = agent.ledger.position(agent.last["session"]["sessionId"])
+    assert isinstance(position, Position)
+    return dict(position.state.variables)
 
 
 def test_a_mode_beyond_the_recommendation_is_a_warning_not_a_block(bench: Bench) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.queries.status import Notes, notes_of
-from support.harness import Agent, Bench, steps, workflow
+from support.harness import Agent, Bench, gate, steps, workflow
 
 
 @pytest.fixture
@@ -23,8 +23,8 @@ def session_id_of(agent: Agent) -> str:
 def read_notes(agent: Agent, session_id: str, node: int | None = None) -> Notes | LedgerError:
     with agent.ledger.store.reading() as reader:
         session = reader.session(session_id)
-        assert session is not None
-        return notes_of(reader, session, node)
+    assert session is not None
+    return notes_of(agent.ledger, session, node)
 
 
 def steps_noted(notes: Notes | LedgerError) -> list[tuple[str, str]]:
@@ -68,3 +68,29 @@ def test_a_session_without_a_run_has_only_its_own_notes(agent: Agent) -> None:
     assert (notes.entries, notes.session, notes.workflow_id) == ((), ("an idea",), "")
     error = read_notes(agent, session_id_of(agent), 0)
     assert isinstance(error, LedgerError)
+
+
+def test_notes_come_in_the_order_in_which_they_were_written(agent: Agent) -> None:
+    """A note that is saved at a node after the run has left it comes after the notes of the step."""
+    first = agent.start("test.flow")
+    second = agent.ack("began", at=first)
+    tokens = {name: first[name] for name in ("stateToken", "checkpointToken")}
+    agent.call("checkpoint_workflow", **tokens, output={"notesMarkdown": "an afterthought"})
+    agent.ack("went on", at=second)
+    notes = [text for _, text in steps_noted(read_notes(agent, session_id_of(agent)))]
+    assert notes == ["began", "an afterthought", "went on"]
+
+
+def test_a_short_recap_counts_what_it_leaves_out(bench: Bench) -> None:
+    bench.write(workflow(gate("which", "left", "right"), *steps("second", "third")))
+    agent = bench.agent()
+    agent.start("test.flow")
+    blocked = agent.ack("blocked " + "x" * 3000)
+    tokens = {name: blocked[name] for name in ("stateToken", "checkpointToken")}
+    agent.call("checkpoint_workflow", **tokens, output={"notesMarkdown": "saved " + "x" * 3000})
+    agent.ack("blocked again " + "x" * 3000, at=blocked)
+    agent.decide("left")
+    agent.ack("second " + "x" * 3000)
+    recap = agent.look()["recap"]
+    assert [entry["notes"].split(" x")[0] for entry in recap["entries"]] == ["blocked again", "second"]
+    assert recap["omitted"] == 2

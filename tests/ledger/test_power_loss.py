@@ -19,6 +19,7 @@ from interlock.ledger.log.health import examine
 from interlock.ledger.tokens.keyring import Keys
 from interlock.store.sqlite.store import SqliteStore, open_store
 from support.harness import Agent, Bench, FormAnswer, gate, steps, workflow
+from support.log import logged_events
 
 SECTOR = 512
 TURNS = 24
@@ -165,10 +166,10 @@ def kept(folder: Path, answers: list[FormAnswer]) -> int:
     assert store.integrity() == []
     with store.reading() as reader:
         session = reader.session(answers[0]["session"]["sessionId"])
-        found = 0
-        if session is not None:
-            assert examine(reader, session).health == "healthy"
-            found = 1 + sum(1 for _ in reader.events(session.session_id, kinds=("advance_recorded",)))
+    found = 0
+    if session is not None:
+        assert examine(store, session).health == "healthy"
+        found = 1 + len(logged_events(store, session.session_id, "advance_recorded"))
     store.close()
     return found
 

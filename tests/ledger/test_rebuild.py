@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from interlock.core.run.preferences import PRESETS
+from interlock.ledger.decisions.modes import set_session_mode
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.log.rebuild import Rebuilt, differences, plans_of, rebuild
+from interlock.ledger.log.projection import Rows
+from interlock.ledger.log.rebuild import differences, rebuild, recorded_in
 from interlock.store.protocol import SessionFilter
 from interlock.surfaces.call import Call, Client, Reply
 from interlock.surfaces.navigation import NavigationSurface
@@ -39,15 +43,15 @@ FLOW = workflow(
 )
 
 
-def rebuilt(ledger: Ledger, session_id: str) -> tuple[Rebuilt, list[str]]:
+def rebuilt(ledger: Ledger, session_id: str) -> tuple[Rows, list[str]]:
     with ledger.store.reading() as reader:
-        made = rebuild(session_id, reader.events(session_id), plans_of(reader, ledger.pins))
-        return made, list(differences(reader, made))
+        rows = rebuild(session_id, reader.commits(session_id))
+        return rows, list(differences(reader, rows))
 
 
 def every_session(ledger: Ledger) -> list[str]:
     with ledger.store.reading() as reader:
-        return [one.session_id for one in reader.sessions(SessionFilter())]
+        return [session.session_id for session in reader.sessions(SessionFilter())]
 
 
 def no_differences(ledger: Ledger) -> None:
@@ -78,12 +82,12 @@ def test_all_rows_of_a_run_follow_from_its_events(bench: Bench) -> None:
     bench.write(FLOW)
     agent = bench.agent()
     session = branched(agent)
-    made, differing = rebuilt(agent.ledger, session)
+    rows, differing = rebuilt(agent.ledger, session)
     assert differing == []
-    assert len(made.nodes) == 7
-    assert {one.outcome for one in made.attempts} == {"advanced", "blocked", "checkpointed"}
-    assert made.search is not None
-    assert "rebuild" in made.search.title
+    assert len(rows.nodes) == 7
+    assert len(rows.all_blocked()) == 1
+    assert [row.kind for row in rows.nodes.values()].count("note") == 1
+    assert len(recorded_in(rows)) == 7
 
 
 def test_a_session_without_a_run_is_rebuilt_with_its_notes(bench: Bench) -> None:
@@ -147,9 +151,46 @@ def test_a_changed_row_is_noticed(bench: Bench) -> None:
     agent = bench.agent()
     session = branched(agent)
     ledger = agent.ledger
-    with ledger.store.writing() as tx:
-        tx.set_observation(session, "git_branch", "never seen")
+    connection = ledger.store._connection  # type: ignore[attr-defined]
+    connection.execute("INSERT INTO observations VALUES (?, 'git_branch', 'never seen')", (session,))
     assert rebuilt(ledger, session)[1] == ["observations"]
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ("UPDATE sessions SET title = 'x'", "session row"),
+        ("UPDATE sessions SET visit_index = 99", "session row"),
+        ("UPDATE sessions SET next_node = 99", "session row"),
+        ("UPDATE runs SET status = 'complete'", "runs"),
+        ("UPDATE nodes SET depth = 9 WHERE node = 1", "node 1"),
+        ("UPDATE nodes SET entries = 9 WHERE node = 1", "node 1"),
+        ("UPDATE nodes SET outputs = x'' WHERE node = 1", "node 1"),
+        ("UPDATE nodes SET response = x'7b7d' WHERE node = 1", "response to attempt 0 on node 0"),
+        ("DELETE FROM nodes WHERE node = 1", "node 1"),
+        ("UPDATE blocked SET kept = x'7b7d'", "attempt 0 on node 5"),
+        ("UPDATE blocked SET response = x'7b7d'", "response to attempt 0 on node 5"),
+        ("DELETE FROM blocked", "attempt 0 on node 5"),
+        ("INSERT INTO modes SELECT session_id, 1, 9, x'7b7d' FROM sessions", "modes"),
+    ],
+)
+def test_every_kind_of_changed_row_is_named(bench: Bench, change: str, named: str) -> None:
+    bench.write(FLOW)
+    agent = bench.agent()
+    session = branched(agent)
+    agent.ledger.store._connection.execute(change)  # type: ignore[attr-defined]
+    assert rebuilt(agent.ledger, session)[1] == [named]
+
+
+def test_what_the_user_sets_beside_the_log_is_no_difference(bench: Bench) -> None:
+    bench.write(FLOW)
+    agent = bench.agent()
+    session = branched(agent)
+    with agent.ledger.store.writing() as writer:
+        writer.set_keep(session, True)
+    set_session_mode(agent.ledger, session, PRESETS["stop"])
+    set_session_mode(agent.ledger, session, PRESETS["never-stop"])
+    assert rebuilt(agent.ledger, session)[1] == []
 
 
 @settings(

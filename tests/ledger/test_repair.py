@@ -10,15 +10,23 @@ import apsw
 import msgspec
 import pytest
 
+from interlock.core.run.preferences import PRESETS
 from interlock.core.run.surface_policy import EXECUTION
+from interlock.ledger.decisions.modes import set_session_mode
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.log.repair import Finding, Repaired, inspect, mark, repair, repin
+from interlock.ledger.log.chain import entries_of, kind_of, link
+from interlock.ledger.log.health import examine
+from interlock.ledger.log.repair import Finding, Repaired, inspect, mark, repair
+from interlock.ledger.queries.indexing import catch_up
+from interlock.ledger.queries.log_lines import event_lines
+from interlock.ledger.queries.tree import trees_of
 from interlock.ledger.transfer.bundle import Bundle, read_bundle
 from interlock.ledger.transfer.export_import import export_session, import_bundle
-from interlock.store.protocol import EventRow
+from interlock.store.protocol import CommitRow
 from interlock.store.sqlite.salvage import replace_damaged
 from interlock.surfaces.execution.render import answer
 from support.harness import Agent, Bench, gate, steps, workflow
+from support.log import event_kinds, logged_events
 
 FLOW = workflow(*steps("one", "two"), gate("fork", "left", "right"), *steps("three"))
 RENDERS = {EXECUTION.name: answer}
@@ -48,17 +56,15 @@ class Target:
     def sql(self, statement: str, *bindings: Any) -> None:
         """Change the file as no part of Interlock would."""
         connection = apsw.Connection(str(self.file))
-        connection.execute("DROP TRIGGER IF EXISTS events_stay")
+        connection.execute("DROP TRIGGER IF EXISTS commits_stay")
         connection.execute(statement, bindings)
         connection.close()
 
     def found(self) -> Finding | None:
-        with self.ledger.store.reading() as reader:
-            return inspect(reader, self.session, self.ledger.pins)
+        return inspect(self.ledger.store, self.session, self.ledger.pins)
 
     def repaired(self, renders: Mapping[str, Any] = RENDERS) -> Repaired:
-        with self.ledger.store.writing() as tx:
-            done = repair(tx, self.session, self.ledger.pins, renders, owner="local", now=self.ledger.clock())
+        done = repaired(self.ledger, self.session, renders)
         assert isinstance(done, Repaired), done
         assert self.found() is None
         return done
@@ -66,8 +72,8 @@ class Target:
     def exported(self) -> Bundle:
         with self.ledger.store.reading() as reader:
             session = reader.session(self.session)
-            assert session is not None
-            bundle = export_session(reader, session, self.ledger.pins, 1)
+        assert session is not None
+        bundle = export_session(self.ledger.store, session, self.ledger.pins, 1)
         checked = read_bundle(msgspec.json.encode(bundle))
         assert isinstance(checked, Bundle), checked
         return checked
@@ -80,21 +86,29 @@ class Target:
         return self.agent
 
 
+def repaired(ledger: Ledger, session_id: str, renders: Mapping[str, Any] = RENDERS) -> Repaired | Finding:
+    store, pins, library = ledger.store, ledger.pins, ledger.library
+    return repair(store, session_id, pins, library, renders, owner="local", now=ledger.clock())
+
+
 @pytest.fixture
 def target(bench: Bench) -> Target:
     return Target(bench)
 
 
-def event_at(target: Target, kind: str, *, last: bool = False) -> EventRow:
+def commit_with(target: Target, kind: str, *, last: bool = False) -> CommitRow:
+    """The first or last command with an event of this kind."""
     with target.ledger.store.reading() as reader:
-        found = list(reader.events(target.session, kinds=[kind]))
+        rows = list(reader.commits(target.session))
+    found = [row for row in rows if kind in [kind_of(entry.event) for entry in entries_of(row)]]
     return found[-1 if last else 0]
 
 
-def change_event(target: Target, row: EventRow) -> None:
-    payload = row.payload[:-2] + b"?" + row.payload[-1:]
-    sql = 'UPDATE events SET payload = ? WHERE session_id = ? AND "index" = ?'
-    target.sql(sql, payload, target.session, row.index)
+def change_commit(target: Target, row: CommitRow) -> None:
+    body = row.body[:-2] + b"?" + row.body[-1:]
+    target.sql(
+        "UPDATE commits SET body = ? WHERE session_id = ? AND last = ?", body, target.session, row.last
+    )
 
 
 def test_a_whole_session_has_nothing_to_repair(target: Target) -> None:
@@ -105,7 +119,7 @@ def test_a_whole_session_has_nothing_to_repair(target: Target) -> None:
 
 
 def test_a_changed_event_is_found_and_its_prefix_stays_readable(target: Target) -> None:
-    change_event(target, event_at(target, "step_completed", last=True))
+    change_commit(target, commit_with(target, "step_completed", last=True))
     found = target.found()
     assert found is not None
     assert found.health == "corrupt_tail"
@@ -116,13 +130,26 @@ def test_a_changed_event_is_found_and_its_prefix_stays_readable(target: Target) 
     assert [one.body for one in bundle.graph.outputs if one.kind == "notes"] == ["first notes"]
 
 
+def test_the_sound_events_before_the_damage_are_listed_and_drawn(target: Target) -> None:
+    damaged = commit_with(target, "step_completed", last=True)
+    change_commit(target, damaged)
+    with target.ledger.store.reading() as reader:
+        session = reader.session(target.session)
+    assert session is not None
+    sound = examine(target.ledger.store, session).events
+    assert sound == damaged.first
+    lines = event_lines(target.ledger, target.session, end=sound)
+    assert [line.index for line in lines] == list(range(sound))
+    (tree,) = trees_of(target.ledger, session, sound)
+    assert [node.node for node in tree.nodes] == [0, 1]
+
+
 def test_the_valid_prefix_goes_on_in_another_store(target: Target, tmp_path: Path) -> None:
-    change_event(target, event_at(target, "step_completed", last=True))
+    change_commit(target, commit_with(target, "step_completed", last=True))
     folder = tmp_path / "elsewhere"
     folder.mkdir()
     other = Bench(folder).agent()
-    with other.ledger.store.writing() as tx:
-        import_bundle(tx, target.exported(), "local")
+    import_bundle(other.ledger.store, target.exported(), "local")
     found = other.call("resume_session", query="survive damage")["candidates"][0]
     other.look(found)
     assert other.pending == "two"
@@ -131,7 +158,7 @@ def test_the_valid_prefix_goes_on_in_another_store(target: Target, tmp_path: Pat
 
 
 def test_progress_is_refused_with_the_way_to_repair(target: Target) -> None:
-    change_event(target, event_at(target, "step_completed"))
+    change_commit(target, commit_with(target, "step_completed"))
     found = target.found()
     assert found is not None
     mark(target.ledger.store, found)
@@ -141,41 +168,49 @@ def test_progress_is_refused_with_the_way_to_repair(target: Target) -> None:
 
 
 def test_a_changed_last_event_is_noticed_without_anybody_looking(target: Target) -> None:
-    with target.ledger.store.reading() as reader:
-        last = reader.last_event(target.session)
-    assert last is not None
-    change_event(target, last)
+    change_commit(target, commit_with(target, "advance_recorded", last=True))
     assert target.agent.decide("left", at=target.blocked)["code"] == "SESSION_NOT_HEALTHY"
 
 
 def test_a_repair_cuts_a_damaged_tail_and_keeps_it(target: Target) -> None:
-    damaged = event_at(target, "step_completed", last=True)
-    change_event(target, damaged)
+    damaged = commit_with(target, "step_completed", last=True)
+    total = len(logged_events(target.ledger.store, target.session))
+    change_commit(target, damaged)
     done = target.repaired()
     with target.ledger.store.reading() as reader:
         kept = reader.content(done.kept_as)
-        events = list(reader.events(target.session))
     assert kept is not None
-    cut = msgspec.json.decode(kept, type=list[EventRow])
-    assert damaged.index in [one.index for one in cut]
-    assert done.cut_events == len(cut)
-    assert [one.kind for one in events][-1] == "repair_recorded"
+    cut = msgspec.json.decode(kept, type=list[CommitRow])
+    assert cut[0].first == damaged.first
+    assert done.cut_events == total - damaged.first
+    assert event_kinds(target.ledger.store, target.session)[-1] == "repair_recorded"
     assert target.resumed().pending == "fork"
 
 
-def test_half_a_command_is_cut_with_the_rest(target: Target) -> None:
-    row = event_at(target, "advance_recorded", last=True)
-    change_event(target, row)
-    target.repaired()
-    with target.ledger.store.reading() as reader:
-        kinds = [one.kind for one in reader.events(target.session)]
+def test_a_damaged_command_is_cut_as_a_whole(target: Target) -> None:
+    damaged = commit_with(target, "advance_recorded", last=True)
+    change_commit(target, damaged)
+    assert target.repaired().cut_events == damaged.last - damaged.first + 1
+    kinds = event_kinds(target.ledger.store, target.session)
     assert kinds[-2:] == ["advance_recorded", "repair_recorded"]
+    assert len(kinds) == damaged.first + 1
     assert target.resumed().pending == "fork"
+
+
+def test_a_changed_time_is_found_and_its_command_is_cut(target: Target) -> None:
+    damaged = commit_with(target, "advance_recorded", last=True)
+    sql = "UPDATE commits SET recorded_at = recorded_at - 1 WHERE session_id = ? AND last = ?"
+    target.sql(sql, target.session, damaged.last)
+    found = target.found()
+    assert found is not None
+    assert found.health == "corrupt_tail"
+    assert found.reason == f"digest_mismatch at event {damaged.first}"
+    assert target.repaired().cut_events == damaged.last - damaged.first + 1
 
 
 def test_a_truncated_log_goes_on_from_what_is_left(target: Target) -> None:
-    row = event_at(target, "node_created", last=True)
-    target.sql('DELETE FROM events WHERE session_id = ? AND "index" >= ?', target.session, row.index)
+    row = commit_with(target, "node_created", last=True)
+    target.sql("DELETE FROM commits WHERE session_id = ? AND last >= ?", target.session, row.last)
     refused = target.agent.decide("left", at=target.blocked)
     assert refused["code"] == "SESSION_NOT_HEALTHY"
     target.repaired()
@@ -183,7 +218,7 @@ def test_a_truncated_log_goes_on_from_what_is_left(target: Target) -> None:
 
 
 def test_a_damaged_first_event_leaves_an_empty_session_and_all_that_was_cut(target: Target) -> None:
-    change_event(target, event_at(target, "session_created"))
+    change_commit(target, commit_with(target, "session_created"))
     found = target.found()
     assert found is not None
     assert found.health == "corrupt_head"
@@ -194,23 +229,25 @@ def test_a_damaged_first_event_leaves_an_empty_session_and_all_that_was_cut(targ
     assert session is not None
     assert session.title == "survive damage"
     assert kept is not None
-    assert len(msgspec.json.decode(kept, type=list[EventRow])) == done.cut_events
+    cut = msgspec.json.decode(kept, type=list[CommitRow])
+    assert cut[0].first == 0
+    assert cut[-1].last + 1 == done.cut_events
 
 
 def test_events_of_a_newer_version_are_left_alone(target: Target) -> None:
-    from interlock.ledger.log.chain import link
-
-    row = event_at(target, "step_completed", last=True)
+    row = commit_with(target, "step_completed", last=True)
     with target.ledger.store.reading() as reader:
-        before = next(iter(reader.events(target.session, start=row.index - 1)))
-    payload = b'{"kind":"step_dreamt"}'
-    digest = link(before.digest, row.index, "step_dreamt", payload, row.run, row.node)
-    sql = 'UPDATE events SET kind = ?, payload = ?, digest = ? WHERE session_id = ? AND "index" = ?'
-    target.sql(sql, "step_dreamt", payload, digest, target.session, row.index)
-    with target.ledger.store.writing() as tx:
-        done = repair(tx, target.session, target.ledger.pins, RENDERS, owner="local", now=1)
-        assert isinstance(done, Finding)
-        assert done.health == "unknown_version"
+        before = next(iter(reader.commits(target.session, start=row.first - 1)))
+        rows = list(reader.commits(target.session))
+    body = row.body.replace(b"step_completed", b"step_dreamt")
+    digest = link(before.digest, row.first, row.recorded_at, body)
+    sql = "UPDATE commits SET body = ?, digest = ? WHERE session_id = ? AND last = ?"
+    target.sql(sql, body, digest, target.session, row.last)
+    done = repaired(target.ledger, target.session)
+    assert isinstance(done, Finding)
+    assert done.health == "unknown_version"
+    with target.ledger.store.reading() as reader:
+        assert len(list(reader.commits(target.session))) == len(rows)
 
 
 def test_a_damaged_node_state_is_refused_then_rebuilt(target: Target) -> None:
@@ -219,9 +256,14 @@ def test_a_damaged_node_state_is_refused_then_rebuilt(target: Target) -> None:
     assert target.agent.decide("left", at=target.blocked)["code"] == "SESSION_NOT_HEALTHY"
     found = target.found()
     assert found is not None
-    assert found.rows == ("nodes",)
-    assert target.repaired().rebuilt == ("nodes",)
+    assert found.rows == ("node 2",)
+    assert target.repaired().rebuilt == ("node 2",)
     assert target.agent.decide("left", at=target.blocked)["pending"]["stepId"] == "three"
+
+
+def lose_responses(target: Target) -> None:
+    for table in ("nodes", "blocked"):
+        target.sql(f"UPDATE {table} SET response = ? WHERE session_id = ?", b"{}", target.session)
 
 
 @pytest.mark.parametrize("which", ["second", "blocked"])
@@ -230,18 +272,17 @@ def test_a_damaged_response_is_rendered_again_byte_for_byte(target: Target, whic
         "second": (target.second, target.first, "first notes"),
         "blocked": (target.blocked, target.third, "no decision"),
     }[which]
-    target.sql("UPDATE attempts SET response = ? WHERE session_id = ?", b"{}", target.session)
+    lose_responses(target)
     assert target.agent.ack(notes, at=at)["code"] == "SESSION_NOT_HEALTHY"
     done = target.repaired()
     assert done.lost_responses == 0
     replayed = target.agent.ack(notes, at=at)
     assert {**replayed, "_meta": {}} == {**given, "_meta": {}}
-    with target.ledger.store.reading() as reader:
-        assert not list(reader.events(target.session, kinds=["response_restored"]))
+    assert not logged_events(target.ledger.store, target.session, "response_restored")
 
 
 def test_a_response_that_nobody_can_render_stays_lost_and_says_so(target: Target) -> None:
-    target.sql("UPDATE attempts SET response = ? WHERE session_id = ?", b"{}", target.session)
+    lose_responses(target)
     assert target.repaired(renders={}).lost_responses == 3
     lost = target.agent.ack("first notes", at=target.first)
     assert lost["_error"]
@@ -249,11 +290,14 @@ def test_a_response_that_nobody_can_render_stays_lost_and_says_so(target: Target
     assert target.resumed().pending == "fork"
 
 
-@pytest.mark.parametrize("table", ["nodes", "runs", "attempts", "outputs", "search", "observations"])
+@pytest.mark.parametrize("table", ["nodes", "runs", "blocked", "modes", "search", "observations"])
 def test_lost_rows_come_back_from_the_events(target: Target, table: str) -> None:
+    set_session_mode(target.ledger, target.session, PRESETS["guided"])
+    set_session_mode(target.ledger, target.session, PRESETS["stop"])
+    catch_up(target.ledger.store, target.ledger.pins)
     before = target.exported().session.graph
     target.sql(f"DELETE FROM {table} WHERE session_id = ?", target.session)
-    assert (target.found() is None) == (table == "observations")
+    assert (target.found() is None) == (table in ("observations", "search"))
     target.repaired()
     assert target.exported().session.graph == before
     assert target.resumed().pending == "fork"
@@ -272,12 +316,10 @@ def test_a_damaged_pinned_workflow_is_found_and_taken_from_the_library_again(tar
     pinned = target.first["workflow"]["hash"]
     target.sql("UPDATE contents SET deflated = 0, body = ? WHERE digest = ?", b"gone", pinned)
     ledger = target.bench.ledger()
-    with ledger.store.reading() as reader:
-        found = inspect(reader, target.session, ledger.pins)
+    found = inspect(ledger.store, target.session, ledger.pins)
     assert found is not None
     assert "pinned workflow test.flow" in found.rows
-    with ledger.store.writing() as tx:
-        repin(tx, target.session, ledger.pins, ledger.library)
+    assert isinstance(repaired(ledger, target.session), Repaired)
     target.agent = target.bench.agent()
     assert target.found() is None
     assert target.resumed().pending == "fork"
@@ -288,9 +330,9 @@ def test_a_pinned_workflow_is_not_replaced_by_a_changed_one(target: Target) -> N
     target.sql("DELETE FROM contents WHERE digest = ?", pinned)
     target.bench.write(workflow(*steps("one", "two", "another")))
     ledger = target.bench.ledger()
-    with ledger.store.writing() as tx:
-        repin(tx, target.session, ledger.pins, ledger.library)
-        assert tx.content(pinned) is None
+    assert isinstance(repaired(ledger, target.session), Repaired)
+    with ledger.store.reading() as reader:
+        assert reader.content(pinned) is None
 
 
 def spoil(path: Path, table: str) -> None:
@@ -303,7 +345,7 @@ def spoil(path: Path, table: str) -> None:
         file.write(b"\xaa" * 4096)
 
 
-@pytest.mark.parametrize("table", ["nodes", "attempts", "runs", "sessions"])
+@pytest.mark.parametrize("table", ["nodes", "blocked", "runs", "sessions"])
 def test_a_damaged_page_is_recovered_into_a_new_file(target: Target, table: str) -> None:
     before = target.exported().session.graph
     target.ledger.store.close()

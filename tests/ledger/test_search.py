@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from interlock.ledger.queries.search import CANDIDATES
-from support.harness import Agent, Bench, steps, workflow
+from support.harness import Agent, Bench, gate, steps, workflow
 
 SHA = "0123456789abcdef0123456789abcdef01234567"
 
@@ -161,11 +160,8 @@ def test_an_old_session_is_found_behind_any_number_of_newer_ones(flow: Bench) ->
 
 def test_a_damaged_session_is_passed_over(flow: Bench) -> None:
     whole, damaged = began(flow, "same words"), began(flow, "same words")
-    store: Any = damaged.ledger.store
-    with store.writing() as tx:
-        from msgspec.structs import replace
-
-        tx.set_session(replace(tx.session(id_of(damaged)), health="corrupt_tail"))
+    with damaged.ledger.store.writing() as writer:
+        writer.set_health(id_of(damaged), "corrupt_tail", "")
     assert [session for session, _ in found(flow, "same words")] == [id_of(whole)]
 
 
@@ -195,3 +191,34 @@ def test_no_query_is_syntax(flow: Bench, query: str) -> None:
 def test_words_are_found_in_whatever_form_they_are_written(flow: Bench, goal: str, query: str) -> None:
     agent = began(flow, goal)
     assert found(flow, query) == [(id_of(agent), "matched_notes")]
+
+
+def test_a_candidate_shows_its_newest_note(flow: Bench) -> None:
+    flow.write(workflow(gate("which", "left", "right"), id="test.gate"))
+    agent = began(flow, "snippets", "test.gate")
+    started = agent.last
+    tokens = {name: started[name] for name in ("stateToken", "checkpointToken")}
+    agent.call("checkpoint_workflow", **tokens, output={"notesMarkdown": "saved first"})
+    assert agent.ack("tried later", at=started)["kind"] == "blocked"
+    answer = flow.agent().call("resume_session", query="snippets")
+    assert answer["candidates"][0]["snippet"] == "tried later"
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE commits SET body = x'00ff' WHERE session_id = ?",
+        "UPDATE commits SET body = 'text' WHERE session_id = ?",
+        "UPDATE nodes SET state = x'7b' WHERE session_id = ?",
+        "UPDATE nodes SET state = 7 WHERE session_id = ?",
+        "UPDATE nodes SET outputs = x'7b' WHERE session_id = ?",
+        "DELETE FROM handles WHERE session_id = ?",
+    ],
+)
+def test_a_session_that_cannot_be_indexed_keeps_no_other_from_being_found(flow: Bench, damage: str) -> None:
+    broken, whole = began(flow, "broken words"), began(flow, "whole words")
+    connection = broken.ledger.store._connection  # type: ignore[attr-defined]
+    connection.execute("DROP TRIGGER commits_stay")
+    connection.execute(damage, (id_of(broken),))
+    assert id_of(whole) in [session for session, _ in found(flow, "words")]
+    assert found(flow, "whole")[0] == (id_of(whole), "matched_notes")

@@ -28,8 +28,8 @@ def bundle(bench: Bench) -> Bundle:
 def exported(agent: Agent) -> Bundle:
     with agent.ledger.store.reading() as reader:
         session = reader.session(agent.last["session"]["sessionId"])
-        assert session is not None
-        return export_session(reader, session, agent.ledger.pins, agent.ledger.clock())
+    assert session is not None
+    return export_session(agent.ledger.store, session, agent.ledger.pins, agent.ledger.clock())
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ import random
 import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -15,17 +14,19 @@ import apsw
 import pytest
 
 from interlock.store.protocol import (
-    EventRow,
-    OutputRow,
+    Changes,
+    SearchRow,
     SessionFilter,
     SessionRow,
     StoreBusy,
+    StoreConflict,
     StoreCorrupt,
     StoreTooNew,
     StoreUnavailable,
+    TraceRow,
 )
 from interlock.store.sqlite.lock import FileLock
-from interlock.store.sqlite.salvage import salvage
+from interlock.store.sqlite.salvage import replace_damaged, salvage
 from interlock.store.sqlite.schema import MIGRATIONS
 from interlock.store.sqlite.store import (
     CHECKPOINT_PAGES,
@@ -35,54 +36,40 @@ from interlock.store.sqlite.store import (
     open_store,
     version_of,
 )
+from support.paths import FIXTURES
+from support.store_rows import session_of, start, step
 
 posix = pytest.mark.skipif(os.name != "posix", reason="checks POSIX file permissions and signals")
 
-APPENDER = """
-import sys, pathlib
-from msgspec.structs import replace
-from interlock.store.protocol import EventRow, NodeRow, OutputRow
-from interlock.store.sqlite.store import open_store
-store = open_store(pathlib.Path(sys.argv[1]))
-for _ in range(int(sys.argv[2])):
-    with store.writing() as writer:
-        session = writer.session("sess_a")
-        index = session.head_index + 1
-        writer.set_session(replace(session, head_index=index, updated_at=index))
-        writer.add_events([EventRow("sess_a", index, "noted", b"x" * 500, b"d", 1, dedupe_key=str(index))])
-        writer.add_outputs([OutputRow("sess_a", index, 0, 0, "notes", "step", f"word{index}")])
-    print(index, flush=True)
-"""
+OPEN_STORE = "interlock.store.sqlite.store.open_store"
 
 
 def begin(folder: Path) -> SqliteStore:
     store = open_store(folder)
-    with store.writing() as writer:
-        writer.add_session(SessionRow("sess_a", "me", "t", 1, 1, -1, b"", 0))
+    store.append(start())
     return store
 
 
 def appender(folder: Path, count: int) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", APPENDER, str(folder), str(count)]
+    command = [sys.executable, str(FIXTURES / "appender.py"), OPEN_STORE, str(folder), str(count), "p"]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
 def indexes(store: SqliteStore) -> list[int]:
     with store.reading() as reader:
-        return [event.index for event in reader.events("sess_a")]
+        return [row.last for row in reader.commits("sess_a")]
 
 
 def fill(store: SqliteStore, count: int) -> None:
-    with store.writing() as writer:
-        writer.add_events(
-            [EventRow("sess_a", index, "noted", b"x" * 1000, b"d", 1) for index in range(count)]
-        )
-        writer.add_outputs(
-            [OutputRow("sess_a", 1, 0, index, "notes", "s", f"w{index}") for index in range(count)]
-        )
+    """Append many steps in one transaction."""
+    session, changes = session_of(store), list[Changes]()
+    for number in range(count):
+        changes.append(step(session, attempt=1, text=f"w{number} " + "x" * 1000))
+        session = changes[-1].session
+    store.append(*changes)
 
 
-def folded(folder: Path, count: int = 400) -> Path:
+def folded(folder: Path, count: int = 399) -> Path:
     """Make a store whose rows are all in the main file: the last writer out folds its log into it."""
     store = begin(folder)
     fill(store, count)
@@ -150,11 +137,10 @@ def test_the_store_says_what_it_is(tmp_path: Path) -> None:
     store.close()
 
 
-def test_events_cannot_be_changed(tmp_path: Path) -> None:
+def test_commits_cannot_be_changed(tmp_path: Path) -> None:
     store = begin(tmp_path)
-    fill(store, 1)
     with pytest.raises(apsw.ConstraintError, match="append-only"):
-        store._connection.execute("UPDATE events SET payload = x'00'")
+        store._connection.execute("UPDATE commits SET body = x'00'")
     store.close()
 
 
@@ -166,18 +152,56 @@ def test_large_content_is_stored_small(tmp_path: Path) -> None:
     store.close()
 
 
+def test_a_long_response_is_stored_small(tmp_path: Path) -> None:
+    store = begin(tmp_path)
+    store.append(step(session_of(store), text="a" * 100_000))
+    assert int(str(store._connection.execute("SELECT max(length(response)) FROM nodes").get)) < 2000
+    store.close()
+
+
+def test_traces_do_not_wait_for_the_disk_and_commands_do_again_after_them(tmp_path: Path) -> None:
+    store, levels = begin(tmp_path), list[tuple[str, object]]()
+
+    def noted(cursor: object, sql: str, bindings: object) -> bool:
+        if sql.startswith(("INSERT INTO traces", "INSERT INTO commits")):
+            levels.append((sql.split()[2], store._connection.pragma("synchronous")))
+        return True
+
+    store._connection.exec_trace = noted
+    store.trace([TraceRow("sess_a", 0, 1, b"t")])
+    store.append(step(session_of(store)))
+    assert levels == [("traces", 1), ("commits", 2)]
+    store.close()
+
+
+def test_commands_wait_for_the_disk_again_after_traces_that_failed(tmp_path: Path) -> None:
+    store, holder = begin(tmp_path), FileLock(tmp_path / "interlock.lock")
+    store._lock.patience = 0.05
+    with holder, pytest.raises(StoreBusy):
+        store.trace([TraceRow("sess_a", 0, 1, b"t")])
+    assert store._connection.pragma("synchronous") == 2
+    with pytest.raises(StoreConflict):
+        store.trace([TraceRow("sess_a", 0, 1, None)])  # type: ignore[arg-type]
+    assert store._connection.pragma("synchronous") == 2
+    with store.reading() as reader:
+        assert reader.traces("sess_a", 0, 9, 9) == []
+    holder.close()
+    store.close()
+
+
 @posix
 def test_a_reader_leaves_the_log_as_it_is_even_as_the_last_one_out(tmp_path: Path) -> None:
     begin(tmp_path).close()
-    subprocess.run(
-        [sys.executable, "-c", APPENDER + "import os; os._exit(0)", str(tmp_path), "3"],
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
+    writer = appender(tmp_path, 100_000)
+    assert writer.stdout is not None
+    for _ in range(3):
+        writer.stdout.readline()
+    writer.kill()
+    writer.communicate()
     log = tmp_path / "interlock.db-wal"
     before = log.read_bytes()
     reader = open_store(tmp_path)
-    assert indexes(reader) == [0, 1, 2]
+    assert indexes(reader)[:4] == [0, 1, 2, 3]
     assert reader._connection.pragma("wal_autocheckpoint") == 0
     reader.close()
     assert log.read_bytes() == before != b""
@@ -197,7 +221,7 @@ def test_writers_take_their_turn_on_the_lock_file_and_readers_do_not(tmp_path: P
     store, holder = begin(tmp_path), FileLock(tmp_path / "interlock.lock")
     store._lock.patience = 0.05
     with holder:
-        assert indexes(store) == []
+        assert indexes(store) == [0]
         with pytest.raises(StoreBusy):
             fill(store, 1)
     fill(store, 1)
@@ -208,39 +232,11 @@ def test_writers_take_their_turn_on_the_lock_file_and_readers_do_not(tmp_path: P
 def test_readers_are_served_while_another_writes(tmp_path: Path) -> None:
     ours, theirs = begin(tmp_path), open_store(tmp_path)
     with ours.writing() as writer:
-        writer.add_events([EventRow("sess_a", 0, "noted", b"", b"", 1)])
-        assert indexes(theirs) == []
-    assert indexes(theirs) == [0]
+        writer.append(step(session_of(ours)))
+        assert indexes(theirs) == [0]
+    assert indexes(theirs) == [0, 1]
     ours.close()
     theirs.close()
-
-
-def test_threads_of_one_process_take_turns(tmp_path: Path) -> None:
-    store = begin(tmp_path)
-
-    def append() -> None:
-        for _ in range(20):
-            with store.writing() as writer:
-                last = writer.last_event("sess_a")
-                index = 0 if last is None else last.index + 1
-                writer.add_events([EventRow("sess_a", index, "noted", b"", b"", 1)])
-
-    threads = [threading.Thread(target=append) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert indexes(store) == list(range(80))
-    store.close()
-
-
-def test_rule_43_processes_that_write_together_lose_nothing(tmp_path: Path) -> None:
-    store = begin(tmp_path)
-    writers = [appender(tmp_path, 60) for _ in range(2)]
-    printed = [int(line) for writer in writers for line in writer.communicate()[0].split()]
-    assert sorted(printed) == indexes(store) == list(range(120))
-    assert store.integrity() == []
-    store.close()
 
 
 @posix
@@ -258,8 +254,7 @@ def test_what_was_acknowledged_survives_every_kill(tmp_path: Path) -> None:
         store = open_store(tmp_path)
         assert indexes(store) == list(range(len(indexes(store))))
         assert acknowledged in indexes(store)
-        with store.reading() as reader:
-            assert reader.search_outputs([f"word{acknowledged}"], limit=1) == ["sess_a"]
+        assert session_of(store).head_index == indexes(store)[-1]
         assert store.integrity() == []
         store.close()
 
@@ -267,11 +262,20 @@ def test_what_was_acknowledged_survives_every_kill(tmp_path: Path) -> None:
 @posix
 def test_a_process_that_dies_within_a_command_leaves_nothing_of_it(tmp_path: Path) -> None:
     begin(tmp_path).close()
-    script = APPENDER.replace("    print", "        import os; os.kill(os.getpid(), 9)\n    print")
-    killed = subprocess.run([sys.executable, "-c", script, str(tmp_path), "1"], check=False)
-    assert killed.returncode == -9
+    script = (
+        "import os, sys; from pathlib import Path; sys.path.insert(0, sys.argv[2])\n"
+        "from interlock.store.sqlite.store import open_store\n"
+        "from support.store_rows import session_of, step\n"
+        "store = open_store(Path(sys.argv[1]))\n"
+        "session = session_of(store)\n"
+        "with store.writing() as writer:\n"
+        "    writer.append(step(session))\n"
+        "    os.kill(os.getpid(), 9)\n"
+    )
+    command = [sys.executable, "-c", script, str(tmp_path), str(FIXTURES.parent)]
+    assert subprocess.run(command, check=False).returncode == -9
     store = open_store(tmp_path)
-    assert indexes(store) == []
+    assert indexes(store) == [0]
     fill(store, 1)
     store.close()
 
@@ -295,7 +299,7 @@ def test_a_migration_copies_the_file_before_it_changes_it(tmp_path: Path) -> Non
     connection.close()
     copy = connect(tmp_path / f"interlock.db.v{len(MIGRATIONS)}.backup")
     assert version_of(copy) == len(MIGRATIONS)
-    assert copy.execute("SELECT count(*) FROM events").get == 400
+    assert copy.execute("SELECT count(*) FROM commits").get == 400
     copy.close()
 
 
@@ -335,25 +339,25 @@ def test_a_full_disk_is_told_and_nothing_is_half_written(tmp_path: Path) -> None
     store._connection.pragma("max_page_count", store._connection.pragma("page_count"))
     with pytest.raises(StoreUnavailable, match="full"):
         fill(store, 1000)
-    assert indexes(store) == []
+    assert indexes(store) == [0]
     store._connection.pragma("max_page_count", 2**31)
     fill(store, 1000)
-    assert indexes(store) == list(range(1000))
+    assert indexes(store) == list(range(1001))
     store.close()
 
 
 def test_rule_44_a_damaged_page_is_told_and_the_rest_recovered(tmp_path: Path) -> None:
     path = folded(tmp_path)
-    spoil(path, leaf_of(path, "events"))
+    spoil(path, leaf_of(path, "commits"))
     store = open_store(tmp_path)
     with pytest.raises(StoreCorrupt):
         indexes(store)
     assert store.integrity() != []
     store.close()
     saved = salvage(path, tmp_path / "new" / "interlock.db")
-    assert saved.damaged == ("events",)
-    assert 390 <= saved.rows["events"] < 400
-    assert saved.rows["outputs"] == 400
+    assert saved.damaged == ("commits",)
+    assert 390 <= saved.rows["commits"] < 400
+    assert saved.rows["nodes"] == 400
 
 
 def test_a_truncated_file_keeps_what_is_left(tmp_path: Path) -> None:
@@ -364,10 +368,10 @@ def test_a_truncated_file_keeps_what_is_left(tmp_path: Path) -> None:
         indexes(open_store(tmp_path))
     saved = salvage(path, tmp_path / "new" / "interlock.db")
     assert saved.damaged
-    assert 0 < saved.rows["events"] < 400
+    assert 0 < saved.rows["commits"] < 400
 
 
-def test_a_salvaged_store_opens_sound_and_searchable(tmp_path: Path) -> None:
+def test_a_salvaged_store_opens_sound_and_goes_on(tmp_path: Path) -> None:
     path = folded(tmp_path)
     before = path.read_bytes()
     saved = salvage(path, tmp_path / "new" / "interlock.db")
@@ -378,7 +382,132 @@ def test_a_salvaged_store_opens_sound_and_searchable(tmp_path: Path) -> None:
     assert indexes(store) == list(range(400))
     with store.reading() as reader:
         assert [row.session_id for row in reader.sessions(SessionFilter())] == ["sess_a"]
-        assert reader.search_outputs(["w123"], limit=5) == ["sess_a"]
+    store.append(step(session_of(store)))
     store.close()
     with pytest.raises(FileExistsError):
         salvage(path, store.path)
+
+
+def test_a_salvage_leaves_the_words_to_be_indexed_again(tmp_path: Path) -> None:
+    store = begin(tmp_path)
+    with store.writing() as writer:
+        writer.index(SearchRow("sess_a", "needle", "", "", 0), ["needle"])
+    store.close()
+    salvage(store.path, tmp_path / "new" / "interlock.db")
+    salvaged = open_store(tmp_path / "new")
+    with salvaged.reading() as reader:
+        assert reader.unindexed(5) == ["sess_a"]
+        assert reader.search_row("sess_a") is None
+        assert reader.search(["needle"], columns=["title"], limit=5) == []
+    with salvaged.writing() as writer:
+        writer.index(SearchRow("sess_a", "needle", "", "", 0), ["needle"])
+    with salvaged.reading() as reader:
+        assert reader.search(["needle"], columns=["title"], limit=5) == ["sess_a"]
+        assert reader.search_outputs(["needle"], limit=5) == ["sess_a"]
+        assert reader.unindexed(5) == []
+    salvaged.close()
+
+
+def test_the_last_writer_out_folds_its_log_into_the_file(tmp_path: Path) -> None:
+    one, two = begin(tmp_path), open_store(tmp_path)
+    log = tmp_path / "interlock.db-wal"
+    two.append(step(session_of(two)))
+    one.close()
+    assert log.exists()
+    two.close()
+    assert not log.exists()
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    (alone / "interlock.db").write_bytes((tmp_path / "interlock.db").read_bytes())
+    copy = open_store(alone)
+    assert indexes(copy) == [0, 1]
+    copy.close()
+
+
+def test_a_writer_closes_at_once_while_another_writes(tmp_path: Path) -> None:
+    store, holder = begin(tmp_path), FileLock(tmp_path / "interlock.lock")
+    with holder:
+        began = time.monotonic()
+        store.close()
+        assert time.monotonic() - began < 2
+    holder.close()
+    again = open_store(tmp_path)
+    assert indexes(again) == [0]
+    again.close()
+
+
+PARTS = ("", "-wal", "-shm")
+
+
+def move_away(folder: Path) -> Path:
+    """Rename the store and its log, as a person would; gives the folder they are in now."""
+    away = folder / "away"
+    away.mkdir()
+    for part in PARTS:
+        if (path := folder / f"interlock.db{part}").exists():
+            path.rename(away / path.name)
+    return away
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {
+        part: path.read_bytes() for part in PARTS[:2] if (path := folder / f"interlock.db{part}").exists()
+    }
+
+
+@posix
+def test_a_command_goes_to_the_file_that_the_path_names_not_to_one_that_was_moved_away(
+    tmp_path: Path,
+) -> None:
+    store = begin(tmp_path)
+    before, away = session_of(store), move_away(tmp_path)
+    kept = contents(away)
+    with pytest.raises(StoreConflict):
+        store.append(step(before))
+    assert store.load("sess_a") is None
+    store.append(start("sess_b"))
+    store.close()
+    assert contents(away) == kept
+    new, old = open_store(tmp_path), open_store(away)
+    assert [row.session_id for row in sessions(new)] == ["sess_b"]
+    assert [row.session_id for row in sessions(old)] == ["sess_a"]
+    new.close()
+    old.close()
+
+
+def sessions(store: SqliteStore) -> list[SessionRow]:
+    with store.reading() as reader:
+        return reader.sessions(SessionFilter())
+
+
+@posix
+def test_a_live_store_goes_on_in_the_repaired_file(tmp_path: Path) -> None:
+    store = begin(tmp_path)
+    store.append(step(session_of(store)))
+    _, kept = replace_damaged(tmp_path)
+    damaged = {part: kept.with_name(kept.name + part).read_bytes() for part in PARTS[:2]}
+    store.append(step(session_of(store)))
+    assert indexes(store) == [0, 1, 2]
+    store.close()
+    assert {part: kept.with_name(kept.name + part).read_bytes() for part in PARTS[:2]} == damaged
+    again = open_store(tmp_path)
+    assert indexes(again) == [0, 1, 2]
+    assert again.integrity() == []
+    again.close()
+
+
+@posix
+def test_a_store_whose_file_was_replaced_leaves_the_new_one_alone_when_it_closes(tmp_path: Path) -> None:
+    """Its log has the name of the new file's log, which may hold what others have just written."""
+    old = begin(tmp_path)
+    replace_damaged(tmp_path)
+    new = open_store(tmp_path)
+    new.append(step(session_of(new)))
+    log = (tmp_path / "interlock.db-wal").read_bytes()
+    assert log
+    old.close()
+    assert (tmp_path / "interlock.db-wal").read_bytes() == log
+    other = open_store(tmp_path)
+    assert indexes(other) == [0, 1]
+    other.close()
+    new.close()

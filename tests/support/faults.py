@@ -5,14 +5,15 @@ The last is the worst: the write has happened and the caller hears of an error.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, cast
+from typing import Any
 
-from interlock.store.protocol import Reader, Store, StoreUnavailable, Writer
+from interlock.store.protocol import Changes, LoadedRows, Reader, StoreUnavailable, TraceRow, Writer
+from interlock.store.sqlite.store import SqliteStore
 
 Strike = Callable[[str], None]
-WRITES = ("add_", "set_", "remove_", "cut_", "clear_")
+WRITES = ("BEGIN IMMEDIATE", "INSERT", "UPDATE", "DELETE", "COMMIT")
 
 
 class Struck(StoreUnavailable):
@@ -40,41 +41,47 @@ def _raise(point: str) -> None:
 
 
 class Watched:
-    """A store whose every crash point is passed by name."""
+    """A store whose every crash point is passed by name: each statement that writes, and what follows."""
 
-    def __init__(self, store: Store, strike: Strike) -> None:
+    def __init__(self, store: SqliteStore, strike: Strike) -> None:
         self.store = store
         self.strike = strike
+
+    def load(
+        self, handle: bytes | str, *, node: int | None = None, attempt: int | None = None
+    ) -> LoadedRows | None:
+        return self.store.load(handle, node=node, attempt=attempt)
+
+    def append(self, *changes: Changes) -> None:
+        with self._watched():
+            self.store.append(*changes)
+
+    def trace(self, rows: Sequence[TraceRow]) -> None:
+        with self._watched():
+            self.store.trace(rows)
 
     def reading(self) -> AbstractContextManager[Reader]:
         return self.store.reading()
 
     @contextmanager
     def writing(self) -> Iterator[Writer]:
-        self.strike("begin")
-        with self.store.writing() as tx:
-            yield cast(Writer, Watching(tx, self.strike))
-            self.strike("commit")
+        with self._watched(), self.store.writing() as writer:
+            yield writer
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        connection: Any = self.store._connection
+        connection.exec_trace = self._passed
+        try:
+            yield
+        finally:
+            connection.exec_trace = None
         self.strike("committed")
+
+    def _passed(self, _cursor: object, sql: str, _bindings: object) -> bool:
+        if sql.startswith(WRITES):
+            self.strike(" ".join(sql.split()[:3]))
+        return True
 
     def close(self) -> None:
         self.store.close()
-
-
-class Watching:
-    """A transaction whose every write passes a crash point first."""
-
-    def __init__(self, tx: Writer, strike: Strike) -> None:
-        self._tx = tx
-        self._strike = strike
-
-    def __getattr__(self, name: str) -> Any:
-        method = getattr(self._tx, name)
-        if not name.startswith(WRITES):
-            return method
-
-        def watched(*arguments: Any) -> None:
-            self._strike(name)
-            method(*arguments)
-
-        return watched

@@ -17,7 +17,7 @@ PARAMETER = {
     "transition": ("activity_id", "activity"),
     "advance_loop": ("loop_id", "loop"),
 }
-QUOTED = re.compile("contains “([^”]*)”")
+QUOTED = re.compile("contains '([^']*)'")
 CLAIM = re.compile(r"([\w.-]+) == (true|false|\"[^\"]*\"|-?\d+)")
 
 

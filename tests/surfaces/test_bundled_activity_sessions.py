@@ -21,7 +21,7 @@ from interlock.core.run.commands import (
     EnterActivity,
     OpenCheckpoint,
     ResolveCheckpoint,
-    ResumeCheckpoint,
+    ResumeWorker,
     StartRun,
     Terms,
 )
@@ -132,7 +132,7 @@ class Session:
     def ask(self, gate: str, option: str) -> None:
         self.do(OpenCheckpoint(SESSION, 0, TERMS, gate, agent="worker"))
         self.do(ResolveCheckpoint(SESSION, 9, TERMS, "agent", gate, option))
-        self.do(ResumeCheckpoint(SESSION, 9, "worker"))
+        self.do(ResumeWorker(SESSION, 9, "worker"))
         self.answered.append(gate)
 
     def run(self, stage: Stage, target: str) -> None:

@@ -22,7 +22,7 @@ from interlock.core.run.preferences import PRESETS
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import EXECUTION
 from interlock.surfaces.lookup.names import names_of
-from interlock.surfaces.lookup.progress import Offered, position
+from interlock.surfaces.lookup.progress import Offered, due_step
 from support.lookup_client import (
     CAP,
     SCHEMA,
@@ -181,7 +181,7 @@ def test_activities_are_visited_as_an_execution_run_visits_them(
 ) -> None:
     names, done = names_of(workflow), list[str]()
     while len(done) < CAP:
-        offered = position(workflow, names, frozenset(done), context)
+        offered = due_step(workflow, names, frozenset(done), context)
         assert isinstance(offered, Offered)
         if offered.step is None:
             break

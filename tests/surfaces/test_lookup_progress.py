@@ -10,7 +10,7 @@ import pytest
 
 from interlock.core.definition.workflow import Activity, Step, Workflow
 from interlock.surfaces.lookup.names import names_of
-from interlock.surfaces.lookup.progress import Offered, position
+from interlock.surfaces.lookup.progress import Offered, due_step
 from support.lookup_client import (
     Ask,
     gate,
@@ -175,7 +175,7 @@ def test_independent_activities_begin_with_the_one_that_the_context_names() -> N
     rooms = tuple(Activity(name, name, (Step(f"do-{name}", name),)) for name in ("one", "two"))
     workflow = Workflow("rooms", "Rooms", "", "1.0.0", rooms, form="activities")
     for context, expected in (({}, "do-one"), ({"choose-activity": "two"}, "do-two")):
-        offered = position(workflow, names_of(workflow), frozenset(), context)
+        offered = due_step(workflow, names_of(workflow), frozenset(), context)
         assert isinstance(offered, Offered)
         assert offered.name == expected
 

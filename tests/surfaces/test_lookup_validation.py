@@ -29,7 +29,7 @@ TREE = {
     ("rules", "output", "valid", "words"),
     [
         ([{"type": "contains", "value": "ab", "message": "M"}], "xaby", True, []),
-        ([{"type": "contains", "value": "ab", "message": "M"}], "xa", False, ["M", "“ab”"]),
+        ([{"type": "contains", "value": "ab", "message": "M"}], "xa", False, ["M", "'ab'"]),
         ([{"type": "regex", "pattern": "^a.c$", "message": "M"}], "abc", True, []),
         ([{"type": "regex", "pattern": "^A.C$", "flags": "i", "message": "M"}], "abc", True, []),
         ([{"type": "regex", "pattern": "^A.C$", "message": "M"}], "abc", False, ["M", "^A.C$"]),

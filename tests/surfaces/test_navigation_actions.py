@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from interlock.core.definition.program import Plan, confirmation
 from interlock.core.definition.workflow import TERMINAL, Activity, Gate, Loop, Option, Step, Workflow, walk
 from interlock.core.engine.decide import decide
-from interlock.core.engine.moves import Move, Moves, awaited_here, moves
+from interlock.core.engine.moves import Move, Moves, moves, settled_for_navigation
 from interlock.core.run.commands import (
     AcknowledgeStep,
     AdvanceLoop,
@@ -219,6 +219,6 @@ def test_only_the_users_own_answer_opens_a_gate_under_policy_user() -> None:
 
 def test_a_settled_run_of_another_surface_is_settled_here() -> None:
     plan = one_gate()
-    state, pending = awaited_here(plan, RunState())
+    state, pending = settled_for_navigation(plan, RunState())
     assert state.open is not None
-    assert pending == awaited_here(plan, state)[1]
+    assert pending == settled_for_navigation(plan, state)[1]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from interlock.core.run.reasons import BlockerCode
-from interlock.surfaces.lookup import failures
+from interlock.surfaces.lookup import errors
 
 _STORE: Mapping[str, str] = {
     "TOKEN_INVALID_FORMAT": "This is not a token of the kind that is expected here, or it is incomplete.",
@@ -109,16 +109,16 @@ ERRORS: Mapping[str, Mapping[str, str]] = {
     "lookup": {
         str(code): text
         for code, text in (
-            (failures.METHOD_NOT_FOUND, "There is no such method."),
-            (failures.INVALID_PARAMS, "The parameters are not valid; `data.details` begins with the field."),
-            (failures.INTERNAL_ERROR, "An error in the server."),
-            (failures.WORKFLOW_NOT_FOUND, "There is no workflow with that id."),
-            (failures.INVALID_WORKFLOW, "The workflow's file has an error; `data.details` says where."),
-            (failures.STEP_NOT_FOUND, "The workflow has no step with that id."),
-            (failures.INVALID_CRITERIA, "The step's validation criteria are not valid."),
-            (failures.INVALID_STATE, "The completed steps are not those of the workflow."),
-            (failures.STORAGE_ERROR, "A file cannot be read."),
-            (failures.SECURITY_ERROR, "A file is outside the folders that may be read."),
+            (errors.METHOD_NOT_FOUND, "There is no such method."),
+            (errors.INVALID_PARAMS, "The parameters are not valid; `data.details` begins with the field."),
+            (errors.INTERNAL_ERROR, "An error in the server."),
+            (errors.WORKFLOW_NOT_FOUND, "There is no workflow with that id."),
+            (errors.INVALID_WORKFLOW, "The workflow's file has an error; `data.details` says where."),
+            (errors.STEP_NOT_FOUND, "The workflow has no step with that id."),
+            (errors.INVALID_CRITERIA, "The step's validation criteria are not valid."),
+            (errors.INVALID_STATE, "The completed steps are not those of the workflow."),
+            (errors.STORAGE_ERROR, "A file cannot be read."),
+            (errors.SECURITY_ERROR, "A file is outside the folders that may be read."),
         )
     },
 }

@@ -87,7 +87,7 @@ def _exit_code_of(error: Exception) -> int:
     known = error_of(error)
     if known is None:
         raise error
-    next_action = known.suggestion.replace("Ask the user to run", "Run")
+    next_action = known.next_action.replace("Ask the user to run", "Run")
     click.echo(f"interlock: {known.message} {next_action}", err=True)
     return CONFLICT if known.after_ms else CHECK_FAILED
 

@@ -26,7 +26,7 @@ def session_of(ledger: Ledger, ref: str) -> SessionRow:
 def stop_with(error: LedgerError) -> NoReturn:
     """End the command with an error of the ledger."""
     code = CONFLICT if error.code in ("AMBIGUOUS", "CONFLICT") or error.after_ms else CHECK_FAILED
-    stop(NOT_FOUND if error.code == "NOT_FOUND" else code, f"{error.message} {error.suggestion}")
+    stop(NOT_FOUND if error.code == "NOT_FOUND" else code, f"{error.message} {error.next_action}")
 
 
 def source_of(argument: str) -> Source:

@@ -1,1 +1,1 @@
-"""Values and pure functions: what a workflow is, where a run stands, and what may happen next."""
+"""Values and pure functions: what a workflow is, the state of a run, and what may happen next."""

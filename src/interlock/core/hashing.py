@@ -34,7 +34,7 @@ def _plainly(workflow: Workflow) -> bytes | None:
     """The same bytes in a fraction of the time, where no number or key needs the canonical rules.
 
     Sorted compact JSON is canonical but for fractions, integers of 16 digits and more, and the order of
-    keys beyond the basic plane; anything that looks like one of them takes the long way.
+    keys beyond the basic plane; anything that looks like one of them goes through the canonical encoder.
     """
     raw = msgspec.json.encode(workflow, order="sorted")
     return None if _DELICATE.search(raw) else raw

@@ -1,4 +1,4 @@
-"""JSON Schema checks with messages that say where and what."""
+"""JSON Schema checks whose messages name the member and the violation."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ class _Validates(Protocol):
 
 
 def violations(schema: Mapping[str, Json], value: Json) -> list[str]:
-    """Name at most five violations of the schema, each with its place."""
+    """Name at most five violations of the schema, each with the path of the member."""
     if not schema:
         return []
     validator = _validator(msgspec.json.encode(schema, order="sorted"))
-    found = []
+    messages = []
     for error in validator.iter_errors(value):  # type: ignore[attr-defined]
-        target = "/".join(str(part) for part in error.instance_path)
-        found.append(f"{target or 'the value'}: {error.message}")
-        if len(found) == MOST:
+        path = "/".join(str(part) for part in error.instance_path)
+        messages.append(f"{path or 'the value'}: {error.message}")
+        if len(messages) == MOST:
             break
-    return found
+    return messages
 
 
 @lru_cache(maxsize=256)

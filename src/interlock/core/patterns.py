@@ -28,8 +28,8 @@ class Pattern(Struct, frozen=True):
     compiled: _Searches
 
 
-def found(pattern: str, text: str, *, flags: str = "", ignore_case: bool = False) -> bool:
-    """Search the text; an invalid or too slow pattern finds nothing here, the validator names it."""
+def matches(pattern: str, text: str, *, flags: str = "", ignore_case: bool = False) -> bool:
+    """Say whether the pattern is found in the text; an invalid or too slow one, which lint names, is not."""
     letters = flags + ("i" if ignore_case else "")
     try:
         return search(pattern, text, letters)

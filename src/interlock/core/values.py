@@ -1,7 +1,8 @@
-"""The few shapes that every room shares: JSON values, variables, and text measured in bytes."""
+"""The few shapes that every room shares: JSON values, variables, numbers, and text measured in bytes."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -13,6 +14,8 @@ else:
     Json = Any  # msgspec resolves annotations at run time and knows no recursive aliases
 
 Variables: TypeAlias = Mapping[str, Json]
+
+_NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 
 TRUNCATED = "\n\n[TRUNCATED]"
 
@@ -38,6 +41,15 @@ def lookup(variables: Variables, path: str) -> Json | Missing:
             value = len(value)
         else:
             return MISSING
+    return value
+
+
+def number_of(value: Json | Missing) -> float | None:
+    """Read a number, also from text; whole numbers stay exact, and a boolean is not a number."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    if isinstance(value, str):
+        return float(value) if _NUMBER.fullmatch(value) else None
     return value
 
 

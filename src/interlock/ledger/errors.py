@@ -1,6 +1,8 @@
-"""Expected failures of the ledger, as values: a code of the closed set, a sentence, the next action."""
+"""Expected errors of the ledger as values: a code of the closed set, a sentence, what a person can do."""
 
 from __future__ import annotations
+
+from typing import Literal
 
 from msgspec import Struct
 
@@ -9,13 +11,34 @@ from interlock.ledger.runs.pinned_workflows import PinDamaged
 from interlock.ledger.tokens.keyring import KeyringDamaged
 from interlock.store.protocol import StoreAway, StoreBusy, StoreCorrupt, StoreTooNew, StoreUnavailable
 
+ErrorCode = Literal[
+    "TOKEN_INVALID_FORMAT",
+    "TOKEN_UNSUPPORTED_VERSION",
+    "TOKEN_BAD_SIGNATURE",
+    "TOKEN_SCOPE_MISMATCH",
+    "TOKEN_UNKNOWN_NODE",
+    "TOKEN_SESSION_LOCKED",
+    "TOKEN_WORKFLOW_HASH_MISMATCH",
+    "SESSION_NOT_HEALTHY",
+    "STORE_CORRUPT",
+    "STORE_UNAVAILABLE",
+    "INTERNAL_ERROR",
+    "NOT_FOUND",
+    "AMBIGUOUS",
+    "CONFLICT",
+    "INVALID",
+]
+
 
 class LedgerError(Struct, frozen=True):
-    """Nothing was written. `after_ms` says that the same call may succeed later."""
+    """Nothing was written. `after_ms` says that the same call may succeed later.
 
-    code: str
+    `next_action` names commands for people, never a tool; each surface adds its own tools by the code.
+    """
+
+    code: ErrorCode
     message: str
-    suggestion: str
+    next_action: str = ""
     after_ms: int | None = None
     details: dict[str, Json] = {}
 
@@ -24,15 +47,13 @@ def unknown_session() -> LedgerError:
     return LedgerError(
         "TOKEN_UNKNOWN_NODE",
         "This token is genuine, but the session it leads to is not in this store.",
-        "Use resume_session to find the run, or start a new one.",
     )
 
 
 def unknown_node() -> LedgerError:
     return LedgerError(
         "TOKEN_UNKNOWN_NODE",
-        "This token is genuine, but the place it leads to is not in its session.",
-        "Use resume_session to find the run and continue from the token it returns.",
+        "This token is genuine, but the node it leads to is not in its session.",
     )
 
 
@@ -40,7 +61,7 @@ def not_healthy(session_id: str, reason: str) -> LedgerError:
     return LedgerError(
         "SESSION_NOT_HEALTHY",
         f"Session {session_id} is damaged: {reason}. What was recorded before the damage can be read.",
-        "Ask the user to run `interlock doctor --repair`, then use resume_session.",
+        "Ask the user to run `interlock doctor --repair`.",
     )
 
 
@@ -48,7 +69,6 @@ def response_lost() -> LedgerError:
     return LedgerError(
         "TOKEN_SCOPE_MISMATCH",
         "This attempt was recorded, but its response was lost to damage that a repair could not undo.",
-        "Use resume_session to find the run and continue from the token it returns.",
     )
 
 
@@ -90,7 +110,7 @@ def error_of(error: Exception) -> LedgerError | None:
             return LedgerError(
                 "TOKEN_WORKFLOW_HASH_MISMATCH",
                 f"The workflow that this run is pinned to cannot be read: {error}.",
-                "Ask the user to run `interlock doctor`; start a new run to go on.",
+                "Ask the user to run `interlock doctor`.",
             )
         case _:
             return None

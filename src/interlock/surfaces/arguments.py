@@ -25,18 +25,16 @@ class Unfit(Struct, frozen=True):
     details: dict[str, Json] = {}
 
 
-def check_context(context: Mapping[str, Json] | None) -> Unfit | None:
-    """Refuse a context that is too large, too deep, or has a forbidden key."""
+def check_context(context: Mapping[str, Json] | None, name: str = "context") -> Unfit | None:
+    """Refuse variables that are too large, too deep, or have a forbidden key; `name` is the parameter's."""
     if not context:
         return None
     bad = next((key for key in context if key in FORBIDDEN), None)
     if bad is not None:
-        return Unfit(f"“{bad}” is not allowed as a context key.", f"context.{bad}", "Rename the key.")
+        return Unfit(f"'{bad}' is not allowed as a key of {name}.", f"{name}.{bad}", "Rename the key.")
     if depth(context) > DEEPEST:
-        return Unfit(
-            f"The context is nested deeper than {DEEPEST} levels.", "context", "Send flatter values."
-        )
-    return _measured(context, "context", CONTEXT_BYTES)
+        return Unfit(f"{name} is nested deeper than {DEEPEST} levels.", name, "Send flatter values.")
+    return _measured(context, name, CONTEXT_BYTES)
 
 
 def _measured(value: Json, name: str, limit: int) -> Unfit | None:

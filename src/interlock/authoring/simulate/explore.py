@@ -164,12 +164,14 @@ class _Explorer:
         state = outcome.state
         if isinstance(outcome.awaited, Done):
             return b"end"
-        live = self._live.at(state.activity, state.at)
+        live = self._live.at(state.activity, state.next_key)
         values = sorted((name, value) for name, value in state.variables.items() if name in live)
-        frames = [(frame.loop, frame.iteration, frame.total, frame.items) for frame in state.frames]
+        frames = [
+            (frame.loop, frame.iteration, frame.total, frame.items, frame.limited) for frame in state.frames
+        ]
         position = (
             state.activity,
-            state.at,
+            state.next_key,
             state.open.key if state.open else None,
             state.exit_to,
             state.left_to,
@@ -195,7 +197,7 @@ class _Explorer:
     def _commands(self, explored: ExploredState, state: RunState) -> Iterator[AcknowledgeStep]:
         match explored.awaited:
             case NeedStep(step=step):
-                live = self._live.after(state.activity or "", state.at)
+                live = self._live.after(state.activity or "", state.next_key)
                 names = [name for name in self._trials.setters[step.id] if name in live]
                 outputs = [Output()]
                 if any(contract.artifact == LOOP_CONTROL for contract in step.contracts):

@@ -6,16 +6,14 @@ everything and does not exist. Declared defaults lie beneath the variables for c
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal, TypeAlias, assert_never
 
 import msgspec
 from msgspec import Struct
 
-from interlock.core.values import MISSING, Json, Missing, Variables, lookup
-
-_NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
+from interlock.core.values import MISSING, Json, Missing, Variables, lookup, number_of
 
 Operator = Literal[
     "==",
@@ -35,6 +33,14 @@ Operator = Literal[
     "matches",
     "in",
 ]
+
+
+_ORDER: Mapping[str, Callable[[float, float], bool]] = {
+    ">": operator.gt,
+    "<": operator.lt,
+    ">=": operator.ge,
+    "<=": operator.le,
+}
 
 
 class Compare(Struct, frozen=True, tag="compare", omit_defaults=True):
@@ -67,12 +73,12 @@ class Scope(Struct, frozen=True):
     defaults: Variables
 
     def value(self, path: str) -> Json | Missing:
-        found = lookup(self.variables, path)
-        return lookup(self.defaults, path) if isinstance(found, Missing) else found
+        value = lookup(self.variables, path)
+        return lookup(self.defaults, path) if isinstance(value, Missing) else value
 
     def is_set(self, path: str) -> bool:
-        found = lookup(self.variables, path)
-        return not isinstance(found, Missing) and found is not None
+        value = lookup(self.variables, path)
+        return not isinstance(value, Missing) and value is not None
 
 
 def holds(condition: Condition | None, scope: Scope) -> bool:
@@ -113,12 +119,13 @@ def _compare(test: Compare, scope: Scope) -> bool:
             return _contains(actual, test.value)
         case "in":
             return isinstance(test.value, (list, tuple)) and any(
-                _leniently_equal(actual, one) for one in test.value
+                _leniently_equal(actual, member) for member in test.value
             )
         case "startsWith" | "endsWith" | "matches":
             return isinstance(actual, str) and isinstance(test.value, str) and _text(test, actual)
         case ">" | "<" | ">=" | "<=":
-            return _ordered(test.operator, actual, test.value)
+            left, right = number_of(actual), number_of(test.value)
+            return left is not None and right is not None and _ORDER[test.operator](left, right)
         case _:
             assert_never(test.operator)
 
@@ -127,15 +134,15 @@ def _strictly_equal(actual: Json | Missing, expected: Json) -> bool:
     return not isinstance(actual, Missing) and _same(actual, expected)
 
 
-def _same(one: Json, two: Json) -> bool:
-    """Compare by value; a truth is never a number, at any depth."""
-    if isinstance(one, bool) or isinstance(two, bool):
-        return one is two
-    if isinstance(one, Mapping) and isinstance(two, Mapping):
-        return one.keys() == two.keys() and all(_same(one[name], two[name]) for name in one)
-    if isinstance(one, (list, tuple)) and isinstance(two, (list, tuple)):
-        return len(one) == len(two) and all(map(_same, one, two))
-    return one == two
+def _same(left: Json, right: Json) -> bool:
+    """Compare by value; a boolean is never a number, at any depth."""
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, Mapping) and isinstance(right, Mapping):
+        return left.keys() == right.keys() and all(_same(left[name], right[name]) for name in left)
+    if isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
+        return len(left) == len(right) and all(map(_same, left, right))
+    return left == right
 
 
 def _leniently_equal(actual: Json | Missing, expected: Json) -> bool:
@@ -144,7 +151,7 @@ def _leniently_equal(actual: Json | Missing, expected: Json) -> bool:
         return expected is None
     if isinstance(actual, bool) or isinstance(expected, bool):
         return _truth(actual) is not None and _truth(actual) == _truth(expected)
-    left, right = _number(actual), _number(expected)
+    left, right = number_of(actual), number_of(expected)
     if left is not None and right is not None:
         return left == right
     if isinstance(actual, str) and isinstance(expected, str):
@@ -159,48 +166,20 @@ def _truth(value: Json) -> bool | None:
     return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}.get(word)
 
 
-def _number(value: Json | Missing) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        return None
-    if isinstance(value, str) and not _NUMBER.fullmatch(value):
-        return None
-    try:
-        return float(value)
-    except OverflowError:
-        return None
-
-
-def _ordered(operator: Literal[">", "<", ">=", "<="], actual: Json | Missing, expected: Json) -> bool:
-    left, right = _number(actual), _number(expected)
-    if left is None or right is None:
-        return False
-    match operator:
-        case ">":
-            return left > right
-        case "<":
-            return left < right
-        case ">=":
-            return left >= right
-        case "<=":
-            return left <= right
-        case _:
-            assert_never(operator)
-
-
 def _contains(actual: Json | Missing, wanted: Json) -> bool:
     if isinstance(actual, str):
         return isinstance(wanted, str) and wanted.casefold() in actual.casefold()
     if isinstance(actual, Sequence):
-        return any(_leniently_equal(one, wanted) for one in actual)
+        return any(_leniently_equal(member, wanted) for member in actual)
     return False
 
 
 def _text(test: Compare, actual: str) -> bool:
     wanted = str(test.value)
     if test.operator == "matches":
-        from interlock.core.patterns import found
+        from interlock.core.patterns import matches
 
-        return found(wanted, actual, ignore_case=True)
+        return matches(wanted, actual, ignore_case=True)
     left, right = actual.casefold(), wanted.casefold()
     return left.startswith(right) if test.operator == "startsWith" else left.endswith(right)
 

@@ -16,14 +16,14 @@ from interlock.core.json_schema import violations
 from interlock.core.patterns import BadPattern, search
 
 
-class Failure(Struct, frozen=True):
+class FailedCheck(Struct, frozen=True):
     """A check that failed, in the author's words, and what would make it pass."""
 
     message: str
-    fix: str
+    requirement: str
 
 
-def failures(criteria: Criteria | None, text: str, scope: Scope) -> tuple[Failure, ...]:
+def failed_checks(criteria: Criteria | None, text: str, scope: Scope) -> tuple[FailedCheck, ...]:
     """Check the text; no criteria accept any text that is not empty."""
     match criteria:
         case None:
@@ -31,69 +31,59 @@ def failures(criteria: Criteria | None, text: str, scope: Scope) -> tuple[Failur
         case Rule():
             return _check(criteria, text, scope)
         case AllRules():
-            return tuple(one for rule in criteria.rules for one in failures(rule, text, scope))
+            return tuple(failed for rule in criteria.rules for failed in failed_checks(rule, text, scope))
         case AnyRule():
             return _any(criteria, text, scope)
         case NotRule():
-            return _not(criteria, text, scope)
+            if failed_checks(criteria.rule, text, scope):
+                return ()
+            avoided = requirement(criteria.rule)
+            return (FailedCheck(f"must not hold: {avoided}", f"avoid: {avoided}"),)
         case _:
             assert_never(criteria)
 
 
-def _any(criteria: AnyRule, text: str, scope: Scope) -> tuple[Failure, ...]:
-    each = [failures(rule, text, scope) for rule in criteria.rules]
-    if not each or any(not failed for failed in each):
+def _any(criteria: AnyRule, text: str, scope: Scope) -> tuple[FailedCheck, ...]:
+    alternatives = [failed_checks(rule, text, scope) for rule in criteria.rules]
+    if not all(alternatives) or not alternatives:
         return ()
-    leaves = [one for failed in each for one in failed]
-    messages = "; ".join(one.message for one in leaves)
-    fixes = " OR ".join(one.fix for one in leaves)
-    return (Failure(f"none of the alternatives holds: {messages}", f"satisfy one of: {fixes}"),)
+    leaves = [leaf for failed in alternatives for leaf in failed]
+    messages = "; ".join(leaf.message for leaf in leaves)
+    requirements = " OR ".join(leaf.requirement for leaf in leaves)
+    return (FailedCheck(f"none of the alternatives holds: {messages}", f"satisfy one of: {requirements}"),)
 
 
-def _not(criteria: NotRule, text: str, scope: Scope) -> tuple[Failure, ...]:
-    if failures(criteria.rule, text, scope):
-        return ()
-    return (Failure(f"must not hold: {requirement(criteria.rule)}", f"avoid: {requirement(criteria.rule)}"),)
-
-
-def _check(rule: Rule, text: str, scope: Scope) -> tuple[Failure, ...]:
+def _check(rule: Rule, text: str, scope: Scope) -> tuple[FailedCheck, ...]:
     if not holds(rule.condition, scope):
         return ()
     try:
-        detail = _problem(rule, text)
+        detail = _shortcoming(rule, text)
     except BadPattern as error:
-        return (Failure(rule.message or "a pattern cannot be run", f"the author must mend it: {error}"),)
-    return (Failure(rule.message or detail, detail),) if detail else ()
+        return (FailedCheck(rule.message or "a pattern cannot be run", f"the author must fix it: {error}"),)
+    return (FailedCheck(rule.message or detail, detail),) if detail else ()
 
 
-def _problem(rule: Rule, text: str) -> str:
+def _shortcoming(rule: Rule, text: str) -> str:
+    """Say what the text lacks; empty if the rule holds."""
     match rule.kind:
         case "contains":
-            return "" if rule.value in text else f"the output must contain “{rule.value}”"
+            return "" if rule.value in text else f"the output must contain '{rule.value}'"
         case "regex":
             return "" if search(rule.pattern, text, rule.flags) else requirement(rule)
         case "length":
-            return _length(rule, len(text))
+            if rule.minimum is not None and len(text) < rule.minimum:
+                return f"the output has {len(text)} characters, at least {rule.minimum} are needed"
+            if rule.maximum is not None and len(text) > rule.maximum:
+                return f"the output has {len(text)} characters, at most {rule.maximum} are allowed"
+            return ""
         case "schema":
-            return _schema(rule, text)
+            try:
+                value = msgspec.json.decode(text.encode())
+            except (msgspec.DecodeError, RecursionError) as error:
+                return f"the output must be JSON: {error}"
+            return "; ".join(violations(rule.schema, value))
         case _:
             assert_never(rule.kind)
-
-
-def _length(rule: Rule, length: int) -> str:
-    if rule.minimum is not None and length < rule.minimum:
-        return f"the output has {length} characters, at least {rule.minimum} are needed"
-    if rule.maximum is not None and length > rule.maximum:
-        return f"the output has {length} characters, at most {rule.maximum} are allowed"
-    return ""
-
-
-def _schema(rule: Rule, text: str) -> str:
-    try:
-        value = msgspec.json.decode(text.encode())
-    except (msgspec.DecodeError, RecursionError) as error:
-        return f"the output must be JSON: {error}"
-    return "; ".join(violations(rule.schema, value))
 
 
 def requirement(criteria: Criteria) -> str:
@@ -114,7 +104,7 @@ def requirement(criteria: Criteria) -> str:
 def _rule_requirement(rule: Rule) -> str:
     match rule.kind:
         case "contains":
-            return f"the output contains “{rule.value}”"
+            return f"the output contains '{rule.value}'"
         case "regex":
             return f"the output matches /{rule.pattern}/{rule.flags}"
         case "length":

@@ -1,6 +1,6 @@
 """An activity as a flat program: what is done, asked and repeated, in the order a run meets it.
 
-Positions are keys, never indices (rule 37), so that a state says where it stands in words.
+Operations have keys, never indices (rule 37), so that a state names what comes next.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ def _program(activity: Activity) -> Program:
     ops = list(_flatten(activity.items))
     keys = [op.key for op in ops]
     following = dict(zip(keys, [*keys[1:], END], strict=False))  # no keys at all, where there is no work
-    placed = {op.key: _linked(op, following) for op in ops}
-    return Program(placed, following, keys[0] if keys else END)
+    linked = {op.key: _linked(op, following) for op in ops}
+    return Program(linked, following, keys[0] if keys else END)
 
 
 def _flatten(items: Sequence[Item]) -> Iterator[Op]:
@@ -135,26 +135,17 @@ def _linked(op: Op, following: Mapping[str, str]) -> Op:
 
 def steered(loop: Loop) -> Loop:
     """Make sure that some step of a steered loop must decide, the last one if none says so."""
-    if not loop.steered or any(_decides(item) for item in walk(loop.body)):
-        return loop
+    steps = [item for item in walk(loop.body) if isinstance(item, Step)]
+    decided = any(contract.artifact == LOOP_CONTROL for step in steps for contract in step.contracts)
     last = next((item for item in reversed(loop.body) if isinstance(item, Step)), None)
-    if last is None:
+    if not loop.steered or decided or last is None:
         return loop
-    body = tuple(_deciding(item) if item is last else item for item in loop.body)
-    return replace(loop, body=body)
-
-
-def _decides(item: Item) -> bool:
-    return isinstance(item, Step) and any(one.artifact == LOOP_CONTROL for one in item.contracts)
-
-
-def _deciding(item: Item) -> Item:
-    assert isinstance(item, Step)
-    return replace(item, contracts=(*item.contracts, loop_control()))
+    deciding = replace(last, contracts=(*last.contracts, loop_control()))
+    return replace(loop, body=tuple(deciding if item is last else item for item in loop.body))
 
 
 def loop_control() -> Contract:
-    """The decision that a steered loop goes by."""
+    """The contract of the decision that steers a loop."""
     choices: list[Json] = ["continue", "stop"]
     return Contract(
         ref="wr.contracts.loop_control",
@@ -165,11 +156,11 @@ def loop_control() -> Contract:
 
 
 def confirmation(step: Step) -> Gate:
-    """The gate that a step with `requireConfirmation` puts behind itself."""
+    """The gate that follows a step with `requireConfirmation`."""
     return Gate(
         id=f"confirm-{step.id}",
         name=f"Confirm: {step.title}",
-        message=f"Step “{step.title}” is done. Go on, or revise it?",
+        message=f"Step '{step.title}' is done. Go on, or revise it?",
         options=(Option("proceed", "Proceed"), Option("revise", "Revise", "Do the step again")),
         bound_to=step.id,
     )

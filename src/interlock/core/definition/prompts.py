@@ -12,7 +12,7 @@ from interlock.core.definition.workflow import Capability, Fragment, Gate, Need,
 from interlock.core.run.preferences import Preferences
 from interlock.core.values import Json, Missing
 
-_PLACE = re.compile(r"\{\{\s*([A-Za-z_][\w-]*(?:\.[\w-]+)*)\s*\}\}")
+_EXPRESSION = re.compile(r"\{\{\s*([A-Za-z_][\w-]*(?:\.[\w-]+)*)\s*\}\}")
 
 AUTO_LINE = "Full-auto: resolve questions from context and by stated assumptions; write both into your notes."
 SEQUENTIAL = (
@@ -22,13 +22,15 @@ SEQUENTIAL = (
 
 
 def render(fragments: tuple[Fragment, ...], scope: Scope) -> str:
-    """Join the fragments that apply, with the variables worked in."""
-    return interpolate("\n\n".join(one.text for one in fragments if holds(one.when, scope)), scope)
+    """Join the fragments that apply, with the variables filled in."""
+    return interpolate(
+        "\n\n".join(fragment.text for fragment in fragments if holds(fragment.when, scope)), scope
+    )
 
 
 def interpolate(text: str, scope: Scope) -> str:
     """Replace `{{a.b}}`; an unset variable is shown as unset, any other expression stays as written."""
-    return _PLACE.sub(lambda match: _shown(match.group(1), scope), text)
+    return _EXPRESSION.sub(lambda match: _shown(match.group(1), scope), text)
 
 
 def _shown(path: str, scope: Scope) -> str:
@@ -56,7 +58,7 @@ def step_prompt(
 
 
 def gate_prompt(gate: Gate, scope: Scope) -> str:
-    """A gate's question with its options, for an agent that must put it to the user."""
+    """A gate's question with its options, for an agent that must ask the user."""
     lines = [interpolate(gate.message, scope), ""]
     for option in gate.options:
         about = f": {option.description}" if option.description else ""

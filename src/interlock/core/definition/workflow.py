@@ -1,7 +1,7 @@
 """The compiled workflow: one model for step workflows and activity workflows.
 
 A step workflow is an activity workflow with one activity. Steps, gates and loops of an activity are
-one ordered list of items; `core.program` flattens it for running. Everything here is hashed.
+one ordered list of items; `program` flattens it for running. Everything here is hashed.
 """
 
 from __future__ import annotations
@@ -110,6 +110,11 @@ class UserInput(Value, frozen=True):
     question: str
     key: str | None = None
     non_assumable: NonAssumable | None = None
+
+    @property
+    def is_assumable(self) -> bool:
+        """Say whether it is a choice that may be assumed outside guided mode."""
+        return self.reason == "needs_user_choice" and self.non_assumable is None
 
 
 class Action(Value, frozen=True):
@@ -256,7 +261,7 @@ class Artifact(Value, frozen=True):
 
 
 class Activity(Value, frozen=True):
-    """A stage of the work: its items in order, and the ways out of it."""
+    """A stage of the work: its items in order, and its transitions."""
 
     id: str
     name: str
@@ -364,11 +369,11 @@ class Workflow(Value, frozen=True):
     schema: int = field(default=1)
 
     def activity(self, activity_id: str | None) -> Activity | None:
-        return next((one for one in self.activities if one.id == activity_id), None)
+        return next((activity for activity in self.activities if activity.id == activity_id), None)
 
     def defaults(self) -> dict[str, Json]:
         """The declared defaults, which lie beneath the variables (rule 20)."""
-        return {one.name: one.default for one in self.variables if one.has_default}
+        return {variable.name: variable.default for variable in self.variables if variable.has_default}
 
     def has_target(self, target: str) -> bool:
         """Say whether a transition can lead there: to an activity or to the end."""

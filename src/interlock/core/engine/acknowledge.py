@@ -1,15 +1,12 @@
-"""Closing the pending item: a step, a gate's question, or input that a loop or a way needs."""
+"""Closing the pending item: a step, a gate's question, or input that a loop or an exit needs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import assert_never
 
-from msgspec.structs import replace
-
 from interlock.core.definition.program import LOOP_CONTROL, EnterLoop, Plan, confirmation
-from interlock.core.definition.workflow import TERMINAL, Gate, Step
-from interlock.core.engine import capabilities
+from interlock.core.definition.workflow import TERMINAL, Step
 from interlock.core.engine.decisions import (
     counts,
     decision_missing,
@@ -21,7 +18,7 @@ from interlock.core.engine.decisions import (
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.exits import exits
 from interlock.core.engine.gates import auto_advances, needs_confirmation, worded
-from interlock.core.engine.requirements import examine
+from interlock.core.engine.requirements import examine, observations
 from interlock.core.engine.settle import CIRCLE, REST, sets_of
 from interlock.core.run import events as e
 from interlock.core.run.commands import AcknowledgeStep, Decision
@@ -40,19 +37,13 @@ from interlock.core.run.outcomes import (
 from interlock.core.run.output import Output
 from interlock.core.run.reasons import Blocker, BlockerCode, ContextKey, WorkflowStep, ordered
 from interlock.core.run.state import RunState, instance
+from interlock.core.values import Json
 
 DIVERGENCE = ("wr.workflow_divergence", "workflow_divergence", "wr.contracts.workflow_divergence")
 
 
 def acknowledge(plan: Plan, state: RunState, ack: AcknowledgeStep) -> Decided | Refusal:
     """Close whatever is pending; the node fixes what that is (rule 12)."""
-    outcome = _acknowledged(plan, state, ack)
-    if isinstance(outcome, Decided) and outcome.blockers and ack.policy.exits == "offered":
-        return _refused(outcome.blockers)
-    return outcome
-
-
-def _acknowledged(plan: Plan, state: RunState, ack: AcknowledgeStep) -> Decided | Refusal:
     draft = Draft(plan, state, ack.policy, ack.now)
     pending = draft.settle()
     settled = draft.state
@@ -60,73 +51,71 @@ def _acknowledged(plan: Plan, state: RunState, ack: AcknowledgeStep) -> Decided 
         draft.record(e.ContextSet(ack.variables))
     match pending:
         case NeedStep():
-            return _step(draft, settled, pending, ack)
+            return _close_step(draft, settled, pending, ack)
         case NeedAnswer():
-            return _gate(draft, settled, pending, ack)
+            return _answer_gate(draft, settled, pending, ack)
         case NeedInput():
-            return _input(draft, settled, pending, ack)
+            return _supply_input(draft, settled, pending, ack)
         case Done():
-            return Refusal(Code.RUN_FINISHED, "This run is complete.", "start a new run with start_workflow")
+            return Refusal(Code.RUN_FINISHED)
         case NeedLoop() | NeedExit() | NeedEntry():
-            return _other_step(draft, ack.step or "", "take an available action")
+            return _other_step(draft, {"step": ack.step or ""})
         case _:
             assert_never(pending)
 
 
-def _refused(blockers: tuple[Blocker, ...]) -> Refusal:
-    """The same reasons at a surface that keeps no blocked attempts."""
-    first = blockers[0]
-    user_only = first.code is BlockerCode.USER_ONLY_DEPENDENCY and first.example is None
-    examples = [one.example for one in blockers if one.example is not None]
-    return Refusal(
-        Code.USER_MUST_DECIDE if user_only else Code.OUTPUT_REQUIRED,
-        " ".join(one.message for one in blockers),
-        "tell the user to open the inbox (interlock inbox)" if user_only else "send what is missing with it",
-        first.pointer,
-        about={"examples": examples},
-    )
+def _blocked(
+    draft: Draft, settled: RunState, pending: NeedStep | NeedAnswer | NeedInput, *blockers: Blocker
+) -> Decided | Refusal:
+    """Record an attempt that did not pass, or refuse it on a surface that keeps no blocked attempts."""
+    listed = ordered(blockers)
+    if draft.policy.exits != "offered":
+        key = pending.subject if isinstance(pending, NeedInput) else pending.key
+        return Decided((e.ValidationPerformed(key, False, listed),), settled, pending, listed)
+    code = Code.USER_MUST_DECIDE if listed[0].waits_for_user else Code.OUTPUT_REQUIRED
+    examples = [blocker.example for blocker in listed if blocker.example is not None]
+    return Refusal(code, {"reason": " ".join(blocker.message for blocker in listed), "examples": examples})
 
 
-def _blocked(settled: RunState, pending: NeedStep | NeedAnswer | NeedInput, *blockers: Blocker) -> Decided:
-    """A recorded attempt that did not pass; the state stays as it was."""
-    key = pending.subject if isinstance(pending, NeedInput) else pending.key
-    sorted_out = ordered(blockers)
-    return Decided((e.ValidationPerformed(key, False, sorted_out),), settled, pending, sorted_out)
+def input_required(need: NeedInput, code: Code = Code.INPUT_REQUIRED) -> Refusal:
+    """Refuse until the variables are sent that only the agent can supply."""
+    return Refusal(code, {"variables": list(need.variables), "reason": need.message})
 
 
-def _step(draft: Draft, settled: RunState, need: NeedStep, ack: AcknowledgeStep) -> Decided | Refusal:
+def _close_step(draft: Draft, settled: RunState, need: NeedStep, ack: AcknowledgeStep) -> Decided | Refusal:
     if ack.step is not None and ack.step not in (need.step.id, need.key):
-        return _other_step(draft, ack.step, f"complete step '{need.step.id}' first")
+        return _other_step(draft, {"step": ack.step, "pending_step": need.step.id})
     verdict = examine(draft.plan, draft.state, need.step, need.key, ack.output, ack.terms, ack.decisions)
     if verdict.stopping:
-        return _blocked(settled, need, *verdict.stopping)
+        return _blocked(draft, settled, need, *verdict.stopping)
     draft.record(*user_values(need.step, ack.decisions), *learned(ack.output), *verdict.gaps)
     complete(draft, need, claimed=False)
     _report_confirmation(draft, need.step, ack)
-    _disclose(draft, need.step)
+    _notice_omissions(draft, need.step)
     return draft.decided()
 
 
-def _other_step(draft: Draft, named: str, hint: str) -> Refusal:
-    activity = draft.plan.workflow.activity(draft.state.activity)
-    if activity is None or activity.step(named) is None:
-        return Refusal(Code.STEP_NOT_FOUND, f"Step not found: {named}", hint)
-    if instance(draft.state, named) in draft.state.done:
-        return Refusal(Code.STEP_ALREADY_COMPLETE, f"Step '{named}' is already complete", hint)
-    return Refusal(Code.STEP_NOT_PENDING, f"Step '{named}' is not pending", hint)
+def _other_step(draft: Draft, about: Mapping[str, str]) -> Refusal:
+    """Refuse a step that is not the pending one."""
+    activity, step = draft.plan.workflow.activity(draft.state.activity), about["step"]
+    if activity is None or activity.step(step) is None:
+        return Refusal(Code.STEP_NOT_FOUND, about)
+    if instance(draft.state, step) in draft.state.done:
+        return Refusal(Code.STEP_ALREADY_COMPLETE, about)
+    return Refusal(Code.STEP_NOT_PENDING, about)
 
 
 def user_values(step: Step, decisions: Mapping[str, Decision]) -> Iterator[e.Event]:
-    """The user's own answers to dependencies become variables."""
+    """Turn the user's own answers to dependencies into variables."""
     keys = {need.key for need in step.user_input if need.key}
-    given = {key: decision.option for key, decision in decisions.items() if key in keys}
-    if given:
-        yield e.ContextSet(given, "effect")
+    values = {key: decision.option for key, decision in decisions.items() if key in keys}
+    if values:
+        yield e.ContextSet(values, "effect")
 
 
 def learned(output: Output) -> Iterator[e.Event]:
-    """What the artifacts say about the world: capabilities, divergence, where a loop goes."""
-    yield from capabilities.observations(output)
+    """Read from the artifacts which capabilities were seen, which divergence, and how a loop is steered."""
+    yield from observations(output)
     for artifact in output.of_kind(*DIVERGENCE):
         related = artifact.get("relatedStepId")
         yield e.DivergenceRecorded(
@@ -161,37 +150,34 @@ def _report_confirmation(draft: Draft, step: Step, ack: AcknowledgeStep) -> None
     if decision is None and ack.reports:
         decision = Decision("proceed", "agent", ack.client, "reported by acknowledging the step")
     if decision and counts(decision, ack.terms, draft.state.preferences) and gate.option(decision.option):
-        draft.record(_confirmed(draft, gate, step, decision))
+        again = f"step:{step.id}" if decision.option == "revise" else None
+        draft.record(resolved(gate, instance(draft.state, gate.id), decision, draft.now, again=again))
 
 
-def _confirmed(draft: Draft, gate: Gate, step: Step, decision: Decision) -> e.GateResolved:
-    again = f"step:{step.id}" if decision.option == "revise" else None
-    return resolved(gate, instance(draft.state, gate.id), decision, draft.now, again=again)
-
-
-def _disclose(draft: Draft, step: Step) -> None:
-    """Tell the caller what it may have overlooked."""
+def _notice_omissions(draft: Draft, step: Step) -> None:
+    """Tell the caller which variables a step should have set, and which capability is missing."""
     for action in step.actions:
         produced = action.action == "set" and action.target and not action.has_value
         if produced and action.target not in draft.state.variables:
-            draft.notice("VARIABLE_NOT_SET", f"Step “{step.id}” should set “{action.target}”; it is not set.")
+            draft.notice("VARIABLE_NOT_SET", f"Step '{step.id}' should set '{action.target}'; it is not set.")
     for event in draft.events:
         if isinstance(event, e.CapabilityObserved) and event.status == "unavailable":
             wanted = draft.plan.workflow.capabilities.get(event.capability)
             if wanted == "preferred":
-                text = f"{event.capability} is unavailable; go on with the sequential way."
+                text = f"{event.capability} is unavailable; do the parts one after the other instead."
                 draft.notice("CAPABILITY_DEGRADED", text)
 
 
-def _gate(draft: Draft, settled: RunState, need: NeedAnswer, ack: AcknowledgeStep) -> Decided | Refusal:
+def _answer_gate(
+    draft: Draft, settled: RunState, need: NeedAnswer, ack: AcknowledgeStep
+) -> Decided | Refusal:
     if ack.step is not None:
-        hint = f"answer checkpoint '{need.gate.id}' first"
-        return Refusal(Code.DECISION_PENDING, "Must respond to checkpoint before completing steps", hint)
-    decision = _ruling(draft, need, ack)
+        return Refusal(Code.DECISION_PENDING, {"checkpoint": need.gate.id, "step": ack.step})
+    decision = _decision_on(draft, need, ack)
     if isinstance(decision, Blocker):
-        return _blocked(settled, need, decision)
+        return _blocked(draft, settled, need, decision)
     if decision is None:
-        following = draft.plan.program(draft.state.activity or "").after(draft.state.at)
+        following = draft.plan.program(draft.state.activity or "").after(draft.state.next_key)
         draft.record(e.GatePassed(need.key, need.gate.id, following, "optional"))
         return draft.decided()
     how: e.Resolved = "auto_advanced" if decision.channel == "server" else "chosen"
@@ -201,14 +187,19 @@ def _gate(draft: Draft, settled: RunState, need: NeedAnswer, ack: AcknowledgeSte
     return draft.decided()
 
 
-def _ruling(draft: Draft, need: NeedAnswer, ack: AcknowledgeStep) -> Decision | Blocker | None:
-    """The answer that counts; a blocker where there is none; None where an optional gate is passed."""
+def _decision_on(draft: Draft, need: NeedAnswer, ack: AcknowledgeStep) -> Decision | Blocker | None:
+    """The decision that counts; a blocker where there is none; None where an optional gate is passed."""
     gate = worded(need.gate, draft.plan.scope(draft.state.variables))
     decision = _offered(draft, need, ack)
     if draft.state.preferences.never_stops and (decision is None or gate.option(decision.option) is None):
         return Decision(gate.default_option or gate.options[0].id, "server")
+    if decision is None and not gate.required:
+        return None
     if decision is None:
-        return _unanswered(replace(need, gate=gate), ack)
+        elapsed = ack.now - need.opened_at
+        if auto_advances(gate) and gate.default_option and elapsed >= (gate.auto_advance_ms or 0):
+            return Decision(gate.default_option, "server", note="the time to answer has passed")
+        return decision_missing(gate, ack.terms)
     if gate.option(decision.option) is None:
         return unknown_option(gate, decision.option)
     if not counts(decision, ack.terms, draft.state.preferences):
@@ -217,6 +208,7 @@ def _ruling(draft: Draft, need: NeedAnswer, ack: AcknowledgeStep) -> Decision | 
 
 
 def _offered(draft: Draft, need: NeedAnswer, ack: AcknowledgeStep) -> Decision | None:
+    """The answer that came with the call, the user's own first."""
     names = (need.gate.id, need.confirms.id) if need.confirms else (need.gate.id,)
     decision = ack.decisions.get(need.gate.id) or reported(ack.output, ack.client, *names)
     if decision is not None or need.confirms is None:
@@ -228,50 +220,29 @@ def _offered(draft: Draft, need: NeedAnswer, ack: AcknowledgeStep) -> Decision |
     return None
 
 
-def _unanswered(need: NeedAnswer, ack: AcknowledgeStep) -> Decision | Blocker | None:
-    gate = need.gate
-    if not gate.required:
-        return None
-    if (
-        auto_advances(gate)
-        and gate.default_option
-        and ack.now - need.opened_at >= (gate.auto_advance_ms or 0)
-    ):
-        return Decision(gate.default_option, "server", note="the time to answer has passed")
-    return decision_missing(gate, ack.terms)
-
-
-def _input(draft: Draft, settled: RunState, need: NeedInput, ack: AcknowledgeStep) -> Decided | Refusal:
+def _supply_input(
+    draft: Draft, settled: RunState, need: NeedInput, ack: AcknowledgeStep
+) -> Decided | Refusal:
     if ack.step is not None:
-        return Refusal(Code.INPUT_REQUIRED, need.message, f"send variables: {', '.join(need.variables)}")
+        return input_required(need)
     still = draft.settle()
     if not isinstance(still, NeedInput) or still.subject != need.subject or need.subject.startswith(REST):
         return draft.decided()
-    if not draft.state.preferences.never_stops:
-        missing = [_missing_input(need, name) for name in need.variables]
-        return _blocked(settled, need, *(missing or [_endless(draft, need)]))
-    draft.record(*without_input(draft, need))
-    return draft.decided()
-
-
-def _missing_input(need: NeedInput, name: str) -> Blocker:
-    return Blocker(
-        BlockerCode.MISSING_REQUIRED_OUTPUT,
-        ContextKey(name),
-        need.message,
-        f"Send “{name}” in context and call again with the fresh ackToken.",
-        {name: ["…"] if need.loop and need.loop.kind == "forEach" else "…"},
-    )
-
-
-def _endless(draft: Draft, need: NeedInput) -> Blocker:
-    fix = "Tell the user: the author of the workflow must give the circle a way out."
+    if draft.state.preferences.never_stops:
+        draft.record(*without_input(draft, need))
+        return draft.decided()
+    value: Json = ["…"] if need.loop and need.loop.kind == "forEach" else "…"
+    missing = [
+        Blocker(BlockerCode.MISSING_REQUIRED_OUTPUT, ContextKey(name), need.message, example={name: value})
+        for name in need.variables
+    ]
     pointer = WorkflowStep(draft.state.activity or "")
-    return Blocker(BlockerCode.INVARIANT_VIOLATION, pointer, need.message, fix)
+    endless = Blocker(BlockerCode.INVARIANT_VIOLATION, pointer, need.message)
+    return _blocked(draft, settled, need, *(missing or [endless]))
 
 
 def without_input(draft: Draft, need: NeedInput) -> Iterator[e.Event]:
-    """Never-stop leaves the loop, takes the first way, or ends what never would, and discloses it."""
+    """In never-stop mode leave the loop, take the first exit, or end an endless run, and disclose it."""
     yield e.GapRecorded("critical", "unexpected", "missing_input", need.message, need.subject)
     assert draft.state.activity is not None
     if need.loop is not None:

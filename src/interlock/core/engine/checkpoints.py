@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from interlock.core.definition.conditions import describe, holds
 from interlock.core.definition.program import EnterLoop, Plan, RepeatLoop
-from interlock.core.definition.workflow import Gate, Step
+from interlock.core.definition.workflow import Gate
 from interlock.core.engine.claims import Walk
 from interlock.core.engine.decisions import counts, resolved, undecided_gap
 from interlock.core.engine.draft import Draft
@@ -20,56 +20,72 @@ from interlock.core.engine.gates import (
     shown,
 )
 from interlock.core.run import events as e
-from interlock.core.run.commands import Decision, OpenCheckpoint, ResolveCheckpoint, ResumeCheckpoint
+from interlock.core.run.commands import Decision, OpenCheckpoint, ResolveCheckpoint, ResumeWorker
 from interlock.core.run.outcomes import Code, Decided, NeedAnswer, Refusal
 from interlock.core.run.state import OpenGate, RunState, instance
+from interlock.core.values import Json
 
 
 def open_checkpoint(plan: Plan, state: RunState, command: OpenCheckpoint) -> Decided | Refusal:
-    """Put a gate's question; steps ahead of a bound gate are thereby claimed."""
+    """Ask a gate's question; steps ahead of a bound gate are thereby claimed."""
     draft = _draft(plan, state, command)
-    refusal = _cannot_open(draft, command.gate)
-    if refusal:
-        return refusal
+    if draft.state.open is not None:
+        about = {"checkpoint": draft.state.open.gate, "requested": command.gate}
+        return Refusal(Code.CHECKPOINT_ALREADY_ACTIVE, about)
+    if draft.state.activity is None:
+        return Refusal(Code.NO_ACTIVITY)
+    if draft.state.finished:
+        return Refusal(Code.RUN_FINISHED)
     found = find_gate(plan, draft.state, command.gate)
     if found is None:
         return _not_found(draft, command.gate)
-    key = _instance(draft, found, command)
+    key = _instance_meant(draft, found, command)
     if isinstance(key, Refusal):
         return key
     draft.record(e.GateOpened(key, found.gate.id, command.now, shown(found.gate), command.agent))
     return draft.decided()
 
 
-def _instance(draft: Draft, found: FoundGate, command: OpenCheckpoint) -> str | Refusal:
-    """Find which instance of the gate is meant: one answer per iteration of its loop (rule 16)."""
-    state, gate = draft.state, found.gate
-    key = instance(state, gate.id)
-    if command.iteration is not None and _is_past(state, command.iteration):
-        return _already(state, gate, _iteration_key(state, gate, command.iteration))
+def _draft(plan: Plan, state: RunState, command: OpenCheckpoint | ResolveCheckpoint | ResumeWorker) -> Draft:
+    draft = Draft(plan, state, command.policy, command.now)
+    if command.variables:
+        draft.record(e.ContextSet(command.variables))
+    return draft
+
+
+def _not_found(draft: Draft, gate_id: str) -> Refusal:
+    listed = list(gate_ids(draft.plan, draft.state))
+    about = {"checkpoint": gate_id, "activity": draft.state.activity, "checkpoints": listed}
+    return Refusal(Code.CHECKPOINT_NOT_FOUND, about)
+
+
+def _instance_meant(draft: Draft, found: FoundGate, command: OpenCheckpoint) -> str | Refusal:
+    """Find the instance of the gate that is meant: one answer per iteration of its loop (rule 16)."""
+    state, gate, wanted = draft.state, found.gate, command.iteration
+    if state.frames and wanted is not None and wanted <= state.frames[-1].iteration:
+        inner = replace(state.frames[-1], iteration=wanted - 1)
+        earlier = replace(state, frames=(*state.frames[:-1], inner))
+        return _already_answered(state, gate, instance(earlier, gate.id))
     answered = is_answered(draft.plan, state, gate)
-    if answered and not _asks_again(state, key, command):
-        return _already(state, gate)
+    if answered and not _asks_about_next(state, instance(state, gate.id), command):
+        return _already_answered(state, gate, instance(state, gate.id))
     if not answered and not _must_be_reached(draft, found):
-        return key
+        return instance(state, gate.id)
     reached = Walk(draft, command, gate.id).go()
     if isinstance(reached, Refusal):
         return reached
-    if not isinstance(reached, NeedAnswer) or _is_another(draft.state, command.iteration):
-        return _not_reached(gate)
+    frames = draft.state.frames
+    passed = bool(frames) and wanted is not None and wanted != frames[-1].iteration + 1
+    if not isinstance(reached, NeedAnswer) or passed:
+        return Refusal(Code.CHECKPOINT_NOT_ACTIVE, {"checkpoint": gate.id})
     return reached.key
 
 
-def _is_past(state: RunState, iteration: int) -> bool:
-    return bool(state.frames) and iteration <= state.frames[-1].iteration
+def _asks_about_next(state: RunState, key: str, command: OpenCheckpoint) -> bool:
+    """Say whether an answered gate is asked about its next iteration.
 
-
-def _is_another(state: RunState, iteration: int | None) -> bool:
-    return bool(state.frames) and iteration is not None and iteration != state.frames[-1].iteration + 1
-
-
-def _asks_again(state: RunState, key: str, command: OpenCheckpoint) -> bool:
-    """The agent that asked and resumed asks about the next iteration; another one repeats the question."""
+    That is so for the agent that asked and resumed; another agent only repeats the question.
+    """
     if not state.frames or (command.iteration or 0) == state.frames[-1].iteration + 1:
         return False
     before = state.resumed
@@ -78,83 +94,25 @@ def _asks_again(state: RunState, key: str, command: OpenCheckpoint) -> bool:
     )
 
 
-def _iteration_key(state: RunState, gate: Gate, iteration: int) -> str:
-    inner = replace(state.frames[-1], iteration=iteration - 1)
-    return instance(replace(state, frames=(*state.frames[:-1], inner)), gate.id)
-
-
-def _not_reached(gate: Gate) -> Refusal:
-    text = f"Checkpoint '{gate.id}' is not reached: its condition is false here, or its loop has passed it."
-    return Refusal(Code.CHECKPOINT_NOT_ACTIVE, text, "go on with the activity")
-
-
-def _draft(
-    plan: Plan, state: RunState, command: OpenCheckpoint | ResolveCheckpoint | ResumeCheckpoint
-) -> Draft:
-    draft = Draft(plan, state, command.policy, command.now)
-    if command.variables:
-        draft.record(e.ContextSet(command.variables))
-    return draft
-
-
-def _cannot_open(draft: Draft, gate_id: str) -> Refusal | None:
-    state = draft.state
-    if state.open is not None:
-        return Refusal(
-            Code.CHECKPOINT_ALREADY_ACTIVE,
-            f"Cannot yield checkpoint '{gate_id}': Checkpoint '{state.open.gate}' is already active "
-            "and awaiting orchestrator resolution.",
-            "have the active checkpoint resolved with respond_checkpoint first",
-            about={"checkpoint": state.open.gate},
-        )
-    if state.activity is None:
-        return Refusal(Code.NO_ACTIVITY, "No activity has been entered yet.", "call next_activity first")
-    if state.finished:
-        return Refusal(Code.RUN_FINISHED, "The workflow is completed.", "start a new session")
-    return None
-
-
-def _not_found(draft: Draft, gate_id: str) -> Refusal:
-    listed = gate_ids(draft.plan, draft.state)
-    return Refusal(
-        Code.CHECKPOINT_NOT_FOUND,
-        f"Checkpoint not found: {gate_id} in activity {draft.state.activity}",
-        f"use one of: {', '.join(listed)}" if listed else "this activity has no checkpoints",
-        about={"checkpoints": list(listed)},
-    )
-
-
 def _must_be_reached(draft: Draft, found: FoundGate) -> bool:
-    """A gate bound to a step, or inside a loop, opens when it is reached; others may open earlier."""
-    if not holds(found.gate.condition, draft.plan.scope(draft.state.variables)):
+    """Say whether the gate opens only when it is reached: bound to a step ahead, or inside a loop."""
+    ops = draft.plan.program(draft.state.activity or "").ops
+    if draft.state.next_key not in ops or not holds(
+        found.gate.condition, draft.plan.scope(draft.state.variables)
+    ):
         return False
-    keys = list(draft.plan.program(draft.state.activity or "").ops)
-    if draft.state.at not in keys:
-        return False
-    target, here = keys.index(found.at), keys.index(draft.state.at)
-    if _loop_around(draft, found.at):
-        return True
-    return target >= here and found.gate.bound_to is not None
+    keys = list(ops)
+    target = keys.index(found.key)
+    entered = sum(isinstance(ops[key], EnterLoop) for key in keys[:target])
+    repeated = sum(isinstance(ops[key], RepeatLoop) for key in keys[:target])
+    ahead = target >= keys.index(draft.state.next_key)
+    return entered > repeated or (ahead and found.gate.bound_to is not None)
 
 
-def _loop_around(draft: Draft, key: str) -> bool:
-    depth = 0
-    for op in draft.plan.program(draft.state.activity or "").ops.values():
-        depth += isinstance(op, EnterLoop) - isinstance(op, RepeatLoop)
-        if op.key == key:
-            return depth > 0
-    return False
-
-
-def _already(state: RunState, gate: Gate, key: str = "") -> Refusal:
-    key = key or instance(state, gate.id)
+def _already_answered(state: RunState, gate: Gate, key: str) -> Refusal:
     option = state.answers.get(key) or state.answers.get(gate.id)
-    return Refusal(
-        Code.CHECKPOINT_ALREADY_ANSWERED,
-        f"Checkpoint '{gate.id}' is already answered: {option or 'dismissed'}",
-        "go on with the recorded answer",
-        about={"checkpoint": gate.id, "option": option or None, "instance": key},
-    )
+    about = {"checkpoint": gate.id, "option": option or None, "instance": key}
+    return Refusal(Code.CHECKPOINT_ALREADY_ANSWERED, about)
 
 
 def resolve_checkpoint(plan: Plan, state: RunState, command: ResolveCheckpoint) -> Decided | Refusal:
@@ -162,162 +120,111 @@ def resolve_checkpoint(plan: Plan, state: RunState, command: ResolveCheckpoint) 
     draft = _draft(plan, state, command)
     if command.policy.gates == "opened":
         draft.settle()
-    target = _target(draft, command)
+    target = _gate_meant(draft, command)
     if isinstance(target, Refusal):
         return target
-    gate, opened = target
-    decision = _chosen(draft, gate, opened, command)
+    found, opened = target
+    decision = _decision(draft, found.gate, opened, command)
     if isinstance(decision, Refusal):
         return decision
     how: e.Resolved = "dismissed" if decision is None else "chosen"
-    if command.auto_advance:
-        how = "auto_advanced"
+    revising = found.confirms is not None and decision is not None and decision.option == "revise"
     draft.record(
         resolved(
-            gate,
+            found.gate,
             opened.key,
             decision,
             command.now,
-            how=how,
+            how="auto_advanced" if command.auto_advance else how,
             agent=opened.agent,
-            again=_again(draft, gate, decision),
+            again=f"step:{found.confirms.id}" if found.confirms and revising else None,
             resumable=bool(opened.agent),
         )
     )
     if decision is not None:
-        confirms = _confirmed_by(draft, gate)
-        draft.record(*undecided_gap(draft.state, NeedAnswer(opened.key, gate, 0, confirms), decision))
+        need = NeedAnswer(opened.key, found.gate, 0, found.confirms)
+        draft.record(*undecided_gap(draft.state, need, decision))
     return draft.decided()
 
 
-def _again(draft: Draft, gate: Gate, decision: Decision | None) -> str | None:
-    confirms = _confirmed_by(draft, gate)
-    revising = decision is not None and decision.option == "revise"
-    return f"step:{confirms.id}" if confirms and revising else None
-
-
-def _confirmed_by(draft: Draft, gate: Gate) -> Step | None:
-    found = find_gate(draft.plan, draft.state, gate.id)
-    return found.confirms if found else None
-
-
-def _target(draft: Draft, command: ResolveCheckpoint) -> tuple[Gate, OpenGate] | Refusal:
+def _gate_meant(draft: Draft, command: ResolveCheckpoint) -> tuple[FoundGate, OpenGate] | Refusal:
     state = draft.state
     if state.open is not None and command.gate in (None, state.open.gate):
         found = find_gate(draft.plan, state, state.open.gate)
         assert found is not None
-        return found.gate, state.open
+        return found, state.open
     if command.gate is None:
-        return Refusal(Code.CHECKPOINT_NOT_ACTIVE, "No checkpoint is active.", "open a checkpoint first")
+        return Refusal(Code.CHECKPOINT_NOT_ACTIVE)
     found = find_gate(draft.plan, state, command.gate)
     if found is None:
         return _not_found(draft, command.gate)
-    pending = pending_gates(draft.plan, state)
-    optional = not found.gate.required and found.gate.id not in state.answers
-    if (
-        command.policy.gates == "opened"
-        or command.policy.name == "session"
-        or not (optional or found.gate in pending)
-    ):
-        return _not_active(state, found.gate, pending)
-    # pending from entry, by id alone: one answer serves every iteration of a loop (rule 15)
-    return found.gate, OpenGate(found.gate.id, found.gate.id, state.entered_at)
+    gate, key, pending = found.gate, instance(state, found.gate.id), pending_gates(draft.plan, state)
+    optional = not gate.required and gate.id not in state.answers
+    if command.policy.gates == "pending" and (optional or gate in pending):
+        # pending from entry, by id alone: one answer serves every iteration of a loop (rule 15)
+        return found, OpenGate(gate.id, gate.id, state.entered_at)
+    if gate.id in state.answers or key in state.answers:
+        return _already_answered(state, gate, key)
+    listed = [other.id for other in pending]
+    return Refusal(Code.CHECKPOINT_NOT_ACTIVE, {"checkpoint": gate.id, "pending": listed})
 
 
-def _not_active(state: RunState, gate: Gate, pending: tuple[Gate, ...]) -> Refusal:
-    if gate.id in state.answers or instance(state, gate.id) in state.answers:
-        return _already(state, gate)
-    listed = [one.id for one in pending]
-    return Refusal(
-        Code.CHECKPOINT_NOT_ACTIVE,
-        f"Checkpoint '{gate.id}' is not pending. Pending checkpoints: [{', '.join(listed)}]",
-        "answer the checkpoint that is active",
-        about={"pending": listed},
-    )
-
-
-def _chosen(
+def _decision(
     draft: Draft, gate: Gate, opened: OpenGate, command: ResolveCheckpoint
 ) -> Decision | Refusal | None:
-    modes = (command.option is not None) + command.auto_advance + command.condition_not_met
-    if modes != 1:
-        text = "Exactly one of option_id, auto_advance, or condition_not_met must be provided."
-        return Refusal(Code.RESOLUTION_MODE, text, "send exactly one of them")
+    """The decision that the call brings; None where it dismisses a gate whose condition is false."""
+    if (command.option is not None) + command.auto_advance + command.condition_not_met != 1:
+        return Refusal(Code.RESOLUTION_MODE)
+    elapsed = command.now - opened.opened_at
     if command.auto_advance:
-        return _auto(gate, command.now - opened.opened_at)
-    if command.condition_not_met:
-        return _dismissed(draft, gate)
-    return _option(draft, gate, command, command.now - opened.opened_at)
-
-
-def _option(draft: Draft, gate: Gate, command: ResolveCheckpoint, elapsed: int) -> Decision | Refusal:
-    least = command.terms.min_response_ms if command.policy.exits == "claimed" else 0
-    if command.channel == "agent" and elapsed < least:
-        text = f"Checkpoint response too fast ({elapsed // 1000}s < {least / 1000:g}s minimum)."
-        hint = "present the checkpoint to the user, then respond with the user's choice"
-        return Refusal(Code.TOO_FAST, f"{text} Present the checkpoint to the user before responding.", hint)
-    option = command.option or ""
-    if gate.option(option) is None:
-        listed = [one.id for one in gate.options]
-        text = f"Invalid option '{option}' for checkpoint '{gate.id}'. Valid options: [{', '.join(listed)}]"
-        return Refusal(Code.OPTION_NOT_FOUND, text, "use a valid option", about={"options": listed})
-    ruled = command.decisions.get(gate.id)
-    if ruled is not None and ruled.option != option:
-        text = f"The user has decided checkpoint '{gate.id}': {ruled.option}"
-        return Refusal(Code.USER_MUST_DECIDE, text, f"respond with '{ruled.option}'")
-    decision = ruled or Decision(option, command.channel, command.client, command.note)
-    if not counts(decision, command.terms, draft.state.preferences):
-        text = f"Checkpoint '{gate.id}' waits for the user's own decision."
-        return Refusal(Code.USER_MUST_DECIDE, text, "tell the user to open the inbox (interlock inbox)")
-    return decision
-
-
-def _auto(gate: Gate, elapsed: int) -> Decision | Refusal:
-    if gate.default_option is None or gate.auto_advance_ms is None:
-        text = f"Cannot auto-advance checkpoint '{gate.id}': missing defaultOption or autoAdvanceMs."
-        return Refusal(Code.NOT_AUTO_ADVANCING, text, "send the user's option_id")
-    if not auto_advances(gate):
-        text = (
-            f"Cannot auto-advance blocking checkpoint '{gate.id}'. "
-            "Blocking checkpoints require an explicit option_id from the user."
-        )
-        return Refusal(Code.NOT_AUTO_ADVANCING, text, "send the user's option_id")
-    if elapsed < gate.auto_advance_ms:
-        text = (
-            f"Auto-advance timer not elapsed for checkpoint '{gate.id}' "
-            f"({elapsed // 1000}s < {gate.auto_advance_ms / 1000:g}s). "
-            f"Wait for the full autoAdvanceMs ({gate.auto_advance_ms}ms) before auto-advancing."
-        )
-        return Refusal(Code.TIMER_RUNNING, text, "wait, or send the user's option_id")
-    return Decision(gate.default_option, "server", note="the time to answer has passed")
-
-
-def _dismissed(draft: Draft, gate: Gate) -> Refusal | None:
+        return _auto_advanced(gate, elapsed)
+    if command.option is not None:
+        return _chosen(draft, gate, command, command.option, elapsed)
     if gate.condition is None:
-        text = (
-            f"Cannot dismiss checkpoint '{gate.id}': it has no condition field. "
-            "Only conditional checkpoints can be dismissed with condition_not_met."
-        )
-        return Refusal(Code.NOT_CONDITIONAL, text, "send the user's option_id")
+        return Refusal(Code.NOT_CONDITIONAL, {"checkpoint": gate.id})
     if holds(gate.condition, draft.plan.scope(draft.state.variables)):
-        text = f"Cannot dismiss checkpoint '{gate.id}': its condition holds ({describe(gate.condition)})."
-        return Refusal(Code.CONDITION_HOLDS, text, "send the user's option_id")
+        about = {"checkpoint": gate.id, "condition": describe(gate.condition)}
+        return Refusal(Code.CONDITION_HOLDS, about)
     return None
 
 
-def resume_checkpoint(plan: Plan, state: RunState, command: ResumeCheckpoint) -> Decided | Refusal:
+def _chosen(
+    draft: Draft, gate: Gate, command: ResolveCheckpoint, option: str, elapsed: int
+) -> Decision | Refusal:
+    least = command.terms.min_response_ms if command.policy.exits == "claimed" else 0
+    if command.channel == "agent" and elapsed < least:
+        about: dict[str, Json] = {"checkpoint": gate.id, "elapsed_ms": elapsed, "minimum_ms": least}
+        return Refusal(Code.TOO_FAST, about)
+    if gate.option(option) is None:
+        listed = [valid.id for valid in gate.options]
+        return Refusal(Code.OPTION_NOT_FOUND, {"checkpoint": gate.id, "option": option, "options": listed})
+    decided = command.decisions.get(gate.id)
+    if decided is not None and decided.option != option:
+        return Refusal(Code.USER_MUST_DECIDE, {"checkpoint": gate.id, "decided": decided.option})
+    decision = decided or Decision(option, command.channel, command.client, command.note)
+    if not counts(decision, command.terms, draft.state.preferences):
+        return Refusal(Code.USER_MUST_DECIDE, {"checkpoint": gate.id})
+    return decision
+
+
+def _auto_advanced(gate: Gate, elapsed: int) -> Decision | Refusal:
+    if gate.default_option is None or gate.auto_advance_ms is None:
+        return Refusal(Code.NOT_AUTO_ADVANCING, {"checkpoint": gate.id})
+    if not auto_advances(gate):
+        return Refusal(Code.NOT_AUTO_ADVANCING, {"checkpoint": gate.id, "blocking": True})
+    if elapsed < gate.auto_advance_ms:
+        least = gate.auto_advance_ms
+        about: dict[str, Json] = {"checkpoint": gate.id, "elapsed_ms": elapsed, "minimum_ms": least}
+        return Refusal(Code.TIMER_RUNNING, about)
+    return Decision(gate.default_option, "server", note="the time to answer has passed")
+
+
+def resume_checkpoint(plan: Plan, state: RunState, command: ResumeWorker) -> Decided | Refusal:
     """Let the agent that asked go on, once its checkpoint is answered."""
     draft = _draft(plan, state, command)
     if state.open is not None:
-        text = (
-            f"Cannot resume: Checkpoint '{state.open.gate}' is still active "
-            "and has not been resolved by the orchestrator."
-        )
-        return Refusal(Code.CHECKPOINT_STILL_ACTIVE, text, "wait for respond_checkpoint")
+        return Refusal(Code.CHECKPOINT_STILL_ACTIVE, {"checkpoint": state.open.gate})
     if state.resolution is None:
-        text = "Cannot resume: no yielded checkpoint waits to be resumed."
-        return Refusal(
-            Code.CHECKPOINT_NOT_YIELDED, text, "go on with the activity, or yield a checkpoint first"
-        )
+        return Refusal(Code.CHECKPOINT_NOT_YIELDED)
     draft.record(e.GateResumed(state.resolution.key, state.resolution.gate, command.agent))
     return draft.decided()

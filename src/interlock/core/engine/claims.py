@@ -1,4 +1,4 @@
-"""A session call is a walk (rule 14): steps ahead are claimed in order until a gate or the way out."""
+"""A session call is a walk (rule 14): steps ahead are claimed in order until a gate or the exits."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import assert_never
 from interlock.core.definition.program import RepeatLoop, confirmation
 from interlock.core.definition.prompts import interpolate
 from interlock.core.definition.workflow import Gate, Loop, Step, walk
-from interlock.core.engine.acknowledge import complete, learned, user_values, without_input
+from interlock.core.engine.acknowledge import complete, input_required, learned, user_values, without_input
 from interlock.core.engine.decisions import resolved
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.requirements import examine
@@ -35,7 +35,7 @@ MOST_CLAIMED = 100_000
 
 
 class Walk:
-    """A walk through the current activity. `towards` is a gate to stop at, or None for the way out."""
+    """A walk through the current activity. `towards` is a gate to stop at, or None for the exits."""
 
     def __init__(self, draft: Draft, command: EnterActivity | OpenCheckpoint, towards: str | None) -> None:
         self.draft = draft
@@ -46,13 +46,18 @@ class Walk:
             for name in {claim.step for claim in command.claims}
         }
         self.towards = towards
+        self.heading: Mapping[str, Json] = (
+            {"target": command.target} if isinstance(command, EnterActivity) else {}
+        )
 
     def go(self) -> NeedAnswer | NeedExit | NeedEntry | Done | Refusal:
-        """Walk until the gate is reached, the way out is, or something refuses."""
+        """Walk until the gate or the exits are reached, or something refuses."""
         while True:
             pending = self._settle()
             if len(self.draft.events) > MOST_CLAIMED:
-                return _too_long(self.draft.state)
+                # no input can stall the server (rule 33): a walk has an end, whatever its lists hold
+                about = {"activity": self.draft.state.activity, "limit": MOST_CLAIMED}
+                return Refusal(Code.INPUT_REQUIRED, about)
             match pending:
                 case NeedStep():
                     refusal = self._claim(pending)
@@ -66,7 +71,7 @@ class Walk:
                         return refusal
                 case NeedInput():
                     if not self.draft.state.preferences.never_stops:
-                        return _input_required(pending)
+                        return input_required(pending)
                     self.draft.record(*without_input(self.draft, pending))
                 case NeedExit() | NeedEntry() | Done():
                     return pending
@@ -87,13 +92,13 @@ class Walk:
             draft.record(event, *consequences(event))
 
     def _bounded(self, event: e.Event) -> e.Event:
-        """A loop that goes by a condition is claimed once: nothing in a walk can change its mind."""
+        """A loop that goes by a condition is claimed once: nothing in a walk changes its condition."""
         if not isinstance(event, e.LoopIterated):
             return event
         frame = self.draft.state.frames[-1]
         tail = self.draft.plan.program(self.draft.state.activity or "").ops[f"tail:{event.loop}"]
         assert isinstance(tail, RepeatLoop)
-        if frame.total is not None or _changed(self.draft, event) or _holds(tail.loop, self.towards):
+        if frame.total is not None or _has_written(self.draft) or _contains(tail.loop, self.towards):
             return event
         self.draft.notice("LOOP_CLAIMED", f"Loop '{event.loop}' was claimed once; its condition still holds.")
         return e.LoopLeft(event.loop, tail.after, "claimed", event.iteration)
@@ -103,35 +108,38 @@ class Walk:
         output = next(self.claims.get(need.step.id, iter(())), Output())
         verdict = examine(draft.plan, draft.state, need.step, need.key, output, self.terms, self.decisions)
         if verdict.stopping:
-            return _output_required(need, verdict.stopping[0])
+            return _unclaimable(need, verdict.stopping[0])
         draft.record(*user_values(need.step, self.decisions), *learned(output), *verdict.gaps)
         complete(draft, need, claimed=True)
         return None
 
     def _meet(self, need: NeedAnswer) -> Refusal | None:
-        """An unanswered gate holds, unless the mode or the user's enforcement says otherwise."""
+        """Refuse to pass an unanswered gate, unless the mode or the user's enforcement says otherwise."""
         draft = self.draft
         if draft.state.open is not None:
-            return gate_open(draft.state)
+            return gate_open(draft.state, self.heading)
         if draft.state.preferences.never_stops:
             option = need.gate.default_option or need.gate.options[0].id
             draft.record(resolved(need.gate, need.key, Decision(option, "server"), draft.now))
-            text = f"“{need.gate.message}” was decided without the user: {option}."
-            gap = e.GapRecorded("critical", "user_only_dependency", "needs_user_choice", text, need.key)
-            draft.record(gap)
+            text = f"'{need.gate.message}' was decided without the user: {option}."
+            draft.record(
+                e.GapRecorded("critical", "user_only_dependency", "needs_user_choice", text, need.key)
+            )
             return None
         if self.terms.enforcement == "advisory":
-            following = draft.plan.program(draft.state.activity or "").after(draft.state.at)
+            following = draft.plan.program(draft.state.activity or "").after(draft.state.next_key)
             draft.record(e.GatePassed(need.key, need.gate.id, following, "advisory"))
             draft.notice(
                 "GATE_PASSED", f"Checkpoint '{need.gate.id}' was not answered (advisory enforcement)."
             )
             return None
-        return _gate_unanswered(draft, need)
+        question = interpolate(need.gate.message, draft.plan.scope(draft.state.variables))
+        about = {"checkpoint": need.gate.id, "instance": need.key, "question": question, **self.heading}
+        return Refusal(Code.GATE_UNANSWERED, about)
 
 
-def _holds(loop: Loop, gate_id: str | None) -> bool:
-    """Say whether the gate that is walked to lies in the loop."""
+def _contains(loop: Loop, gate_id: str | None) -> bool:
+    """Say whether the gate that is walked to is inside the loop."""
     return any(
         (isinstance(item, Gate) and item.id == gate_id)
         or (isinstance(item, Step) and item.confirm is not False and confirmation(item).id == gate_id)
@@ -139,75 +147,31 @@ def _holds(loop: Loop, gate_id: str | None) -> bool:
     )
 
 
-def _changed(draft: Draft, event: e.LoopIterated) -> bool:
-    """Say whether an action inside the loop has changed a variable that the next check could see."""
+def _has_written(draft: Draft) -> bool:
+    """Say whether an action of this iteration has written a variable that the next check could see."""
     loop = draft.state.frames[-1].loop
-    places = (i for i in range(len(draft.events) - 1, -1, -1) if _begins(draft.events[i], loop))
-    start = next(places, -1)  # the iteration may have begun with an earlier call
-    written: Mapping[str, object] = {}
-    for one in draft.events[start + 1 :]:
-        if isinstance(one, e.StepCompleted):
-            written = {**written, **one.sets}
-    return bool(written)
+    for event in reversed(draft.events):
+        if isinstance(event, (e.LoopEntered, e.LoopIterated)) and event.loop == loop:
+            return False
+        if isinstance(event, e.StepCompleted) and event.sets:
+            return True
+    return False  # the iteration began with an earlier call
 
 
-def _begins(event: e.Event, loop: str) -> bool:
-    return isinstance(event, (e.LoopEntered, e.LoopIterated)) and event.loop == loop
-
-
-def gate_open(state: RunState) -> Refusal:
-    """Nothing moves while a question is open."""
+def gate_open(state: RunState, heading: Mapping[str, Json]) -> Refusal:
+    """Refuse to move while a question is open."""
     assert state.open is not None
-    return Refusal(
-        Code.DECISION_PENDING,
-        f"Active checkpoint '{state.open.gate}' on activity '{state.activity}'.",
-        "resolve it with respond_checkpoint first",
-        about={"checkpoint": state.open.gate, "activity": state.activity},
-    )
+    about = {"checkpoint": state.open.gate, "activity": state.activity, **heading}
+    return Refusal(Code.DECISION_PENDING, about)
 
 
-def _gate_unanswered(draft: Draft, need: NeedAnswer) -> Refusal:
-    message = interpolate(need.gate.message, draft.plan.scope(draft.state.variables))
-    return Refusal(
-        Code.GATE_UNANSWERED,
-        f"Checkpoint '{need.gate.id}' must be answered first: {message}",
-        f"open checkpoint '{need.gate.id}' and have it answered",
-        about={"checkpoint": need.gate.id, "instance": need.key},
-    )
-
-
-def _too_long(state: RunState) -> Refusal:
-    """No input can stall the server (rule 33): a walk has an end, whatever its lists hold."""
-    return Refusal(
-        Code.INPUT_REQUIRED,
-        f"Activity '{state.activity}' would claim more than {MOST_CLAIMED} events in one call.",
-        "send shorter lists for its loops",
-    )
-
-
-def _input_required(need: NeedInput) -> Refusal:
-    names = ", ".join(need.variables)
-    return Refusal(
-        Code.INPUT_REQUIRED,
-        need.message,
-        f"send variables: {names}",
-        about={"variables": list(need.variables)},
-    )
-
-
-def _output_required(need: NeedStep, blocker: Blocker) -> Refusal:
+def _unclaimable(need: NeedStep, blocker: Blocker) -> Refusal:
+    """Refuse to claim a step whose output or input is missing."""
+    about: dict[str, Json] = {"step": need.step.id, "reason": blocker.message}
+    if blocker.waits_for_user:
+        return Refusal(Code.USER_MUST_DECIDE, about)
     if isinstance(blocker.pointer, ContextKey):
-        name = blocker.pointer.key
-        return Refusal(
-            Code.INPUT_REQUIRED,
-            f"Step '{need.step.id}' cannot be claimed: {blocker.message}",
-            f"ask the user, then send variables: {name}",
-            about={"step": need.step.id, "variables": [name]},
-        )
-    about: dict[str, Json] = {"step": need.step.id}
+        return Refusal(Code.INPUT_REQUIRED, {**about, "variables": [blocker.pointer.key]})
     return Refusal(
-        Code.OUTPUT_REQUIRED,
-        f"Step '{need.step.id}' cannot be claimed: {blocker.message}",
-        f"send what step '{need.step.id}' produces as its output in step_manifest",
-        about=about if blocker.example is None else {**about, "example": blocker.example},
+        Code.OUTPUT_REQUIRED, about if blocker.example is None else {**about, "example": blocker.example}
     )

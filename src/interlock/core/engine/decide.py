@@ -1,15 +1,15 @@
-"""The decider: what comes of a command in a state. Each surface only translates into these commands."""
+"""The decider: the outcome of a command in a state. Surfaces only translate calls into these commands."""
 
 from __future__ import annotations
 
 from typing import Literal, assert_never
 
 from interlock.core.definition.program import EnterLoop, Plan, RepeatLoop
-from interlock.core.engine.acknowledge import acknowledge, without_input
+from interlock.core.engine.acknowledge import acknowledge, input_required, without_input
 from interlock.core.engine.checkpoints import open_checkpoint, resolve_checkpoint, resume_checkpoint
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.evolve import evolve
-from interlock.core.engine.loops import again, begun, frozen_items
+from interlock.core.engine.loops import again, begun, extent_of
 from interlock.core.engine.settle import awaited
 from interlock.core.engine.transitions import enter
 from interlock.core.run import events as e
@@ -20,7 +20,7 @@ from interlock.core.run.commands import (
     EnterActivity,
     OpenCheckpoint,
     ResolveCheckpoint,
-    ResumeCheckpoint,
+    ResumeWorker,
     ReturnChild,
     StartChild,
     StartRun,
@@ -28,35 +28,39 @@ from interlock.core.run.commands import (
 from interlock.core.run.outcomes import Awaited, Code, Decided, NeedInput, NeedLoop, Refusal
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import EXECUTION
-from interlock.core.values import Json
 
 
 def decide(plan: Plan, state: RunState, command: Command) -> Decided | Refusal:
-    """Say what the command brings about, or why it is refused."""
+    """Return the events of the command and what is awaited then, or why it is refused."""
     match command:
         case StartRun():
             return _start(plan, command)
         case AcknowledgeStep():
-            return _or_kept(acknowledge(plan, state, command), command)
+            return _keeping(acknowledge(plan, state, command), command)
         case EnterActivity():
             return enter(plan, state, command)
         case OpenCheckpoint():
-            return _or_kept(open_checkpoint(plan, state, command), command)
+            return _keeping(open_checkpoint(plan, state, command), command)
         case ResolveCheckpoint():
-            return _or_kept(resolve_checkpoint(plan, state, command), command)
-        case ResumeCheckpoint():
-            return _or_kept(resume_checkpoint(plan, state, command), command)
+            return _keeping(resolve_checkpoint(plan, state, command), command)
+        case ResumeWorker():
+            return _keeping(resume_checkpoint(plan, state, command), command)
         case AdvanceLoop():
-            return _or_kept(_advance_loop(plan, state, command), command)
+            return _keeping(_advance_loop(plan, state, command), command)
         case StartChild():
-            return _family(plan, state, e.ChildStarted(command.workflow, command.session, state.activity))
+            return _recorded(plan, state, e.ChildStarted(command.workflow, command.session, state.activity))
         case ReturnChild():
-            return _return_child(plan, state, command)
+            declared = {variable.name for variable in plan.workflow.variables}
+            returned = {name: value for name, value in command.variables.items() if name in declared}
+            outcome: Literal["completed", "abandoned"] = "completed" if command.completed else "abandoned"
+            event = e.ChildReturned(command.workflow, command.session, outcome, returned)
+            return _recorded(plan, state, event)
         case _:
             assert_never(command)
 
 
-def _or_kept(outcome: Decided | Refusal, command: Command) -> Decided | Refusal:
+def _keeping(outcome: Decided | Refusal, command: Command) -> Decided | Refusal:
+    """Keep the variables that came with a refused command (rule 19)."""
     return outcome.keeping(command.variables) if isinstance(outcome, Refusal) else outcome
 
 
@@ -81,22 +85,23 @@ def _advance_loop(plan: Plan, state: RunState, command: AdvanceLoop) -> Decided 
     draft = Draft(plan, state, command.policy, command.now)
     if command.variables:
         draft.record(e.ContextSet(command.variables))
-    pending = _supplied(draft, draft.settle(), command)
+    pending = _with_items(draft, draft.settle(), command)
     if not isinstance(pending, (NeedLoop, NeedInput)) or pending.loop is None:
-        return _no_such_loop(pending, command.loop)
+        return Refusal(Code.LOOP_NOT_FOUND, {"loop": command.loop})
     if pending.loop.id != command.loop:
-        return _no_such_loop(pending, command.loop)
+        return Refusal(Code.LOOP_NOT_FOUND, {"loop": command.loop, "pending_loop": pending.loop.id})
     if isinstance(pending, NeedLoop) and not pending.needs_items:
         draft.record(_advanced(draft, pending))
         return draft.decided()
     if not state.preferences.never_stops:
-        return _starved(pending)
+        code = Code.LOOP_ITEMS_REQUIRED if isinstance(pending, NeedLoop) else Code.INPUT_REQUIRED
+        return input_required(_lacking(pending), code)
     draft.record(*without_input(draft, _lacking(pending)))
     return draft.decided()
 
 
-def _supplied(draft: Draft, pending: Awaited, command: AdvanceLoop) -> Awaited:
-    """Put the items that came with the call where the loop looks for them."""
+def _with_items(draft: Draft, pending: Awaited, command: AdvanceLoop) -> Awaited:
+    """Record the items that came with the call in the variable that the loop reads."""
     if command.items is None or not isinstance(pending, NeedLoop):
         return pending
     loop = pending.loop
@@ -108,6 +113,7 @@ def _supplied(draft: Draft, pending: Awaited, command: AdvanceLoop) -> Awaited:
 
 
 def _lacking(pending: NeedLoop | NeedInput) -> NeedInput:
+    """The input that keeps the loop from starting."""
     if isinstance(pending, NeedInput):
         return pending
     loop, name = pending.loop, pending.loop.items or "items"
@@ -115,46 +121,23 @@ def _lacking(pending: NeedLoop | NeedInput) -> NeedInput:
     return NeedInput(f"loop:{loop.id}", (name,), text, loop)
 
 
-def _starved(pending: NeedLoop | NeedInput) -> Refusal:
-    need = _lacking(pending)
-    if isinstance(pending, NeedLoop):
-        return Refusal(Code.LOOP_ITEMS_REQUIRED, need.message, "send loop_items with advance_loop")
-    names = ", ".join(need.variables)
-    return Refusal(Code.INPUT_REQUIRED, need.message, f"send variables with advance_loop: {names}")
-
-
-def _no_such_loop(pending: object, loop_id: str) -> Refusal:
-    expected = pending.loop.id if isinstance(pending, NeedLoop) else None
-    hint = f"advance loop '{expected}'" if expected else "take an available action"
-    return Refusal(Code.LOOP_NOT_FOUND, f"Loop '{loop_id}' is not waiting to be advanced", hint)
-
-
 def _advanced(draft: Draft, need: NeedLoop) -> e.Event:
     assert draft.state.activity is not None
     program = draft.plan.program(draft.state.activity)
-    if need.iteration == 0 and need.total == 0:
-        head = program.ops[f"loop:{need.loop.id}"]
-        assert isinstance(head, EnterLoop)
-        return e.LoopLeft(need.loop.id, head.after, "empty")
     if need.iteration > 0:
         tail = program.ops[f"tail:{need.loop.id}"]
         assert isinstance(tail, RepeatLoop)
         return again(tail, draft.state.frames[-1])
-    items: tuple[Json, ...] = ()
-    if need.loop.kind == "forEach":
-        name = need.loop.items or "items"
-        items = frozen_items(need.loop, draft.plan.scope(draft.state.variables).value(name)) or ()
-    return begun(need.loop, program.after(f"loop:{need.loop.id}"), need.total, items)
+    extent = extent_of(draft.plan, draft.state, need.loop)
+    assert not isinstance(extent, NeedInput), "a loop that lacks its input does not wait to be started"
+    if extent is not None and extent.total == 0:
+        head = program.ops[f"loop:{need.loop.id}"]
+        assert isinstance(head, EnterLoop)
+        return e.LoopLeft(need.loop.id, head.after, "empty")
+    return begun(need.loop, program.after(f"loop:{need.loop.id}"), extent)
 
 
-def _return_child(plan: Plan, state: RunState, command: ReturnChild) -> Decided:
-    declared = {variable.name for variable in plan.workflow.variables}
-    returned = {name: value for name, value in command.variables.items() if name in declared}
-    outcome: Literal["completed", "abandoned"] = "completed" if command.completed else "abandoned"
-    return _family(plan, state, e.ChildReturned(command.workflow, command.session, outcome, returned))
-
-
-def _family(plan: Plan, state: RunState, event: e.Event) -> Decided:
-    """Record only that; what follows from it happens at the parent's own next call, at its own surface."""
+def _recorded(plan: Plan, state: RunState, event: e.Event) -> Decided:
+    """Record only the event; what follows from it happens with the parent's own next call."""
     after = evolve(state, event)
     return Decided((event,), after, awaited(plan, after, EXECUTION))

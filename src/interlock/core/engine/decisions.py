@@ -45,7 +45,7 @@ def resolved(
     again: str | None = None,
     resumable: bool = False,
 ) -> e.GateResolved:
-    """The decision record, with the effects of the chosen option."""
+    """The record of a decision, with the effects of the chosen option."""
     option = gate.option(decision.option) if decision else None
     effect = option.effect if option else None
     return e.GateResolved(
@@ -56,7 +56,7 @@ def resolved(
         channel=decision.channel if decision else "server",
         shown=shown(gate),
         question=gate.message,
-        options=tuple(one.id for one in gate.options),
+        options=tuple(listed.id for listed in gate.options),
         option=option.id if option else None,
         client=decision.client if decision else "",
         note=decision.note if decision else "",
@@ -70,11 +70,11 @@ def resolved(
 
 
 def undecided_gap(state: RunState, need: NeedAnswer, decision: Decision) -> Iterator[e.GapRecorded]:
-    """Never-stop goes on without the user, and says so for good (rule 27)."""
+    """Record a gap where never-stop mode decides without the user (rule 27)."""
     if not state.preferences.never_stops or decision.channel in BY_THE_USER:
         return
     severity: Severity = "info" if need.confirms else "critical"
-    text = f"“{need.gate.message}” was decided without the user: {decision.option}."
+    text = f"'{need.gate.message}' was decided without the user: {decision.option}."
     yield e.GapRecorded(severity, "user_only_dependency", "needs_user_choice", text, need.key)
 
 
@@ -87,32 +87,22 @@ def example_decision(gate: Gate) -> Mapping[str, Json]:
 def decision_missing(gate: Gate, terms: Terms) -> Blocker:
     """Block an acknowledgement that needs the user's decision and has none."""
     if terms.decisions == "user":
-        return user_must_decide(gate)
+        text = f"'{gate.name}' waits for the user's own decision: {gate.message}"
+        return Blocker(BlockerCode.USER_ONLY_DEPENDENCY, ContractPointer(DECISION_REF), text)
     return Blocker(
         BlockerCode.USER_ONLY_DEPENDENCY,
         ContractPointer(DECISION_REF),
-        f"“{gate.name}” needs the user's decision: {gate.message}",
-        "Ask the user, then report the choice as this artifact in output.artifacts.",
-        example_decision(gate),
-    )
-
-
-def user_must_decide(gate: Gate) -> Blocker:
-    """Under policy `user` the agent learns only that the user must open the inbox."""
-    return Blocker(
-        BlockerCode.USER_ONLY_DEPENDENCY,
-        ContractPointer(DECISION_REF),
-        f"“{gate.name}” waits for the user's own decision: {gate.message}",
-        "Tell the user to open the inbox (interlock inbox). Then call again with the fresh ackToken.",
+        f"'{gate.name}' needs the user's decision: {gate.message}",
+        example=example_decision(gate),
     )
 
 
 def unknown_option(gate: Gate, option: str) -> Blocker:
-    valid = ", ".join(one.id for one in gate.options)
+    """Block an acknowledgement whose decision names an option that the gate does not have."""
+    valid = ", ".join(listed.id for listed in gate.options)
     return Blocker(
         BlockerCode.INVALID_REQUIRED_OUTPUT,
         ContractPointer(DECISION_REF),
-        f"“{option}” is no option of “{gate.name}”. Valid options: {valid}.",
-        "Report one of the valid options as optionId.",
-        example_decision(gate),
+        f"'{option}' is not an option of '{gate.name}'. Valid options: {valid}.",
+        example=example_decision(gate),
     )

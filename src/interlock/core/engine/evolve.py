@@ -23,29 +23,40 @@ def evolve(state: RunState, event: e.Event) -> RunState:
         case e.ActivityEntered():
             return _entered(state, event)
         case e.ActivityLeft():
-            return _left_activity(state, event)
+            others = tuple(activity for activity in state.completed if activity != event.activity)
+            completed = (*others, event.activity)
+            left = replace(
+                state, next_key=END, exit_to=None, left_to=event.to, frames=(), completed=completed
+            )
+            return _with(left, event.sets)
         case e.StepCompleted():
             done = (*state.done, event.key)
-            return _with(replace(state, done=done, at=event.next, resolution=None), event.sets)
+            return _with(replace(state, done=done, next_key=event.next, resolution=None), event.sets)
         case e.StepSkipped():
-            return replace(state, at=event.next)
+            return replace(state, next_key=event.next)
         case e.GateOpened():
             opened = OpenGate(event.key, event.gate, event.at, event.agent)
             return replace(state, open=opened, resolution=None)
         case e.GateResolved():
             return _resolved(state, event)
         case e.GatePassed():
-            return replace(state, at=event.next, open=None)
+            return replace(state, next_key=event.next, open=None)
         case e.GateResumed():
             return replace(state, resolution=None, resumed=state.resolution)
         case e.LoopEntered():
-            frame = Frame(event.loop, 0, event.total, event.items)
-            entered = replace(state, frames=(*state.frames, frame), at=event.next, steer=None)
+            frame = Frame(event.loop, 0, event.total, event.items, event.limited)
+            entered = replace(state, frames=(*state.frames, frame), next_key=event.next, steer=None)
             return _with(entered, event.sets)
         case e.LoopIterated():
-            return _iterated(state, event)
+            frame = replace(state.frames[-1], iteration=event.iteration)
+            state = _without_iteration(state)
+            state = replace(state, frames=(*state.frames[:-1], frame), next_key=event.next, steer=None)
+            return _with(state, event.sets)
         case e.LoopLeft():
-            return _left_loop(state, event)
+            if not state.frames or state.frames[-1].loop != event.loop:
+                return replace(state, next_key=event.next)
+            state = _without_iteration(state)
+            return replace(state, frames=state.frames[:-1], next_key=event.next, steer=None)
         case e.LoopSteered():
             return replace(state, steer=event.decision)
         case e.CapabilityObserved():
@@ -58,10 +69,10 @@ def evolve(state: RunState, event: e.Event) -> RunState:
         case e.ChildStarted():
             return replace(state, children={**state.children, event.session: event.workflow})
         case e.ChildReturned():
-            others = {key: name for key, name in state.children.items() if key != event.session}
-            return _with(replace(state, children=others), event.sets)
+            children = {key: name for key, name in state.children.items() if key != event.session}
+            return _with(replace(state, children=children), event.sets)
         case e.RunCompleted():
-            return replace(state, status=event.status, finished_at=event.at, at=END, open=None)
+            return replace(state, status=event.status, finished_at=event.at, next_key=END, open=None)
         case e.DivergenceRecorded() | e.ValidationPerformed():
             return state
         case _:
@@ -84,7 +95,7 @@ def _entered(state: RunState, event: e.ActivityEntered) -> RunState:
         state,
         activity=event.activity,
         visit=event.visit,
-        at=event.next,
+        next_key=event.next,
         entered_at=event.at,
         frames=(),
         answers={},
@@ -99,41 +110,18 @@ def _entered(state: RunState, event: e.ActivityEntered) -> RunState:
     return _with(fresh, event.sets)
 
 
-def _left_activity(state: RunState, event: e.ActivityLeft) -> RunState:
-    others = tuple(one for one in state.completed if one != event.activity)
-    left = replace(
-        state, at=END, exit_to=None, left_to=event.to, frames=(), completed=(*others, event.activity)
-    )
-    return _with(left, event.sets)
-
-
 def _resolved(state: RunState, event: e.GateResolved) -> RunState:
     waiting = Resolution(event.key, event.gate, event.option, event.agent) if event.resumable else None
     state = _with(replace(state, open=None, resolution=waiting), event.sets)
     if event.next is not None:
-        return replace(state, at=event.next, done=state.done[:-1])
+        return replace(state, next_key=event.next, done=state.done[:-1])
     answers = {**state.answers, event.key: event.option or ""}
     skipped = tuple(dict.fromkeys((*state.skipped, *event.skip_activities)))
     return replace(state, answers=answers, skipped=skipped, exit_to=event.transition_to or state.exit_to)
 
 
-def _iterated(state: RunState, event: e.LoopIterated) -> RunState:
-    frame = replace(state.frames[-1], iteration=event.iteration)
-    state = _forgotten(state)
-    state = replace(state, frames=(*state.frames[:-1], frame), at=event.next, steer=None)
-    return _with(state, event.sets)
-
-
-def _left_loop(state: RunState, event: e.LoopLeft) -> RunState:
-    inside = bool(state.frames) and state.frames[-1].loop == event.loop
-    if not inside:
-        return replace(state, at=event.next)
-    state = _forgotten(state)
-    return replace(state, frames=state.frames[:-1], at=event.next, steer=None)
-
-
-def _forgotten(state: RunState) -> RunState:
-    """Drop what belongs to the iteration that ends: it is in the log, and must not pile up here."""
+def _without_iteration(state: RunState) -> RunState:
+    """Drop what belongs to the iteration that ends: it is in the log, and must not pile up in the state."""
     path = "/".join(f"{frame.loop}@{frame.iteration}" for frame in state.frames)
     ended = (f"{path}::", f"{path}/")
     answers: dict[str, str] = {

@@ -8,9 +8,9 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from interlock.core.definition.conditions import Condition, Scope, describe, holds, unset_in
+from interlock.core.definition.conditions import Condition, describe, holds, unset_in, variables_of
 from interlock.core.definition.program import Plan
-from interlock.core.definition.workflow import TERMINAL, Activity, Transition, Workflow
+from interlock.core.definition.workflow import TERMINAL, Activity, Branch, Transition, Workflow
 from interlock.core.run.outcomes import Exit
 from interlock.core.run.state import RunState
 
@@ -18,7 +18,7 @@ Via = Literal["option", "decision", "transition", "default", "end"]
 
 
 class ChosenExit(Struct, frozen=True):
-    """Where the activity leads, why, and which activities are skipped on the way there."""
+    """Where the activity leads, why, and which activities are skipped before that."""
 
     to: str
     via: Via
@@ -86,8 +86,8 @@ def _chosen(plan: Plan, activity: Activity, state: RunState) -> ChosenExit | Non
         return ChosenExit(state.exit_to, "option")
     scope = plan.scope(state.variables)
     for branch in _branches(activity):
-        if branch.target and workflow.has_target(branch.target) and holds(branch.condition, scope):
-            return ChosenExit(branch.target, "decision", describe(branch.condition))
+        if branch.to and workflow.has_target(branch.to) and holds(branch.condition, scope):
+            return ChosenExit(branch.to, "decision", describe(branch.condition))
     transitions = _transitions(workflow, activity)
     for transition in transitions:
         if transition.condition is not None and holds(transition.condition, scope):
@@ -103,20 +103,11 @@ def _transitions(workflow: Workflow, activity: Activity) -> tuple[Transition, ..
     return tuple(transition for transition in activity.transitions if workflow.has_target(transition.to))
 
 
-class _Branch(Struct, frozen=True):
-    condition: Condition | None
-    target: str | None
-
-
-def _branches(activity: Activity) -> Iterator[_Branch]:
-    """Conditional branches first, then the defaults, in declared order."""
+def _branches(activity: Activity) -> Iterator[Branch]:
+    """Yield the branches of each decision, conditional ones first, then its defaults."""
     for decision in activity.decisions:
-        for branch in decision.branches:
-            if branch.condition is not None:
-                yield _Branch(branch.condition, branch.to)
-        for branch in decision.branches:
-            if branch.condition is None and branch.default:
-                yield _Branch(None, branch.to)
+        yield from (branch for branch in decision.branches if branch.condition is not None)
+        yield from (branch for branch in decision.branches if branch.condition is None and branch.default)
 
 
 def default_exit(workflow: Workflow, activity: Activity) -> str | None:
@@ -129,7 +120,7 @@ def default_exit(workflow: Workflow, activity: Activity) -> str | None:
 
 
 def _past_skipped(plan: Plan, state: RunState, chosen: ChosenExit) -> ChosenExit:
-    """Replace a skipped target by its own default way (rule 21)."""
+    """Replace a skipped target by its own default exit (rule 21)."""
     for target, passed in _targets_past(plan.workflow, chosen.to, skipped_now(plan, state)):
         chosen = replace(chosen, to=target, skipping=passed)
     return chosen
@@ -158,55 +149,42 @@ def skipped_now(plan: Plan, state: RunState) -> set[str]:
 
 
 def exits(plan: Plan, state: RunState) -> tuple[Exit, ...]:
-    """List every way out, the expected one marked, each with whether it is open now."""
+    """List every exit, each with whether it is open now; the expected one is marked."""
     activity = plan.workflow.activity(state.activity)
     assert activity is not None
     expected = chosen_exit(plan, state)
     target = expected.to if expected else None
     listed: dict[str, Exit] = {}
     for exit_ in _declared(plan, activity, state):
-        listed[exit_.to] = max(listed.get(exit_.to, exit_), exit_, key=_openness)
+        # of several exits to one target, one whose condition holds counts before one over unset variables
+        rivals = (listed.get(exit_.to, exit_), exit_)
+        listed[exit_.to] = max(rivals, key=lambda rival: (rival.open, not rival.unset))
     if target is not None and target not in listed:
         listed[target] = Exit(target, open=True)
-    return tuple(_marked(exit_, target, decided=state.exit_to is not None) for exit_ in listed.values())
-
-
-def _openness(exit_: Exit) -> tuple[bool, bool]:
-    """Of several ways to one target, one whose condition holds counts before one that nobody has decided."""
-    return exit_.open, not exit_.unset
-
-
-def _marked(exit_: Exit, target: str | None, *, decided: bool) -> Exit:
-    chosen = exit_.to == target
-    undecided = target is None or not decided
-    return Exit(exit_.to, chosen or (exit_.open and undecided), exit_.condition, exit_.unset, expected=chosen)
+    decided = target is not None and state.exit_to is not None
+    return tuple(
+        replace(exit_, open=exit_.to == target or (exit_.open and not decided), expected=exit_.to == target)
+        for exit_ in listed.values()
+    )
 
 
 def _declared(plan: Plan, activity: Activity, state: RunState) -> Iterator[Exit]:
-    """A way over variables that nobody has set is offered with its condition (rule 22)."""
+    """Read the declared exits; one over unset variables is offered with its condition (rule 22)."""
     scope = plan.scope(state.variables)
     for declared in _flow_exits(plan.workflow, activity):
-        yield _way(_passing(plan, state, declared.to), declared.condition, scope)
-
-
-def _passing(plan: Plan, state: RunState, target: str) -> str:
-    return _past_skipped(plan, state, ChosenExit(target, "transition")).to
-
-
-def _way(to: str, condition: Condition | None, scope: Scope) -> Exit:
-    unset = unset_in(condition, scope)
-    opened = holds(condition, scope) or bool(unset)
-    return Exit(to, opened, "" if condition is None else describe(condition), unset)
+        target = _past_skipped(plan, state, ChosenExit(declared.to, "transition")).to
+        unset = unset_in(declared.condition, scope)
+        opened = holds(declared.condition, scope) or bool(unset)
+        condition = "" if declared.condition is None else describe(declared.condition)
+        yield Exit(target, opened, condition, unset)
 
 
 def deciding_variables(plan: Plan, state: RunState) -> tuple[str, ...]:
-    """Name the variables that would decide the way, unset ones first."""
-    from interlock.core.definition.conditions import variables_of
-
+    """Name the variables that would decide the exit, unset ones first."""
     activity = plan.workflow.activity(state.activity)
     assert activity is not None
     conditions = [branch.condition for branch in _branches(activity)]
-    conditions += [one.condition for one in activity.transitions]
-    names = dict.fromkeys(name for one in conditions for name in variables_of(one))
+    conditions += [transition.condition for transition in activity.transitions]
+    names = dict.fromkeys(name for condition in conditions for name in variables_of(condition))
     scope = plan.scope(state.variables)
     return tuple(sorted(names, key=scope.is_set))

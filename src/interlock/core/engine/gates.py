@@ -9,16 +9,16 @@ from msgspec.structs import replace
 from interlock.core.definition.conditions import Scope, holds
 from interlock.core.definition.program import ENTRANCE, AskGate, ConfirmStep, Plan
 from interlock.core.definition.prompts import interpolate
-from interlock.core.definition.workflow import Activity, Effect, Gate, Option, Step, Workflow
+from interlock.core.definition.workflow import Gate, Option, Step, Workflow
 from interlock.core.hashing import digest_of
 from interlock.core.run.state import RunState, instance
 
 
 class FoundGate(Struct, frozen=True):
-    """A gate of the current activity, the place it stands at, and the step it confirms, if any."""
+    """A gate of the current activity, the key of its operation, and the step it confirms, if any."""
 
     gate: Gate
-    at: str
+    key: str
     confirms: Step | None = None
 
 
@@ -50,19 +50,21 @@ def pending_gates(plan: Plan, state: RunState) -> tuple[Gate, ...]:
     if state.activity is None or state.exit_to is not None:
         return ()
     asked = [op for op in plan.program(state.activity).ops.values() if isinstance(op, (AskGate, ConfirmStep))]
-    return tuple(op.gate for op in asked if _pending(plan, state, op))
-
-
-def _pending(plan: Plan, state: RunState, op: AskGate | ConfirmStep) -> bool:
-    if is_answered(plan, state, op.gate):
-        return False
-    if isinstance(op, ConfirmStep):
-        return state.preferences.guided and needs_confirmation(plan, state, op.step)
-    return op.gate.required
+    guided = state.preferences.guided
+    return tuple(
+        op.gate
+        for op in asked
+        if not is_answered(plan, state, op.gate)
+        and (
+            op.gate.required
+            if isinstance(op, AskGate)
+            else guided and needs_confirmation(plan, state, op.step)
+        )
+    )
 
 
 def is_answered(plan: Plan, state: RunState, gate: Gate) -> bool:
-    """Say whether the gate has an answer here; a dismissal lasts only while the condition stays false."""
+    """Say whether the gate has an answer; a dismissal lasts only while the condition stays false."""
     answer = state.answers.get(instance(state, gate.id), state.answers.get(gate.id))
     if answer is None:
         return False
@@ -83,18 +85,16 @@ def auto_advances(gate: Gate) -> bool:
 
 
 def entrance_gate(workflow: Workflow) -> Gate:
-    """The first gate of a workflow of independent activities: which one is it to be (rule 35)."""
+    """The first gate of a workflow of independent activities: which one to enter (rule 35)."""
     return Gate(
         id=ENTRANCE,
         name="Choose an activity",
-        message=f"“{workflow.name}” has independent activities. Which one fits the goal?",
-        options=tuple(_entry(activity) for activity in workflow.activities),
+        message=f"'{workflow.name}' has independent activities. Which one fits the goal?",
+        options=tuple(
+            Option(activity.id, activity.name, activity.problem or activity.description)
+            for activity in workflow.activities
+        ),
     )
-
-
-def _entry(activity: Activity) -> Option:
-    about = activity.problem or activity.description
-    return Option(activity.id, activity.name, about, Effect())
 
 
 def worded(gate: Gate, scope: Scope) -> Gate:
@@ -103,5 +103,5 @@ def worded(gate: Gate, scope: Scope) -> Gate:
 
 
 def shown(gate: Gate) -> str:
-    """The digest of the question as it was put; a decision is bound to it (rule 26)."""
+    """The digest of the question as it was shown; a decision is bound to it (rule 26)."""
     return digest_of(msgspec.json.encode([gate.id, gate.message, gate.options]))

@@ -1,6 +1,6 @@
-"""What can be done next, told as the truth: each move with all that it takes, or why it would be refused.
+"""What can be done next: each move with all that it takes, or why it would be refused.
 
-Navigation shows this instead of leaving an agent to guess; every claim here is one that `decide` keeps.
+Navigation shows this instead of leaving an agent to guess; `decide` accepts exactly what is listed as open.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from interlock.core.run.outcomes import (
     NeedStep,
 )
 from interlock.core.run.output import Output
-from interlock.core.run.reasons import Blocker, BlockerCode
+from interlock.core.run.reasons import Blocker
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import NAVIGATION
 
-Rulings: TypeAlias = Mapping[str, Decision]
+Decisions: TypeAlias = Mapping[str, Decision]
 Kind = Literal["complete_step", "respond_to_checkpoint", "transition", "advance_loop"]
 
 
@@ -40,7 +40,7 @@ class Move(Struct, frozen=True):
     """One action with its parameters. A `reason` says that it would be refused.
 
     `options` are the answers that count, `items` the list that a loop lacks, `variables` what must be sent
-    along, `needs` what a step's output must satisfy, `condition` what taking this way claims.
+    along, `needs` what a step's output must satisfy, `condition` what taking this exit claims.
     """
 
     action: Kind
@@ -61,9 +61,9 @@ class Moves(Struct, frozen=True):
     blocked: tuple[Move, ...] = ()
 
 
-def moves(plan: Plan, state: RunState, terms: Terms, decisions: Rulings) -> Moves:
-    """List every move from here. `rulings` are the user's own answers to what is pending."""
-    _, state, pending = settle(plan, state, NAVIGATION, state.entered_at)
+def moves(plan: Plan, state: RunState, terms: Terms, decisions: Decisions) -> Moves:
+    """List every move from this state. `decisions` are the user's own answers to what is pending."""
+    state, pending = settled_for_navigation(plan, state)
     match pending:
         case NeedStep():
             return _step(plan, state, pending, terms, decisions)
@@ -72,39 +72,34 @@ def moves(plan: Plan, state: RunState, terms: Terms, decisions: Rulings) -> Move
         case NeedLoop() | NeedInput():
             return _loop(plan, state, pending)
         case NeedExit():
-            return _ways(plan, state, pending)
+            return _exits(plan, state, pending)
         case NeedEntry():
-            return Moves(tuple(Move("transition", one.id) for one in plan.workflow.activities))
+            return Moves(tuple(Move("transition", activity.id) for activity in plan.workflow.activities))
         case Done():
             return Moves()
         case _:
             assert_never(pending)
 
 
-def _step(plan: Plan, state: RunState, need: NeedStep, terms: Terms, decisions: Rulings) -> Moves:
+def _step(plan: Plan, state: RunState, need: NeedStep, terms: Terms, decisions: Decisions) -> Moves:
     needs = examine(plan, state, need.step, need.key, Output(), terms, decisions).stopping
-    behind = tuple(_behind(plan, state, f"Activity '{state.activity}' is not complete"))
-    waiting = next((one for one in needs if _only_the_user(one)), None)
+    shut = tuple(_shut_exits(plan, state, f"Activity '{state.activity}' is not complete"))
+    waiting = next((need for need in needs if need.waits_for_user), None)
     if waiting is not None:
         text = f"{waiting.message} The user must answer this in the inbox."
-        return Moves(blocked=(Move("complete_step", need.step.id, reason=text), *behind))
-    return Moves((Move("complete_step", need.step.id, needs=needs),), blocked=behind)
+        return Moves(blocked=(Move("complete_step", need.step.id, reason=text), *shut))
+    return Moves((Move("complete_step", need.step.id, needs=needs),), blocked=shut)
 
 
-def _only_the_user(blocker: Blocker) -> bool:
-    return blocker.code is BlockerCode.USER_ONLY_DEPENDENCY and blocker.example is None
-
-
-def _gate(plan: Plan, state: RunState, need: NeedAnswer, terms: Terms, decisions: Rulings) -> Moves:
+def _gate(plan: Plan, state: RunState, need: NeedAnswer, terms: Terms, decisions: Decisions) -> Moves:
     held = f"Must respond to checkpoint '{need.gate.id}' first"
-    behind = (*_following(plan, state, held), *_behind(plan, state, held))
-    ruled = decisions.get(need.gate.id)
-    agent = Decision("", "agent")
-    if ruled is None and not counts(agent, terms, state.preferences):
+    blocked = (*_following_step(plan, state, held), *_shut_exits(plan, state, held))
+    decided = decisions.get(need.gate.id)
+    if decided is None and not counts(Decision("", "agent"), terms, state.preferences):
         text = f"Checkpoint '{need.gate.id}' waits for the user's own decision in the inbox."
-        return Moves(blocked=(Move("respond_to_checkpoint", need.gate.id, reason=text), *behind))
-    options = tuple(one.id for one in need.gate.options) if ruled is None else (ruled.option,)
-    return Moves((Move("respond_to_checkpoint", need.gate.id, options),), blocked=behind)
+        return Moves(blocked=(Move("respond_to_checkpoint", need.gate.id, reason=text), *blocked))
+    options = tuple(option.id for option in need.gate.options) if decided is None else (decided.option,)
+    return Moves((Move("respond_to_checkpoint", need.gate.id, options),), blocked=blocked)
 
 
 def _loop(plan: Plan, state: RunState, need: NeedLoop | NeedInput) -> Moves:
@@ -118,19 +113,35 @@ def _loop(plan: Plan, state: RunState, need: NeedLoop | NeedInput) -> Moves:
         items=items if lacks and isinstance(need, NeedLoop) and need.needs_items else None,
         variables=need.variables if lacks and isinstance(need, NeedInput) else (),
     )
-    return Moves((move,), blocked=(*_following(plan, state, held), *_behind(plan, state, held)))
+    blocked = (*_following_step(plan, state, held), *_shut_exits(plan, state, held))
+    return Moves((move,), blocked=blocked)
 
 
-def _ways(plan: Plan, state: RunState, need: NeedExit) -> Moves:
+def _exits(plan: Plan, state: RunState, need: NeedExit) -> Moves:
     opened = tuple(exit_ for exit_ in need.exits if exit_.open)
     if not opened and state.preferences.never_stops:
         opened = need.exits
     expected = tuple(exit_ for exit_ in opened if exit_.expected) or opened
-    names = deciding_variables(plan, state)
+    closed = [exit_ for exit_ in need.exits if exit_ not in opened]
+    if state.exit_to is not None:
+        text = f"The answered checkpoint leads to '{state.exit_to}'"
+        blocked = [Move("transition", exit_.to, reason=text) for exit_ in closed]
+    else:
+        names = deciding_variables(plan, state)
+        text = f"It is decided by: {', '.join(names)}"
+        blocked = [
+            Move(
+                "transition",
+                exit_.to,
+                variables=names,
+                reason=f"Its condition does not hold: {exit_.condition}. {text}",
+            )
+            for exit_ in closed
+        ]
     return Moves(
         tuple(_taken(exit_) for exit_ in expected),
         tuple(_taken(exit_) for exit_ in opened if exit_ not in expected),
-        tuple(_closed(state, exit_, names) for exit_ in need.exits if exit_ not in opened),
+        tuple(blocked),
     )
 
 
@@ -138,35 +149,28 @@ def _taken(exit_: Exit) -> Move:
     return Move("transition", exit_.to, condition=exit_.condition if exit_.unset else "")
 
 
-def _closed(state: RunState, exit_: Exit, names: tuple[str, ...]) -> Move:
-    if state.exit_to is not None:
-        return Move("transition", exit_.to, reason=f"The answered checkpoint leads to '{state.exit_to}'")
-    text = f"Its condition does not hold: {exit_.condition}. It is decided by: {', '.join(names)}"
-    return Move("transition", exit_.to, variables=names, reason=text)
-
-
-def _behind(plan: Plan, state: RunState, reason: str) -> Iterator[Move]:
-    """The ways out, which stay shut until the activity is done."""
+def _shut_exits(plan: Plan, state: RunState, reason: str) -> Iterator[Move]:
+    """The exits, which stay shut until the activity is done."""
     if state.activity is None:
         return
     for exit_ in exits(plan, state):
         yield Move("transition", exit_.to, reason=reason)
 
 
-def _following(plan: Plan, state: RunState, reason: str) -> Iterator[Move]:
+def _following_step(plan: Plan, state: RunState, reason: str) -> Iterator[Move]:
     """The step that comes after what is pending, if there is one."""
     if state.activity is None:
         return
-    program, at = plan.program(state.activity), state.at
-    while at != END:
-        op = program.ops[at]
+    program, key = plan.program(state.activity), state.next_key
+    while key != END:
+        op = program.ops[key]
         if isinstance(op, DoStep):
             yield Move("complete_step", op.step.id, reason=reason)
             return
-        at = program.after(at)
+        key = program.after(key)
 
 
-def awaited_here(plan: Plan, state: RunState) -> tuple[RunState, Awaited]:
-    """Settle a run for navigation, wherever it comes from."""
+def settled_for_navigation(plan: Plan, state: RunState) -> tuple[RunState, Awaited]:
+    """Settle a run as navigation does, whichever surface it comes from."""
     _, settled, pending = settle(plan, state, NAVIGATION, state.entered_at)
     return settled, pending

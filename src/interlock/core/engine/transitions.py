@@ -1,4 +1,4 @@
-"""Moving between activities: the walk out of one, the way that was expected, the one that was taken."""
+"""Moving between activities: what is claimed first, the exit that was expected, the one that was taken."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from interlock.core.engine.claims import Walk, gate_open
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.exits import ChosenExit, chosen_exit, exits
 from interlock.core.engine.gates import pending_gates
-from interlock.core.engine.settle import arrived, left
+from interlock.core.engine.settle import arrived, entered, left
 from interlock.core.run import events as e
 from interlock.core.run.commands import EnterActivity
 from interlock.core.run.outcomes import Code, Decided, Done, Exit, NeedAnswer, NeedExit, Refusal
@@ -21,49 +21,43 @@ from interlock.core.run.state import RunState
 
 
 def enter(plan: Plan, state: RunState, command: EnterActivity) -> Decided | Refusal:
-    """Leave the current activity by a way it has, and enter the target."""
+    """Leave the current activity by an exit it has, and enter the target."""
     draft = Draft(plan, state, command.policy, command.now)
     if command.variables:
         draft.record(e.ContextSet(command.variables))
-    refusal = _impossible(draft, command.target) or _go(draft, command)
+    refusal = _entered(draft, command)
     return refusal.keeping(command.variables) if refusal else draft.decided()
 
 
-def _impossible(draft: Draft, target: str) -> Refusal | None:
-    state, workflow = draft.state, draft.plan.workflow
+def _entered(draft: Draft, command: EnterActivity) -> Refusal | None:
+    state, workflow, target = draft.state, draft.plan.workflow, command.target
     if state.finished:
-        return Refusal(Code.RUN_FINISHED, "The workflow is completed.", "start a new session")
+        return Refusal(Code.RUN_FINISHED)
     if state.open is not None:
-        return gate_open(state)
+        return gate_open(state, {"target": target})
     if not workflow.is_end(target) and workflow.activity(target) is None:
         listed = [activity.id for activity in workflow.activities]
-        return Refusal(
-            Code.ACTIVITY_NOT_FOUND,
-            f"Activity not found: {target}",
-            f"use one of: {', '.join(listed)}",
-            about={"activities": listed},
-        )
-    return None
-
-
-def _go(draft: Draft, command: EnterActivity) -> Refusal | None:
-    if draft.state.activity is None:
-        return _begin(draft, command)
+        return Refusal(Code.ACTIVITY_NOT_FOUND, {"target": target, "activities": listed})
+    if state.activity is None:
+        return _begin(draft, target)
     if draft.policy.exits != "claimed":
-        return _take(draft, command)
-    refusal = _demanded(draft, command)
-    if refusal:
-        return refusal
+        return _take(draft, target)
+    return _gates_pending(draft, command) or _claim(draft, command)
+
+
+def _claim(draft: Draft, command: EnterActivity) -> Refusal | None:
+    """Claim the rest of the activity and take the exit that the agent names; warn if it is wrong."""
     _abandon_children(draft)
     arrival = Walk(draft, command, None).go()
     if isinstance(arrival, Refusal):
         return arrival
-    assert not isinstance(arrival, (NeedAnswer, Done)), "a walk to the way out ends there"
+    assert not isinstance(arrival, (NeedAnswer, Done)), "a walk without a gate to reach ends at the exits"
     _advise(draft, command)
-    return _cross(draft, command.target, via="claim")
+    _cross(draft, command.target, via="claim")
+    return None
 
 
-def _demanded(draft: Draft, command: EnterActivity) -> Refusal | None:
+def _gates_pending(draft: Draft, command: EnterActivity) -> Refusal | None:
     """On `gated` nobody goes elsewhere while a required gate has neither answer nor dismissal (rule 15)."""
     state, terms = draft.state, command.terms
     if draft.policy.gates != "pending" or state.preferences.never_stops or terms.enforcement == "advisory":
@@ -71,100 +65,73 @@ def _demanded(draft: Draft, command: EnterActivity) -> Refusal | None:
     pending = [gate.id for gate in pending_gates(draft.plan, state)]
     if not pending:
         return None
-    text = (
-        f"Cannot transition to '{command.target}': {len(pending)} unresolved checkpoint(s) "
-        f"on activity '{state.activity}'."
-    )
-    hint = f"answer each with respond_checkpoint: {', '.join(pending)}"
-    return Refusal(Code.GATE_UNANSWERED, text, hint, about={"pending": pending})
+    about = {"target": command.target, "activity": state.activity, "pending": pending}
+    return Refusal(Code.GATE_UNANSWERED, about)
 
 
 def _abandon_children(draft: Draft) -> None:
-    """A parent that goes on by itself leaves its running children behind (rule 35)."""
+    """Record that a parent that goes on abandons its running children (rule 35)."""
     for session, workflow in draft.state.children.items():
         draft.record(e.ChildReturned(workflow, session, "abandoned"))
 
 
-def _begin(draft: Draft, command: EnterActivity) -> Refusal | None:
+def _begin(draft: Draft, target: str) -> Refusal | None:
     initial = draft.plan.workflow.initial
-    if draft.plan.workflow.is_end(command.target):
-        return Refusal(Code.NO_ACTIVITY, "No activity has been entered yet.", "enter an activity first")
-    if initial is not None and command.target != initial:
+    if draft.plan.workflow.is_end(target):
+        return Refusal(Code.NO_ACTIVITY)
+    if initial is not None and target != initial:
         draft.notice(
             "FIRST_ACTIVITY",
-            f"First activity must be '{initial}' but '{command.target}' was requested. "
+            f"First activity must be '{initial}' but '{target}' was requested. "
             "Start with the workflow's initialActivity.",
         )
-        draft.record(_diverged(f"began with '{command.target}' instead of '{initial}'"))
-    from interlock.core.engine.settle import entered
-
-    draft.record(entered(draft.plan, draft.state, command.target, draft.now))
+        draft.record(_diverged(f"began with '{target}' instead of '{initial}'"))
+    draft.record(entered(draft.plan, draft.state, target, draft.now))
     return None
 
 
-def _take(draft: Draft, command: EnterActivity) -> Refusal | None:
-    """Navigation refuses a way that is not open (rule 22)."""
+def _take(draft: Draft, target: str) -> Refusal | None:
+    """Take an exit that is open (rule 22); in never-stop mode a closed one, if none is open."""
     pending = draft.settle()
     if not isinstance(pending, NeedExit):
-        return Refusal(
-            Code.ACTIVITY_NOT_COMPLETE,
-            f"Activity '{draft.state.activity}' is not complete",
-            "complete its steps, loops and checkpoints first",
-        )
-    exit_ = _matching(draft, pending.exits, command.target)
-    if exit_ is None:
-        return _no_way(pending.exits, command.target)
-    if not exit_.open:
-        return _closed(draft, pending.exits, exit_, command)
-    _abandon_children(draft)
-    return _cross(draft, exit_.to, via="claim" if exit_.unset else "transition")
-
-
-def _closed(draft: Draft, listed: tuple[Exit, ...], exit_: Exit, command: EnterActivity) -> Refusal | None:
-    """Never-stop goes on where no way is open, and says so for good."""
-    if not draft.state.preferences.never_stops or any(one.open for one in listed):
-        return _no_way(listed, command.target)
-    text = f"No way out of activity “{draft.state.activity}” was open; “{exit_.to}” was taken."
+        return Refusal(Code.ACTIVITY_NOT_COMPLETE, {"activity": draft.state.activity})
+    exit_ = _matching(draft, pending.exits, target)
+    valid = [listed.to for listed in pending.exits if listed.open]
+    if exit_ is not None and exit_.open:
+        _abandon_children(draft)
+        _cross(draft, exit_.to, via="claim" if exit_.unset else "transition")
+        return None
+    if exit_ is None or valid or not draft.state.preferences.never_stops:
+        return Refusal(Code.INVALID_TRANSITION, {"target": target, "valid": valid})
+    text = f"No exit of activity '{draft.state.activity}' was open; '{exit_.to}' was taken."
     draft.record(e.GapRecorded("critical", "unexpected", "missing_input", text))
-    return _cross(draft, exit_.to, via="gap")
+    _cross(draft, exit_.to, via="gap")
+    return None
 
 
 def _matching(draft: Draft, listed: tuple[Exit, ...], target: str) -> Exit | None:
-    """The way to the target; the words for the end all mean the same (rule 21)."""
+    """The exit to the target; the words for the end all mean the same (rule 21)."""
     exact = next((exit_ for exit_ in listed if exit_.to == target), None)
     if exact is not None or not draft.plan.workflow.is_end(target):
         return exact
     return next((exit_ for exit_ in listed if draft.plan.workflow.is_end(exit_.to)), None)
 
 
-def _no_way(listed: tuple[Exit, ...], target: str) -> Refusal:
-    valid = [exit_.to for exit_ in listed if exit_.open]
-    return Refusal(
-        Code.INVALID_TRANSITION,
-        f"No valid transition to '{target}'. Valid: {', '.join(valid) or 'none'}",
-        f"transition to one of: {', '.join(valid)}" if valid else "set the variables that decide the way",
-        about={"valid": valid},
-    )
-
-
-def _cross(draft: Draft, target: str, *, via: Literal["claim", "transition", "gap"]) -> Refusal | None:
-    expected = chosen_exit(draft.plan, draft.state)
+def _cross(draft: Draft, target: str, *, via: Literal["claim", "transition", "gap"]) -> None:
+    """Record leaving the activity for the target, and arriving there."""
+    plan, state = draft.plan, draft.state
+    expected = chosen_exit(plan, state)
     if expected is not None and expected.to == target:
-        draft.record(left(draft.plan, draft.state, expected))
+        draft.record(left(plan, state, expected))
     else:
-        found = ChosenExit(target, "transition", _condition_to(draft, target))
-        draft.record(replace(left(draft.plan, draft.state, found), via=via))
-    draft.record(arrived(draft.plan, draft.state, draft.now))
-    return None
-
-
-def _condition_to(draft: Draft, target: str) -> str:
-    listed = exits(draft.plan, draft.state) if draft.state.activity else ()
-    return next((exit_.condition for exit_ in listed if exit_.to == target), "")
+        listed = exits(plan, state) if state.activity else ()
+        condition = next((exit_.condition for exit_ in listed if exit_.to == target), "")
+        draft.record(replace(left(plan, state, ChosenExit(target, "transition", condition)), via=via))
+    draft.record(arrived(plan, draft.state, draft.now))
 
 
 def _advise(draft: Draft, command: EnterActivity) -> None:
-    """What the session documents call validation: warnings, and a divergence event for a wrong way."""
+    """Warn about a wrong exit or condition, as the session documents do, and record the divergence."""
     activity = draft.plan.workflow.activity(draft.state.activity)
     assert activity is not None
     if command.target == activity.id:
@@ -172,7 +139,7 @@ def _advise(draft: Draft, command: EnterActivity) -> None:
     listed = exits(draft.plan, draft.state)
     exit_ = _matching(draft, listed, command.target)
     if exit_ is None:
-        targets = ", ".join(one.to for one in listed)
+        targets = ", ".join(other.to for other in listed)
         draft.notice(
             "NOT_A_TRANSITION",
             f"Activity '{command.target}' is not a direct transition from '{activity.id}'. "
@@ -191,14 +158,14 @@ def _advise(draft: Draft, command: EnterActivity) -> None:
 
 def _advise_condition(draft: Draft, activity: Activity, command: EnterActivity) -> None:
     claimed, target = command.claimed_condition or "", command.target
-    declared = [one for one in activity.transitions if one.to == target]
-    if not declared:
+    conditions = [transition.condition for transition in activity.transitions if transition.to == target]
+    if not conditions:
         return
-    texts = [describe(one.condition) for one in declared if one.condition is not None]
+    texts = [describe(condition) for condition in conditions if condition is not None]
     plain = claimed in ("", "default")
-    if texts and len(texts) == len(declared) and plain:
-        said = f"'{claimed}'" if claimed else "no condition"
-        text = f"Transition to '{target}' requires condition '{texts[0]}' but agent claimed {said}."
+    if texts and len(texts) == len(conditions) and plain:
+        claim = f"'{claimed}'" if claimed else "no condition"
+        text = f"Transition to '{target}' requires condition '{texts[0]}' but agent claimed {claim}."
         draft.notice("CONDITION_CLAIM", text)
     elif not texts and not plain:
         text = (

@@ -1,4 +1,4 @@
-"""What may be asked of a run, in the imperative. Time, ids and policy arrive here; the core has none."""
+"""Commands to a run, in the imperative. Time, ids and policy arrive in them; the core has none of its own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Enforcement = Literal["strict", "advisory"]
 
 
 class Terms(Struct, frozen=True):
-    """The user's terms for decisions: through which channel, how strictly, how fast."""
+    """The user's terms for decisions: who may answer gates, how strictly, how fast."""
 
     decisions: DecisionPolicy = "auto"
     enforcement: Enforcement = "strict"
@@ -26,7 +26,7 @@ class Terms(Struct, frozen=True):
 
 
 class Decision(Struct, frozen=True):
-    """An answer to a gate, and who says so."""
+    """An answer to a gate, and the channel that it came by."""
 
     option: str
     channel: Channel
@@ -35,7 +35,7 @@ class Decision(Struct, frozen=True):
 
 
 class Claim(Struct, frozen=True):
-    """A step that a worker says it has done, with what came out of it."""
+    """A step that a worker says it has done, with its output."""
 
     step: str
     output: Output
@@ -51,7 +51,7 @@ class StartRun(Struct, frozen=True):
 
 
 class AcknowledgeStep(Struct, frozen=True):
-    """The pending item is done. `rulings` are the user's own answers, by gate id or input key.
+    """Close the pending item. `decisions` are the user's own answers, by gate id or input key.
 
     `reports` says whether a bare acknowledgement counts as the agent's report of a confirmation.
     """
@@ -95,7 +95,7 @@ class OpenCheckpoint(Struct, frozen=True):
 
 
 class ResolveCheckpoint(Struct, frozen=True):
-    """Answer a gate in exactly one of three ways (rule 24). `rulings` are the user's own answers."""
+    """Answer a gate in exactly one of three ways (rule 24). `decisions` are the user's own answers."""
 
     policy: SurfacePolicy
     now: int
@@ -112,7 +112,7 @@ class ResolveCheckpoint(Struct, frozen=True):
     decisions: Mapping[str, Decision] = {}
 
 
-class ResumeCheckpoint(Struct, frozen=True):
+class ResumeWorker(Struct, frozen=True):
     policy: SurfacePolicy
     now: int
     agent: str
@@ -129,7 +129,7 @@ class AdvanceLoop(Struct, frozen=True):
 
 
 class StartChild(Struct, frozen=True):
-    """A child of another workflow begins under this run (rule 35)."""
+    """Record that a child of another workflow begins under this run (rule 35)."""
 
     workflow: str
     session: str
@@ -137,7 +137,7 @@ class StartChild(Struct, frozen=True):
 
 
 class ReturnChild(Struct, frozen=True):
-    """A triggered child has ended; what it returns is written into the parent (rule 35)."""
+    """Record that a triggered child has ended, with what it returns to its parent (rule 35)."""
 
     workflow: str
     session: str
@@ -151,7 +151,7 @@ Command: TypeAlias = (
     | EnterActivity
     | OpenCheckpoint
     | ResolveCheckpoint
-    | ResumeCheckpoint
+    | ResumeWorker
     | AdvanceLoop
     | StartChild
     | ReturnChild

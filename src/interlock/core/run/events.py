@@ -1,4 +1,4 @@
-"""What happened, in the past tense. Events carry all that `evolve` needs, so that replay asks nobody."""
+"""What happened, in the past tense. Events carry all that `evolve` needs, so that replay decides nothing."""
 
 from __future__ import annotations
 
@@ -122,6 +122,7 @@ class LoopEntered(RunEvent, frozen=True, tag="loop_entered"):
     total: int | None = None
     items: tuple[Json, ...] = ()
     sets: Mapping[str, Json] = {}
+    limited: bool = False
 
 
 class LoopIterated(RunEvent, frozen=True, tag="loop_iterated"):

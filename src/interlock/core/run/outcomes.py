@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from interlock.core.definition.workflow import Gate, Loop, Step
 from interlock.core.run.events import ContextSet, Event
-from interlock.core.run.reasons import Blocker, Pointer
+from interlock.core.run.reasons import Blocker
 from interlock.core.run.state import RunState
 from interlock.core.values import Json, Variables
 
@@ -33,7 +33,7 @@ class NeedAnswer(Struct, frozen=True):
 
 
 class NeedInput(Struct, frozen=True):
-    """Variables are missing that only the agent can supply: a list for a loop, or what decides the way."""
+    """Variables are missing that only the agent can supply: a list for a loop, or what decides the exit."""
 
     subject: str
     variables: tuple[str, ...]
@@ -51,7 +51,7 @@ class NeedLoop(Struct, frozen=True):
 
 
 class Exit(Struct, frozen=True):
-    """A way out of an activity. `open` says whether its condition holds now."""
+    """An exit of an activity. `open` says whether its condition holds now."""
 
     to: str
     open: bool
@@ -61,7 +61,7 @@ class Exit(Struct, frozen=True):
 
 
 class NeedExit(Struct, frozen=True):
-    """The activity is done; the agent takes one of the ways out (session, gated, navigation)."""
+    """The activity is done; the agent takes one of its exits (session, gated, navigation)."""
 
     exits: tuple[Exit, ...]
 
@@ -80,7 +80,7 @@ Awaited: TypeAlias = NeedStep | NeedAnswer | NeedInput | NeedLoop | NeedExit | N
 
 
 class Notice(Struct, frozen=True, omit_defaults=True):
-    """Something the caller should know; it never blocks."""
+    """Something the caller should know; it never blocks, and names no tool."""
 
     code: str
     message: str
@@ -97,7 +97,7 @@ class Decided(Struct, frozen=True):
 
 
 class Code(StrEnum):
-    """Why a command was refused. Each surface shows these in its own words."""
+    """Why a command was refused: a closed set, shown on the wire as it is or under a surface's own name."""
 
     RUN_FINISHED = "RUN_FINISHED"
     DECISION_PENDING = "DECISION_PENDING"
@@ -130,15 +130,15 @@ class Code(StrEnum):
 
 
 class Refusal(Struct, frozen=True):
-    """Nothing was changed. `next` is the one thing to do; `about` holds the names that the message uses."""
+    """Nothing was changed. Each surface turns code and data into its own sentence and next action (rule 40).
+
+    `about` holds the names and values that the code is about; `kept` is recorded all the same.
+    """
 
     code: Code
-    message: str
-    next: str
-    pointer: Pointer | None = None
     about: Mapping[str, Json] = {}
     kept: tuple[Event, ...] = ()
 
     def keeping(self, variables: Variables) -> Refusal:
-        """The same refusal; the variables that came with the call are kept all the same (rule 19)."""
+        """Return the same refusal, with the variables of the call kept all the same (rule 19)."""
         return replace(self, kept=(ContextSet(variables),)) if variables else self

@@ -1,4 +1,4 @@
-"""What an agent hands in: notes and artifacts, within their budgets."""
+"""What an agent sends as the result of a step: notes and artifacts, within their budgets."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from interlock.core.definition.workflow import Capability
 from interlock.core.run.preferences import Preferences
@@ -20,7 +21,7 @@ Category = Literal["user_only_dependency", "contract_violation", "capability_mis
 
 MAX_BLOCKERS = 10
 MAX_MESSAGE = 512
-MAX_FIX = 1024
+MAX_REQUIREMENT = 1024
 
 
 class BlockerCode(StrEnum):
@@ -53,13 +54,21 @@ Pointer: TypeAlias = ContextKey | ContractPointer | CapabilityPointer | Workflow
 
 
 class Blocker(Struct, frozen=True, omit_defaults=True):
-    """One reason why the run does not go on. `example` is a payload that would satisfy it."""
+    """One reason why the run does not go on; what to do about it is for the surface to say.
+
+    `requirement` is what a failed check asks for, `example` a payload that would satisfy the reason.
+    """
 
     code: BlockerCode
     pointer: Pointer
     message: str
-    suggestedFix: str = ""
+    requirement: str = ""
     example: Json = None
+
+    @property
+    def waits_for_user(self) -> bool:
+        """Say whether nothing that the agent could send would satisfy it."""
+        return self.code is BlockerCode.USER_ONLY_DEPENDENCY and self.example is None
 
 
 class Gap(Struct, frozen=True):
@@ -84,29 +93,29 @@ _CATEGORY: dict[BlockerCode, Category] = {
 
 def ordered(blockers: Iterable[Blocker]) -> tuple[Blocker, ...]:
     """Sort by code and pointer, keep ten, keep every text within its budget."""
-    kept = sorted(blockers, key=_place)[:MAX_BLOCKERS]
-    return tuple(_bounded(blocker) for blocker in kept)
+    return tuple(
+        replace(
+            blocker,
+            message=cut(blocker.message, MAX_MESSAGE, "…"),
+            requirement=cut(blocker.requirement, MAX_REQUIREMENT, "…"),
+        )
+        for blocker in sorted(blockers, key=_order)[:MAX_BLOCKERS]
+    )
 
 
-def _place(blocker: Blocker) -> tuple[str, str, str]:
+def _order(blocker: Blocker) -> tuple[str, str, str]:
     pointer = blocker.pointer
     stable = getattr(pointer, pointer.__struct_fields__[0])
     return blocker.code.value, str(pointer.__struct_config__.tag), str(stable)
 
 
-def _bounded(blocker: Blocker) -> Blocker:
-    message = cut(blocker.message, MAX_MESSAGE, "…")
-    fix = cut(blocker.suggestedFix, MAX_FIX, "…")
-    return Blocker(blocker.code, blocker.pointer, message, fix, blocker.example)
-
-
 def as_gap(blocker: Blocker, severity: Severity = "critical", detail: str = "") -> Gap:
-    """The same reason, seen from a mode that does not stop."""
+    """Return the same reason as a gap, for a mode that does not stop."""
     return Gap(severity, _CATEGORY[blocker.code], detail or blocker.code.value.lower(), blocker.message)
 
 
 def downgraded(blocker: Blocker, preferences: Preferences) -> bool:
-    """Say whether the risk policy turns this capability reason into a warning; nothing else ever is."""
+    """Say whether the risk policy turns this blocker into a warning; only capabilities ever are."""
     match preferences.risk_policy:
         case "conservative":
             return False

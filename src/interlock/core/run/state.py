@@ -1,4 +1,4 @@
-"""Where a run stands: small and bounded, so that the ten-thousandth step costs what the tenth did."""
+"""The state of a run: small and bounded, so that the ten-thousandth step costs what the tenth did."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ LoopDecision = Literal["continue", "stop"]
 
 
 class Frame(Struct, frozen=True, omit_defaults=True):
-    """One loop that the run is inside of; items are frozen at entry (rule 30)."""
+    """A loop that the run is inside of. Its items are frozen at entry; `limited` says that they were cut."""
 
     loop: str
     iteration: int = 0
     total: int | None = None
     items: tuple[Json, ...] = ()
-    before: Mapping[str, Json] = {}
+    limited: bool = False
 
 
 class OpenGate(Struct, frozen=True, omit_defaults=True):
-    """A question that has been put and waits for its answer."""
+    """A question that was asked and waits for its answer."""
 
     key: str
     gate: str
@@ -47,12 +47,13 @@ class Resolution(Struct, frozen=True, omit_defaults=True):
 class RunState(Struct, frozen=True, omit_defaults=True):
     """Everything that decides what happens next; the history is in the log.
 
-    `children` are the sessions that were triggered and have not returned, with their workflows.
+    `next_key` is the operation that comes next in the activity's program; `children` are the sessions that
+    were triggered and have not returned, with their workflows.
     """
 
     activity: str | None = None
     visit: int = 0
-    at: str = ""
+    next_key: str = ""
     entered_at: int = 0
     frames: tuple[Frame, ...] = ()
     variables: Mapping[str, Json] = {}
@@ -79,6 +80,6 @@ class RunState(Struct, frozen=True, omit_defaults=True):
 
 
 def instance(state: RunState, item_id: str) -> str:
-    """The key of an item at this place: `outer@0/inner@2::step`, or the bare id outside loops (rule 37)."""
+    """The key of an item in its loops: `outer@0/inner@2::step`, or the bare id outside loops (rule 37)."""
     path = "/".join(f"{frame.loop}@{frame.iteration}" for frame in state.frames)
     return f"{path}::{item_id}" if path else item_id

@@ -204,7 +204,8 @@ def _resolve(
     )
     decided = decide(at.plan, at.state, answer)
     if isinstance(decided, Refusal):
-        return LedgerError("CONFLICT", decided.message, decided.next)
+        text = f"'{question.id}' in session {question.ref} cannot be answered now ({decided.code.value})."
+        return LedgerError("CONFLICT", text, "See `interlock inbox`.")
     commit.add_node(at.run.run, at.node.node, decided.events, "advanced", decided.awaited)
     ledger.append(commit.finish())
     return None

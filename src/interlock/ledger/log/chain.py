@@ -61,9 +61,13 @@ def entries_of(row: CommitRow) -> tuple[Entry, ...]:
     return entries
 
 
-def logged(commits: Iterable[CommitRow], *, newest_first: bool = False) -> Iterator[Logged]:
-    """Yield the events of commits in the order in which the commits come."""
+def logged(
+    commits: Iterable[CommitRow], *, newest_first: bool = False, end: int | None = None
+) -> Iterator[Logged]:
+    """Yield the events of commits in the order in which the commits come; none of a commit from `end` on."""
     for row in commits:
+        if end is not None and row.first >= end:
+            continue
         events = [
             Logged(row.first + offset, row.recorded_at, entry.event, entry.run, entry.node)
             for offset, entry in enumerate(entries_of(row))

@@ -40,10 +40,18 @@ def catch_up(store: Store, pins: Pins, most: int | None = None) -> int:
             for session_id in waiting:
                 session = writer.session(session_id)
                 if session is not None:
-                    row, outputs = _entry(writer, pins, session)
-                    writer.index(row, outputs)
+                    writer.index(*_readable_entry(writer, pins, session))
         done += len(waiting)
     return done
+
+
+def _readable_entry(reader: Reader, pins: Pins, session: SessionRow) -> tuple[SearchRow, list[str]]:
+    """What a session is found by; a damaged one only by its title, until a repair marks it again."""
+    try:
+        return _entry(reader, pins, session)
+    except (ValueError, TypeError):  # its bytes are not what was stored, or not even bytes
+        row = search_row(session, (), None, Output())
+        return msgspec.structs.replace(row, indexed_to=session.head_index), []
 
 
 def _entry(reader: Reader, pins: Pins, session: SessionRow) -> tuple[SearchRow, list[str]]:

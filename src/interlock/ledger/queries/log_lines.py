@@ -55,7 +55,7 @@ def event_lines(
 ) -> list[EventLine]:
     """The events from `start` up to `end`, of these kinds or of all."""
     with positions.store.reading() as reader:
-        rows = logged(reader.commits(session_id, start=start))
+        rows = logged(reader.commits(session_id, start=start), end=end)
         lines = [_line(row) for row in rows if start <= row.index < end]
     return [line for line in lines if not kinds or line.kind in kinds]
 

@@ -140,10 +140,14 @@ def _candidate(reader: Reader, session_id: str, why: Why, query: str) -> Candida
         return None
     asked = reader.run_by_id(query.strip()) if why == "matched_exact_id" else None
     run = asked or reader.run(session_id, session.head_run)
-    if run is None:
+    handles = reader.handles(session_id)
+    if run is None or not handles:
         return None
-    tip, handle = tip_of(session, run), reader.handles(session_id)[0].handle
-    return Candidate(session, run, tip, handle, why, _snippet(reader, session_id, tip))
+    tip = tip_of(session, run)
+    try:
+        return Candidate(session, run, tip, handles[0].handle, why, _snippet(reader, session_id, tip))
+    except (ValueError, TypeError):  # the notes of a damaged row cannot be read
+        return None
 
 
 def _snippet(reader: Reader, session_id: str, tip: int) -> str:

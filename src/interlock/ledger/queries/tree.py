@@ -74,7 +74,7 @@ class _Told:
 
 def _told(reader: Reader, run: RunRow, sound: int | None) -> _Told:
     told = _Told()
-    for row in logged(reader.commits(run.session_id)):
+    for row in logged(reader.commits(run.session_id), end=sound):
         if row.run != run.run or (sound is not None and row.index >= sound):
             continue
         match row.event:

@@ -103,10 +103,10 @@ class Positions:
         return Position(loaded, node, run, plan, state, need, kept, decisions, handle)
 
     def write_traces(self) -> None:
-        """Write the traces of reading calls that are not stored yet."""
-        rows, self.unwritten = self.unwritten, []
-        if rows:
+        """Write the traces of reading calls that are not stored yet; they wait while the store fails."""
+        if rows := self.unwritten[:]:
             self.store.trace(rows)
+            del self.unwritten[: len(rows)]
 
     def content(self, digest: str) -> bytes | None:
         """A text that is stored under its digest."""

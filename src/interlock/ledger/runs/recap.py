@@ -82,26 +82,18 @@ def recap(
 
 
 def _upwards(reader: Reader, node: NodeRow, above: NodeRow | None, farthest: int) -> Iterator[_Stop]:
-    """Yield the nodes of the path: what was noted at each on the way down, then what led to it."""
+    """Yield the nodes of the path, each with what was noted at it on the way down."""
     visited, start, towards = 0, node.node, None
     while True:
         path = reader.path(node.session_id, start, CHUNK)
-        numbers = [step.node for step in path]
-        blocked, notes = _asides(reader, node.session_id, numbers)
+        blocked, notes = _asides(reader, node.session_id, [step.node for step in path])
         for step in path:
-            aside = _aside_entries(blocked[step.node], notes[step.node], towards)
-            own = [RecapEntry(note.step, note.body, step.created_at) for note in notes_in(step)]
             visited += 1
-            stops = above is not None and step.node == above.node
             given_up = visited >= farthest
-            if stops:
-                yield _Stop(aside[::-1], step.entries)
+            yield _Stop(_noted_at(blocked[step.node], notes[step.node], towards), step.entries, given_up)
+            if step.parent is None or given_up or (above is not None and step.node == above.node):
                 return
-            yield _Stop([*aside[::-1], *own[::-1]], step.entries - len(own), given_up)
-            if step.parent is None or given_up:
-                return
-            towards = step
-        start = path[-1].parent if path[-1].parent is not None else 0
+            start, towards = step.parent, step
 
 
 def _asides(
@@ -116,15 +108,14 @@ def _asides(
     return blocked, notes
 
 
-def _aside_entries(
-    blocked: list[BlockedRow], notes: list[NodeRow], towards: NodeRow | None
-) -> list[RecapEntry]:
-    """Notes kept at a node on the way to the next one: blocked attempts and note nodes, oldest first."""
+def _noted_at(blocked: list[BlockedRow], notes: list[NodeRow], towards: NodeRow | None) -> list[RecapEntry]:
+    """Notes of blocked attempts, of note nodes and of the attempt that made the next node, newest first."""
     leading = leading_to(blocked, towards.attempt if towards else None)
     made = [(row.event_index, row.recorded_at, notes_in(row)) for row in leading]
-    saved = [(row.event_index, row.created_at, notes_in(row)) for row in notes]
-    ordered = sorted([*made, *saved], key=lambda item: item[0])
-    return [RecapEntry(note.step, note.body, at) for _, at, noted in ordered for note in noted]
+    saved = [*notes, towards] if towards else notes
+    made += [(row.event_index, row.created_at, notes_in(row)) for row in saved]
+    ordered = sorted(made, key=lambda item: item[0], reverse=True)
+    return [RecapEntry(note.step, note.body, at) for _, at, noted in ordered for note in reversed(noted)]
 
 
 def branches(reader: Reader, node: NodeRow, tip: NodeRow | None) -> Branches | None:

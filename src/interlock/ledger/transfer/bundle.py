@@ -15,7 +15,7 @@ from msgspec import Struct
 from interlock.core.definition.workflow import Workflow
 from interlock.core.hashing import canonical, digest_of, workflow_hash
 from interlock.core.values import Json
-from interlock.ledger.log.chain import GENESIS, follows
+from interlock.ledger.log.chain import GENESIS, entries_of, follows
 from interlock.ledger.log.projection import Rows, outputs_of
 from interlock.ledger.log.rebuild import rebuild, recorded_in
 from interlock.ledger.runs.position import tip_of
@@ -317,6 +317,8 @@ def _contradiction(session: Session) -> BundleRefused | None:
         for row in commit_rows(session, session.meta.session_id):
             if not follows(before, row):
                 return _refused("BUNDLE_INTEGRITY_FAILED", f"event {row.first} breaks the chain")
+            if row.last != row.first + len(entries_of(row)) - 1:
+                return _refused("BUNDLE_INTEGRITY_FAILED", f"the events from {row.first} on are misnumbered")
             before = row.digest
         return _false_workflow(session) or _other_graph(session)
     except (ValueError, KeyError, AssertionError) as error:

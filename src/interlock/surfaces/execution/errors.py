@@ -1,24 +1,116 @@
-"""The unified error envelope: code, message, how to retry, and what to do next (rule 40)."""
+"""The errors of the execution surface: its envelope (rule 40), and its table of next actions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import assert_never
 
 import msgspec
 
-from interlock.core.run.outcomes import Refusal
+from interlock.core.engine.decisions import DECISION_REF
+from interlock.core.run.outcomes import Code, Refusal
+from interlock.core.run.reasons import Blocker, BlockerCode, ContextKey, ContractPointer
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
 from interlock.surfaces.call import Reply
+from interlock.surfaces.refusals import Words, names, sentence
 
-Code = Literal["VALIDATION_ERROR", "NOT_FOUND", "PRECONDITION_FAILED", "INTERNAL_ERROR"]
+FIND = "Use resume_session to find the run and continue from the token it returns, or start a new one."
+READ_AGAIN = "Call continue_workflow with only stateToken to see what is pending."
+
+
+def words(refusal: Refusal) -> Words:
+    """Put a refusal into the words of this surface."""
+    return Words(sentence(refusal), _next_action(refusal))
+
+
+def _next_action(refusal: Refusal) -> str:
+    match refusal.code:
+        case Code.RUN_FINISHED:
+            return "Start a new run with start_workflow."
+        case Code.INPUT_REQUIRED | Code.LOOP_ITEMS_REQUIRED:
+            return f"Send in context: {names(refusal.about, 'variables')}."
+        case Code.OUTPUT_REQUIRED:
+            return "Send what is missing in output.artifacts or output.notesMarkdown."
+        case Code.USER_MUST_DECIDE:
+            return "Tell the user to open the inbox (interlock inbox), then call again."
+        case Code.DECISION_PENDING | Code.GATE_UNANSWERED:
+            return "Ask the user, then report the decision in output.artifacts."
+        case (
+            Code.NO_ACTIVITY
+            | Code.ACTIVITY_NOT_FOUND
+            | Code.ACTIVITY_NOT_COMPLETE
+            | Code.INVALID_TRANSITION
+            | Code.STEP_NOT_FOUND
+            | Code.STEP_NOT_PENDING
+            | Code.STEP_ALREADY_COMPLETE
+            | Code.CHECKPOINT_NOT_FOUND
+            | Code.CHECKPOINT_NOT_ACTIVE
+            | Code.CHECKPOINT_ALREADY_ACTIVE
+            | Code.CHECKPOINT_ALREADY_ANSWERED
+            | Code.CHECKPOINT_STILL_ACTIVE
+            | Code.CHECKPOINT_NOT_YIELDED
+            | Code.OPTION_NOT_FOUND
+            | Code.RESOLUTION_MODE
+            | Code.TOO_FAST
+            | Code.NOT_AUTO_ADVANCING
+            | Code.TIMER_RUNNING
+            | Code.NOT_CONDITIONAL
+            | Code.CONDITION_HOLDS
+            | Code.LOOP_NOT_FOUND
+        ):
+            return READ_AGAIN
+        case _:
+            assert_never(refusal.code)
+
+
+AGAIN = "send the call again with the fresh ackToken"
+ENABLE = (
+    "Ask the user to enable it (for web browsing: add a browsing tool to the client) or to supply the "
+    "material by hand, then probe again and acknowledge with the fresh ackToken."
+)
+
+
+def suggested_fix(blocker: Blocker) -> str:
+    """Say what to do about a blocker; what it points to decides which parameter is named."""
+    pointer = blocker.pointer
+    match blocker.code:
+        case BlockerCode.USER_ONLY_DEPENDENCY if blocker.waits_for_user:
+            return (
+                "Tell the user to open the inbox (interlock inbox). Then call again with the fresh ackToken."
+            )
+        case BlockerCode.USER_ONLY_DEPENDENCY if isinstance(pointer, ContextKey):
+            return f"Ask the user, then send the answer in context as '{pointer.key}'."
+        case BlockerCode.USER_ONLY_DEPENDENCY:
+            return "Ask the user, then report the choice as this artifact in output.artifacts."
+        case BlockerCode.MISSING_REQUIRED_OUTPUT if isinstance(pointer, ContextKey):
+            return f"Send '{pointer.key}' in context and {AGAIN}."
+        case BlockerCode.MISSING_REQUIRED_OUTPUT if isinstance(pointer, ContractPointer):
+            return f"Add it to output.artifacts and {AGAIN}."
+        case BlockerCode.MISSING_REQUIRED_OUTPUT:
+            return f"Put the result into output.notesMarkdown and {AGAIN}."
+        case BlockerCode.INVALID_REQUIRED_OUTPUT if blocker.requirement:
+            return blocker.requirement
+        case BlockerCode.INVALID_REQUIRED_OUTPUT if pointer == ContractPointer(DECISION_REF):
+            return "Report one of the valid options as optionId."
+        case BlockerCode.INVALID_REQUIRED_OUTPUT:
+            return f"Correct it in output.artifacts and {AGAIN}."
+        case BlockerCode.REQUIRED_CAPABILITY_UNKNOWN:
+            return "Try it once and report the result with provenance kind probe_step or attempted_use."
+        case BlockerCode.REQUIRED_CAPABILITY_UNAVAILABLE:
+            return ENABLE
+        case BlockerCode.INVARIANT_VIOLATION:
+            return "Tell the user: the author of the workflow must give the circle an exit."
+        case BlockerCode.STORAGE_CORRUPTION_DETECTED:
+            return "Ask the user to run `interlock doctor --repair`."
+        case _:
+            assert_never(blocker.code)
 
 
 def envelope(
     code: str,
     message: str,
-    suggestion: str,
+    next_action: str,
     *,
     after_ms: int | None = None,
     details: Mapping[str, Json] | None = None,
@@ -31,36 +123,50 @@ def envelope(
         "code": code,
         "message": message,
         "retry": retry,
-        "details": {"suggestion": suggestion, **(details or {})},
+        "details": {"suggestion": next_action, **(details or {})},
     }
     return Reply(msgspec.json.encode(body).decode(), body, is_error=True)
 
 
 def of_error(error: LedgerError) -> Reply:
+    """Answer an error of the ledger."""
     return envelope(
-        error.code,
-        error.message,
-        error.suggestion,
-        after_ms=error.after_ms,
-        details=error.details,
+        error.code, error.message, _recovery(error), after_ms=error.after_ms, details=error.details
     )
 
 
+def _recovery(error: LedgerError) -> str:
+    match error.code:
+        case "TOKEN_UNKNOWN_NODE":
+            return FIND
+        case "TOKEN_SCOPE_MISMATCH":
+            return error.next_action or FIND
+        case "TOKEN_UNSUPPORTED_VERSION" | "TOKEN_BAD_SIGNATURE":
+            return f"{error.next_action} resume_session finds it."
+        case "SESSION_NOT_HEALTHY":
+            return f"{error.next_action} Then use resume_session."
+        case "TOKEN_WORKFLOW_HASH_MISMATCH":
+            return f"{error.next_action} To go on, start a new run with start_workflow."
+        case _:
+            return error.next_action
+
+
 def of_refusal(refusal: Refusal) -> Reply:
-    """A refusal of the core is a precondition that does not hold here."""
+    """Answer a refusal of the core: a precondition that does not hold."""
     details: dict[str, Json] = {"reason": refusal.code.value, **refusal.about}
-    return envelope("PRECONDITION_FAILED", refusal.message, refusal.next, details=details)
+    told = words(refusal)
+    return envelope("PRECONDITION_FAILED", told.message, told.next_action, details=details)
 
 
 def invalid(
     message: str,
-    suggestion: str,
+    next_action: str,
     path: str = "",
     template: Mapping[str, Json] | None = None,
     more: Mapping[str, Json] | None = None,
 ) -> Reply:
-    """Refuse arguments, naming the place and showing a call that would be right."""
+    """Refuse arguments, naming the argument and showing a call that would be right."""
     details: dict[str, Json] = {"validationErrors": [{"path": path, "message": message}], **(more or {})}
     if template is not None:
         details["correctTemplate"] = template
-    return envelope("VALIDATION_ERROR", message, suggestion, details=details)
+    return envelope("VALIDATION_ERROR", message, next_action, details=details)

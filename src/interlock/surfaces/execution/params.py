@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from interlock.core.values import Json
-from interlock.surfaces.params import Params
+from interlock.surfaces.strict_params import Params
 
 Context = Annotated[
     dict[str, Json],

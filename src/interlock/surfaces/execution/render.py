@@ -28,6 +28,7 @@ from interlock.ledger.runs.position import View
 from interlock.ledger.runs.recap import POLICY, Branches, Recap
 from interlock.ledger.tokens.slots import slot
 from interlock.surfaces.call import Reply
+from interlock.surfaces.execution.errors import suggested_fix
 
 SNIPPET = 200
 
@@ -120,7 +121,7 @@ def _optional_fields(view: View, warnings: Sequence[Notice]) -> Iterator[tuple[s
     if view.state.gaps:
         yield "gaps", view.state.gaps
     if view.blockers:
-        yield "blockers", msgspec.to_builtins(view.blockers)
+        yield "blockers", [_blocker_fields(blocker) for blocker in view.blockers]
         yield "retryable", True
     if warnings:
         yield "warnings", msgspec.to_builtins(list(warnings))
@@ -161,7 +162,9 @@ def _text(
     if view.branches is not None:
         yield _branch_text(view.branches)
     if view.blockers:
-        yield "\n".join(["BLOCKED. The step stays pending:", *(_blocker_text(one) for one in view.blockers)])
+        yield "\n".join(
+            ["BLOCKED. The step stays pending:", *(_blocker_text(blocker) for blocker in view.blockers)]
+        )
     if warnings:
         yield "\n".join(f"Warning: {one.message}" for one in warnings)
     yield _pending_text(view, pending, tokens)
@@ -211,12 +214,20 @@ def _how(view: View, pending: Pending) -> str:
 
 
 def _blocker_text(blocker: Blocker) -> str:
-    lines = [f"- {blocker.code.value}: {blocker.message}"]
-    if blocker.suggestedFix:
-        lines.append(f"  {blocker.suggestedFix}")
+    lines = [f"- {blocker.code.value}: {blocker.message}", f"  {suggested_fix(blocker)}"]
     if blocker.example is not None:
         lines.append(f"  Example: {_encode(blocker.example).decode()}")
     return "\n".join(lines)
+
+
+def _blocker_fields(blocker: Blocker) -> dict[str, Json]:
+    fields: dict[str, Json] = {
+        "code": blocker.code.value,
+        "pointer": msgspec.to_builtins(blocker.pointer),
+        "message": blocker.message,
+        "suggestedFix": suggested_fix(blocker),
+    }
+    return fields if blocker.example is None else {**fields, "example": blocker.example}
 
 
 def _recap_text(recap: Recap, heading: str) -> str:

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from interlock.surfaces.params import Params
-from interlock.surfaces.shared.params import Agent, Known, Variables
+from interlock.surfaces.shared.session_params import Agent, Known, Variables
+from interlock.surfaces.strict_params import Params
 
 
 class StartSession(Params, frozen=True):

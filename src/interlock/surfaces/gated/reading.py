@@ -8,7 +8,7 @@ from interlock.core.values import Json
 from interlock.ledger.runs.shared_sessions import Calling
 from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.gated import params as p
-from interlock.surfaces.shared import params as shared
+from interlock.surfaces.shared import session_params as shared
 from interlock.surfaces.shared.documents import FoundDocument
 from interlock.surfaces.shared.position import SessionPosition
 from interlock.surfaces.shared.replies import failure, told_json

@@ -24,16 +24,19 @@ from interlock.ledger.tokens.slots import slot
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.gated import params as p
+from interlock.surfaces.gated.errors import words
 from interlock.surfaces.gated.reading import GatedReading, told_at
 from interlock.surfaces.gated.tools import INSTRUCTIONS, tools
 from interlock.surfaces.recorded import body_of, encoded, live, replayed
-from interlock.surfaces.shared import params as shared
+from interlock.surfaces.refusals import sentence
+from interlock.surfaces.shared import session_params as shared
 from interlock.surfaces.shared import validation
-from interlock.surfaces.shared.answers import repeats, resolution
 from interlock.surfaces.shared.asking import asked, chosen, declined
 from interlock.surfaces.shared.replies import as_json, failure, of_error, of_refusal, told_json
+from interlock.surfaces.shared.resolutions import repeats, resolution
 from interlock.surfaces.shared.session_tools import RECOVERED, SERVER, SessionTools, claims_of
 from interlock.surfaces.shared.written import activity_shape, gate_shape, gates_of
+from interlock.surfaces.strict_params import NoParams
 from interlock.surfaces.tool import Surface, Tool
 
 
@@ -68,7 +71,7 @@ class GatedSurface(Surface):
     def close(self) -> None:
         self.ledger.close()
 
-    def discover(self, params: shared.Nothing, call: Call) -> Outcome:
+    def discover(self, params: NoParams, call: Call) -> Outcome:
         body: dict[str, Json] = {
             "server": SERVER,
             "version": __version__,
@@ -77,7 +80,7 @@ class GatedSurface(Surface):
         }
         return Reply(as_json(body))
 
-    def list_workflows(self, params: shared.Nothing, call: Call) -> Outcome:
+    def list_workflows(self, params: NoParams, call: Call) -> Outcome:
         listed: list[Json] = [
             {
                 "id": entry.id,
@@ -141,7 +144,7 @@ class GatedSurface(Surface):
         command = self.shared.entering(progress, params, claims, call.client.name)
         decided = decide(progress.position.plan, progress.state, command)
         if isinstance(decided, Refusal):
-            progress.refuse(decided.message, decided.kept)
+            progress.refuse(decided.code.value, decided.kept)
             return self._not_entered(progress, params, decided)
         warnings = self.shared.entry_warnings(progress, params, decided)
         reply = encoded(_entered(progress, decided, warnings))
@@ -152,13 +155,11 @@ class GatedSurface(Surface):
         """Name every pending checkpoint with how to resolve it; staying where one is only reads again."""
         pending = pending_gates(progress.position.plan, progress.state)
         if refusal.code is not Code.GATE_UNANSWERED or not pending:
-            return of_refusal(refusal, progress.token)
+            return of_refusal(refusal, words(refusal), progress.token)
         if params.activity_id == progress.state.activity:
             return self._again(params.session_token)
-        text = (
-            f"{refusal.message} Resolve each by calling respond_checkpoint with the current session_token:\n"
-            + "\n".join(f"- {_hint(gate)}" for gate in pending)
-        )
+        resolve = "Resolve each by calling respond_checkpoint with the current session_token:"
+        text = "\n".join([f"{sentence(refusal)} {resolve}", *(f"- {_hint(gate)}" for gate in pending)])
         about: dict[str, Json] = {"pending": [gate.id for gate in pending]}
         then = f"Answer '{pending[0].id}' with respond_checkpoint."
         return failure(refusal.code.value, text, then, about, progress.token)
@@ -205,7 +206,7 @@ class GatedSurface(Surface):
             return self.shared.stale(progress)
         decided = self._resolved(progress, params, call)
         if isinstance(decided, Refusal):
-            progress.refuse(decided.message, decided.kept)
+            progress.refuse(decided.code.value, decided.kept)
             return self._repeated(progress, params, decided)
         answer = next(event for event in decided.events if isinstance(event, GateResolved))
         remaining = [gate.id for gate in pending_gates(position.plan, decided.state)]
@@ -244,7 +245,7 @@ class GatedSurface(Surface):
         key = answered_already(refusal)
         answer = answer_to(self.ledger, progress.position, key) if key else None
         if answer is None or not repeats(answer, params):
-            return of_refusal(refusal, progress.token)
+            return of_refusal(refusal, words(refusal), progress.token)
         remaining = [gate.id for gate in pending_gates(progress.position.plan, progress.state)]
         return told_json(_answer(answer, remaining, progress.token), progress.token)
 

@@ -7,8 +7,9 @@ from typing import Protocol
 from interlock.surfaces.call import Call, Outcome
 from interlock.surfaces.gated import params as p
 from interlock.surfaces.gated.reading import GatedReading
-from interlock.surfaces.shared import params as shared
+from interlock.surfaces.shared import session_params as shared
 from interlock.surfaces.shared.session_tools import SessionTools
+from interlock.surfaces.strict_params import NoParams
 from interlock.surfaces.tool import Tool
 
 INSTRUCTIONS = (
@@ -20,8 +21,8 @@ INSTRUCTIONS = (
 class GatedHandlers(Protocol):
     """The handlers that the gated surface has itself."""
 
-    def discover(self, params: shared.Nothing, call: Call) -> Outcome: ...
-    def list_workflows(self, params: shared.Nothing, call: Call) -> Outcome: ...
+    def discover(self, params: NoParams, call: Call) -> Outcome: ...
+    def list_workflows(self, params: NoParams, call: Call) -> Outcome: ...
     def start_session(self, params: p.StartSession, call: Call) -> Outcome: ...
     def next_activity(self, params: shared.NextActivity, call: Call) -> Outcome: ...
     def get_checkpoint(self, params: p.GetCheckpoint, call: Call) -> Outcome: ...
@@ -34,14 +35,12 @@ def tools(handlers: GatedHandlers, session_tools: SessionTools, reading: GatedRe
         Tool(
             "discover",
             "Start here: server, version, workflows, and how to work with them.",
-            shared.Nothing,
+            NoParams,
             handlers.discover,
             read_only=True,
         ),
-        Tool(
-            "list_workflows", "List the workflows.", shared.Nothing, handlers.list_workflows, read_only=True
-        ),
-        Tool("health_check", "Server status.", shared.Nothing, session_tools.health_check, read_only=True),
+        Tool("list_workflows", "List the workflows.", NoParams, handlers.list_workflows, read_only=True),
+        Tool("health_check", "Server status.", NoParams, session_tools.health_check, read_only=True),
         Tool(
             "start_session",
             "Start a session of a workflow, or inherit one by session_token. Returns session_token.",

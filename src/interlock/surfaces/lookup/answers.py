@@ -1,4 +1,4 @@
-"""What the lookup tools answer, from a library that is only ever read."""
+"""The answers of the lookup tools, from a library that is only ever read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UnsetType
 
 from interlock.core.definition.conditions import Scope, holds
-from interlock.core.definition.criteria import failures, requirement
+from interlock.core.definition.criteria import failed_checks, requirement
 from interlock.core.definition.prompts import step_prompt
 from interlock.core.definition.workflow import AllRules, AnyRule, Criteria, NotRule, Rule, Workflow
 from interlock.core.engine.gates import needs_confirmation
@@ -17,11 +17,10 @@ from interlock.core.patterns import BadPattern, prepare, search
 from interlock.core.run.preferences import Preferences
 from interlock.core.values import Json
 from interlock.surfaces.call import Outcome, Reply, RpcError
-from interlock.surfaces.lookup import failures as refused
-from interlock.surfaces.lookup import render
+from interlock.surfaces.lookup import errors, render
 from interlock.surfaces.lookup.names import Names, dashed, names_of
-from interlock.surfaces.lookup.params import Get, Next, Validate, length_problem
-from interlock.surfaces.lookup.progress import Astray, Offered, position
+from interlock.surfaces.lookup.params import Get, Next, Validate, length_error
+from interlock.surfaces.lookup.progress import Endless, Offered, due_step
 
 if TYPE_CHECKING:
     from interlock.authoring.library import Library
@@ -63,13 +62,9 @@ def got(library: Library, params: Get) -> Outcome:
     summary = {**render.header(workflow), "totalSteps": len(names.steps)}
     if params.mode == "metadata":
         return reply(summary)
-    return _previewed(workflow, names, summary)
-
-
-def _previewed(workflow: Workflow, names: Names, summary: dict[str, Json]) -> Outcome:
-    first = position(workflow, names, frozenset(), {})
-    if isinstance(first, Astray):
-        return _astray(workflow, first)
+    first = due_step(workflow, names, frozenset(), {})
+    if isinstance(first, Endless):
+        return _endless(workflow, first)
     return reply({**summary, "firstStep": _step(first)})
 
 
@@ -79,52 +74,53 @@ def following(library: Library, params: Next) -> Outcome:
     if isinstance(workflow, RpcError):
         return workflow
     names = names_of(workflow)
-    if (refusal := _steps_problem(params, names)) is not None:
-        return refusal
+    if (failure := _unknown_step(params, names)) is not None:
+        return failure
     completed = frozenset(map(dashed, params.completed_steps))
     context = {} if isinstance(params.context, UnsetType) else params.context
-    offered = position(workflow, names, completed, context)
-    if isinstance(offered, Astray):
-        return _astray(workflow, offered)
+    offered = due_step(workflow, names, completed, context)
+    if isinstance(offered, Endless):
+        return _endless(workflow, offered)
     answer: dict[str, Json] = {"step": _step(offered), "guidance": _guidance(workflow, offered)}
     return reply({**answer, "isComplete": offered.step is None})
 
 
-def _steps_problem(params: Next, names: Names) -> RpcError | None:
+def _unknown_step(params: Next, names: Names) -> RpcError | None:
+    """Refuse a completed or current step that the workflow does not have, or that is listed twice."""
     seen = set[str]()
-    for given in params.completed_steps:
-        if dashed(given) in seen:
-            return refused.invalid_params(f"completedSteps: '{given}' stands twice")
-        seen.add(dashed(given))
-        if names.find(given) is None:
-            return refused.step_not_found(given)
+    for step_id in params.completed_steps:
+        if dashed(step_id) in seen:
+            return errors.invalid_params(f"completedSteps: duplicate '{step_id}'")
+        seen.add(dashed(step_id))
+        if names.find(step_id) is None:
+            return errors.step_not_found(step_id)
     current = params.current_step
     if isinstance(current, UnsetType) or names.find(current) is not None:
         return None
     return _no_step("currentStep", current)
 
 
-def _no_step(field: str, given: str) -> RpcError:
-    diagnostic = length_problem(field, given)
-    return refused.step_not_found(given) if diagnostic is None else refused.invalid_params(diagnostic)
+def _no_step(field: str, step_id: str) -> RpcError:
+    error = length_error(field, step_id)
+    return errors.step_not_found(step_id) if error is None else errors.invalid_params(error)
 
 
-def _loaded(library: Library, field: str, given: str) -> Workflow | RpcError:
+def _loaded(library: Library, field: str, workflow_id: str) -> Workflow | RpcError:
     from interlock.authoring.diagnostics.diagnostic import Diagnostic
 
-    found = library.load(given)
-    if isinstance(found, Diagnostic) and given != dashed(given):
-        found = library.load(dashed(given))
-    if not isinstance(found, Diagnostic):
-        return found.workflow
-    if (diagnostic := length_problem(field, given)) is not None:
-        return refused.invalid_params(diagnostic)
-    return refused.cannot_load(given, found)
+    loaded = library.load(workflow_id)
+    if isinstance(loaded, Diagnostic) and workflow_id != dashed(workflow_id):
+        loaded = library.load(dashed(workflow_id))
+    if not isinstance(loaded, Diagnostic):
+        return loaded.workflow
+    if (error := length_error(field, workflow_id)) is not None:
+        return errors.invalid_params(error)
+    return errors.cannot_load(workflow_id, loaded)
 
 
-def _astray(workflow: Workflow, lost: Astray) -> RpcError:
-    details = f"activity '{lost.activity}' leads round in a circle without a step; send what decides its way"
-    return refused.invalid_state(dashed(workflow.id), details)
+def _endless(workflow: Workflow, endless: Endless) -> RpcError:
+    details = f"activity '{endless.activity}' goes in a circle without a step; send what decides its exit"
+    return errors.invalid_state(dashed(workflow.id), details)
 
 
 def _step(offered: Offered) -> dict[str, Json]:
@@ -174,9 +170,9 @@ def validated(library: Library, params: Validate) -> Outcome:
     context = {} if isinstance(params.context, UnsetType) else params.context
     scope = Scope(context, workflow.defaults())
     if (error := _cannot_run(step.criteria, params.output, scope)) is not None:
-        return refused.invalid_criteria(params.step_id, error)
-    failed = failures(step.criteria, params.output, scope)
-    issues, suggestions = [one.message for one in failed], [one.fix for one in failed]
+        return errors.invalid_criteria(params.step_id, error)
+    failed = failed_checks(step.criteria, params.output, scope)
+    issues, suggestions = [check.message for check in failed], [check.requirement for check in failed]
     return reply({"valid": not failed, "issues": issues, "suggestions": suggestions})
 
 

@@ -30,8 +30,9 @@ def checked(text: str) -> dict[str, Json]:
     if parsed is not None:
         _compile(parsed, report)
     diagnostics = report.diagnostics()
-    issues: list[Json] = [_placed(one, one.message) for one in diagnostics if one.severity == "error"]
-    suggestions: list[Json] = [_placed(one, _advice(one)) for one in diagnostics]
+    errors = [diagnostic for diagnostic in diagnostics if diagnostic.severity == "error"]
+    issues: list[Json] = [_located(error, error.message) for error in errors]
+    suggestions: list[Json] = [_located(diagnostic, _advice(diagnostic)) for diagnostic in diagnostics]
     return {"valid": not issues, "issues": issues, "suggestions": suggestions}
 
 
@@ -52,5 +53,5 @@ def _advice(diagnostic: Diagnostic) -> str:
     )
 
 
-def _placed(diagnostic: Diagnostic, text: str) -> str:
+def _located(diagnostic: Diagnostic, text: str) -> str:
     return f"line {diagnostic.line}, column {diagnostic.column}: {text}"

@@ -1,4 +1,4 @@
-"""How steps are called here: `-` for `.`, `_` and `#`, and a number where a name would stand twice (rule 38).
+"""The names of steps on this surface: `-` for `.`, `_` and `#`, and a number after a duplicate (rule 38).
 
 A step's name depends on the workflow alone, so that what is listed, offered and validated is the same step.
 """
@@ -21,7 +21,7 @@ _DASHED = str.maketrans("._#", "---")
 
 
 class Names(Struct, frozen=True):
-    """The names of all steps, by activity and step id, and the way back."""
+    """The names of all steps, by activity and step id, and the steps by name."""
 
     shown: Mapping[Target, str]
     steps: Mapping[str, Step]
@@ -43,7 +43,7 @@ class Visits:
         self._last: dict[str, int] = {}
 
     def name(self, target: Target) -> str:
-        """Name the next visit of the step at this place."""
+        """Name the next visit of the step."""
         shown = self._names.shown[target]
         if shown not in self._last:
             self._last[shown] = 1

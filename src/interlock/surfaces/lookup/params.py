@@ -23,10 +23,6 @@ _WRONG = re.compile(r"(?P<what>.*) - at `\$\.?(?P<field>.*)`", re.DOTALL)
 _PATTERN = re.compile(r"Expected `str` matching regex .*", re.DOTALL)
 
 
-class Nothing(Struct, frozen=True, forbid_unknown_fields=True):
-    pass
-
-
 class Get(Struct, frozen=True, forbid_unknown_fields=True):
     id: Id
     mode: Literal["metadata", "preview"] | UnsetType = UNSET
@@ -50,19 +46,19 @@ class ValidateJson(Struct, frozen=True, forbid_unknown_fields=True, rename="came
     workflow_json: Text
 
 
-def details(diagnostic: str) -> str:
-    """Turn what the decoder says into the document's words, the field first."""
-    if found := _MISSING.match(diagnostic):
-        return f"{found['field']} is required"
-    if found := _UNKNOWN.match(diagnostic):
-        return f"{found['field']} is not a parameter"
-    if found := _WRONG.fullmatch(diagnostic):
-        return f"{found['field']}: {_PATTERN.sub('must match ^[a-z0-9-]+$', found['what'])}"
-    return f"params: {diagnostic}"
+def details(error: str) -> str:
+    """Turn the decoder's message into the document's words, the field first."""
+    if match := _MISSING.match(error):
+        return f"{match['field']} is required"
+    if match := _UNKNOWN.match(error):
+        return f"{match['field']} is not a parameter"
+    if match := _WRONG.fullmatch(error):
+        return f"{match['field']}: {_PATTERN.sub('must match ^[a-z0-9-]+$', match['what'])}"
+    return f"params: {error}"
 
 
-def length_problem(field: str, given: str) -> str | None:
-    """Say what is wrong with the length of an id that nothing is called by."""
+def length_error(field: str, given: str) -> str | None:
+    """Say what is wrong with the length of an id that does not exist."""
     if SHORTEST_ID <= len(given) <= LONGEST_ID:
         return None
     return f"{field}: must have {SHORTEST_ID} to {LONGEST_ID} characters"

@@ -1,9 +1,8 @@
-"""Where a workflow stands after some steps: the engine itself is run again, in memory, from the start.
+"""Which step is due after some steps: the engine runs again, in memory, from the start of the workflow.
 
-Nobody answers here. Gates are left out, so that the context says what they would have decided; the run
-never stops, so that confirmations pass, a loop steered by a decision is gone through once, and a loop or
-way without its input is passed by with a warning. Independent activities begin with the one that the
-context names as `choose-activity`, else with the first.
+Gates are left out, so that the context says what they would have decided. The run never stops:
+confirmations pass, a steered loop runs once, and a loop or exit without its input is passed with a warning.
+Independent activities begin with the one that the context names as `choose-activity`, else with the first.
 """
 
 from __future__ import annotations
@@ -16,8 +15,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from interlock.core.definition.program import ENTRANCE, Plan
-from interlock.core.definition.workflow import Activity, Gate, Item, Loop, Step, Workflow
+from interlock.core.definition.workflow import Gate, Item, Loop, Step, Workflow
 from interlock.core.engine.decide import decide
+from interlock.core.engine.draft import PASSED_OVER
 from interlock.core.run import events as e
 from interlock.core.run.commands import AcknowledgeStep, StartRun, Terms
 from interlock.core.run.outcomes import Decided, Done, NeedStep
@@ -41,21 +41,24 @@ class Offered(Struct, frozen=True):
     warnings: tuple[str, ...]
 
 
-class Astray(Struct, frozen=True):
-    """The workflow goes round without ever reaching a step or its end."""
+class Endless(Struct, frozen=True):
+    """The workflow goes in a circle without ever reaching a step or its end."""
 
     activity: str | None
 
 
-def position(
+def due_step(
     workflow: Workflow, names: Names, completed: AbstractSet[str], context: Variables
-) -> Offered | Astray:
+) -> Offered | Endless:
     """Run the workflow until a step is due that is not among the completed ones."""
-    plan = Plan(_without_gates(workflow, context))
+    activities = tuple(
+        replace(activity, items=tuple(_without_gates(activity.items))) for activity in workflow.activities
+    )
+    plan = Plan(replace(workflow, activities=activities, initial=_initial(workflow, context)))
     visits, warnings, passes = Visits(names), dict[str, None](), 0
     run = _decided(plan, RunState(), StartRun(EXECUTION, 0, "", "", PRESETS["never-stop"], context))
     while passes < MOST_PASSES:
-        warnings.update(dict.fromkeys(_warnings(run.events)))
+        warnings.update(dict.fromkeys(_warnings(run)))
         match run.awaited:
             case NeedStep(step=step):
                 name = visits.name((run.state.activity or "", step.id))
@@ -67,7 +70,7 @@ def position(
             case _:
                 passes += 1
         run = _decided(plan, run.state, _ACK)
-    return Astray(run.state.activity)
+    return Endless(run.state.activity)
 
 
 def _decided(plan: Plan, state: RunState, command: StartRun | AcknowledgeStep) -> Decided:
@@ -76,40 +79,26 @@ def _decided(plan: Plan, state: RunState, command: StartRun | AcknowledgeStep) -
     return outcome
 
 
-def _without_gates(workflow: Workflow, context: Variables) -> Workflow:
-    activities = tuple(_ungated(activity) for activity in workflow.activities)
-    return replace(workflow, activities=activities, initial=_initial(workflow, context))
-
-
 def _initial(workflow: Workflow, context: Variables) -> str | None:
-    if workflow.initial is not None:
-        return workflow.initial
     ids = [activity.id for activity in workflow.activities]
-    return next((one for one in ids if one == context.get(ENTRANCE)), ids[0])
+    chosen = context.get(ENTRANCE)
+    return workflow.initial or (chosen if isinstance(chosen, str) and chosen in ids else ids[0])
 
 
-def _ungated(activity: Activity) -> Activity:
-    return replace(activity, items=tuple(_work(activity.items)))
-
-
-def _work(items: tuple[Item, ...]) -> Iterator[Item]:
+def _without_gates(items: tuple[Item, ...]) -> Iterator[Item]:
     for item in items:
         match item:
             case Step():
                 yield item
-            case Loop() if body := tuple(_work(item.body)):
+            case Loop() if body := tuple(_without_gates(item.body)):
                 yield replace(item, body=body)
             case Loop() | Gate():
                 continue
 
 
-def _warnings(events: tuple[e.Event, ...]) -> Iterator[str]:
-    """Name what was passed over because of a variable that nobody has set (rule 20)."""
-    for event in events:
-        match event:
-            case e.StepSkipped(step=step, unset=unset) if unset:
-                yield f"Step “{step}” was passed over; not set in context: {', '.join(unset)}."
-            case e.LoopLeft(loop=loop, unset=unset) if unset:
-                yield f"Loop “{loop}” was passed over; not set in context: {', '.join(unset)}."
-            case e.GapRecorded(detail="missing_input" | "loop_limit", summary=summary):
-                yield summary
+def _warnings(decided: Decided) -> Iterator[str]:
+    """Name what was passed over because of unset variables (rule 20), and loops and exits without input."""
+    yield from (notice.message for notice in decided.notices if notice.code == PASSED_OVER)
+    for event in decided.events:
+        if isinstance(event, e.GapRecorded) and event.detail in ("missing_input", "loop_limit"):
+            yield event.summary

@@ -49,13 +49,13 @@ def whole(workflow: Workflow, names: Names) -> Shape:
     steps = [item for activity in workflow.activities for item in _items(activity.items, activity.id, names)]
     return {
         **header(workflow),
-        **_kept(variables=[_variable(one) for one in workflow.variables]),
+        **_kept(variables=[_variable(variable) for variable in workflow.variables]),
         "steps": steps,
     }
 
 
 def header(workflow: Workflow) -> Shape:
-    """Write what stands above the steps."""
+    """Write the fields of the workflow itself, without its steps."""
     return {
         "id": dashed(workflow.id),
         "name": workflow.name,
@@ -69,7 +69,7 @@ def header(workflow: Workflow) -> Shape:
 
 
 def offered_step(step: Step, name: str, scope: Scope) -> Shape:
-    """Write one step as it is due now, the variables worked into its prompt."""
+    """Write a step as it is due now, with the variables filled into its prompt."""
     prompt = render(step.prompt, scope) or interpolate(step.description or step.title, scope)
     return {"id": name, "title": interpolate(step.title, scope), "prompt": prompt, **_terms(step)}
 
@@ -94,7 +94,7 @@ def _step(step: Step, name: str) -> Shape:
         shape["prompt"], fragments = fragments[0].text, fragments[1:]
     else:
         shape["prompt"] = step.description or step.title
-    conditional = [_kept(text=one.text, when=_optional(one.when)) for one in fragments]
+    conditional = [_kept(text=fragment.text, when=_optional(fragment.when)) for fragment in fragments]
     return {**shape, **_kept(promptFragments=conditional), **_terms(step)}
 
 
@@ -138,11 +138,11 @@ def _loop_terms(loop: Loop) -> Shape:
     }
 
 
-def _variable(one: Variable) -> Shape:
-    shape: Shape = {"name": one.name, "type": one.type, "required": one.required}
-    if one.has_default:
-        shape["defaultValue"] = one.default
-    return {**shape, **_kept(description=one.description)}
+def _variable(variable: Variable) -> Shape:
+    shape: Shape = {"name": variable.name, "type": variable.type, "required": variable.required}
+    if variable.has_default:
+        shape["defaultValue"] = variable.default
+    return {**shape, **_kept(description=variable.description)}
 
 
 def _optional(condition: Condition | None) -> Json:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from interlock.surfaces.call import Call, Outcome
-from interlock.surfaces.lookup import failures, tools
-from interlock.surfaces.lookup.params import Get, Next, Nothing, Validate, ValidateJson, details
+from interlock.surfaces.lookup import errors, tools
+from interlock.surfaces.lookup.params import Get, Next, Validate, ValidateJson, details
+from interlock.surfaces.strict_params import NoParams
 from interlock.surfaces.tool import Profile, Surface, Tool
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class LookupSurface(Surface):
-    """Workflows to look up: which there are, what is in them, which step is next, if an output will do."""
+    """Lists workflows, shows them, names the next step, and checks outputs."""
 
     name = "lookup"
     instructions = (
@@ -32,48 +33,52 @@ class LookupSurface(Surface):
     def __init__(self, library: Library) -> None:
         self._library = library
         self.tools: Mapping[str, Tool] = {
-            "workflow_list": _tool("workflow_list", tools.LIST, Nothing, self._list),
-            "workflow_get": _tool("workflow_get", tools.get(), Get, self._get),
-            "workflow_next": _tool("workflow_next", tools.NEXT, Next, self._next),
-            "workflow_validate": _tool("workflow_validate", tools.VALIDATE, Validate, self._validate),
+            "workflow_list": _tool("workflow_list", tools.LIST, NoParams, self.workflow_list),
+            "workflow_get": _tool("workflow_get", tools.get(), Get, self.workflow_get),
+            "workflow_next": _tool("workflow_next", tools.NEXT, Next, self.workflow_next),
+            "workflow_validate": _tool("workflow_validate", tools.VALIDATE, Validate, self.workflow_validate),
             "workflow_validate_json": _tool(
-                "workflow_validate_json", tools.VALIDATE_JSON, ValidateJson, self._validate_json, listed=False
+                "workflow_validate_json",
+                tools.VALIDATE_JSON,
+                ValidateJson,
+                self.workflow_validate_json,
+                listed=False,
             ),
         }
 
     def invalid(self, tool: Tool, diagnostic: str) -> Outcome:
-        return failures.invalid_params(details(diagnostic))
+        return errors.invalid_params(details(diagnostic))
 
     def unknown(self, name: str) -> Outcome:
-        return failures.method_not_found(name)
+        return errors.method_not_found(name)
 
     def expected(self, error: Exception) -> Outcome | None:
-        return failures.storage_error(error) if isinstance(error, OSError) else None
+        return errors.storage_error(error) if isinstance(error, OSError) else None
 
     def failed(self, tool: Tool, error: Exception, reference: str) -> Outcome:
-        return failures.internal_error(error, reference)
+        return errors.internal_error(error, reference)
 
-    def _list(self, _params: Nothing, _call: Call) -> Outcome:
+    def workflow_list(self, _params: NoParams, _call: Call) -> Outcome:
         from interlock.surfaces.lookup.answers import listed
 
         return listed(self._library)
 
-    def _get(self, params: Get, _call: Call) -> Outcome:
+    def workflow_get(self, params: Get, _call: Call) -> Outcome:
         from interlock.surfaces.lookup.answers import got
 
         return got(self._library, params)
 
-    def _next(self, params: Next, _call: Call) -> Outcome:
+    def workflow_next(self, params: Next, _call: Call) -> Outcome:
         from interlock.surfaces.lookup.answers import following
 
         return following(self._library, params)
 
-    def _validate(self, params: Validate, _call: Call) -> Outcome:
+    def workflow_validate(self, params: Validate, _call: Call) -> Outcome:
         from interlock.surfaces.lookup.answers import validated
 
         return validated(self._library, params)
 
-    def _validate_json(self, params: ValidateJson, _call: Call) -> Outcome:
+    def workflow_validate_json(self, params: ValidateJson, _call: Call) -> Outcome:
         from interlock.surfaces.lookup.answers import reply
         from interlock.surfaces.lookup.checking import checked
 

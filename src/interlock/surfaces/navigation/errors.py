@@ -1,8 +1,9 @@
-"""Refusals of this surface: a closed set of codes; the state stays as it was (rule 40)."""
+"""The errors of the navigation surface: its codes, its table of next actions, its replies (rule 40)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import assert_never
 
 import msgspec
 
@@ -12,6 +13,7 @@ from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.tokens.tokens import StateProblem
 from interlock.surfaces.call import Reply
+from interlock.surfaces.refusals import Words, names, sentence
 
 CODES: Mapping[Code, str] = {
     Code.DECISION_PENDING: "CHECKPOINT_BLOCKING",
@@ -21,6 +23,8 @@ CODES: Mapping[Code, str] = {
     Code.CHECKPOINT_ALREADY_ANSWERED: "CHECKPOINT_ALREADY_RESPONDED",
     Code.RUN_FINISHED: "WORKFLOW_COMPLETED",
 }
+START_AGAIN = "Send the state of the last response; if it is lost, start a new run with nav_start."
+AVAILABLE = "Take one of availableActions."
 
 
 def code_of(refusal: Refusal) -> str:
@@ -28,29 +32,106 @@ def code_of(refusal: Refusal) -> str:
     return CODES.get(refusal.code, refusal.code.value)
 
 
-def failure(code: str, message: str, suggestion: str, **more: Json) -> Reply:
+def words(refusal: Refusal) -> Words:
+    """Put a refusal into the words of this surface."""
+    return Words(sentence(refusal), _next_action(refusal))
+
+
+def _next_action(refusal: Refusal) -> str:
+    about = refusal.about
+    match refusal.code:
+        case Code.RUN_FINISHED:
+            return "Start another run with nav_start."
+        case Code.DECISION_PENDING | Code.GATE_UNANSWERED:
+            gate = about.get("checkpoint") or names(about, "pending")
+            return f"Send action respond_to_checkpoint for '{gate}' first."
+        case Code.NO_ACTIVITY:
+            return "Send action transition with the activity_id to begin with."
+        case Code.ACTIVITY_NOT_FOUND:
+            return f"Send one of these as activity_id: {names(about, 'activities')}."
+        case Code.ACTIVITY_NOT_COMPLETE:
+            return "Complete its steps, loops and checkpoints first: see availableActions."
+        case Code.INVALID_TRANSITION if about.get("valid"):
+            return f"Send one of these as activity_id: {names(about, 'valid')}."
+        case Code.INVALID_TRANSITION:
+            return "Send the variables that decide where the activity leads: see availableActions."
+        case Code.STEP_NOT_FOUND | Code.STEP_NOT_PENDING | Code.STEP_ALREADY_COMPLETE if (
+            "pending_step" in about
+        ):
+            return f"Complete step '{about['pending_step']}' first."
+        case Code.OUTPUT_REQUIRED:
+            return "Send what is missing with the action, in output or variables; error.examples shows how."
+        case Code.INPUT_REQUIRED:
+            return f"Send in variables: {names(about, 'variables')}."
+        case Code.LOOP_ITEMS_REQUIRED:
+            return "Send loop_items with action advance_loop."
+        case Code.LOOP_NOT_FOUND if "pending_loop" in about:
+            return f"Send '{about['pending_loop']}' as loop_id."
+        case Code.CHECKPOINT_NOT_FOUND if about.get("checkpoints"):
+            return f"Send one of these as checkpoint_id: {names(about, 'checkpoints')}."
+        case Code.OPTION_NOT_FOUND:
+            return f"Send one of these as option_id: {names(about, 'options')}."
+        case Code.CHECKPOINT_ALREADY_ANSWERED:
+            return "Continue with the recorded answer: take one of availableActions."
+        case Code.USER_MUST_DECIDE if "decided" in about:
+            return f"Send option_id '{about['decided']}'."
+        case Code.USER_MUST_DECIDE:
+            return "Tell the user to open the inbox (interlock inbox), then send the same action again."
+        case Code.TOO_FAST | Code.TIMER_RUNNING:
+            return "Ask the user, then send the option that was chosen as option_id."
+        case Code.RESOLUTION_MODE | Code.NOT_AUTO_ADVANCING | Code.NOT_CONDITIONAL | Code.CONDITION_HOLDS:
+            return "Send the user's choice as option_id."
+        case (
+            Code.STEP_NOT_FOUND
+            | Code.STEP_NOT_PENDING
+            | Code.STEP_ALREADY_COMPLETE
+            | Code.LOOP_NOT_FOUND
+            | Code.CHECKPOINT_NOT_FOUND
+            | Code.CHECKPOINT_NOT_ACTIVE
+            | Code.CHECKPOINT_ALREADY_ACTIVE
+            | Code.CHECKPOINT_STILL_ACTIVE
+            | Code.CHECKPOINT_NOT_YIELDED
+        ):
+            return AVAILABLE
+        case _:
+            assert_never(refusal.code)
+
+
+def failure(code: str, message: str, next_action: str, **more: Json) -> Reply:
     """A call that could not be understood or served at all."""
-    error: dict[str, Json] = {"code": code, "message": message, "next": suggestion, **more}
+    error: dict[str, Json] = {"code": code, "message": message, "next": next_action, **more}
     body: dict[str, Json] = {"success": False, "message": message, "error": error}
     return Reply(msgspec.json.encode(body).decode(), body, is_error=True)
 
 
 def of_error(error: LedgerError) -> Reply:
+    """Answer an error of the ledger."""
     more: dict[str, Json] = {} if error.after_ms is None else {"retry_after_ms": error.after_ms}
-    return failure(error.code, error.message, error.suggestion, **more)
+    return failure(error.code, error.message, _recovery(error), **more)
 
 
-def of_state(diagnostic: StateProblem) -> Reply:
-    return failure(diagnostic.code, diagnostic.message, diagnostic.suggestion)
+def _recovery(error: LedgerError) -> str:
+    match error.code:
+        case "TOKEN_UNKNOWN_NODE":
+            return START_AGAIN
+        case "TOKEN_SCOPE_MISMATCH" | "TOKEN_UNSUPPORTED_VERSION" | "TOKEN_BAD_SIGNATURE":
+            return error.next_action or START_AGAIN
+        case "TOKEN_WORKFLOW_HASH_MISMATCH":
+            return f"{error.next_action} To go on, start a new run with nav_start."
+        case _:
+            return error.next_action
+
+
+def of_state(error: StateProblem) -> Reply:
+    return failure(error.code, error.message, error.suggestion)
 
 
 def not_loaded(diagnostic: Diagnostic) -> Reply:
     return failure(
-        "WORKFLOW_NOT_FOUND", diagnostic.message, diagnostic.next_action or "call list_workflows for the ids"
+        "WORKFLOW_NOT_FOUND", diagnostic.message, diagnostic.next_action or "Call list_workflows for the ids."
     )
 
 
 def not_found(code: str, message: str, listed: list[str]) -> Reply:
     """Something that the workflow does not have, and what it has."""
-    hint = f"use one of: {', '.join(listed)}" if listed else "there is none"
-    return failure(code, message, hint)
+    return failure(code, message, f"Use one of: {', '.join(listed)}." if listed else "There is none.")

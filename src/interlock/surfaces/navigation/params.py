@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from interlock.core.values import Json
-from interlock.surfaces.params import Params
+from interlock.surfaces.strict_params import Params
 
 WorkflowId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=128)]
 Id = Annotated[str, Meta(max_length=256)]
@@ -18,10 +18,6 @@ Index = Annotated[str, Meta(pattern=r"^([a-z0-9][a-z0-9._-]*/)?[A-Za-z0-9][A-Za-
 State = Annotated[str, Meta(description="Opaque; copy it whole from the last response.", max_length=512)]
 Variables = Annotated[dict[str, Json], Meta(description="Facts for conditions. Merged; null deletes.")]
 Action = Literal["complete_step", "respond_to_checkpoint", "transition", "advance_loop"]
-
-
-class NoParams(Params, frozen=True):
-    pass
 
 
 class NavStart(Params, frozen=True):

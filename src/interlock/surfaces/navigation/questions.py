@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from interlock.core.engine.moves import awaited_here
+from interlock.core.engine.moves import settled_for_navigation
 from interlock.core.run.commands import Decision, ResolveCheckpoint, Terms
 from interlock.core.run.outcomes import NeedAnswer
 from interlock.ledger.runs.position import Position
@@ -17,7 +17,7 @@ def question(position: Position, params: NavAction, terms: Terms, call: Call) ->
     """The question to put before the response counts; None where nobody can be asked."""
     if params.action != "respond_to_checkpoint" or not call.client.can_elicit:
         return None
-    need = awaited_here(position.plan, position.state)[1]
+    need = settled_for_navigation(position.plan, position.state)[1]
     if not isinstance(need, NeedAnswer) or need.gate.id != params.checkpoint_id:
         return None
     return asked(position, need.gate, terms, call)
@@ -34,7 +34,7 @@ def heard(at: Position, command: ResolveCheckpoint, call: Call) -> ResolveCheckp
 
 
 def _ruling(at: Position, command: ResolveCheckpoint, call: Call) -> Decision | None:
-    need = awaited_here(at.plan, at.state)[1]
+    need = settled_for_navigation(at.plan, at.state)[1]
     if not isinstance(need, NeedAnswer) or need.gate.id != command.gate:
         return None
     return chosen(call, need.gate)

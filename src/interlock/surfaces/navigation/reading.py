@@ -16,6 +16,7 @@ from interlock.surfaces.navigation.errors import not_found, not_loaded
 from interlock.surfaces.navigation.render import shown
 from interlock.surfaces.shared.documents import META
 from interlock.surfaces.shared.written import activity_shape, gate_shape, gates_of, workflow_shape
+from interlock.surfaces.strict_params import NoParams
 
 
 class CatalogueTools:
@@ -25,7 +26,7 @@ class CatalogueTools:
         self.library = library
         self.started = time.monotonic()
 
-    def list_workflows(self, params: p.NoParams, call: Call) -> Outcome:
+    def list_workflows(self, params: NoParams, call: Call) -> Outcome:
         listing = self.library.listing()
         broken = [one for one in listing.diagnostics if one.severity == "error"]
         body: dict[str, Json] = {"workflows": [_entry(one) for one in listing.entries]}
@@ -70,7 +71,7 @@ class CatalogueTools:
         reason = _objection(loaded.workflow, params.from_activity, params.to_activity)
         return shown({"valid": True} if reason is None else {"valid": False, "reason": reason})
 
-    def health_check(self, params: p.NoParams, call: Call) -> Outcome:
+    def health_check(self, params: NoParams, call: Call) -> Outcome:
         body: dict[str, Json] = {
             "status": "healthy",
             "server": "interlock",
@@ -80,7 +81,7 @@ class CatalogueTools:
         }
         return shown(body)
 
-    def get_activities(self, params: p.NoParams, call: Call) -> Outcome:
+    def get_activities(self, params: NoParams, call: Call) -> Outcome:
         entries = list(self._entries())
         matches = {
             words.lower(): activity.id for _, activity in reversed(entries) for words in activity.recognition

@@ -11,7 +11,7 @@ from msgspec import Struct
 from interlock.core.definition.criteria import requirement
 from interlock.core.definition.prompts import interpolate, step_prompt
 from interlock.core.definition.workflow import Activity, Gate, Loop, Trigger, walk
-from interlock.core.engine.moves import Move, Moves, Rulings, moves
+from interlock.core.engine.moves import Decisions, Move, Moves, moves
 from interlock.core.run.commands import Terms
 from interlock.core.run.outcomes import NeedAnswer, NeedInput, NeedLoop, NeedStep, Notice
 from interlock.core.run.reasons import ContextKey, ContractPointer
@@ -35,7 +35,7 @@ class Landscape(Struct, frozen=True):
 
     view: View
     terms: Terms
-    decisions: Rulings = {}
+    decisions: Decisions = {}
     startable: Callable[[str], bool] = bool
     handle: bytes = b""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from interlock.authoring.library import Loaded
-from interlock.core.engine.moves import Rulings, awaited_here
+from interlock.core.engine.moves import Decisions, settled_for_navigation
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.runs.position import Position, View
@@ -33,7 +33,7 @@ def opened_anywhere(ledger: Ledger, token: str) -> Pointer | Reply:
 
 def situation(ledger: Ledger, position: Position) -> Landscape:
     """The run as it is at a position; nothing is written."""
-    state, pending = awaited_here(position.plan, position.state)
+    state, pending = settled_for_navigation(position.plan, position.state)
     view = View(
         session=position.session,
         run=position.run,
@@ -46,7 +46,7 @@ def situation(ledger: Ledger, position: Position) -> Landscape:
     return replace(landscape(ledger, view, position.decisions), handle=position.handle)
 
 
-def landscape(ledger: Ledger, view: View, decisions: Rulings) -> Landscape:
+def landscape(ledger: Ledger, view: View, decisions: Decisions) -> Landscape:
     """A view with all that decides what is open in it."""
 
     def startable(workflow_id: str) -> bool:

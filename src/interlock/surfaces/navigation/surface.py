@@ -24,7 +24,7 @@ from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.elicitation import CHOICE
 from interlock.surfaces.navigation import params as p
 from interlock.surfaces.navigation.actions import asked, attempt_of, command_of, done_message, missing
-from interlock.surfaces.navigation.errors import code_of, failure, not_loaded, of_error
+from interlock.surfaces.navigation.errors import code_of, failure, not_loaded, of_error, words
 from interlock.surfaces.navigation.questions import heard, question
 from interlock.surfaces.navigation.reading import CatalogueTools
 from interlock.surfaces.navigation.render import (
@@ -80,7 +80,7 @@ class NavigationSurface(Surface):
 
     def nav_start(self, params: p.NavStart, call: Call) -> Outcome:
         given = params.initial_variables or {}
-        unfit = check_context(given)
+        unfit = check_context(given, "initial_variables")
         if unfit:
             return _unfit(unfit)
         loaded = self.ledger.library.load(params.workflow_id)
@@ -137,7 +137,7 @@ class NavigationSurface(Surface):
         return of_error(position) if isinstance(position, LedgerError) else situation(self.ledger, position)
 
     def nav_action(self, params: p.NavAction, call: Call) -> Outcome:
-        unfit, output = check_context(params.variables), read_output(params.output)
+        unfit, output = check_context(params.variables, "variables"), read_output(params.output)
         if unfit:
             return _unfit(unfit)
         if isinstance(output, Unfit):
@@ -191,10 +191,11 @@ class NavigationSurface(Surface):
         if isinstance(position, LedgerError):
             return of_error(position)
         here = situation(self.ledger, position)
-        error: dict[str, Json] = {"code": code_of(refusal), "message": refusal.message, "next": refusal.next}
+        told = words(refusal)
+        error: dict[str, Json] = {"code": code_of(refusal), "message": told.message, "next": told.next_action}
         if refusal.about.get("examples"):
             error["examples"] = refusal.about["examples"]
-        shown = {**body(here, f"Action failed: {refusal.message}"), "success": False, "error": error}
+        shown = {**body(here, f"Action failed: {told.message}"), "success": False, "error": error}
         encoded = msgspec.json.encode({**shown, "state": params.state})
         return replied(self.ledger.filled(encoded, pointer.handle))
 

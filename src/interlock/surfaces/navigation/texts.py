@@ -13,6 +13,7 @@ from interlock.surfaces.navigation import params as p
 from interlock.surfaces.navigation.errors import not_found, not_loaded
 from interlock.surfaces.navigation.render import shown
 from interlock.surfaces.shared.documents import META, Documents
+from interlock.surfaces.strict_params import NoParams
 
 
 class Texts:
@@ -21,7 +22,7 @@ class Texts:
     def __init__(self, library: Library) -> None:
         self.library = library
 
-    def get_skills(self, params: p.NoParams, call: Call) -> Outcome:
+    def get_skills(self, params: NoParams, call: Call) -> Outcome:
         body: dict[str, Json] = {
             "description": "All skills with what they enable; universal ones serve every workflow.",
             "usage": "Load a skill with get_skill when an activity or a step names it.",
@@ -66,7 +67,7 @@ class Texts:
     def get_template(self, params: p.OfIndex, call: Call) -> Outcome:
         return self._text(params, "template", "TEMPLATE_NOT_FOUND")
 
-    def discover_resources(self, params: p.NoParams, call: Call) -> Outcome:
+    def discover_resources(self, params: NoParams, call: Call) -> Outcome:
         everything = [*self._meta(), *self._others()]
         body: dict[str, Json] = {
             "workflows": [one.id for one in self.library.listing().entries],

@@ -12,6 +12,7 @@ from interlock.surfaces.call import Call, Outcome
 from interlock.surfaces.navigation import params as p
 from interlock.surfaces.navigation.reading import CatalogueTools
 from interlock.surfaces.navigation.texts import Texts
+from interlock.surfaces.strict_params import NoParams
 from interlock.surfaces.tool import Tool
 
 INSTRUCTIONS = (
@@ -66,7 +67,7 @@ def tools(handlers: NavigationHandlers, reading: CatalogueTools, texts: Texts) -
             handlers.nav_checkpoint,
             read_only=True,
         ),
-        _reading_tool("list_workflows", "List all workflows.", p.NoParams, reading.list_workflows),
+        _reading_tool("list_workflows", "List all workflows.", NoParams, reading.list_workflows),
         _reading_tool("get_workflow", "Get a whole workflow definition.", p.OfWorkflow, reading.get_workflow),
         _reading_tool(
             "get_workflow_activity",
@@ -86,17 +87,15 @@ def tools(handlers: NavigationHandlers, reading: CatalogueTools, texts: Texts) -
             p.ValidateTransition,
             reading.validate_transition,
         ),
-        _reading_tool("health_check", "Say whether the server works.", p.NoParams, reading.health_check),
+        _reading_tool("health_check", "Say whether the server works.", NoParams, reading.health_check),
         _reading_tool(
             "get_activities",
             "Start here: match the user's goal to an activity.",
-            p.NoParams,
+            NoParams,
             reading.get_activities,
         ),
         _reading_tool("get_activity", "Get an activity of the index.", p.GetActivity, reading.get_activity),
-        _reading_tool(
-            "get_skills", "Summarize all skills and what they enable.", p.NoParams, texts.get_skills
-        ),
+        _reading_tool("get_skills", "Summarize all skills and what they enable.", NoParams, texts.get_skills),
         _reading_tool(
             "list_skills", "List universal skills, and a workflow's own.", p.ListSkills, texts.list_skills
         ),
@@ -115,7 +114,7 @@ def tools(handlers: NavigationHandlers, reading: CatalogueTools, texts: Texts) -
         _reading_tool(
             "discover_resources",
             "List every workflow, activity, skill, resource and template by id.",
-            p.NoParams,
+            NoParams,
             texts.discover_resources,
         ),
     )

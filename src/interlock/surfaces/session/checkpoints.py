@@ -24,21 +24,18 @@ from interlock.ledger.tokens.slots import slot
 from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.recorded import body_of, encoded, live
 from interlock.surfaces.session import params as p
+from interlock.surfaces.session.errors import words
 from interlock.surfaces.shared import validation
-from interlock.surfaces.shared.answers import repeats, resolution
 from interlock.surfaces.shared.asking import asked, chosen, declined
 from interlock.surfaces.shared.position import SessionPosition, open_gate
 from interlock.surfaces.shared.replies import failure, of_refusal, told, told_json
+from interlock.surfaces.shared.resolutions import repeats, resolution
 from interlock.surfaces.shared.session_tools import SessionTools, claims_of
 from interlock.surfaces.shared.written import as_toon, gate_shape
 
 YIELDED = (
     "Yield the checkpoint_handle to the orchestrator in a <checkpoint_yield> block and wait; "
     "then call resume_checkpoint."
-)
-EMPTY = (
-    "The provided checkpoint_handle does not have an active checkpoint (bcp is empty). "
-    "The worker must yield a checkpoint first."
 )
 NEITHER = "Either checkpoint_handle or session_token must be provided. Both were omitted."
 
@@ -75,7 +72,7 @@ class Checkpoints:
         )
         decided = decide(position.plan, position.state, command)
         if isinstance(decided, Refusal):
-            progress.refuse(decided.message, decided.kept)
+            progress.refuse(decided.code.value, decided.kept)
             return self._answered(progress, decided)
         opened = decided.state.open
         assert opened is not None, "a yield opens a gate"
@@ -95,7 +92,7 @@ class Checkpoints:
         key = answered_already(refusal)
         answer = answer_to(self._ledger, progress.position, key) if key else None
         if answer is None:
-            return of_refusal(refusal, progress.token)
+            return of_refusal(refusal, words(refusal), progress.token)
         body: dict[str, Json] = {"status": "answered", "checkpoint_id": answer.gate, **resolution(answer)}
         message = "This checkpoint is answered already; go on with the answer."
         return told_json({**body, "message": message, "session_token": progress.token}, progress.token)
@@ -109,9 +106,8 @@ class Checkpoints:
             return position
         gate, opened = open_gate(position.position), position.state.open
         if gate is None or opened is None or _is_another(position.pointer.attempt, position):
-            return position.answer(
-                failure("CHECKPOINT_NOT_ACTIVE", EMPTY, "Go on, or yield first.", token=position.token)
-            )
+            refusal = Refusal(Code.CHECKPOINT_NOT_ACTIVE)
+            return position.answer(of_refusal(refusal, words(refusal), position.token))
         scope = position.position.plan.scope(position.state.variables)
         shape = gate_shape(replace(gate, message=interpolate(gate.message, scope)))
         handle = self._ledger.mint("ses", position.pointer.handle, position.state.visit, mark(opened))
@@ -136,7 +132,7 @@ class Checkpoints:
             return self._tools.stale(progress)
         decided = self._resolved(progress, params, call)
         if isinstance(decided, Refusal):
-            progress.refuse(decided.message, decided.kept)
+            progress.refuse(decided.code.value, decided.kept)
             return self._repeated(progress, params, decided)
         answer = next(event for event in decided.events if isinstance(event, GateResolved))
         opened = position.state.open
@@ -156,7 +152,7 @@ class Checkpoints:
     def _resolved(self, progress: SessionCall, params: p.RespondCheckpoint, call: Call) -> Decided | Refusal:
         position, gate = progress.position, open_gate(progress.position)
         if gate is None or _is_another(progress.pointer.attempt, position):
-            return Refusal(Code.CHECKPOINT_NOT_ACTIVE, EMPTY, "go on, or yield a checkpoint first")
+            return Refusal(Code.CHECKPOINT_NOT_ACTIVE)
         refusal = declined(call, gate)
         if refusal is not None:
             return refusal
@@ -182,14 +178,14 @@ class Checkpoints:
         token = self._answering_token(progress, params)
         answer = answer_of(self._ledger, progress.position, progress.pointer.attempt)
         if answer is None or refusal.code is not Code.CHECKPOINT_NOT_ACTIVE:
-            return of_refusal(refusal, token)
+            return of_refusal(refusal, words(refusal), token)
         if repeats(answer, params):
             pointer = progress.pointer
             handle = self._ledger.mint("ses", pointer.handle, pointer.node, pointer.attempt)
             return told_json(_responded_body(answer, handle), None)
-        text = f"Checkpoint '{answer.gate}' is already answered: {answer.option or 'dismissed'}"
         about: dict[str, Json] = {"checkpoint": answer.gate, "option": answer.option}
-        return failure("CHECKPOINT_ALREADY_ANSWERED", text, "Go on with the recorded answer.", about, token)
+        answered = Refusal(Code.CHECKPOINT_ALREADY_ANSWERED, about)
+        return of_refusal(answered, words(answered), token)
 
     def _answering_token(self, progress: SessionCall, params: p.RespondCheckpoint) -> str | None:
         """The token of who answers; the handle is the worker's, and is no token to go on with."""
@@ -206,11 +202,11 @@ class Checkpoints:
         if progress.is_stale:
             return self._tools.stale(progress)
         position = progress.position
-        command = c.ResumeCheckpoint(self._tools.policy, progress.now, progress.agent, params.variables or {})
+        command = c.ResumeWorker(self._tools.policy, progress.now, progress.agent, params.variables or {})
         decided = decide(position.plan, position.state, command)
         if isinstance(decided, Refusal):
-            progress.refuse(decided.message, decided.kept)
-            return of_refusal(decided, progress.token)
+            progress.refuse(decided.code.value, decided.kept)
+            return of_refusal(decided, words(decided), progress.token)
         answer = position.state.resolution
         assert answer is not None, "only an answered checkpoint is resumed from"
         body: dict[str, Json] = {"status": "resumed", "checkpoint_id": answer.gate}

@@ -10,7 +10,7 @@ from interlock.core.hashing import digest_of
 from interlock.ledger.runs.shared_sessions import Calling
 from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.session import params as p
-from interlock.surfaces.shared import params as shared
+from interlock.surfaces.shared import session_params as shared
 from interlock.surfaces.shared.position import SessionPosition
 from interlock.surfaces.shared.replies import failure, told
 from interlock.surfaces.shared.session_tools import SessionTools, digest_mark, found_text

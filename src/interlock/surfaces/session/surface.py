@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from interlock import __version__
 from interlock.core.engine.decide import decide
-from interlock.core.run.outcomes import Code, Decided, Refusal
+from interlock.core.run.outcomes import Decided, Refusal
 from interlock.core.run.surface_policy import SESSION
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError, error_of, internal_error
@@ -20,14 +20,16 @@ from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.recorded import body_of, encoded, live, replayed
 from interlock.surfaces.session import params as p
 from interlock.surfaces.session.checkpoints import Checkpoints
+from interlock.surfaces.session.errors import words
 from interlock.surfaces.session.reading import SessionReading
 from interlock.surfaces.session.tools import INSTRUCTIONS, tools
-from interlock.surfaces.shared import params as shared
+from interlock.surfaces.shared import session_params as shared
 from interlock.surfaces.shared.documents import META
 from interlock.surfaces.shared.position import status_of
-from interlock.surfaces.shared.replies import failure, of_error, of_refusal, told_json
+from interlock.surfaces.shared.replies import of_error, of_refusal, told_json
 from interlock.surfaces.shared.session_tools import RECOVERED, SERVER, SessionTools, claims_of
 from interlock.surfaces.shared.written import as_toon
+from interlock.surfaces.strict_params import NoParams
 from interlock.surfaces.tool import Surface, Tool
 
 
@@ -65,10 +67,10 @@ class SessionSurface(Surface):
     def close(self) -> None:
         self.ledger.close()
 
-    def discover(self, params: shared.Nothing, call: Call) -> Outcome:
+    def discover(self, params: NoParams, call: Call) -> Outcome:
         return Reply(f"server: {SERVER}\nversion: {__version__}\n\n{self.shared.bootstrap()}")
 
-    def list_workflows(self, params: shared.Nothing, call: Call) -> Outcome:
+    def list_workflows(self, params: NoParams, call: Call) -> Outcome:
         listed: list[Json] = [
             {"id": entry.id, "title": entry.name, "version": entry.version, "tags": list(entry.tags)}
             for entry in self.shared.listed()
@@ -118,8 +120,8 @@ class SessionSurface(Surface):
         command = self.shared.entering(progress, params, claims, call.client.name)
         decided = decide(progress.position.plan, progress.state, command)
         if isinstance(decided, Refusal):
-            progress.refuse(decided.message, decided.kept)
-            return _not_entered(params, decided, progress.token)
+            progress.refuse(decided.code.value, decided.kept)
+            return of_refusal(decided, words(decided), progress.token)
         warnings = self.shared.entry_warnings(progress, params, decided)
         reply = encoded(_entered(progress, decided, warnings))
         progress.record(decided, body_of(reply), warnings=warnings, claims=claims, target=params.activity_id)
@@ -134,18 +136,6 @@ class SessionSurface(Surface):
         body = {**_status(position), **_last_checkpoint(last), **_parent(above)}
         token = self.ledger.mint("ses", position.handle, position.state.visit)
         return told_json({**body, "session_token": token}, token)
-
-
-def _not_entered(params: shared.NextActivity, refusal: Refusal, token: str) -> Reply:
-    if refusal.code not in (Code.DECISION_PENDING, Code.GATE_UNANSWERED):
-        return of_refusal(refusal, token)
-    held = refusal.about.get("checkpoint")
-    text = f"Cannot transition to '{params.activity_id}': {refusal.message}"
-    then = f"The worker must yield_checkpoint '{held}'; the orchestrator answers it."
-    if refusal.code is Code.DECISION_PENDING:
-        text = f"{text} The orchestrator must resolve it by calling respond_checkpoint."
-        then = "Call respond_checkpoint."
-    return failure(refusal.code.value, text, then, refusal.about, token)
 
 
 def _status(position: Position) -> dict[str, Json]:

@@ -8,8 +8,9 @@ from interlock.surfaces.call import Call, Outcome
 from interlock.surfaces.session import params as p
 from interlock.surfaces.session.checkpoints import Checkpoints
 from interlock.surfaces.session.reading import SessionReading
-from interlock.surfaces.shared import params as shared
+from interlock.surfaces.shared import session_params as shared
 from interlock.surfaces.shared.session_tools import SessionTools
+from interlock.surfaces.strict_params import NoParams
 from interlock.surfaces.tool import Tool
 
 INSTRUCTIONS = (
@@ -21,8 +22,8 @@ INSTRUCTIONS = (
 class SessionHandlers(Protocol):
     """The handlers that the session surface has itself."""
 
-    def discover(self, params: shared.Nothing, call: Call) -> Outcome: ...
-    def list_workflows(self, params: shared.Nothing, call: Call) -> Outcome: ...
+    def discover(self, params: NoParams, call: Call) -> Outcome: ...
+    def list_workflows(self, params: NoParams, call: Call) -> Outcome: ...
     def start_session(self, params: p.StartSession, call: Call) -> Outcome: ...
     def get_workflow_status(self, params: shared.WithToken, call: Call) -> Outcome: ...
     def next_activity(self, params: shared.NextActivity, call: Call) -> Outcome: ...
@@ -36,18 +37,18 @@ def tools(
         Tool(
             "discover",
             "Start here: server, version, and how to work with it.",
-            shared.Nothing,
+            NoParams,
             handlers.discover,
             read_only=True,
         ),
         Tool(
             "list_workflows",
             "List workflows: id, title, version, tags.",
-            shared.Nothing,
+            NoParams,
             handlers.list_workflows,
             read_only=True,
         ),
-        Tool("health_check", "Server status.", shared.Nothing, session_tools.health_check, read_only=True),
+        Tool("health_check", "Server status.", NoParams, session_tools.health_check, read_only=True),
         Tool(
             "start_session",
             "Start a session of a workflow, inherit one by session_token, or start a child with "

@@ -23,8 +23,7 @@ def declined(call: Call, gate: Gate) -> Refusal | None:
     """A user who was asked and did not answer is not answered for by the agent."""
     if call.asked != shown(gate) or chosen(call, gate) is not None:
         return None
-    text = f"The user was asked and has not answered checkpoint '{gate.id}'."
-    return Refusal(Code.USER_MUST_DECIDE, text, "wait for the user, then call respond_checkpoint again")
+    return Refusal(Code.USER_MUST_DECIDE, {"checkpoint": gate.id, "asked": True})
 
 
 def chosen(call: Call, gate: Gate) -> Decision | None:

@@ -11,6 +11,8 @@ from interlock.core.run.outcomes import Refusal
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
 from interlock.surfaces.call import Reply
+from interlock.surfaces.refusals import Words
+from interlock.surfaces.shared.session_errors import recovery
 
 _encode = msgspec.json.Encoder().encode
 _SLOT = re.compile(r"\\u0000([a-z]+:\d+:\d+)\\u0000")
@@ -19,7 +21,7 @@ _SLOT = re.compile(r"\\u0000([a-z]+:\d+:\d+)\\u0000")
 def told(
     text: str, token: str | None, warnings: Sequence[str] = (), meta: Mapping[str, Json] | None = None
 ) -> Reply:
-    """A text, the token to go on with, and what was found wrong with the call."""
+    """Reply with a text, the token to go on with, and the warnings about the call."""
     tokens: dict[str, Json] = {"session_token": token} if token else {}
     return Reply(text, meta={**tokens, **(meta or {}), "validation": _validation(warnings)})
 
@@ -30,13 +32,13 @@ def told_json(
     warnings: Sequence[str] = (),
     meta: Mapping[str, Json] | None = None,
 ) -> Reply:
-    """The same with a JSON object as its text."""
+    """Reply with a JSON object as the text."""
     return told(as_json(body), token, warnings, meta)
 
 
 def as_json(body: Json) -> str:
     """JSON as text; its slots for tokens stay slots when the text is encoded once more."""
-    return _SLOT.sub(lambda found: f"\0{found[1]}\0", _encode(body).decode())
+    return _SLOT.sub(lambda match: f"\0{match[1]}\0", _encode(body).decode())
 
 
 def recorded(reply: Reply) -> bytes:
@@ -55,7 +57,7 @@ def _validation(warnings: Sequence[str]) -> dict[str, Json]:
 def failure(
     code: str, message: str, then: str, about: Mapping[str, Json] | None = None, token: str | None = None
 ) -> Reply:
-    """Say what is wrong and the one thing to do; code and action again as fields."""
+    """Say what is wrong and what to do next, in the text and as fields."""
     body: dict[str, Json] = {"code": code, "message": message, "next": then, **(about or {})}
     lines = [message, f"Next: {then}"] + ([f"session_token: {token}"] if token else [])
     meta: dict[str, Json] = {"validation": {"status": "error", "warnings": []}}
@@ -63,25 +65,13 @@ def failure(
 
 
 def of_error(error: LedgerError) -> Reply:
+    """Answer an error of the ledger."""
     about: dict[str, Json] = {**error.details}
     if error.after_ms is not None:
         about["retry_after_ms"] = error.after_ms
-    return failure(error.code, error.message, _advice(error), about)
+    return failure(error.code, error.message, recovery(error), about)
 
 
-def _advice(error: LedgerError) -> str:
-    match error.code:
-        case "TOKEN_BAD_SIGNATURE":
-            return (
-                "Copy the token again, whole; if that fails too, send it to start_session, which adopts it."
-            )
-        case "SESSION_NOT_HEALTHY":
-            return "Ask the user to run `interlock doctor --repair`."
-        case "TOKEN_UNKNOWN_NODE":
-            return "Call start_session to begin a session."
-        case _:
-            return error.suggestion
-
-
-def of_refusal(refusal: Refusal, token: str | None) -> Reply:
-    return failure(refusal.code.value, refusal.message, refusal.next, refusal.about, token)
+def of_refusal(refusal: Refusal, words: Words, token: str | None) -> Reply:
+    """Answer a refusal in the words of the surface, its data as fields."""
+    return failure(refusal.code.value, words.message, words.next_action, refusal.about, token)

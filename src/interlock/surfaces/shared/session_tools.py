@@ -25,11 +25,12 @@ from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.arguments import Unfit, check_context
 from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.recorded import encoded, live
-from interlock.surfaces.shared import params as p
+from interlock.surfaces.shared import session_params as p
 from interlock.surfaces.shared import trace_view, validation
 from interlock.surfaces.shared.documents import META, Documents, FoundDocument
 from interlock.surfaces.shared.position import SessionPosition, status_of
 from interlock.surfaces.shared.replies import failure, of_error, told_json
+from interlock.surfaces.strict_params import NoParams
 from interlock.surfaces.tool import Tool
 
 SERVER = "interlock"
@@ -59,7 +60,7 @@ class SessionTools:
     def unknown(self, name: str, tools: Mapping[str, Tool]) -> Reply:
         return failure("NOT_FOUND", f"There is no tool '{name}' here.", f"Use one of: {', '.join(tools)}.")
 
-    def health_check(self, params: p.Nothing, call: Call) -> Outcome:
+    def health_check(self, params: NoParams, call: Call) -> Outcome:
         body: dict[str, Json] = {
             "status": "healthy",
             "server": SERVER,
@@ -157,7 +158,7 @@ class SessionTools:
         self, token: str, calling: Calling, variables: Variables | None = None
     ) -> SessionCall | Reply:
         """Open a session's head for a progress call."""
-        unfit = check_context(variables)
+        unfit = check_context(variables, "variables")
         if unfit:
             return failure("VALIDATION_ERROR", unfit.message, unfit.suggestion)
         pointer = self.ledger.read_token(token, "ses")

@@ -1,6 +1,6 @@
-"""What the documents call validation: warnings that never block, in words that say what to put right.
+"""What the documents call validation: warnings that never block and say what to correct.
 
-Steps in loops and steps whose condition is false are not missed, and nothing is after an early way out.
+Steps in loops, steps whose condition is false, and steps after an early exit do not count as missing.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from interlock.core.run.output import Output
 from interlock.core.run.state import RunState
 from interlock.ledger.runs.position import Position
 from interlock.surfaces.arguments import Unfit, read_output
-from interlock.surfaces.shared.params import ActivityDone, StepDone
 from interlock.surfaces.shared.replies import as_json
+from interlock.surfaces.shared.session_params import ActivityDone, StepDone
 
 
 def drift(library: Library, at: Position) -> Iterator[str]:
@@ -49,7 +49,7 @@ def step_manifest(at: Position, manifest: Sequence[StepDone] | None) -> Iterator
                 "Include a manifest to enable step completion validation."
             )
         return
-    claimed = [one.step_id for one in manifest]
+    claimed = [step.step_id for step in manifest]
     due = [step.id for step in _due(at.plan, at.state, activity)]
     missing = [] if at.state.exit_to else [step for step in due if step not in claimed]
     if missing:
@@ -58,7 +58,7 @@ def step_manifest(at: Position, manifest: Sequence[StepDone] | None) -> Iterator
     if unexpected:
         yield f"Unexpected steps in manifest: [{', '.join(unexpected)}]"
     yield from _order(due, claimed)
-    yield from (f"Step '{one.step_id}' has empty output" for one in manifest if not _filled(one))
+    yield from (f"Step '{step.step_id}' has empty output" for step in manifest if _is_empty(step))
 
 
 def _due(plan: Plan, state: RunState, activity: Activity) -> Iterator[Step]:
@@ -71,15 +71,15 @@ def _due(plan: Plan, state: RunState, activity: Activity) -> Iterator[Step]:
 
 def _order(due: Sequence[str], claimed: Sequence[str]) -> Iterator[str]:
     expected = [step for step in due if step in claimed]
-    given = [step for step in dict.fromkeys(claimed) if step in due]
-    for target, (wanted, got) in enumerate(zip(expected, given, strict=True)):
-        if wanted != got:
-            yield f"Step order mismatch at position {target}: expected '{wanted}' but got '{got}'"
+    listed = [step for step in dict.fromkeys(claimed) if step in due]
+    for index, (wanted, step) in enumerate(zip(expected, listed, strict=True)):
+        if wanted != step:
+            yield f"Step order mismatch at position {index}: expected '{wanted}' but got '{step}'"
             return
 
 
-def _filled(done: StepDone) -> bool:
-    return bool(done.output.strip()) if isinstance(done.output, str) else bool(done.output)
+def _is_empty(done: StepDone) -> bool:
+    return not (done.output.strip() if isinstance(done.output, str) else done.output)
 
 
 def activity_manifest(workflow: Workflow, manifest: Sequence[ActivityDone] | None) -> Iterator[str]:
@@ -89,47 +89,34 @@ def activity_manifest(workflow: Workflow, manifest: Sequence[ActivityDone] | Non
     if not manifest:
         yield "Empty activity_manifest provided. Omit the parameter if no activities have been completed."
     conditions = set(_conditions(workflow))
-    for one in manifest:
-        if workflow.activity(one.activity_id) is None:
-            yield f"Activity manifest references unknown activity '{one.activity_id}'"
-        if not one.outcome.strip():
-            yield f"Activity '{one.activity_id}' has empty outcome"
-        claimed = one.transition_condition
+    for done in manifest:
+        if workflow.activity(done.activity_id) is None:
+            yield f"Activity manifest references unknown activity '{done.activity_id}'"
+        if not done.outcome.strip():
+            yield f"Activity '{done.activity_id}' has empty outcome"
+        claimed = done.transition_condition
         if claimed and claimed != "default" and claimed not in conditions:
             yield (
-                f"Activity '{one.activity_id}' claims transition condition '{claimed}' "
+                f"Activity '{done.activity_id}' claims transition condition '{claimed}' "
                 "not found in workflow transitions"
             )
 
 
 def _conditions(workflow: Workflow) -> Iterator[str]:
     for activity in workflow.activities:
-        for transition in activity.transitions:
-            if transition.condition is not None:
-                yield describe(transition.condition)
-        for decision in activity.decisions:
-            yield from (describe(one.condition) for one in decision.branches if one.condition is not None)
+        branches = [branch for decision in activity.decisions for branch in decision.branches]
+        conditions = [transition.condition for transition in activity.transitions]
+        conditions += [branch.condition for branch in branches]
+        yield from (describe(condition) for condition in conditions if condition is not None)
 
 
 def outcome(at: Position, decided: Decided) -> Iterator[str]:
-    """What came of the call that its caller may have overlooked (rules 19 and 20)."""
+    """Warn about what the caller may have overlooked in the outcome of the call (rules 19 and 20)."""
     yield from (notice.message for notice in decided.notices)
     activity = at.plan.workflow.activity(at.state.activity)
     for event in decided.events:
-        yield from _passed_over(event)
         if isinstance(event, e.StepCompleted) and activity is not None:
             yield from _not_produced(activity.step(event.step), decided.state)
-
-
-def _passed_over(event: e.Event) -> Iterator[str]:
-    match event:
-        case e.StepSkipped(unset=unset) if unset:
-            yield f"Step '{event.step}' was passed over: nobody has set {_listed(unset)} ({event.condition})."
-        case e.GatePassed(unset=unset) if unset:
-            text = f"Checkpoint '{event.gate}' was passed over: nobody has set {_listed(unset)}"
-            yield f"{text} ({event.condition})."
-        case e.LoopLeft(unset=unset) if unset:
-            yield f"Loop '{event.loop}' was passed over: nobody has set {_listed(unset)}."
 
 
 def _not_produced(step: Step | None, state: RunState) -> Iterator[str]:
@@ -139,12 +126,8 @@ def _not_produced(step: Step | None, state: RunState) -> Iterator[str]:
             yield f"Step '{step.id}' should set '{action.target}'; it is not set."
 
 
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(f"'{name}'" for name in names)
-
-
 def output_of(done: StepDone) -> Output | Unfit:
-    """What a manifest hands in for one step: text, notes and artifacts, or any value as text."""
+    """Read the output of a step in a manifest: text, notes and artifacts, or any value as text."""
     match done.output:
         case str() as text:
             return Output(text.strip())

@@ -15,7 +15,7 @@ from interlock.cli.screen import block_of, inform, line_of, markdown, paint, par
 from interlock.core.definition.program import confirmation
 from interlock.core.engine.requirements import input_id
 from interlock.core.run.commands import Decision
-from interlock.core.run.outcomes import NeedAnswer, NeedInput, NeedStep
+from interlock.core.run.outcomes import NeedAnswer, NeedInput, NeedStep, Refusal
 from interlock.core.run.output import Output
 from interlock.core.run.reasons import ContextKey
 from interlock.core.values import Json
@@ -23,6 +23,7 @@ from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.status import find_session, ref_of
 from interlock.surfaces.execution.render import Pending, pending_of
+from interlock.surfaces.refusals import sentence
 
 HELP = """\
 An empty line ends your notes and completes the step.
@@ -76,7 +77,8 @@ def _play(run: PlayedRun) -> None:
             case Turn():
                 error = run.advance(turn)
                 if error is not None:
-                    inform(f"interlock: {error.message}")
+                    reason = sentence(error) if isinstance(error, Refusal) else error.message
+                    inform(f"interlock: {reason}")
     gaps = f", with {run.view.state.gaps} recorded gaps" if run.view.state.gaps else ""
     say(f"{paint('Complete', 'good')}{gaps}. See: interlock tree {ref_of(run.view.session.session_id)}")
 

@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from interlock.core.values import Json
-from interlock.surfaces.params import Params
+from interlock.surfaces.strict_params import Params
 
 Variables = Annotated[
     dict[str, Json],
@@ -34,10 +34,6 @@ StepManifest = Annotated[
         description="Steps done in the activity being left, in order; output: text, or {artifacts: [{kind}]}"
     ),
 ]
-
-
-class Nothing(Params, frozen=True):
-    pass
 
 
 class WithToken(Params, frozen=True):

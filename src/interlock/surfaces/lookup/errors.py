@@ -36,7 +36,7 @@ def invalid_params(details: str) -> RpcError:
 
 
 def cannot_load(workflow_id: str, diagnostic: Diagnostic) -> RpcError:
-    """Say why a workflow cannot be had: it is not there, or its file is at fault."""
+    """Say why a workflow cannot be loaded: there is none, or its file has errors."""
     if diagnostic.code == _ABSENT:
         return RpcError(WORKFLOW_NOT_FOUND, "Workflow not found", {"workflowId": workflow_id})
     code, message = _BY_DIAGNOSTIC.get(diagnostic.code, (INVALID_WORKFLOW, "Invalid workflow"))

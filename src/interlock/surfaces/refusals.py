@@ -1,0 +1,135 @@
+"""Refusals as sentences, in the words that all surfaces share: activity, step, checkpoint, option, loop.
+
+No sentence names a tool; what to do next is in each surface's own table, its `errors` module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import assert_never
+
+from msgspec import Struct
+
+from interlock.core.run.outcomes import Code, Refusal
+from interlock.core.values import Json
+
+
+class Words(Struct, frozen=True):
+    """A refusal as one surface tells it."""
+
+    message: str
+    next_action: str
+
+
+def names(about: Mapping[str, Json], key: str) -> str:
+    """Join the names that a refusal lists under a key."""
+    listed = about.get(key)
+    return ", ".join(map(str, listed)) if isinstance(listed, (list, tuple)) else ""
+
+
+def sentence(refusal: Refusal) -> str:
+    """Say why the command was refused; texts that the documents quote are kept word for word."""
+    about = refusal.about
+    gate = f"'{about.get('checkpoint')}'"
+    match refusal.code:
+        case Code.RUN_FINISHED:
+            return "The workflow is completed."
+        case Code.DECISION_PENDING | Code.GATE_UNANSWERED:
+            return _held(refusal)
+        case Code.NO_ACTIVITY:
+            return "No activity has been entered yet."
+        case Code.ACTIVITY_NOT_FOUND:
+            return f"Activity not found: {about['target']}"
+        case Code.ACTIVITY_NOT_COMPLETE:
+            return f"Activity '{about['activity']}' is not complete"
+        case Code.INVALID_TRANSITION:
+            return f"No valid transition to '{about['target']}'. Valid: {names(about, 'valid') or 'none'}"
+        case Code.STEP_NOT_FOUND:
+            return f"Step not found: {about['step']}"
+        case Code.STEP_NOT_PENDING:
+            return f"Step '{about['step']}' is not pending"
+        case Code.STEP_ALREADY_COMPLETE:
+            return f"Step '{about['step']}' is already complete"
+        case Code.INPUT_REQUIRED if "limit" in about:
+            return (
+                f"Activity '{about['activity']}' would claim more than {about['limit']} events in one call."
+            )
+        case Code.INPUT_REQUIRED | Code.OUTPUT_REQUIRED | Code.LOOP_ITEMS_REQUIRED:
+            return _missing(about)
+        case Code.CHECKPOINT_NOT_FOUND:
+            return f"Checkpoint not found: {about['checkpoint']} in activity {about['activity']}"
+        case Code.CHECKPOINT_NOT_ACTIVE if "pending" in about:
+            return f"Checkpoint {gate} is not pending. Pending checkpoints: [{names(about, 'pending')}]"
+        case Code.CHECKPOINT_NOT_ACTIVE if "checkpoint" in about:
+            return f"Checkpoint {gate} is not reached: its condition is false, or its loop has passed it."
+        case Code.CHECKPOINT_NOT_ACTIVE:
+            return "No checkpoint is active."
+        case Code.CHECKPOINT_ALREADY_ACTIVE:
+            text = f"Checkpoint {gate} is already active and awaiting orchestrator resolution."
+            return f"Cannot yield checkpoint '{about['requested']}': {text}"
+        case Code.CHECKPOINT_ALREADY_ANSWERED:
+            return f"Checkpoint {gate} is already answered: {about['option'] or 'dismissed'}"
+        case Code.CHECKPOINT_STILL_ACTIVE:
+            text = "is still active and has not been resolved by the orchestrator."
+            return f"Cannot resume: Checkpoint {gate} {text}"
+        case Code.CHECKPOINT_NOT_YIELDED:
+            return "Cannot resume: no yielded checkpoint waits to be resumed."
+        case Code.OPTION_NOT_FOUND:
+            valid = names(about, "options")
+            return f"Invalid option '{about['option']}' for checkpoint {gate}. Valid options: [{valid}]"
+        case Code.RESOLUTION_MODE:
+            return "Exactly one of option_id, auto_advance, or condition_not_met must be provided."
+        case Code.TOO_FAST:
+            text = f"Checkpoint response too fast ({_waited(about)} minimum)."
+            return f"{text} Present the checkpoint to the user before responding."
+        case Code.NOT_AUTO_ADVANCING if about.get("blocking"):
+            text = "Blocking checkpoints require an explicit option_id from the user."
+            return f"Cannot auto-advance blocking checkpoint {gate}. {text}"
+        case Code.NOT_AUTO_ADVANCING:
+            return f"Cannot auto-advance checkpoint {gate}: missing defaultOption or autoAdvanceMs."
+        case Code.TIMER_RUNNING:
+            text = f"Wait for the full autoAdvanceMs ({about['minimum_ms']}ms) before auto-advancing."
+            return f"Auto-advance timer not elapsed for checkpoint {gate} ({_waited(about)}). {text}"
+        case Code.NOT_CONDITIONAL:
+            text = "Only conditional checkpoints can be dismissed with condition_not_met."
+            return f"Cannot dismiss checkpoint {gate}: it has no condition field. {text}"
+        case Code.CONDITION_HOLDS:
+            return f"Cannot dismiss checkpoint {gate}: its condition holds ({about['condition']})."
+        case Code.USER_MUST_DECIDE if "reason" in about:
+            return _missing(about)
+        case Code.USER_MUST_DECIDE if "decided" in about:
+            return f"The user has decided checkpoint {gate}: {about['decided']}"
+        case Code.USER_MUST_DECIDE if "asked" in about:
+            return f"The user was asked and has not answered checkpoint {gate}."
+        case Code.USER_MUST_DECIDE:
+            return f"Checkpoint {gate} waits for the user's own decision."
+        case Code.LOOP_NOT_FOUND:
+            return f"Loop '{about['loop']}' is not waiting to be advanced"
+        case _:
+            assert_never(refusal.code)
+
+
+def _held(refusal: Refusal) -> str:
+    """Name the question that holds the run, and the transition that it prevents."""
+    about = refusal.about
+    if "step" in about:
+        return "Must respond to checkpoint before completing steps"
+    if isinstance(pending := about.get("pending"), (list, tuple)):
+        text = f"{len(pending)} unresolved checkpoint(s) on activity '{about['activity']}'."
+    elif refusal.code is Code.DECISION_PENDING:
+        text = f"Active checkpoint '{about['checkpoint']}' on activity '{about['activity']}'."
+    else:
+        text = f"Checkpoint '{about['checkpoint']}' must be answered first: {about['question']}"
+    return f"Cannot transition to '{about['target']}': {text}" if "target" in about else text
+
+
+def _missing(about: Mapping[str, Json]) -> str:
+    claim = f"Step '{about['step']}' cannot be claimed: " if "step" in about else ""
+    return f"{claim}{about['reason']}"
+
+
+def _waited(about: Mapping[str, Json]) -> str:
+    elapsed, minimum = about["elapsed_ms"], about["minimum_ms"]
+    assert isinstance(elapsed, int)
+    assert isinstance(minimum, int)
+    return f"{elapsed // 1000}s < {minimum / 1000:g}s"

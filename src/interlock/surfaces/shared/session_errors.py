@@ -1,0 +1,97 @@
+"""What session and gated say alike about refusals and errors; what differs is in each surface's own table."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from interlock.core.run.outcomes import Code, Refusal
+from interlock.ledger.errors import LedgerError
+from interlock.surfaces.refusals import Words, names, sentence
+
+ASK_THE_USER = "Send the user's choice as option_id with respond_checkpoint."
+
+
+def words(refusal: Refusal) -> Words:
+    """Put a refusal into the words that both surfaces share."""
+    return Words(sentence(refusal), _next_action(refusal))
+
+
+def _next_action(refusal: Refusal) -> str:
+    about = refusal.about
+    match refusal.code:
+        case Code.RUN_FINISHED:
+            return "Start a new session with start_session."
+        case Code.DECISION_PENDING:
+            return "Resolve it with respond_checkpoint first."
+        case Code.GATE_UNANSWERED:
+            gate = about.get("checkpoint") or names(about, "pending")
+            return f"Answer it with respond_checkpoint first: {gate}."
+        case Code.NO_ACTIVITY:
+            return "Call next_activity first."
+        case Code.ACTIVITY_NOT_FOUND:
+            return f"Send one of these as activity_id: {names(about, 'activities')}."
+        case (
+            Code.ACTIVITY_NOT_COMPLETE
+            | Code.STEP_NOT_FOUND
+            | Code.STEP_NOT_PENDING
+            | Code.STEP_ALREADY_COMPLETE
+        ):
+            return "Do the steps of the activity and list them in step_manifest."
+        case Code.INVALID_TRANSITION:
+            return f"Call next_activity with one of: {names(about, 'valid') or 'none'}."
+        case Code.CHECKPOINT_ALREADY_ANSWERED:
+            return "Go on with the recorded answer."
+        case Code.OUTPUT_REQUIRED:
+            step = f"step '{about['step']}'" if "step" in about else "the step"
+            return f"Send what {step} produces as its output in step_manifest."
+        case Code.INPUT_REQUIRED if "limit" in about:
+            return "Send shorter lists for its loops in variables."
+        case Code.INPUT_REQUIRED if "step" in about:
+            return f"Ask the user, then send in variables: {names(about, 'variables')}."
+        case Code.INPUT_REQUIRED | Code.LOOP_ITEMS_REQUIRED:
+            return f"Send in variables: {names(about, 'variables')}."
+        case Code.CHECKPOINT_NOT_FOUND if about.get("checkpoints"):
+            return f"Send one of these as checkpoint_id: {names(about, 'checkpoints')}."
+        case Code.CHECKPOINT_NOT_FOUND:
+            return "Go on: this activity has no checkpoints."
+        case Code.CHECKPOINT_NOT_ACTIVE if about.get("pending"):
+            return f"Answer one that is pending: {names(about, 'pending')}."
+        case Code.CHECKPOINT_NOT_ACTIVE | Code.CHECKPOINT_NOT_YIELDED | Code.LOOP_NOT_FOUND:
+            return "Go on with the activity."
+        case Code.CHECKPOINT_ALREADY_ACTIVE | Code.CHECKPOINT_STILL_ACTIVE:
+            return "Have the active checkpoint resolved with respond_checkpoint first."
+        case Code.OPTION_NOT_FOUND:
+            return f"Send one of these as option_id: {names(about, 'options')}."
+        case Code.RESOLUTION_MODE:
+            return "Send exactly one of them."
+        case Code.TOO_FAST:
+            return "Present the checkpoint to the user, then respond with the user's choice."
+        case Code.TIMER_RUNNING:
+            return f"Wait, or ask the user. {ASK_THE_USER}"
+        case Code.NOT_AUTO_ADVANCING | Code.NOT_CONDITIONAL | Code.CONDITION_HOLDS:
+            return ASK_THE_USER
+        case Code.USER_MUST_DECIDE if "decided" in about:
+            return f"Respond with option_id '{about['decided']}'."
+        case Code.USER_MUST_DECIDE if "asked" in about:
+            return "Wait for the user, then call respond_checkpoint again."
+        case Code.USER_MUST_DECIDE:
+            return "Tell the user to open the inbox (interlock inbox)."
+        case _:
+            assert_never(refusal.code)
+
+
+def recovery(error: LedgerError) -> str:
+    """Say what to do about an error of the ledger."""
+    match error.code:
+        case "TOKEN_UNKNOWN_NODE":
+            return "Call start_session to begin a session."
+        case "TOKEN_BAD_SIGNATURE":
+            return (
+                "Copy the token again, whole; if that fails too, send it to start_session, which adopts it."
+            )
+        case "TOKEN_UNSUPPORTED_VERSION" | "TOKEN_SCOPE_MISMATCH":
+            return error.next_action or "Call start_session to begin a session."
+        case "TOKEN_WORKFLOW_HASH_MISMATCH":
+            return f"{error.next_action} To go on, begin a new session with start_session."
+        case _:
+            return error.next_action

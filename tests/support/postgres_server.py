@@ -7,21 +7,18 @@ from __future__ import annotations
 
 import atexit
 import os
-import pwd
 import shutil
 import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
 from functools import cache
-from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
-from interlock.store.postgres.schema import OF_A_SESSION
-from interlock.store.postgres.store import PostgresStore, open_store
+from interlock.store.postgres.database import PostgresStore, open_store
+from interlock.store.postgres.tables import OF_A_SESSION
 
 TABLES = (*OF_A_SESSION, "tombstones", "contents", "settings")
 URL = "INTERLOCK_TEST_POSTGRES"
@@ -60,11 +57,10 @@ class PostgresServer:
         found = binaries()
         assert found is not None, MISSING
         self._bin = found
-        self._as_owner = _become_owner()
+        self._owner = OWNER if os.geteuid() == 0 else None
         self.folder = Path(tempfile.mkdtemp(prefix="interlock-pg-"))
-        if self._as_owner:
-            account = pwd.getpwnam(OWNER)
-            os.chown(self.folder, account.pw_uid, account.pw_gid)
+        if self._owner:
+            shutil.chown(self.folder, OWNER, OWNER)
         self.port = _free_port()
         self.url = f"postgresql://{OWNER}@127.0.0.1:{self.port}/postgres"
         self._data, self._options = self.folder / "data", {**OPTIONS, **options}
@@ -76,7 +72,7 @@ class PostgresServer:
         arguments = [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
         command = [str(self._bin / "postgres"), "-D", str(self._data), *arguments]
         with (self.folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(command, stdout=log, stderr=log, preexec_fn=self._as_owner)
+            self._process = subprocess.Popen(command, stdout=log, stderr=log, user=self._owner)
         self._wait_until_ready()
 
     def stop(self, mode: str = "fast") -> None:
@@ -117,22 +113,9 @@ class PostgresServer:
             [str(self._bin / program), *arguments],
             check=True,
             cwd=self.folder,
-            preexec_fn=self._as_owner,
+            user=self._owner,
             stdout=subprocess.DEVNULL,
         )
-
-
-def _become_owner() -> Callable[[], None] | None:
-    if os.geteuid() != 0:
-        return None
-    account = pwd.getpwnam(OWNER)
-
-    def become_owner() -> None:
-        os.setgroups([])
-        os.setgid(account.pw_gid)
-        os.setuid(account.pw_uid)
-
-    return become_owner
 
 
 def _free_port() -> int:

@@ -11,18 +11,8 @@ from typing import Any
 
 from msgspec.structs import astuple
 
-from interlock.store.postgres.columns import cast_of
-from interlock.store.protocol import (
-    BlockedRow,
-    Changes,
-    CommitRow,
-    HandleRow,
-    ModeRow,
-    NodeRow,
-    RunRow,
-    SessionRow,
-    StartRow,
-)
+from interlock.store.postgres.columns import COLUMNS, insert, slots
+from interlock.store.protocol import Changes
 
 MOVED = (
     "updated_at",
@@ -38,17 +28,6 @@ SET_RUN = (
     "ON CONFLICT (session_id, run) DO UPDATE SET status = excluded.status, tip = excluded.tip,"
     " updated_at = excluded.updated_at, awaiting = excluded.awaiting"
 )
-COLUMNS: dict[str, tuple[str, ...]] = {
-    "commits": CommitRow.__struct_fields__,
-    "nodes": NodeRow.__struct_fields__,
-    "runs": RunRow.__struct_fields__,
-    "blocked": BlockedRow.__struct_fields__,
-    "modes": ModeRow.__struct_fields__,
-    "handles": HandleRow.__struct_fields__,
-    "starts": StartRow.__struct_fields__,
-    "observations": ("session_id", "key", "value"),
-    "contents": ("digest", "body"),
-}
 ON_CONFLICT = {"runs": SET_RUN, "contents": "ON CONFLICT (digest) DO NOTHING"}
 
 
@@ -86,28 +65,19 @@ def _rows(changes: Changes) -> Iterator[tuple[str, list[tuple[Any, ...]]]]:
 
 @lru_cache(maxsize=256)
 def _sql(new: bool, counts: tuple[tuple[str, int], ...]) -> str:
+    kinds = COLUMNS["sessions"]
     if new:
-        fields = SessionRow.__struct_fields__
-        slots = ", ".join(f"${number}{cast_of('sessions', name)}" for number, name in enumerate(fields, 1))
-        head = f"INSERT INTO sessions ({', '.join(fields)}) VALUES ({slots}) RETURNING session_id"
-        used = len(fields)
+        head, used = insert("sessions"), len(kinds)
     else:
-        moved = ", ".join(
-            f"{name} = ${number}{cast_of('sessions', name)}" for number, name in enumerate(MOVED, 3)
-        )
-        head = (
-            f"UPDATE sessions SET {moved}, unindexed = true"
-            " WHERE session_id = $1 AND head_digest = $2 RETURNING session_id"
-        )
+        moved = ", ".join(f"{name} = ${number}::{kinds[name]}" for number, name in enumerate(MOVED, 3))
+        head = f"UPDATE sessions SET {moved}, unindexed = true WHERE session_id = $1 AND head_digest = $2"
         used = 2 + len(MOVED)
-    parts = [f"head AS ({head})"]
+    parts = [f"head AS ({head} RETURNING session_id)"]
     for table, count in counts:
-        columns = COLUMNS[table]
-        rows = []
+        columns, rows = COLUMNS[table], list[str]()
         for _ in range(count):
-            slots = ", ".join(f"${used + n}{cast_of(table, name)}" for n, name in enumerate(columns, 1))
-            rows.append(f"SELECT {slots} FROM head")
+            rows.append(f"SELECT {slots(table, used)} FROM head")
             used += len(columns)
-        insert = f"INSERT INTO {table} ({', '.join(columns)}) {' UNION ALL '.join(rows)}"
-        parts.append(f"{table}_ AS ({insert} {ON_CONFLICT.get(table, '')})")
+        added = f"INSERT INTO {table} ({', '.join(columns)}) {' UNION ALL '.join(rows)}"
+        parts.append(f"{table}_ AS ({added} {ON_CONFLICT.get(table, '')})")
     return f"WITH {', '.join(parts)} SELECT 1 FROM head"

@@ -1,10 +1,11 @@
-"""Column lists and row readers: columns carry the names of the row structs' fields, in their order."""
+"""Columns and INSERTs of each table: columns carry the names of the row structs' fields, in their order."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 from msgspec import Struct
+from msgspec.structs import fields
 
 from interlock.store.protocol import (
     BlockedRow,
@@ -19,6 +20,41 @@ from interlock.store.protocol import (
     TraceRow,
 )
 
+TYPES: Mapping[object, str] = {int: "int8", int | None: "int8", bytes: "bytea", bool: "bool"}
+
+
+def _typed(row: type[Struct]) -> dict[str, str]:
+    return {field.name: TYPES.get(field.type, "text") for field in fields(row)}
+
+
+# Parameters are sent without types and cast in the statement: one prepared statement serves all values.
+COLUMNS: Mapping[str, Mapping[str, str]] = {
+    "sessions": _typed(SessionRow),
+    "commits": _typed(CommitRow),
+    "nodes": _typed(NodeRow),
+    "runs": _typed(RunRow),
+    "blocked": _typed(BlockedRow),
+    "modes": _typed(ModeRow),
+    "handles": _typed(HandleRow),
+    "starts": _typed(StartRow),
+    "traces": _typed(TraceRow),
+    "observations": {"session_id": "text", "key": "text", "value": "text"},
+    "contents": {"digest": "text", "body": "bytea"},
+    "search": {**_typed(SearchRow), "words": "tsvector"},
+    "indexed_outputs": {"session_id": "text", "number": "int8", "words": "tsvector"},
+}
+
+
+def slots(table: str, used: int = 0) -> str:
+    """List the parameters of one row, numbered after those that are used already."""
+    kinds = COLUMNS[table].values()
+    return ", ".join(f"${number}::{kind}" for number, kind in enumerate(kinds, used + 1))
+
+
+def insert(table: str) -> str:
+    """Write an INSERT of one row."""
+    return f"INSERT INTO {table} ({', '.join(COLUMNS[table])}) VALUES ({slots(table)})"
+
 
 def columns_of(row: type[Struct], *without: str, prefix: str = "") -> str:
     """List the columns of a row; those left out are empty bytes."""
@@ -27,53 +63,19 @@ def columns_of(row: type[Struct], *without: str, prefix: str = "") -> str:
     )
 
 
-def select(row: type[Struct], table: str, *without: str) -> str:
+def _select(row: type[Struct], table: str, *without: str) -> str:
     return f"SELECT {columns_of(row, *without)} FROM {table} "
 
 
-SESSION = select(SessionRow, "sessions")
-HANDLE = select(HandleRow, "handles")
-RUN = select(RunRow, "runs")
-NODE = select(NodeRow, "nodes")
-LIGHT_NODE = select(NodeRow, "nodes", "response")
-BLOCKED = select(BlockedRow, "blocked")
-LIGHT_BLOCKED = select(BlockedRow, "blocked", "response")
-MODE = select(ModeRow, "modes")
-COMMIT = select(CommitRow, "commits")
-START = select(StartRow, "starts")
-TRACE = select(TraceRow, "traces")
-SEARCH = select(SearchRow, "search")
-
-_INTEGERS = frozenset(
-    "created_at updated_at head_index next_node head_run head_node visit_index visit_node run tip started_at"
-    " node parent depth entries event_index attempt successor recorded_at first last after_index at"
-    " indexed_to removed_at number".split()
-)
-
-
-def cast_of(table: str, column: str) -> str:
-    """The cast of a parameter: values are sent without types, so that one prepared statement serves all."""
-    if (table, column) == ("contents", "digest"):  # a name; everywhere else a digest is bytes
-        return "::text"
-    if column in _INTEGERS:
-        return "::int8"
-    return {"keep": "::bool", "words": "::tsvector"}.get(column, "::bytea" if column in _BYTES else "::text")
-
-
-_BYTES = frozenset(
-    "head_digest handle request_id request_digest response_digest response state state_digest outputs kept"
-    " preferences digest body".split()
-)
-
-
-def insert(table: str, columns: tuple[str, ...]) -> str:
-    """Write an INSERT of one row."""
-    slots = ", ".join(f"${number}{cast_of(table, name)}" for number, name in enumerate(columns, 1))
-    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({slots})"
-
-
-def insert_row(row: type[Struct], table: str) -> str:
-    return insert(table, row.__struct_fields__)
-
-
-Values = tuple[Any, ...]
+SESSION = _select(SessionRow, "sessions")
+HANDLE = _select(HandleRow, "handles")
+RUN = _select(RunRow, "runs")
+NODE = _select(NodeRow, "nodes")
+LIGHT_NODE = _select(NodeRow, "nodes", "response")
+BLOCKED = _select(BlockedRow, "blocked")
+LIGHT_BLOCKED = _select(BlockedRow, "blocked", "response")
+MODE = _select(ModeRow, "modes")
+COMMIT = _select(CommitRow, "commits")
+START = _select(StartRow, "starts")
+TRACE = _select(TraceRow, "traces")
+SEARCH = _select(SearchRow, "search")

@@ -109,7 +109,7 @@ def configure(connection: Connection) -> None:
 
 def _bounded(url: str) -> str:
     """Add a time limit for connecting and the detection of dead peers, where the URL says nothing else."""
-    defaults = {
+    defaults: dict[str, Any] = {
         "connect_timeout": CONNECT_TIMEOUT,
         "application_name": "interlock",
         "keepalives_idle": 15,

@@ -24,11 +24,10 @@ from interlock.store.postgres.columns import (
     TRACE,
     columns_of,
     insert,
-    insert_row,
 )
 from interlock.store.postgres.connections import Connection
 from interlock.store.postgres.loading import LOAD_BY_HANDLE, LOAD_BY_ID, loaded_rows
-from interlock.store.postgres.schema import FOUND_BY, OF_A_SESSION, PROJECTIONS
+from interlock.store.postgres.tables import FOUND_BY, OF_A_SESSION, PROJECTIONS
 from interlock.store.postgres.words import query, vector
 from interlock.store.protocol import (
     BlockedRow,
@@ -83,7 +82,7 @@ STRAY = (
 )
 MATCHED = "SELECT session_id FROM {table} WHERE words @@ {query}::tsquery ORDER BY {order} LIMIT {limit}"
 SET_SEARCH = (
-    insert("search", (*SearchRow.__struct_fields__, "words"))
+    insert("search")
     + " ON CONFLICT (session_id) DO UPDATE SET title = excluded.title, notes = excluded.notes,"
     " workflows = excluded.workflows, indexed_to = excluded.indexed_to, words = excluded.words,"
     " indexed_at = clock_timestamp()"
@@ -234,7 +233,7 @@ class PostgresReader:
 
     def observations(self, session_id: str) -> Mapping[str, str]:
         sql = "SELECT key, value FROM observations WHERE session_id = $1 ORDER BY key"
-        return {key: value for key, value in self._rows(sql, session_id)}
+        return dict(self._rows(sql, session_id))
 
     def traces(self, session_id: str, start: int, end: int, limit: int) -> list[TraceRow]:
         """Return the newest traces that were made while an event of the range was the head, oldest first."""
@@ -276,6 +275,24 @@ class PostgresReader:
 
     def setting(self, key: str) -> str | None:
         return self._one(str, "SELECT value FROM settings WHERE key = $1", key)
+
+    def settings(self) -> Mapping[str, str]:
+        return dict(self._rows("SELECT key, value FROM settings ORDER BY key"))
+
+    def starts(self, session_id: str) -> list[StartRow]:
+        where = "WHERE session_id = $1 ORDER BY owner, request_id"
+        return self._all(StartRow, START + where, session_id)
+
+    def content_digests(self, after: str, limit: int) -> list[str]:
+        sql = "SELECT digest FROM contents WHERE digest > $1 ORDER BY digest LIMIT $2::int8"
+        return self._all(str, sql, after, limit)
+
+    def tombstones(self, after: str, limit: int) -> list[tuple[str, int]]:
+        sql = (
+            "SELECT session_id, removed_at FROM tombstones WHERE session_id > $1"
+            " ORDER BY session_id LIMIT $2::int8"
+        )
+        return self._all(lambda session_id, removed_at: (session_id, removed_at), sql, after, limit)
 
     def _rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         return self._connection.execute(sql, values, binary=True).fetchall()
@@ -359,10 +376,10 @@ class PostgresWriter(PostgresReader):
         self._run(sql, session_id, health, reason)
 
     def add_handle(self, row: HandleRow) -> None:
-        self._run(insert_row(HandleRow, "handles"), *astuple(row))
+        self._run(insert("handles"), *astuple(row))
 
     def add_start(self, row: StartRow) -> None:
-        self._run(insert_row(StartRow, "starts"), *astuple(row))
+        self._run(insert("starts"), *astuple(row))
 
     def add_content(self, digest: str, body: bytes) -> None:
         """Keep a body under its digest; the same digest again changes nothing."""
@@ -405,20 +422,20 @@ class PostgresWriter(PostgresReader):
         for table in ("commits", *PROJECTIONS, *FOUND_BY):
             self._run(f"DELETE FROM {table} WHERE session_id = $1", session_id)
         self._indexed.pop(session_id, None)
-        self._run(insert_row(SessionRow, "sessions"), *astuple(rows.session))
+        self._run(insert("sessions"), *astuple(rows.session))
         observations = [(session_id, key, value) for key, value in rows.observations.items()]
         with self._connection.cursor() as cursor:
-            for table, row, values in (
-                ("commits", CommitRow, rows.commits),
-                ("runs", RunRow, rows.runs),
-                ("nodes", NodeRow, rows.nodes),
-                ("blocked", BlockedRow, rows.blocked),
-                ("modes", ModeRow, rows.modes),
+            for table, values in (
+                ("commits", rows.commits),
+                ("runs", rows.runs),
+                ("nodes", rows.nodes),
+                ("blocked", rows.blocked),
+                ("modes", rows.modes),
             ):
                 if values:
-                    cursor.executemany(insert_row(row, table), [astuple(value) for value in values])
+                    cursor.executemany(insert(table), [astuple(value) for value in values])
             if observations:
-                cursor.executemany(insert("observations", ("session_id", "key", "value")), observations)
+                cursor.executemany(insert("observations"), observations)
 
     def _run(self, sql: str, *values: Any) -> None:
         self._connection.execute(sql, values)
@@ -428,7 +445,7 @@ STALE = (
     "SELECT session_id FROM sessions WHERE session_id > $1 AND updated_at < $2::int8 AND NOT keep"
     " ORDER BY session_id LIMIT $3::int8"
 )
-ADD_OUTPUT = insert("indexed_outputs", ("session_id", "number", "words"))
+ADD_OUTPUT = insert("indexed_outputs")
 
 
 def _array(numbers: Sequence[int]) -> str:

@@ -13,11 +13,11 @@ from threading import local
 from typing import Any, TypeVar
 
 from msgspec import Struct
-from msgspec.structs import astuple
+from msgspec.structs import astuple, replace
 from psycopg import OperationalError
 
 from interlock.store.postgres.appending import append_statement
-from interlock.store.postgres.columns import insert_row
+from interlock.store.postgres.columns import slots
 from interlock.store.postgres.connections import (
     POOL_SIZE,
     Connection,
@@ -28,8 +28,8 @@ from interlock.store.postgres.connections import (
     translated,
 )
 from interlock.store.postgres.loading import LOAD_BY_BOTH, LOAD_BY_HANDLE, LOAD_BY_ID, loaded_rows
-from interlock.store.postgres.schema import MIGRATIONS
-from interlock.store.postgres.statements import PostgresReader, PostgresWriter
+from interlock.store.postgres.queries import PostgresReader, PostgresWriter
+from interlock.store.postgres.tables import MIGRATIONS
 from interlock.store.protocol import (
     Changes,
     LoadedRows,
@@ -48,10 +48,9 @@ KNOWN_HANDLES = 10_000
 LONGEST_PAUSE = 0.05
 READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
-ADD_TRACES = (  # the setting holds for this one statement, which is its own transaction
+ADD_TRACE = (  # the setting holds for this one statement, which is its own transaction
     "WITH later AS (SELECT set_config('synchronous_commit', 'off', true))"
-    + insert_row(TraceRow, "traces").replace("VALUES (", "SELECT ")[:-1]
-    + " FROM later"
+    f" INSERT INTO traces SELECT {slots('traces')} FROM later"
 )
 IS_STORED = "SELECT 1 FROM commits WHERE session_id = $1 AND last = $2::int8 AND digest = $3"
 
@@ -166,7 +165,7 @@ class PostgresStore:
             return
         with translated(self.name), self._connection() as connection, connection.pipeline():
             for row in rows:
-                connection.execute(ADD_TRACES, astuple(row))
+                connection.execute(ADD_TRACE, astuple(row))
 
     @contextmanager
     def reading(self) -> Iterator[PostgresReader]:
@@ -222,28 +221,40 @@ class PostgresStore:
     def close(self) -> None:
         self._connections.close()
 
-    def status(self) -> Status:
-        """Say which server and schema this is and how much is stored."""
-        with translated(self.name), self._connection() as connection:
-            server, count, unindexed, size = connection.execute(STATUS).fetchone() or ("", 0, 0, 0)
-            return Status(self.name, server, version_of(connection), count, unindexed, size)
-
 
 class Status(Struct, frozen=True):
-    """What `interlock store status` says about a database. The number of sessions is exact."""
+    """A database as it is: nothing is created or upgraded to look at it."""
 
     name: str
     server: str
     schema_version: int
-    sessions: int
-    unindexed: int
-    bytes: int
+    sessions: int = 0
+    unindexed: int = 0
+    unhealthy: int = 0
+    size: int = 0
 
 
 STATUS = (
-    "SELECT current_setting('server_version'), (SELECT count(*) FROM sessions),"
-    " (SELECT count(*) FROM sessions WHERE unindexed), pg_database_size(current_database())"
+    "SELECT count(*), count(*) FILTER (WHERE unindexed), count(*) FILTER (WHERE health <> 'healthy'),"
+    " pg_database_size(current_database()) FROM sessions"
 )
+
+
+def status_of(url: str) -> Status:
+    """Say which server and schema a database has and what is stored in it."""
+    connection = connect(url)
+    try:
+        with translated(name_of(url)):
+            version = version_of(connection)
+            server = connection.execute("SELECT current_setting('server_version')").fetchone()
+            status = Status(name_of(url), str(server[0]) if server else "", version)
+            counts = connection.execute(STATUS).fetchone() if version else None
+    finally:
+        connection.close()
+    if counts is None:
+        return status
+    sessions, unindexed, unhealthy, size = counts
+    return replace(status, sessions=sessions, unindexed=unindexed, unhealthy=unhealthy, size=size)
 
 
 def _session_id(changes: Changes) -> str:
@@ -295,8 +306,8 @@ def version_of(connection: Connection) -> int:
     return int(row[0]) if row and row[0] is not None else 0
 
 
-def migrate(connection: Connection, migrations: Sequence[str], name: str) -> int:
-    """Bring a database to the last migration; processes that start at once take turns. Return their number."""
+def migrate(connection: Connection, migrations: Sequence[str], name: str) -> None:
+    """Bring a database to the last migration; processes that start at once take turns."""
     with _transaction(connection, WRITE):
         connection.execute(
             "SELECT set_config('lock_timeout', '60s', true), set_config('statement_timeout', '0', true)"
@@ -314,4 +325,3 @@ def migrate(connection: Connection, migrations: Sequence[str], name: str) -> int
                 connection.execute("CREATE TABLE interlock_schema (version int8 PRIMARY KEY)", prepare=False)
             connection.execute(script, prepare=False)
             connection.execute("INSERT INTO interlock_schema VALUES ($1::int8)", (number,))
-        return len(migrations) - version

@@ -21,7 +21,7 @@ from interlock.store.postgres.database import PostgresStore, open_store
 from interlock.store.postgres.tables import OF_A_SESSION
 
 TABLES = (*OF_A_SESSION, "tombstones", "contents", "settings")
-URL = "INTERLOCK_TEST_POSTGRES"
+URL = "TEST_POSTGRES_URL"
 OWNER = "postgres"
 MISSING = "PostgreSQL is not installed (Debian: apt-get install postgresql)"
 OPTIONS = {

@@ -154,9 +154,11 @@ class Connections:
         except PoolClosed as error:
             raise StoreUnavailable("the store is closed") from error
 
-    def give_back(self, connection: Connection) -> None:
+    def give_back(self, connection: Connection, error: BaseException | None = None) -> None:
         """Return a connection. After one is lost, the others of the pool are not trusted either."""
-        lost = connection.closed
+        lost = is_lost(connection, error)
+        if lost:
+            connection.close()
         self._pool.putconn(connection)
         if lost:
             self._pool.drain()
@@ -166,11 +168,10 @@ class Connections:
             self._pool.close()
 
 
-def is_lost(connection: Connection, error: Exception) -> bool:
-    """Say whether a connection is gone, and close one whose server is shutting down."""
-    if isinstance(error, errors.AdminShutdown | errors.CrashShutdown | errors.CannotConnectNow):
-        connection.close()
-    return connection.closed
+def is_lost(connection: Connection, error: BaseException | None) -> bool:
+    """Say whether an error means that the connection is gone."""
+    shutdown = isinstance(error, errors.AdminShutdown | errors.CrashShutdown | errors.CannotConnectNow)
+    return connection.closed or shutdown
 
 
 @contextmanager

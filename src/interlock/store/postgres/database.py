@@ -118,9 +118,10 @@ class PostgresStore:
             raise RuntimeError("a transaction does not nest in another, nor in a reading")
         statements = [append_statement(change) for change in sorted(changes, key=_session_id)]
         try:
-            with translated(self.name), self._connection() as connection:
+            with translated(self.name):
                 try:
-                    self._send(connection, statements)
+                    with self._connection() as connection:
+                        self._send(connection, statements)
                 except OperationalError as error:
                     if not is_lost(connection, error):
                         raise
@@ -143,8 +144,7 @@ class PostgresStore:
         commit = changes[0].commit
         key = (commit.session_id, commit.last, commit.digest)
         try:
-            with self._connection() as connection:
-                stored = connection.execute(IS_STORED, key).fetchone()
+            stored = self._read_again_if_lost(lambda new: new.execute(IS_STORED, key).fetchone())
         except (OperationalError, StoreAway) as away:
             raise StoreAway(
                 f"The connection to {self.name} was lost while the call was stored."
@@ -188,35 +188,44 @@ class PostgresStore:
 
     @contextmanager
     def _begun(self, begin: str) -> Iterator[Connection]:
-        """Give a connection with an open transaction; a lost connection is replaced while none is open."""
+        """Give a connection with an open transaction."""
         with translated(self.name):
-            connection = self._connections.take()
+            connection = self._begin(begin)
+            failure: BaseException | None = None
             try:
-                try:
-                    connection.execute(begin)
-                except OperationalError as error:
-                    if not is_lost(connection, error):
-                        raise
-                    self._connections.give_back(connection)
-                    connection = self._connections.take()
-                    connection.execute(begin)
                 self._current.connection = connection
                 yield connection
                 connection.execute("COMMIT")
-            except BaseException:
+            except BaseException as error:
+                failure = error
                 _roll_back(connection)
                 raise
             finally:
                 self._current.connection = self._current.writer = None
-                self._connections.give_back(connection)
+                self._connections.give_back(connection, failure)
+
+    def _begin(self, begin: str) -> Connection:
+        """Open a transaction; a connection that turns out to be lost is replaced once."""
+        for tries_left in (1, 0):
+            connection = self._connections.take()
+            try:
+                connection.execute(begin)
+                return connection
+            except BaseException as error:
+                self._connections.give_back(connection, error)
+                if not tries_left or not is_lost(connection, error):
+                    raise
+        raise AssertionError("the last try returns or raises")
 
     @contextmanager
     def _connection(self) -> Iterator[Connection]:
         connection = self._connections.take()
         try:
             yield connection
-        finally:
-            self._connections.give_back(connection)
+        except BaseException as error:
+            self._connections.give_back(connection, error)
+            raise
+        self._connections.give_back(connection)
 
     def close(self) -> None:
         self._connections.close()

@@ -1,4 +1,7 @@
-"""The SQL of the shared store: every question and every write that is not a command, in one transaction."""
+"""The SQL of the shared store: every question and every write that is not a command, in one transaction.
+
+Orders are those of the index that a question needs, so that plans cached on empty tables choose it.
+"""
 
 from __future__ import annotations
 
@@ -62,6 +65,11 @@ PATH = (
     " JOIN nodes AS n ON n.session_id = $1 AND n.node = path.above WHERE far < $3::int8)"
     f" SELECT {columns_of(NodeRow, 'response', prefix='n.')} FROM path"
     " JOIN nodes AS n ON n.session_id = $1 AND n.node = path.node ORDER BY far"
+)
+NOTES = (
+    f"SELECT {columns_of(NodeRow, 'response', prefix='n.')} FROM unnest($2::int8[]) AS wanted (parent)"
+    " CROSS JOIN LATERAL (SELECT * FROM nodes WHERE session_id = $1 AND parent = wanted.parent"
+    " ORDER BY attempt) AS n WHERE n.kind = 'note'"
 )
 OBSERVED = (
     "SELECT s.session_id FROM (SELECT session_id FROM observations WHERE key = $1 AND {where}"
@@ -179,8 +187,8 @@ class PostgresReader:
         return self._paged(NodeRow, light, "node", session_id, run)
 
     def children(self, session_id: str, node: int) -> list[NodeRow]:
-        where = "WHERE session_id = $1 AND parent = $2::int8 ORDER BY node"
-        return self._all(NodeRow, LIGHT_NODE + where, session_id, node)
+        where = "WHERE session_id = $1 AND parent = $2::int8 ORDER BY attempt"
+        return sorted(self._all(NodeRow, LIGHT_NODE + where, session_id, node), key=_number)
 
     def path(self, session_id: str, node: int, limit: int) -> list[NodeRow]:
         """Walk from a node towards the root, at most `limit` nodes."""
@@ -190,13 +198,16 @@ class PostgresReader:
         """Return what an attempt on a node led to: the node it made, or the record that it was blocked."""
         made = self._one(
             NodeRow,
-            NODE + "WHERE session_id = $1 AND parent = $2::int8 AND attempt = $3::int8",
+            NODE + "WHERE session_id = $1 AND parent = $2::int8 AND attempt >= $3::int8"
+            " ORDER BY attempt LIMIT 1",
             session_id,
             node,
             attempt,
         )
+        if made is not None and made.attempt == attempt:
+            return made
         where = "WHERE session_id = $1 AND node = $2::int8 AND attempt = $3::int8"
-        return made or self._one(BlockedRow, BLOCKED + where, session_id, node, attempt)
+        return self._one(BlockedRow, BLOCKED + where, session_id, node, attempt)
 
     def blocked(self, session_id: str, nodes: Sequence[int] | None = None) -> Iterator[BlockedRow]:
         """Yield the blocked attempts of a session, or of some nodes without their responses."""
@@ -208,8 +219,7 @@ class PostgresReader:
 
     def notes(self, session_id: str, nodes: Sequence[int]) -> list[NodeRow]:
         """Return the note nodes that hang on some nodes."""
-        where = "WHERE session_id = $1 AND parent = ANY ($2::int8[]) AND kind = 'note' ORDER BY node"
-        return self._all(NodeRow, LIGHT_NODE + where, session_id, _array(nodes))
+        return sorted(self._all(NodeRow, NOTES, session_id, _array(nodes)), key=_number)
 
     def modes(self, session_id: str) -> list[ModeRow]:
         return self._all(ModeRow, MODE + "WHERE session_id = $1 ORDER BY event_index, node", session_id)
@@ -226,7 +236,9 @@ class PostgresReader:
         return self._paged(CommitRow, COMMIT + where, "last", session_id, after=start - 1, most=limit)
 
     def commit_by_key(self, session_id: str, key: str) -> CommitRow | None:
-        return self._one(CommitRow, COMMIT + "WHERE session_id = $1 AND key = $2", session_id, key)
+        where = "WHERE session_id = $1 AND key >= $2 ORDER BY key LIMIT 1"
+        found = self._one(CommitRow, COMMIT + where, session_id, key)
+        return found if found is not None and found.key == key else None
 
     def content(self, digest: str) -> bytes | None:
         return self._one(bytes, "SELECT body FROM contents WHERE digest = $1", digest)
@@ -446,6 +458,10 @@ STALE = (
     " ORDER BY session_id LIMIT $3::int8"
 )
 ADD_OUTPUT = insert("indexed_outputs")
+
+
+def _number(node: NodeRow) -> int:
+    return node.node
 
 
 def _array(numbers: Sequence[int]) -> str:

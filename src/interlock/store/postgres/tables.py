@@ -52,7 +52,7 @@ CREATE TABLE nodes (
     response_digest bytea NOT NULL, response bytea NOT NULL, outputs bytea NOT NULL,
     PRIMARY KEY (session_id, node)
 ) PARTITION BY HASH (session_id);
-CREATE UNIQUE INDEX nodes_parent ON nodes (session_id, parent, attempt);
+CREATE UNIQUE INDEX nodes_parent ON nodes (session_id, parent, attempt) WHERE parent IS NOT NULL;
 
 CREATE TABLE blocked (
     session_id text COLLATE "C" NOT NULL, node int8 NOT NULL, attempt int8 NOT NULL, successor int8 NOT NULL,

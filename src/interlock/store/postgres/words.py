@@ -26,7 +26,8 @@ def _folded(text: str) -> Iterator[str]:
         if char.isascii():
             yield char.lower() if char.isalnum() else " "
         elif ord(char) not in DIACRITICS:
-            yield _letter(char) if category(char)[0] in "LN" or category(char) == "Co" else " "
+            kind = category(char)
+            yield _letter(char) if kind[0] in "LN" or kind in ("Co", "Cn") else " "
 
 
 def _letter(char: str) -> str:
@@ -44,10 +45,11 @@ def vector(columns: Mapping[str, str]) -> str:
     for column, text in columns.items():
         for word in words_in(text):
             position = min(position + 1, LAST_POSITION)
-            size += 4 if word in places else len(word.encode()) + 12
+            shown = word[:LONGEST_WORD]
+            size += 4 if shown in places else len(shown.encode()) + 12
             if size > LARGEST_VECTOR:
                 break
-            known = places.setdefault(word[:LONGEST_WORD], [])
+            known = places.setdefault(shown, [])
             if len(known) < MOST_POSITIONS:
                 known.append(f"{position}{WEIGHTS[column]}")
         position = min(position + 1, LAST_POSITION)

@@ -104,7 +104,8 @@ def test_every_command_works_on_postgresql(tmp_path: Path, url: str) -> None:
         ("config", "show"),
     ):
         ran = interlock(tmp_path, *command, **shown)
-        assert (ran.code, ran.err) == (0, ""), command
+        assert ran.code in (0, 4), (command, ran.err)  # 4: it waits for the user
+        assert "Traceback" not in ran.err
     assert session[5:13] in interlock(tmp_path, "sessions", "--store", url).out
     checks = interlock(tmp_path, "doctor", "--json", **shown).json
     assert checks["ok"]
@@ -124,14 +125,10 @@ def test_every_command_works_on_postgresql(tmp_path: Path, url: str) -> None:
     assert copied == {"copied": 2, "present": 0, "refused": {}}
     again = interlock(tmp_path, "store", "copy", file, url)
     assert (again.code, again.out) == (0, "Copied 0 sessions; 2 were there already; 0 refused.\n")
-    with agent_on(tmp_path, file) as other:
+    with agent(tmp_path, "--store", file) as other:
         assert other.call("continue_workflow", stateToken=one.said["stateToken"])["kind"] == "ok"
     removed = interlock(tmp_path, "gc", "--days", "0", "--json", **shown).json
     assert removed["removed"] == 2
-
-
-def agent_on(data: Path, url: str) -> Any:
-    return agent(data, "--store", url)
 
 
 def test_a_server_that_is_away_is_told_and_the_call_can_be_repeated(tmp_path: Path) -> None:

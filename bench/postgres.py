@@ -40,6 +40,7 @@ from support.store_rows import start
 BODY, STATE, RESPONSE = os.urandom(900), os.urandom(700), os.urandom(2000)
 PROCESSES = 2
 ROUNDS = 3
+WARM_UP = 50
 TICKS = os.sysconf("SC_CLK_TCK")
 
 Action = Callable[[], None]
@@ -65,7 +66,8 @@ def main() -> None:
             (inserts, insert_times), (appends, append_times) = best
             print(
                 f"{clients:3} clients: bare INSERT {inserts:6.0f}/s"
-                f" (p50 {percentile(insert_times, 0.5):.1f} ms), append {appends:6.0f}/s (p50 {percentile(append_times, 0.5):.1f} ms),"
+                f" (p50 {percentile(insert_times, 0.5):.1f} ms), append {appends:6.0f}/s"
+                f" (p50 {percentile(append_times, 0.5):.1f} ms),"
                 f" ratio {appends / inserts:.2f} (median of {ROUNDS})"
             )
         measure_advances(url, postmaster, options.seconds)
@@ -169,7 +171,8 @@ def measure_advances(url: str, postmaster: int | None, seconds: float) -> None:
     with get_context("spawn").Pool(PROCESSES) as pool:
         results = pool.starmap(advance_for, [(url, seconds)] * PROCESSES)
     count = sum(done for done, _ in results)
-    spent = (cpu_of(postmaster) - before) / count * 1000 if postmaster else float("nan")
+    served = count + PROCESSES * WARM_UP
+    spent = (cpu_of(postmaster) - before) / served * 1000 if postmaster else float("nan")
     python = sum(cpu for _, cpu in results) / count * 1000
     inserts, _ = rate(bare, url, PROCESSES, seconds)
     print(
@@ -188,7 +191,7 @@ def advance_for(url: str, seconds: float) -> tuple[int, float]:
         ledger = Ledger(open_store(url), Keys(data), library, Settings())
         agent = Agent(ExecutionSurface(ledger))
         agent.start("bench.long")
-        for number in range(50):
+        for number in range(WARM_UP):
             agent.ack(f"Warm up {number}")
         done, cpu, end = 0, process_time(), perf_counter() + seconds
         while perf_counter() < end:

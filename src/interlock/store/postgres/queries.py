@@ -95,9 +95,11 @@ SET_SEARCH = (
     " workflows = excluded.workflows, indexed_to = excluded.indexed_to, words = excluded.words,"
     " indexed_at = clock_timestamp()"
 )
-SET_INDEXED = (
-    "UPDATE sessions SET unindexed = false, recent_at = updated_at"
-    " WHERE session_id = $1 AND head_index = $2::int8 AND unindexed"
+SET_INDEXED = (  # never waits for a command: a session that is being written stays marked
+    "WITH free AS (SELECT session_id FROM sessions"
+    " WHERE session_id = $1 AND head_index = $2::int8 AND unindexed FOR UPDATE SKIP LOCKED)"
+    " UPDATE sessions AS s SET unindexed = false, recent_at = s.updated_at FROM free"
+    " WHERE s.session_id = free.session_id"
 )
 
 

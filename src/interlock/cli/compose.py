@@ -53,9 +53,7 @@ def split_mount(argument: str) -> tuple[str | None, Path]:
 
 def ledger_of(config: Config) -> Ledger:
     """Open the database and everything around it."""
-    store = store_of(config)
-    store.open()
-    return _ledger_on(store, config)
+    return _ledger_on(store_of(config).open(), config)
 
 
 def store_of(config: Config) -> LazyStore:

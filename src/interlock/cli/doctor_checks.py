@@ -128,7 +128,7 @@ def _lock(database: Path) -> Check:
 def _leftovers(folder: Path, database: Path) -> Check:
     temporary = [
         *database.parent.glob(f"{database.name}.salvaged*"),
-        *(folder / "keys").glob("keyring.json.*"),
+        *(folder / "keys").glob("*keyring.json.*"),
     ]
     old = [path.name for path in temporary if time.time() - path.stat().st_mtime > 60]
     if old:

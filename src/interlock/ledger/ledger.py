@@ -10,7 +10,6 @@ import msgspec
 from msgspec import Struct
 
 from interlock.authoring.compile.ids import LEGACY_ID
-from interlock.authoring.diagnostics.diagnostic import Diagnostic
 from interlock.authoring.library import Library, Loaded
 from interlock.core.definition.program import Plan
 from interlock.core.engine.decide import decide
@@ -32,6 +31,7 @@ from interlock.ledger.log.projection import Rows
 from interlock.ledger.log.records import CallTraced, OutputAppended, SessionCreated
 from interlock.ledger.queries.indexing import catch_up, named
 from interlock.ledger.runs.children import begin_in_parent
+from interlock.ledger.runs.drift import DriftCheck
 from interlock.ledger.runs.pinned_workflows import PinDamaged
 from interlock.ledger.runs.position import Position, View, tip_of
 from interlock.ledger.runs.positions import Positions, milliseconds
@@ -82,6 +82,7 @@ class Ledger(Positions):
         super().__init__(store, keys, clock)
         self.library = library
         self.settings = settings
+        self.drift = DriftCheck(library, clock)
 
     def attempt(
         self, pointer: Pointer, number: int, request: Mapping[str, Json]
@@ -258,17 +259,6 @@ class Ledger(Positions):
         if body is None:
             raise PinDamaged(f"the text {digest} is not in the store")
         return body.decode()
-
-    def drift(self, run: RunRow) -> tuple[Notice, ...]:
-        """Say when the workflow on disk is no longer the one that the run is pinned to."""
-        now = self.library.load(run.workflow_id)
-        if isinstance(now, Diagnostic):
-            text = f"Workflow '{run.workflow_id}' can no longer be loaded; the run uses its pinned copy."
-            return (Notice("WORKFLOW_GONE", text),)
-        if now.hash != run.workflow_hash:
-            text = f"Workflow '{run.workflow_id}' has changed on disk; the run uses its pinned copy."
-            return (Notice("WORKFLOW_CHANGED", text),)
-        return ()
 
 
 def _run_row(

@@ -25,6 +25,12 @@ class Unfit(Struct, frozen=True):
     details: dict[str, Json] = {}
 
 
+def message_and_path(reason: str) -> tuple[str, str]:
+    """Split what the decoder says about arguments into the message and the path of the argument."""
+    message, separator, path = reason.rpartition(" - at `$")
+    return (message, path.rstrip("`").lstrip(".")) if separator else (reason, "")
+
+
 def check_context(context: Mapping[str, Json] | None, name: str = "context") -> Unfit | None:
     """Refuse variables that are too large, too deep, or have a forbidden key; `name` is the parameter's."""
     if not context:

@@ -27,6 +27,27 @@ def names(about: Mapping[str, Json], key: str) -> str:
     return ", ".join(map(str, listed)) if isinstance(listed, (list, tuple)) else ""
 
 
+_FIELDS: Mapping[Code, tuple[str, ...]] = {
+    Code.DECISION_PENDING: ("checkpoint", "activity"),
+    Code.GATE_UNANSWERED: ("checkpoint", "instance", "pending"),
+    Code.ACTIVITY_NOT_FOUND: ("activities",),
+    Code.INVALID_TRANSITION: ("valid",),
+    Code.CHECKPOINT_NOT_FOUND: ("checkpoints",),
+    Code.CHECKPOINT_NOT_ACTIVE: ("pending",),
+    Code.CHECKPOINT_ALREADY_ACTIVE: ("checkpoint",),
+    Code.CHECKPOINT_ALREADY_ANSWERED: ("checkpoint", "option", "instance"),
+    Code.OPTION_NOT_FOUND: ("options",),
+    Code.INPUT_REQUIRED: ("step", "variables"),
+    Code.OUTPUT_REQUIRED: ("step", "example", "examples"),
+}
+
+
+def fields(refusal: Refusal) -> dict[str, Json]:
+    """The data of a refusal that an answer shows beside its sentence: what a program may act on."""
+    shown = _FIELDS.get(refusal.code, ())
+    return {name: value for name, value in refusal.about.items() if name in shown}
+
+
 def sentence(refusal: Refusal) -> str:
     """Say why the command was refused; texts that the documents quote are kept word for word."""
     about = refusal.about

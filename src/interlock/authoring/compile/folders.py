@@ -143,7 +143,15 @@ def _listed(
 def _borrow(
     folder: Folder, entry: str, home: Path, at: SourceLocation, draft: CompileDraft
 ) -> Activity | None:
-    file = _borrowed_file(folder, entry, home)
+    """Compile an activity that is named as `NN-x.toon`, `x`, `other/NN-x.toon` or `other/activities/x`."""
+    lender, _, name = entry.rpartition("/")
+    lender = lender.removesuffix("/activities")
+    files: list[NamedFile] = []
+    if not lender:
+        files = named_files(folder.own, home, _STRUCTURED)
+    elif FOLDER_ID.fullmatch(lender):
+        files = named_files(folder.reader, folder.path.parent / lender / "activities", _STRUCTURED)
+    file = next((file for file in files if name in (file.path.name, file.path.stem, file.name)), None)
     if file is None:
         draft.report.add("IL216", f"there is no activity file '{entry}'", at)
         return None
@@ -154,17 +162,6 @@ def _borrow(
         folder.lenders.setdefault(activity.id, file.path.parent.parent)
         draft.borrowed.add(activity.id)
     return activity
-
-
-def _borrowed_file(folder: Folder, entry: str, home: Path) -> NamedFile | None:
-    """Find `NN-x.toon`, `x`, `other/NN-x.toon` or `other/activities/NN-x.toon`."""
-    lender, _, name = entry.rpartition("/")
-    lender = lender.removesuffix("/activities")
-    if lender and not FOLDER_ID.fullmatch(lender):
-        return None
-    activities = folder.path.parent / lender / "activities" if lender else home
-    files = named_files(folder.reader if lender else folder.own, activities, _STRUCTURED)
-    return next((file for file in files if name in (file.path.name, file.path.stem, file.name)), None)
 
 
 def _workflow(

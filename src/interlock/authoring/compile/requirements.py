@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import assert_never
 
 from interlock.authoring.compile import builtins as packs
@@ -41,7 +41,15 @@ def read_contracts(
     if step.output is not None:
         contracts += _output_contracts(step.output, step.id, at / "output", report)
     contracts += _assessment_contracts(step, assessments, at, report)
-    _check_levels(step, assessments, at / "assessmentConsequences", report)
+    for index, consequence in enumerate(step.assessment_consequences):
+        named, level = consequence.when.for_assessment, consequence.when.any_equals_level
+        refs = step.assessment_refs if named is None else (named,)
+        dimensions = [part for ref in refs if ref in assessments for part in assessments[ref].dimensions]
+        levels = [known for dimension in dimensions for known in dimension.levels]
+        if levels and level not in levels:
+            message = f"'{level}' is not one of {', '.join(levels)}"
+            location = at / "assessmentConsequences" / index / "when" / "anyEqualsLevel"
+            report.add("IL219", message, location, did_you_mean(level, levels))
     unique: dict[tuple[str, str], Contract] = {}
     for contract in contracts:
         unique.setdefault((contract.ref, str(contract.schema)), contract)
@@ -114,27 +122,19 @@ def _assessment_contracts(
         yield Contract(ASSESSMENT, "wr.assessment", schema, example, followups=followups)
 
 
-def _check_levels(
-    step: StepSource, assessments: Mapping[str, AssessmentSource], at: SourceLocation, report: Report
-) -> None:
-    for index, consequence in enumerate(step.assessment_consequences):
-        named, level = consequence.when.for_assessment, consequence.when.any_equals_level
-        refs = step.assessment_refs if named is None else (named,)
-        sources = [assessments[ref] for ref in refs if ref in assessments]
-        levels = [
-            known for source in sources for dimension in source.dimensions for known in dimension.levels
-        ]
-        if levels and level not in levels:
-            message = f"'{level}' is not one of {', '.join(levels)}"
-            location = at / index / "when" / "anyEqualsLevel"
-            report.add("IL219", message, location, did_you_mean(level, levels))
-
-
 def _assessment_schema(source: AssessmentSource, *, names_itself: bool) -> dict[str, Json]:
     """Build the schema of an assessment; one of several must name itself by its id."""
-    dimensions: dict[str, Json] = {
-        dimension.id: _level_schema(dimension.levels, dimension.purpose) for dimension in source.dimensions
-    }
+    dimensions: dict[str, Json] = {}
+    for dimension in source.dimensions:
+        level: dict[str, Json] = {"enum": list(dimension.levels)}
+        rationale: dict[str, Json] = {"type": "string", "maxLength": 512}
+        properties: dict[str, Json] = {"level": level, "rationale": rationale}
+        alternatives: list[Json] = [
+            level,
+            {"type": "object", "required": ["level"], "properties": properties},
+        ]
+        description = {"description": dimension.purpose} if dimension.purpose else {}
+        dimensions[dimension.id] = {"anyOf": alternatives, **description}
     names: list[Json] = [dimension.id for dimension in source.dimensions]
     required: list[Json] = ["kind", "dimensions", *(["assessmentId"] if names_itself else [])]
     return {
@@ -147,19 +147,6 @@ def _assessment_schema(source: AssessmentSource, *, names_itself: bool) -> dict[
             "summary": {"type": "string", "maxLength": 1024},
         },
     }
-
-
-def _level_schema(levels: Sequence[str], purpose: str) -> dict[str, Json]:
-    level: dict[str, Json] = {"enum": list(levels)}
-    alternatives: list[Json] = [
-        level,
-        {
-            "type": "object",
-            "required": ["level"],
-            "properties": {"level": level, "rationale": {"type": "string", "maxLength": 512}},
-        },
-    ]
-    return {"anyOf": alternatives, **({"description": purpose} if purpose else {})}
 
 
 def read_criteria(raw: Json, at: SourceLocation, report: Report) -> Criteria | None:

@@ -35,13 +35,18 @@ def compile_steps(
     if source is None or not isinstance(raw, Mapping):
         return None
     check_header(source.version, source.min_server_version, at, report)
+    features = packs.features()
+    for index, ref in enumerate(source.features):
+        if ref not in features:
+            next_action = did_you_mean(ref, features)
+            report.add("IL212", f"unknown feature '{ref}'", at / "features" / index, next_action)
     draft = CompileDraft(
         report=report,
         role=source.agent_role,
         functions=source.function_definitions,
         guidance="\n".join(source.meta_guidance),
         assessments={assessment.id: assessment for assessment in source.assessments},
-        features=tuple(_features(source, at / "features", report)),
+        features=tuple(features[ref] for ref in source.features if ref in features),
         pages=pages,
     )
     probes = tuple(_probes(source, at, draft))
@@ -76,15 +81,6 @@ def _check_redundant_lines(raw: Json, at: SourceLocation, report: Report) -> Non
                 report.add("IL109", "this entry is empty", at / name / index)
             elif line in lines[:index]:
                 report.add("IL109", "duplicate entry", at / name / index)
-
-
-def _features(source: StepWorkflowSource, at: SourceLocation, report: Report) -> Iterator[packs.FeaturePack]:
-    for index, ref in enumerate(source.features):
-        if (pack := packs.features().get(ref)) is not None:
-            yield pack
-        else:
-            next_action = did_you_mean(ref, packs.features())
-            report.add("IL212", f"unknown feature '{ref}'", at / index, next_action)
 
 
 def _probes(source: StepWorkflowSource, at: SourceLocation, draft: CompileDraft) -> Iterator[Step]:

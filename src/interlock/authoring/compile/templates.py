@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
-from pathlib import Path
 
 from interlock.authoring.compile import builtins as packs
 from interlock.authoring.diagnostics.codes import Report, did_you_mean
@@ -22,24 +21,20 @@ _ARGUMENT = re.compile(r"(?<!\{)\{([A-Za-z_][A-Za-z0-9_]*)\}(?!\})")
 
 @cache
 def known_templates() -> dict[str, packs.TemplatePack]:
-    """Return the built-in templates, and every bundled routine as one."""
-    paths = sorted((packs.LIBRARY / "workflows" / "routines").glob("*.*"))
-    routines = (_routine(path) for path in paths)
-    return packs.templates() | {routine.ref: routine for routine in routines if routine is not None}
-
-
-def _routine(path: Path) -> packs.TemplatePack | None:
-    """Read a routine as a template, whose arguments are every `{name}` in its steps."""
-    if path.suffix not in FORMATS or ".scenario." in path.name:
-        return None
-    parsed = parse(path.name, path.read_text(encoding="utf-8"), FORMATS[path.suffix], Report())
-    if parsed is None or not isinstance(parsed.value, Mapping):
-        return None
-    raw_steps = parsed.value.get("steps")
-    steps = [raw for raw in raw_steps if isinstance(raw, Mapping)] if isinstance(raw_steps, list) else []
-    name = str(parsed.value.get("id")).rpartition(".")[2].removeprefix("routine-")
-    title = str(parsed.value.get("name", name))
-    return packs.TemplatePack(f"{ROUTINE}{name}", title, tuple(steps), tuple(arguments(steps)))
+    """Return the built-in templates, and every bundled routine as one; its arguments are in its steps."""
+    known = dict(packs.templates())
+    for path in sorted((packs.LIBRARY / "workflows" / "routines").glob("*.*")):
+        if path.suffix not in FORMATS or ".scenario." in path.name:
+            continue
+        parsed = parse(path.name, path.read_text(encoding="utf-8"), FORMATS[path.suffix], Report())
+        if parsed is None or not isinstance(parsed.value, Mapping):
+            continue
+        raw_steps = parsed.value.get("steps")
+        steps = [raw for raw in raw_steps if isinstance(raw, Mapping)] if isinstance(raw_steps, list) else []
+        name = str(parsed.value.get("id")).rpartition(".")[2].removeprefix("routine-")
+        title, ref = str(parsed.value.get("name", name)), f"{ROUTINE}{name}"
+        known[ref] = packs.TemplatePack(ref, title, tuple(steps), tuple(arguments(steps)))
+    return known
 
 
 def arguments(value: Json) -> list[str]:
@@ -85,16 +80,17 @@ def expand(
 
 def fill(value: Json, values: Mapping[str, Json]) -> Json:
     """Replace `{name}` in every text by the argument of that name, if there is one."""
+
+    def filled(match: re.Match[str]) -> str:
+        argument = values.get(match[1], match[0])
+        return str(argument).lower() if isinstance(argument, bool) else str(argument)
+
     match value:
         case str():
-            return _ARGUMENT.sub(lambda match: _as_text(values.get(match[1], match[0])), value)
+            return _ARGUMENT.sub(filled, value)
         case Mapping():
             return {key: fill(child, values) for key, child in value.items()}
         case list() | tuple():
             return [fill(child, values) for child in value]
         case _:
             return value
-
-
-def _as_text(value: Json) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -14,6 +14,7 @@ SourceKind = Literal["bundled", "plugin", "user", "configured", "git", "project"
 
 PRECEDENCE: tuple[SourceKind, ...] = ("bundled", "plugin", "user", "configured", "git", "project")
 HEADS = ("workflow.yaml", "workflow.yml", "workflow.toon")
+ENDINGS = (".json", ".yaml", ".yml", ".toon")
 DEEPEST_FOLDER = 5
 MOST_UNITS = 5_000
 
@@ -60,7 +61,14 @@ def units(source: Source) -> Iterator[Unit]:
 
 
 def _units_in(folder: Path, depth: int) -> Iterator[Unit]:
-    entries = _entries(folder)
+    try:
+        with os.scandir(folder) as scanned:
+            entries = sorted(scanned, key=lambda entry: entry.name)
+    except OSError:
+        return
+    entries = [
+        entry for entry in entries if not entry.name.startswith((".", "_")) and entry.name != "node_modules"
+    ]
     names = {entry.name for entry in entries}
     if not names.isdisjoint(HEADS):
         yield Unit(folder, "folder")
@@ -74,23 +82,5 @@ def _units_in(folder: Path, depth: int) -> Iterator[Unit]:
         elif path.is_dir():
             if depth < DEEPEST_FOLDER and f"{entry.name}.toon" not in names:
                 yield from _units_in(path, depth + 1)
-        elif _may_be_workflow(entry.name):
+        elif path.suffix in ENDINGS and not path.stem.endswith((".scenario", ".schema")):
             yield Unit(path, "legacy" if path.suffix == ".toon" else "file")
-
-
-def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            visible = [
-                entry
-                for entry in entries
-                if not entry.name.startswith((".", "_")) and entry.name != "node_modules"
-            ]
-    except OSError:
-        return []
-    return sorted(visible, key=lambda entry: entry.name)
-
-
-def _may_be_workflow(name: str) -> bool:
-    stem, _, ending = name.rpartition(".")
-    return ending in ("json", "yaml", "yml", "toon") and not stem.endswith((".scenario", ".schema"))

@@ -29,11 +29,24 @@ def failed_checks(criteria: Criteria | None, text: str, scope: Scope) -> tuple[F
         case None:
             return ()
         case Rule():
-            return _check(criteria, text, scope)
+            if not holds(criteria.condition, scope):
+                return ()
+            try:
+                detail = _shortcoming(criteria, text)
+            except BadPattern as error:
+                message = criteria.message or "a pattern cannot be run"
+                return (FailedCheck(message, f"the author must fix it: {error}"),)
+            return (FailedCheck(criteria.message or detail, detail),) if detail else ()
         case AllRules():
             return tuple(failed for rule in criteria.rules for failed in failed_checks(rule, text, scope))
         case AnyRule():
-            return _any(criteria, text, scope)
+            alternatives = [failed_checks(rule, text, scope) for rule in criteria.rules]
+            if not all(alternatives) or not alternatives:
+                return ()
+            leaves = [leaf for failed in alternatives for leaf in failed]
+            message = "none of the alternatives holds: " + "; ".join(leaf.message for leaf in leaves)
+            wanted = "satisfy one of: " + " OR ".join(leaf.requirement for leaf in leaves)
+            return (FailedCheck(message, wanted),)
         case NotRule():
             if failed_checks(criteria.rule, text, scope):
                 return ()
@@ -41,26 +54,6 @@ def failed_checks(criteria: Criteria | None, text: str, scope: Scope) -> tuple[F
             return (FailedCheck(f"must not hold: {avoided}", f"avoid: {avoided}"),)
         case _:
             assert_never(criteria)
-
-
-def _any(criteria: AnyRule, text: str, scope: Scope) -> tuple[FailedCheck, ...]:
-    alternatives = [failed_checks(rule, text, scope) for rule in criteria.rules]
-    if not all(alternatives) or not alternatives:
-        return ()
-    leaves = [leaf for failed in alternatives for leaf in failed]
-    messages = "; ".join(leaf.message for leaf in leaves)
-    requirements = " OR ".join(leaf.requirement for leaf in leaves)
-    return (FailedCheck(f"none of the alternatives holds: {messages}", f"satisfy one of: {requirements}"),)
-
-
-def _check(rule: Rule, text: str, scope: Scope) -> tuple[FailedCheck, ...]:
-    if not holds(rule.condition, scope):
-        return ()
-    try:
-        detail = _shortcoming(rule, text)
-    except BadPattern as error:
-        return (FailedCheck(rule.message or "a pattern cannot be run", f"the author must fix it: {error}"),)
-    return (FailedCheck(rule.message or detail, detail),) if detail else ()
 
 
 def _shortcoming(rule: Rule, text: str) -> str:

@@ -1,24 +1,21 @@
 """The user's own decisions: what waits for one, and how it is recorded (rules 26 and 27).
 
-Where the agent holds the place (execution, navigation) the decision is kept on the node and used by its
-next call; a session with one head goes on at once.
+Where agents hold positions of their own (execution, navigation), the decision is kept on the node and used
+by the agent's next call; a session with one head goes on at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from interlock.core.definition.program import Plan
 from interlock.core.definition.prompts import interpolate
-from interlock.core.definition.workflow import Gate, Step, UserInput
+from interlock.core.definition.workflow import Gate
 from interlock.core.engine.decide import decide
 from interlock.core.engine.gates import find_gate, pending_gates, shown
 from interlock.core.engine.requirements import input_id
-from interlock.core.engine.settle import awaited
 from interlock.core.run.commands import ResolveCheckpoint
 from interlock.core.run.outcomes import NeedAnswer, NeedStep, Refusal
-from interlock.core.run.state import RunState
-from interlock.core.run.surface_policy import EXECUTION, POLICIES, SurfacePolicy
+from interlock.core.run.surface_policy import POLICIES
 from interlock.ledger.decisions.recorded import decision_key
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
@@ -94,106 +91,92 @@ def _waiting_nodes(ledger: Ledger, session: SessionRow) -> list[int]:
     return list(dict.fromkeys(waiting))
 
 
-def _asked(at: Position) -> Iterator[Question]:
-    for gate in _gates(at):
-        scope = at.plan.scope(at.state.variables)
-        choices = tuple(QuestionOption(one.id, one.label, one.description or "") for one in gate.options)
-        message = interpolate(gate.message, scope)
-        yield _question(at, gate.id, interpolate(gate.name, scope), message, choices, shown(gate))
-    held = at.run.status == "blocked" or not at.is_tip
-    for step, need in _inputs(at.plan, at.state) if held else ():
-        name = input_id(step, need)
-        yield _question(at, name, interpolate(step.title, at.plan.scope(at.state.variables)), need.question)
+def _asked(position: Position) -> Iterator[Question]:
+    """Yield what a run asks the user at a node: gates that are open, and inputs that nobody has given."""
+    plan, state, pending = position.plan, position.state, position.awaited
+    policy, scope = POLICIES[position.run.surface], plan.scope(state.variables)
+    gates: tuple[Gate, ...] = ()
+    if policy.gates == "pending" and state.open is None:
+        gates = pending_gates(plan, state)
+    elif policy.gates == "yielded":
+        opened = find_gate(plan, state, state.open.gate) if state.open else None
+        gates = (opened.gate,) if opened else ()
+    elif isinstance(pending, NeedAnswer):
+        gates = (pending.gate,)
+    for gate in gates:
+        options = tuple(
+            QuestionOption(option.id, option.label, option.description or "") for option in gate.options
+        )
+        name, message = interpolate(gate.name, scope), interpolate(gate.message, scope)
+        yield _question(position, gate.id, name, message, options, shown(gate))
+    is_held = position.run.status == "blocked" or not position.is_tip
+    if is_held and isinstance(pending, NeedStep):
+        for wanted in pending.step.user_input:
+            if wanted.key is None or state.variables.get(wanted.key) is None:
+                name = interpolate(pending.step.title, scope)
+                yield _question(position, input_id(pending.step, wanted), name, wanted.question)
 
 
 def _question(
-    at: Position,
+    position: Position,
+    question_id: str,
     name: str,
-    title: str,
     message: str,
     options: tuple[QuestionOption, ...] = (),
     digest: str = "",
 ) -> Question:
     return Question(
-        session_id=at.session.session_id,
-        ref=ref_of(at.session.session_id),
-        title=at.session.title,
-        run_id=at.run.run_id,
-        node=at.node.node,
-        id=name,
-        name=title,
+        session_id=position.session_id,
+        ref=ref_of(position.session_id),
+        title=position.session.title,
+        run_id=position.run.run_id,
+        node=position.node.node,
+        id=question_id,
+        name=name,
         message=message,
         options=options,
-        since=at.run.updated_at,
+        since=position.run.updated_at,
         shown=digest,
     )
 
 
-def _gates(at: Position) -> tuple[Gate, ...]:
-    policy = POLICIES[at.run.surface]
-    if policy.gates == "pending" and at.state.open is None:
-        return pending_gates(at.plan, at.state)
-    if policy.gates == "yielded":
-        found = find_gate(at.plan, at.state, at.state.open.gate) if at.state.open else None
-        return (found.gate,) if found else ()
-    need = at.awaited
-    return (need.gate,) if isinstance(need, NeedAnswer) else ()
-
-
-def _inputs(plan: Plan, state: RunState) -> Iterator[tuple[Step, UserInput]]:
-    """What only the user can give to the pending step, and nobody has given."""
-    need = awaited(plan, state, EXECUTION)
-    if not isinstance(need, NeedStep):
-        return
-    for wanted in need.step.user_input:
-        if wanted.key is None or state.variables.get(wanted.key) is None:
-            yield need.step, wanted
-
-
+@until_recorded
 def decide_question(ledger: Ledger, question: Question, option: str, note: str = "") -> LedgerError | None:
-    """Record the user's answer to exactly the question that was shown."""
-    return until_recorded(lambda: _decided(ledger, question, option, note))
+    """Record the user's answer to exactly the question that was shown.
 
-
-def _decided(ledger: Ledger, question: Question, option: str, note: str) -> LedgerError | None:
-    at = ledger.position(question.session_id, question.node)
-    if isinstance(at, LedgerError):
-        return at
-    waiting = _waiting_nodes(ledger, at.session)
-    same = any((asked.id, asked.shown) == (question.id, question.shown) for asked in _asked(at))
-    if question.node not in waiting or not same:
-        text = f"Session {question.ref} has moved on; '{question.id}' no longer waits."
-        return LedgerError("CONFLICT", text, "See `interlock inbox`.")
-    if question.options and option not in {choice.id for choice in question.options}:
-        valid = ", ".join(choice.id for choice in question.options)
-        text = f"'{option}' is not an option of '{question.id}'."
-        return LedgerError("INVALID", text, f"Options: {valid}.")
-    policy = POLICIES[at.run.surface]
-    if policy.exits == "claimed" and question.options:
-        return _resolve(ledger, at, policy, question, option, note)
-    return _keep(ledger, at, question, option, note)
-
-
-def _keep(ledger: Ledger, at: Position, question: Question, option: str, note: str) -> LedgerError | None:
-    """Keep the decision on the node, once; the agent's next call uses it."""
-    key = decision_key(question.node, question.id, at.loaded.branches)
-    if key in {row.key for row in at.loaded.decisions}:
-        text = f"'{question.id}' in session {question.ref} is already decided."
-        return LedgerError("CONFLICT", text, "The agent uses the decision in its next call.")
-    commit = Commit(at.rows(), ledger.clock())
+    The agent's next call uses it; a session with one head goes on at once.
+    """
+    position = ledger.position(question.session_id, question.node)
+    if isinstance(position, LedgerError):
+        return position
+    same = any((asked.id, asked.shown) == (question.id, question.shown) for asked in _asked(position))
+    if not same or question.node not in _waiting_nodes(ledger, position.session):
+        message = f"Session {question.ref} has moved on; '{question.id}' no longer waits."
+        return LedgerError("CONFLICT", message, "See `interlock inbox`.")
+    options = [choice.id for choice in question.options]
+    if options and option not in options:
+        message = f"'{option}' is not an option of '{question.id}'."
+        return LedgerError("INVALID", message, f"Options: {', '.join(options)}.")
+    if options and POLICIES[position.run.surface].exits == "claimed":
+        return _resolve(ledger, position, question, option, note)
+    key = decision_key(question.node, question.id, position.loaded.branches)
+    if key in {row.key for row in position.loaded.decisions}:
+        message = f"'{question.id}' in session {question.ref} is already decided."
+        return LedgerError("CONFLICT", message, "The agent uses the decision in its next call.")
+    commit = Commit(position.rows(), ledger.clock())
     event = DecisionRecorded(question.node, question.id, option, "cli", question.shown, commit.now, note)
-    commit.add(event, run=at.run.run)
+    commit.add(event, run=position.run.run)
     ledger.append(commit.finish(key))
     return None
 
 
 def _resolve(
-    ledger: Ledger, at: Position, policy: SurfacePolicy, question: Question, option: str, note: str
+    ledger: Ledger, position: Position, question: Question, option: str, note: str
 ) -> LedgerError | None:
     """Answer the gate of a session with one head; its agents find it answered."""
-    commit = Commit(at.rows(), ledger.clock())
+    commit = Commit(position.rows(), ledger.clock())
     answer = ResolveCheckpoint(
-        policy=policy,
+        policy=POLICIES[position.run.surface],
         now=commit.now,
         terms=ledger.settings.terms,
         channel="cli",
@@ -202,10 +185,10 @@ def _resolve(
         client="interlock",
         note=note,
     )
-    decided = decide(at.plan, at.state, answer)
+    decided = decide(position.plan, position.state, answer)
     if isinstance(decided, Refusal):
-        text = f"'{question.id}' in session {question.ref} cannot be answered now ({decided.code.value})."
-        return LedgerError("CONFLICT", text, "See `interlock inbox`.")
-    commit.add_node(at.run.run, at.node.node, decided.events, "advanced", decided.awaited)
+        message = f"'{question.id}' in session {question.ref} cannot be answered now ({decided.code.value})."
+        return LedgerError("CONFLICT", message, "See `interlock inbox`.")
+    commit.add_node(position.run.run, position.node.node, decided.events, "advanced", decided.awaited)
     ledger.append(commit.finish())
     return None

@@ -63,17 +63,14 @@ def _tips(ledger: Ledger, session: SessionRow) -> list[tuple[RunRow, NodeRow, Ru
         ]
 
 
+@until_recorded
 def set_session_mode(ledger: Ledger, session_id: str, preferences: Preferences) -> int | LedgerError:
-    """Attach a change to all current tips; a rewind to before it is not touched. Returns how many."""
-    return until_recorded(lambda: _attached(ledger, session_id, preferences))
-
-
-def _attached(ledger: Ledger, session_id: str, preferences: Preferences) -> int | LedgerError:
+    """Attach a mode to all current tips and return how many changed; earlier nodes keep theirs."""
     loaded = ledger.store.load(session_id)
     if loaded is None:
         return unknown_session()
-    if fault := damage(loaded):
-        return not_healthy(session_id, fault)
+    if reason := damage(loaded):
+        return not_healthy(session_id, reason)
     rows, changed = Rows(loaded.session), list[NodeRow]()
     for run, tip, state in _tips(ledger, loaded.session):
         if not state.finished and state.preferences != preferences:

@@ -6,6 +6,7 @@ A command only marks its session. The index catches up before a search, and when
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from unicodedata import normalize
 
 import msgspec
@@ -65,26 +66,16 @@ def _entry(reader: Reader, pins: Pins, session: SessionRow) -> tuple[SearchRow, 
         texts += [event.notes or _encode(event.artifact).decode() for event in outputs]
         newest = outputs or newest
     head = reader.node(session.session_id, session.head_node) if session.head_node is not None else None
-    output, state = _together(newest), state_of(head) if head else None
-    row = search_row(session, _plans(reader, pins, session), state, output)
+    notes = "\n".join(event.notes for event in newest if event.notes)
+    output = Output(notes, tuple(event.artifact for event in newest if event.artifact))
+    plans: list[Plan] = []
+    for run in reader.runs(session.session_id):
+        with suppress(PinDamaged):
+            plans.append(pins.plan(reader.content, run.workflow_hash))
+    row = search_row(session, plans, state_of(head) if head else None, output)
     if not newest and known is not None:
         row = msgspec.structs.replace(row, notes=known.notes)
     return msgspec.structs.replace(row, indexed_to=session.head_index), texts
-
-
-def _plans(reader: Reader, pins: Pins, session: SessionRow) -> list[Plan]:
-    plans: list[Plan] = []
-    for run in reader.runs(session.session_id):
-        try:
-            plans.append(pins.plan(reader.content, run.workflow_hash))
-        except PinDamaged:
-            continue
-    return plans
-
-
-def _together(events: Sequence[OutputAppended]) -> Output:
-    notes = "\n".join(event.notes for event in events if event.notes)
-    return Output(notes, tuple(event.artifact for event in events if event.artifact))
 
 
 def search_row(

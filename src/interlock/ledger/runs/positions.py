@@ -103,7 +103,7 @@ class Positions:
         return Position(loaded, node, run, plan, state, need, kept, decisions, handle)
 
     def write_traces(self) -> None:
-        """Write the traces of reading calls that are not stored yet; they wait while the store fails."""
+        """Write the traces of reading calls that are not stored yet; a failed write keeps them."""
         if rows := self.unwritten[:]:
             self.store.trace(rows)
             del self.unwritten[: len(rows)]

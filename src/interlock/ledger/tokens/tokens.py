@@ -94,17 +94,45 @@ def mint(key: Key, pointer: Pointer) -> str:
 
 def read(keyring: Keyring, token: str, expected: Collection[Kind]) -> Pointer | TokenProblem:
     """Check a token and return where it leads, if it is of an expected kind."""
-    found = _read_any(keyring, token, expected)
-    if not isinstance(found, Pointer) or found.kind in expected:
-        return found
-    return _wrong_kind(found.kind, expected)
+    pointer: Pointer | TokenProblem | StateProblem
+    if token.startswith(STATE_PREFIX):
+        pointer = read_state(keyring, token)
+    else:
+        pointer = _read_word(keyring, token, expected)
+    match pointer:
+        case StateProblem(code="VALIDATION_FAILED"):
+            return _bad_signature()
+        case StateProblem():
+            return TokenProblem("TOKEN_INVALID_FORMAT", pointer.message, pointer.suggestion)
+        case Pointer(kind=kind) if kind not in expected:
+            return TokenProblem(
+                "TOKEN_SCOPE_MISMATCH",
+                f"The token is valid, but it is {NAMES[kind]}; {_listed(expected)} belongs here.",
+                f"Send {_listed(expected)} from the last response.",
+            )
+        case _:
+            return pointer
 
 
 def read_state(keyring: Keyring, token: str) -> Pointer | StateProblem:
-    """Check navigation's `state`, answering in that surface's codes."""
-    signed = _state_bytes(token)
-    if isinstance(signed, StateProblem):
-        return signed
+    """Check navigation's `state`, answering in that surface's codes.
+
+    At most one byte more than a pointer is decompressed, so that no state can fill the memory.
+    """
+    if not token.startswith(STATE_PREFIX):
+        return _state_refused("INVALID_FORMAT", f"Invalid token format. Expected prefix '{STATE_PREFIX}'")
+    payload = token.removeprefix(STATE_PREFIX)
+    if not payload:
+        return _state_refused("DECODE_FAILED", "Empty token payload")
+    try:
+        packed = a2b_base64(payload, strict_mode=True)
+        signed = zlib.decompressobj(wbits=31).decompress(packed, POINTER_BYTES + 1)
+    except ValueError:
+        return _state_refused("DECODE_FAILED", "Failed to decode payload")
+    except zlib.error:
+        return _state_refused("DECOMPRESS_FAILED", "Failed to decompress payload")
+    if len(signed) != POINTER_BYTES or _state(signed) != token:
+        return _state_refused("VALIDATION_FAILED", "State validation failed: payload: not a state of ours")
     return _verified(keyring, "nav", signed) or _state_refused(
         "VALIDATION_FAILED", "State validation failed: signature: does not match the state"
     )
@@ -120,15 +148,18 @@ def peek(token: str) -> Pointer | None:
     return _pointer("ses", signed)
 
 
-def _read_any(keyring: Keyring, token: str, expected: Collection[Kind]) -> Pointer | TokenProblem:
-    if token.startswith(STATE_PREFIX):
-        return _token_terms(read_state(keyring, token))
+def _read_word(keyring: Keyring, token: str, expected: Collection[Kind]) -> Pointer | TokenProblem:
+    """Read a token that is one word: a kind, a version and a signed pointer."""
     kind, _, rest = token.partition(".")
     version, _, word = rest.partition(".")
     if kind not in WORD_KINDS or not word:
         return _malformed(f"It must be {_listed(expected)}", expected)
     if version != VERSION:
-        return _unsupported(version)
+        return TokenProblem(
+            "TOKEN_UNSUPPORTED_VERSION",
+            f"The token has version '{version[:12]}'; this server reads '{VERSION}'.",
+            "Use a token that this server gave, or find the session again and take its fresh tokens.",
+        )
     if len(word) != WORD_LENGTH:
         return _malformed(f"After the prefix come {WORD_LENGTH} characters; this has {len(word)}", expected)
     signed = _unword(word)
@@ -171,41 +202,8 @@ def _state(signed: bytes) -> str:
     return STATE_PREFIX + b2a_base64(GZIP_HEAD + stored + tail, newline=False).decode()
 
 
-def _state_bytes(token: str) -> bytes | StateProblem:
-    if not token.startswith(STATE_PREFIX):
-        return _state_refused("INVALID_FORMAT", f"Invalid token format. Expected prefix '{STATE_PREFIX}'")
-    payload = token.removeprefix(STATE_PREFIX)
-    if not payload:
-        return _state_refused("DECODE_FAILED", "Empty token payload")
-    try:
-        packed = a2b_base64(payload, strict_mode=True)
-    except ValueError:
-        return _state_refused("DECODE_FAILED", "Failed to decode payload")
-    return _unpacked(packed, token)
-
-
-def _unpacked(packed: bytes, token: str) -> bytes | StateProblem:
-    """Decompress at most one byte more than a pointer, so that no state can fill the memory."""
-    inflate = zlib.decompressobj(wbits=31)
-    try:
-        signed = inflate.decompress(packed, POINTER_BYTES + 1)
-    except zlib.error:
-        return _state_refused("DECOMPRESS_FAILED", "Failed to decompress payload")
-    if len(signed) != POINTER_BYTES or _state(signed) != token:
-        return _state_refused("VALIDATION_FAILED", "State validation failed: payload: not a state of ours")
-    return signed
-
-
 def _state_refused(code: StateCode, message: str) -> StateProblem:
     return StateProblem(code, message, "Send the `state` of the last response, unchanged and whole.")
-
-
-def _token_terms(found: Pointer | StateProblem) -> Pointer | TokenProblem:
-    if isinstance(found, Pointer):
-        return found
-    if found.code == "VALIDATION_FAILED":
-        return _bad_signature()
-    return TokenProblem("TOKEN_INVALID_FORMAT", found.message, found.suggestion)
 
 
 def _malformed(reason: str, expected: Collection[Kind]) -> TokenProblem:
@@ -216,28 +214,12 @@ def _malformed(reason: str, expected: Collection[Kind]) -> TokenProblem:
     )
 
 
-def _unsupported(version: str) -> TokenProblem:
-    return TokenProblem(
-        "TOKEN_UNSUPPORTED_VERSION",
-        f"The token has version '{version[:12]}'; this server reads '{VERSION}'.",
-        "Use a token that this server gave, or find the session again and take its fresh tokens.",
-    )
-
-
 def _bad_signature() -> TokenProblem:
     return TokenProblem(
         "TOKEN_BAD_SIGNATURE",
         "The token's signature does not match: it was changed in copying, or its key is no longer in use.",
         "Copy the token again from the response that gave it, character by character;"
         " if it is lost, find the session again and take its fresh tokens.",
-    )
-
-
-def _wrong_kind(given: Kind, expected: Collection[Kind]) -> TokenProblem:
-    return TokenProblem(
-        "TOKEN_SCOPE_MISMATCH",
-        f"The token is valid, but it is {NAMES[given]}; {_listed(expected)} belongs here.",
-        f"Send {_listed(expected)} from the last response.",
     )
 
 

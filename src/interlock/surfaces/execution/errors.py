@@ -13,7 +13,7 @@ from interlock.core.run.reasons import Blocker, BlockerCode, ContextKey, Contrac
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
 from interlock.surfaces.call import Reply
-from interlock.surfaces.refusals import Words, names, sentence
+from interlock.surfaces.refusals import Words, fields, names, sentence
 
 FIND = "Use resume_session to find the run and continue from the token it returns, or start a new one."
 READ_AGAIN = "Call continue_workflow with only stateToken to see what is pending."
@@ -153,7 +153,7 @@ def _recovery(error: LedgerError) -> str:
 
 def of_refusal(refusal: Refusal) -> Reply:
     """Answer a refusal of the core: a precondition that does not hold."""
-    details: dict[str, Json] = {"reason": refusal.code.value, **refusal.about}
+    details: dict[str, Json] = {"reason": refusal.code.value, **fields(refusal)}
     told = words(refusal)
     return envelope("PRECONDITION_FAILED", told.message, told.next_action, details=details)
 

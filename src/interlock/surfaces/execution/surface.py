@@ -17,7 +17,7 @@ from interlock.ledger.attempt import Replayed
 from interlock.ledger.errors import LedgerError, error_of, internal_error
 from interlock.ledger.ledger import Ledger, note_attempt
 from interlock.ledger.tokens.tokens import Kind, Pointer
-from interlock.surfaces.arguments import Unfit, check_context, read_output
+from interlock.surfaces.arguments import Unfit, check_context, message_and_path, read_output
 from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.execution import params as p
 from interlock.surfaces.execution.catalogue import described, listed
@@ -41,8 +41,7 @@ class ExecutionSurface(Surface):
         self.tools = {tool.name: tool for tool in tools(self)}
 
     def invalid(self, tool: Tool, reason: str) -> Outcome:
-        message, _, target = reason.partition(" - at `$")
-        path = target.rstrip("`").lstrip(".")
+        message, path = message_and_path(reason)
         where = f" ({path})" if path else ""
         fix = "Correct the arguments and call again."
         return invalid(f"{tool.name}: {message}{where}.", fix, path, template_of(tool))
@@ -159,7 +158,7 @@ class ExecutionSurface(Surface):
         if isinstance(position, LedgerError):
             return of_error(position)
         view = self.ledger.rehydrate(position)
-        notices = [*view.notices, *self.ledger.drift(view.run)]
+        notices = [*view.notices, *self.ledger.drift.notices(view.run)]
         if params.output is not None or params.context is not None:
             text = "output and context were ignored: without ackToken nothing is recorded."
             notices.append(Notice("ARGUMENTS_IGNORED", text))

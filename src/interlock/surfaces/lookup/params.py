@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from interlock.core.values import Json
+from interlock.surfaces.arguments import message_and_path
 
 SHORTEST_ID, LONGEST_ID = 3, 64
 
@@ -19,7 +20,6 @@ Text = Annotated[str, Meta(min_length=1)]
 
 _MISSING = re.compile(r"Object missing required field `(?P<field>[^`]*)`")
 _UNKNOWN = re.compile(r"Object contains unknown field `(?P<field>[^`]*)`")
-_WRONG = re.compile(r"(?P<what>.*) - at `\$\.?(?P<field>.*)`", re.DOTALL)
 _PATTERN = re.compile(r"Expected `str` matching regex .*", re.DOTALL)
 
 
@@ -52,9 +52,8 @@ def details(error: str) -> str:
         return f"{match['field']} is required"
     if match := _UNKNOWN.match(error):
         return f"{match['field']} is not a parameter"
-    if match := _WRONG.fullmatch(error):
-        return f"{match['field']}: {_PATTERN.sub('must match ^[a-z0-9-]+$', match['what'])}"
-    return f"params: {error}"
+    message, field = message_and_path(error)
+    return f"{field}: {_PATTERN.sub('must match ^[a-z0-9-]+$', message)}" if field else f"params: {error}"
 
 
 def length_error(field: str, given: str) -> str | None:

@@ -41,7 +41,7 @@ def situation(ledger: Ledger, position: Position) -> Landscape:
         state=state,
         awaited=pending,
         node=position.node.node,
-        notices=ledger.drift(position.run),
+        notices=ledger.drift.notices(position.run),
     )
     return replace(landscape(ledger, view, position.decisions), handle=position.handle)
 

@@ -19,7 +19,7 @@ from interlock.ledger.ledger import Ledger
 from interlock.ledger.runs.children import passed_on
 from interlock.ledger.runs.position import Position
 from interlock.ledger.tokens.tokens import Pointer
-from interlock.surfaces.arguments import Unfit, check_context, read_output
+from interlock.surfaces.arguments import Unfit, check_context, message_and_path, read_output
 from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.elicitation import CHOICE
 from interlock.surfaces.navigation import params as p
@@ -54,8 +54,7 @@ class NavigationSurface(Surface):
         self.tools = {tool.name: tool for tool in tools(self, self.reading, self.texts)}
 
     def invalid(self, tool: Tool, reason: str) -> Outcome:
-        message, _, target = reason.partition(" - at `$")
-        path = target.rstrip("`").lstrip(".")
+        message, path = message_and_path(reason)
         where = f" ({path})" if path else ""
         fix = "correct the arguments and call again"
         return failure("INVALID_PARAMETERS", f"{tool.name}: {message}{where}", fix)

@@ -51,7 +51,7 @@ class SessionPosition(Struct, frozen=True):
 
     def warnings(self) -> tuple[str, ...]:
         """What is worth saying whatever was asked: a token of an earlier visit, a changed definition."""
-        return (*self._moved_on(), *validation.drift(self.sessions.ledger.library, self.position))
+        return (*self._moved_on(), *validation.drift(self.sessions.ledger, self.position))
 
     def _moved_on(self) -> Iterator[str]:
         if self.pointer.node != self.state.visit:

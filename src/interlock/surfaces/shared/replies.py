@@ -11,7 +11,7 @@ from interlock.core.run.outcomes import Refusal
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
 from interlock.surfaces.call import Reply
-from interlock.surfaces.refusals import Words
+from interlock.surfaces.refusals import Words, fields
 from interlock.surfaces.shared.session_errors import recovery
 
 _encode = msgspec.json.Encoder().encode
@@ -74,4 +74,4 @@ def of_error(error: LedgerError) -> Reply:
 
 def of_refusal(refusal: Refusal, words: Words, token: str | None) -> Reply:
     """Answer a refusal in the words of the surface, its data as fields."""
-    return failure(refusal.code.value, words.message, words.next_action, refusal.about, token)
+    return failure(refusal.code.value, words.message, words.next_action, fields(refusal), token)

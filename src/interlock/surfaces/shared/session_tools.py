@@ -22,7 +22,7 @@ from interlock.ledger.runs.position import Position
 from interlock.ledger.runs.shared_sessions import Calling, Joined, SessionCall, Sessions
 from interlock.ledger.tokens.slots import slot
 from interlock.ledger.tokens.tokens import Pointer
-from interlock.surfaces.arguments import Unfit, check_context
+from interlock.surfaces.arguments import Unfit, check_context, message_and_path
 from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.recorded import encoded, live
 from interlock.surfaces.shared import session_params as p
@@ -52,9 +52,8 @@ class SessionTools:
         self._turn = allocate_lock()
 
     def invalid(self, tool: Tool, reason: str) -> Reply:
-        message, _, path = reason.partition(" - at `$")
-        where = path.rstrip("`").lstrip(".")
-        text = f"{tool.name}: {message}" + (f" ({where})" if where else "")
+        message, path = message_and_path(reason)
+        text = f"{tool.name}: {message}" + (f" ({path})" if path else "")
         return failure("VALIDATION_ERROR", text, "Correct the arguments and call again.")
 
     def unknown(self, name: str, tools: Mapping[str, Tool]) -> Reply:
@@ -117,7 +116,7 @@ class SessionTools:
         return of_error(joined) if isinstance(joined, LedgerError) else self._joined(joined, agent)
 
     def _joined(self, joined: Joined, agent: str | None) -> Reply:
-        warnings = list(validation.drift(self.ledger.library, joined.position))
+        warnings = list(validation.drift(self.ledger, joined.position))
         if joined.adopted:
             warnings.append(
                 "The session token's signature did not match; the session it names was found and the token "
@@ -203,7 +202,7 @@ class SessionTools:
             *validation.step_manifest(position, params.step_manifest),
             *validation.activity_manifest(position.plan.workflow, params.activity_manifest),
             *validation.outcome(position, decided),
-            *validation.drift(self.ledger.library, position),
+            *validation.drift(self.ledger, position),
         )
 
     def get_trace(self, params: p.GetTrace, call: Call) -> Outcome:

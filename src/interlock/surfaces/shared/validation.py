@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from interlock.authoring.diagnostics.diagnostic import Diagnostic
-from interlock.authoring.library import Library
 from interlock.core.definition.conditions import describe, holds
 from interlock.core.definition.program import Plan
 from interlock.core.definition.workflow import Activity, Step, Workflow
@@ -16,25 +14,27 @@ from interlock.core.run import events as e
 from interlock.core.run.outcomes import Decided
 from interlock.core.run.output import Output
 from interlock.core.run.state import RunState
+from interlock.ledger.ledger import Ledger
 from interlock.ledger.runs.position import Position
 from interlock.surfaces.arguments import Unfit, read_output
 from interlock.surfaces.shared.replies import as_json
 from interlock.surfaces.shared.session_params import ActivityDone, StepDone
 
 
-def drift(library: Library, at: Position) -> Iterator[str]:
-    """Say when the definition is no longer the one that the session began with."""
-    run, workflow = at.run, at.plan.workflow
-    now = library.load(run.workflow_id)
-    if isinstance(now, Diagnostic):
-        yield f"Workflow '{run.workflow_id}' can no longer be loaded; the session goes on with its copy."
-    elif now.workflow.version != workflow.version:
+def drift(ledger: Ledger, position: Position) -> Iterator[str]:
+    """Warn when the definition is no longer the one that the session began with."""
+    current, pinned = ledger.drift.of(position.run), position.plan.workflow
+    if current is None:
+        return
+    if current.version is None:
+        yield f"Workflow '{pinned.id}' can no longer be loaded; the session goes on with its copy."
+    elif current.version != pinned.version:
         yield (
-            f"Workflow version drift: session started with v{workflow.version} but current definition "
-            f"is v{now.workflow.version}. Workflow may have changed mid-session."
+            f"Workflow version drift: session started with v{pinned.version} but current definition "
+            f"is v{current.version}. Workflow may have changed mid-session."
         )
-    elif now.hash != run.workflow_hash:
-        yield f"Workflow '{run.workflow_id}' has changed on disk; the session goes on with its copy."
+    else:
+        yield f"Workflow '{pinned.id}' has changed on disk; the session goes on with its copy."
 
 
 def step_manifest(at: Position, manifest: Sequence[StepDone] | None) -> Iterator[str]:

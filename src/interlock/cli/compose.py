@@ -62,6 +62,8 @@ def ledger_of(config: Config) -> Ledger:
 
 def store_of(config: Config) -> LazyStore:
     """Return the database that the settings name, to be opened when it is first needed."""
+    if (url := config.postgres_url) is not None:
+        return LazyStore(_opener_of_postgres(url))
     database = config.database
 
     def open_database() -> Store:
@@ -70,6 +72,25 @@ def store_of(config: Config) -> LazyStore:
         return open_store(database.parent, database.name)
 
     return LazyStore(open_database)
+
+
+def _opener_of_postgres(url: str) -> Callable[[], Store]:
+    require_postgres()
+
+    def open_database() -> Store:
+        from interlock.store.postgres.database import open_store
+
+        return open_store(url)
+
+    return open_database
+
+
+def require_postgres() -> None:
+    """Refuse a PostgreSQL store where its packages are not installed."""
+    from importlib.util import find_spec
+
+    if find_spec("psycopg") is None or find_spec("psycopg_pool") is None:
+        raise BadConfig("store: PostgreSQL needs more packages; run `pip install 'interlock[postgres]'`")
 
 
 def _ledger_on(store: Store, config: Config) -> Ledger:

@@ -64,17 +64,36 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
         return user_data_path("interlock", appauthor=False)
 
     @property
+    def postgres_url(self) -> str | None:
+        """The PostgreSQL database that `store` names, if it names one."""
+        is_postgres = self.store is not None and self.store.startswith(("postgresql://", "postgres://"))
+        return self.store if is_postgres else None
+
+    @property
     def database(self) -> Path:
         """The database file: the one that `store` names, else one in the data directory."""
         if not self.store:
             return self.folder / FILE
         scheme, _, path = self.store.partition("://")
         if scheme != "sqlite":
-            raise BadConfig(f"store: '{self.store}' is not supported; use sqlite:///PATH/TO/FILE.db")
+            raise BadConfig(
+                f"store: '{without_password(self.store)}' is not supported;"
+                " use sqlite:///PATH/TO/FILE.db or postgresql://HOST/DATABASE"
+            )
         file = Path(path[1:] if os.name == "nt" or path.startswith("/~") else path).expanduser()
         if not path.startswith("/") or path.endswith("/") or file.is_dir():
             raise BadConfig(f"store: '{self.store}' does not name a file; use sqlite:///PATH/TO/FILE.db")
         return file
+
+
+def without_password(url: str) -> str:
+    """Return a URL that can be shown."""
+    head, separator, rest = url.partition("://")
+    account, at, place = rest.rpartition("@")
+    shown = f"{account.partition(':')[0]}{':***' if ':' in account else ''}{at}{place}"
+    parts = shown.split("password=")
+    hidden = [parts[0], *("***" + part[part.find("&") :] * ("&" in part) for part in parts[1:])]
+    return head + separator + "password=".join(hidden)
 
 
 def setting_names() -> dict[str, str]:

@@ -45,11 +45,15 @@ class Check(Struct, frozen=True, omit_defaults=True):
 
 def run_checks(config: Config, *, repairs: bool) -> Iterator[Check]:
     """Check everything, cheapest first; with `repairs`, repair what is damaged."""
-    folder, database = config.folder, config.database
+    folder = config.folder
     if folder.exists() and not folder.is_dir():
         yield Check("store", False, f"{folder} is not a folder", "name a folder with --data-dir")
         return
     yield from _workflows(config)
+    if config.postgres_url is not None:
+        yield from _postgres(config, repairs)
+        return
+    database = config.database
     if not database.exists():
         yield Check("store", True, f"nothing is stored in {database.parent} yet")
         return
@@ -77,6 +81,23 @@ def _workflows(config: Config) -> Iterator[Check]:
     """Name every workflow that another one of the same id hides."""
     for shadowed in library_of(config).listing().shadowed:
         yield Check("workflows", True, shadowed.message)
+
+
+def _postgres(config: Config, repairs: bool) -> Iterator[Check]:
+    """Check the keys and every session; the database's files are its server's business."""
+    yield _keyring(config.folder)
+    try:
+        ledger = ledger_of(config)
+    except (StoreTooNew, StoreUnavailable, StoreCorrupt, StoreBusy) as error:
+        yield Check("store", False, str(error), "see the message")
+        return
+    from interlock.store.postgres.database import status_of
+
+    status = status_of(config.postgres_url or "")
+    yield Check("version", True, f"{status.name}, version {status.server}, schema {status.schema_version}")
+    yield Check("file", True, "does not apply: PostgreSQL checks its own files")
+    yield from _sessions(ledger, repairs)
+    ledger.store.close()
 
 
 def _permissions(folder: Path, database: Path) -> Check:

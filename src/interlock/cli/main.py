@@ -37,7 +37,7 @@ COMMANDS = {
         "decide",
         "mode",
     ),
-    "Upkeep": ("export", "import", "gc", "doctor", "keys", "token", "install", "config"),
+    "Upkeep": ("export", "import", "gc", "doctor", "store", "keys", "token", "install", "config"),
 }
 
 

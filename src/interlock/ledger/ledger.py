@@ -46,6 +46,7 @@ from interlock.store.protocol import (
     SessionRow,
     Store,
     StoreBusy,
+    StoreConflict,
     StoreCorrupt,
     StoreUnavailable,
 )
@@ -238,7 +239,7 @@ class Ledger(Positions):
 
     def idle(self) -> None:
         """Write traces and let the search index catch up, while nobody waits for an answer."""
-        with suppress(StoreBusy, StoreUnavailable, StoreCorrupt):
+        with suppress(StoreBusy, StoreConflict, StoreUnavailable, StoreCorrupt):
             self.write_traces()
             if self.used:
                 catch_up(self.store, self.pins, IDLE_BATCH)

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+import toon_format
+import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -150,6 +152,50 @@ def test_items_are_in_the_order_of_rule_23(tmp_path: Path) -> None:
     ]
     bound = [one.bound_to for one in items if isinstance(one, Gate)]
     assert bound == ["judge", None]
+
+
+LOOPS = "loops:\n  - {id: each, type: forEach, over: parts, steps: [{id: inner, name: I, description: D}]}\n"
+STEPS = "steps:\n  - {id: close, name: C, description: D, checkpoint: done}\n"
+ASKED = "checkpoints:\n  - {id: done, name: Done, message: Is it done, options: [{id: y, label: Y}]}\n"
+
+
+@pytest.mark.parametrize("ending", ["yaml", "toon"])
+@pytest.mark.parametrize(
+    ("lists", "expected"),
+    [
+        (LOOPS + STEPS, ["each", "done", "close"]),
+        (STEPS + LOOPS, ["done", "close", "each"]),
+        (ASKED + LOOPS + STEPS, ["each", "done", "close"]),
+    ],
+)
+def test_steps_and_loops_keep_their_declared_order(
+    tmp_path: Path, lists: str, expected: list[str], ending: str
+) -> None:
+    """Finding G4."""
+    text = "id: a\nname: A\nversion: 1.0.0\n" + lists + ("" if ASKED in lists else ASKED)
+    if ending == "toon":
+        text = toon_format.encode(yaml.safe_load(text))
+    files = {
+        "w/workflow.yaml": "id: w\nversion: 1.0.0\ntitle: W\ninitialActivity: a\n",
+        f"w/activities/01-a.{ending}": text,
+    }
+    assert [item.id for item in activity(loaded(tmp_path, files, "w"), "a").items] == expected
+
+
+@pytest.mark.parametrize("name", ["skill_args", "skillArgs"])
+@pytest.mark.parametrize("triggers", ["{workflow: w}", "[{workflow: w}]"])
+def test_a_step_may_have_skill_args_and_a_single_trigger(tmp_path: Path, name: str, triggers: str) -> None:
+    """Finding G5."""
+    written = f"{{id: s, name: S, description: D, {name}: {{depth: 2}}, triggers: {triggers}}}"
+    files = {
+        "w/workflow.yaml": "id: w\nversion: 1.0.0\ntitle: W\ninitialActivity: a\n",
+        "w/activities/01-a.yaml": f"id: a\nname: A\nversion: 1.0.0\nsteps:\n  - {written}\n",
+    }
+    found = loaded(tmp_path, files, "w")
+    assert found.diagnostics == ()
+    assert step(found, "s").skill_args == {"depth": 2}
+    assert [trigger.workflow for trigger in step(found, "s").triggers] == ["w"]
+    assert "Start the workflow `w`" in words(step(found, "s"))
 
 
 def test_a_gate_with_a_default_and_a_time_does_not_block(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ SHOWN_ELSEWHERE = {
     "IL001": "bytes that are not text: test_formats",
     "IL009": "links that lead out: test_compile_activities",
     "IL220": "a borrowed activity: test_compile_activities",
+    "IL407": "two sources: test_shadowing",
     "IL512": "an unknown workflow: test_library",
     "IL601": "a scenario's names: test_scenarios",
 }

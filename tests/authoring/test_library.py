@@ -10,8 +10,10 @@ import textwrap
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from threading import Barrier
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -30,21 +32,84 @@ def ids(one: Library) -> list[str]:
     return [entry.id for entry in one.listing().entries]
 
 
-def test_later_sources_win(tmp_path: Path) -> None:
-    put(tmp_path / "user", "w.json", name="User")
-    put(tmp_path / "project", "w.json", name="Project")
-    sources = [Source("project", tmp_path / "project"), Source("user", tmp_path / "user")]
-    (entry,) = Library(sources).listing().entries
-    assert (entry.name, entry.source) == ("Project", "project")
+RANKED = ["bundled", "plugin", "git", "project", "user", "configured"]
 
 
-def test_a_broken_file_does_not_hide_a_good_one(tmp_path: Path) -> None:
-    put(tmp_path / "user", "w.json", name="User")
-    put(tmp_path / "project", "w.json", steps=[])
-    one = Library([Source("user", tmp_path / "user"), Source("project", tmp_path / "project")])
-    assert [entry.name for entry in one.listing().entries] == ["User"]
-    assert [diagnostic.code for diagnostic in one.listing().diagnostics] == ["IL106"]
-    assert isinstance(one.load("t.w"), Loaded)
+@pytest.mark.parametrize(("outranked", "winning"), list(pairwise(RANKED)))
+def test_what_the_user_chose_outranks_what_others_wrote(tmp_path: Path, outranked: Any, winning: Any) -> None:
+    """Rule 38a."""
+    for kind in (outranked, winning):
+        put(tmp_path / kind, f"{kind}.json", name=kind)
+    sources = [Source(winning, tmp_path / winning), Source(outranked, tmp_path / outranked)]
+    listing = Library(sources).listing()
+    assert [(entry.name, entry.source) for entry in listing.entries] == [(winning, winning)]
+    (shadowed,) = listing.shadowed
+    assert (shadowed.workflow_id, shadowed.file, shadowed.by_file) == (
+        "t.w",
+        f"{outranked}.json",
+        f"{winning}.json",
+    )
+    assert (outranked in shadowed.source, winning in shadowed.by_source) == (True, True)
+    assert str(tmp_path) not in shadowed.message
+
+
+def test_sources_of_one_kind_are_told_apart(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        put(tmp_path / name, "w.json", name=name)
+    listing = Library([Source("git", tmp_path / name, name) for name in ("one", "two")]).listing()
+    (shadowed,) = listing.shadowed
+    assert (shadowed.source, shadowed.by_source) == ("git one", "git two")
+
+
+BROKEN = {
+    "without steps": json.dumps(head(steps=[])),
+    "not JSON": '{"id": "t.w", "name": "W", "steps": [',
+    "not JSON, on lines": '{\n  "name": "W",\n  "id": "t.w",\n  "steps": [\n',
+    "not YAML": "name: W\nid: t.w\nsteps: [}\n",
+    "of another type": '{"id": "t.w", "steps": 7}',
+    "too new": json.dumps(head(minServerVersion="99.0.0")),
+}
+
+
+@pytest.mark.parametrize("text", BROKEN.values(), ids=BROKEN)
+@pytest.mark.parametrize("lower", ["bundled", "plugin", "git", "project"])
+def test_a_broken_file_still_owns_its_id(tmp_path: Path, lower: Any, text: str) -> None:
+    """Rule 38a: nothing of another source takes its place."""
+    put(tmp_path / "lower", "w.json", name="Another")
+    suffix = "yaml" if text.startswith("name") else "json"
+    write(tmp_path / "user", {f"own.{suffix}": text})
+    one = Library([Source(lower, tmp_path / "lower"), Source("user", tmp_path / "user")])
+    assert ids(one) == []
+    error = one.load("t.w")
+    assert isinstance(error, Diagnostic)
+    assert (error.file, error.severity) == (f"own.{suffix}", "error")
+    assert [(one.file, one.by_file) for one in one.listing().shadowed] == [("w.json", f"own.{suffix}")]
+
+
+def test_a_broken_file_without_an_id_hides_nothing(tmp_path: Path) -> None:
+    put(tmp_path / "git", "w.json", id="notes")
+    write(tmp_path / "user", {"notes.json": "{"})
+    one = Library([Source("git", tmp_path / "git"), Source("user", tmp_path / "user")])
+    assert ids(one) == ["notes"]
+    assert one.listing().shadowed == ()
+
+
+def test_a_broken_mounted_file_owns_the_id_it_has_there(tmp_path: Path) -> None:
+    put(tmp_path, "w.json", id="wr.feature", steps=[])
+    one = Library([BUNDLED, Source("configured", tmp_path, "acme")])
+    assert isinstance(one.load("wr.feature"), Loaded)
+    for name in ("acme.feature", "w", "feature"):
+        error = one.load(name)
+        assert isinstance(error, Diagnostic)
+        assert (error.code, error.file) == ("IL106", "w.json")
+
+
+def test_the_first_of_two_files_owns_the_id_even_when_it_is_broken(tmp_path: Path) -> None:
+    put(tmp_path, "a.json", steps=[])
+    put(tmp_path, "b.json")
+    one = library(tmp_path)
+    assert ids(one) == []
+    assert {diagnostic.code for diagnostic in one.listing().diagnostics} == {"IL106", "IL404"}
 
 
 def test_a_known_but_broken_workflow_says_why(tmp_path: Path) -> None:
@@ -129,6 +194,13 @@ def test_other_data_in_the_folder_is_not_a_workflow(tmp_path: Path) -> None:
     listing = library(tmp_path).listing()
     assert len(listing.entries) == 1
     assert listing.diagnostics == ()
+
+
+@pytest.mark.parametrize("name", ["json", "yaml", "toon"])
+def test_a_file_named_like_an_ending_is_not_a_workflow(tmp_path: Path, name: str) -> None:
+    put(tmp_path, "w.json")
+    write(tmp_path, {name: "{}"})
+    assert ids(library(tmp_path)) == ["t.w"]
 
 
 def test_a_single_file_is_a_source(tmp_path: Path) -> None:

@@ -19,6 +19,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.cli.commands.sessions.tree_ import draw
+from interlock.ledger.log.commit import Commit
+from interlock.ledger.log.projection import Rows
+from interlock.ledger.log.records import SessionCreated
 from interlock.ledger.queries.tree import Tree, TreeNode
 from interlock.store.protocol import SessionRow
 from interlock.store.sqlite.store import open_store
@@ -167,7 +170,7 @@ def test_the_tree_marks_one_preferred_tip_and_names_the_cause_of_a_fork(work: Wo
     assert [one["node"] for one in nodes if one["preferred"]] == [run["tip"]]
     assert [one["parent"] for one in nodes if one["cause"] == "non_tip_advance"] == [3]
     assert [one["node"] for one in nodes if one["tip"]] == [5, 7]
-    assert [one["kind"] for one in nodes].count("checkpoint") == 1
+    assert [one["kind"] for one in nodes].count("note") == 1
 
 
 def test_the_notes_of_another_branch_can_be_read(work: Work) -> None:
@@ -222,8 +225,8 @@ def test_a_damaged_log_shows_its_sound_part_and_fails(tmp_path: Path) -> None:
     with agent(tmp_path) as one:
         session = to_the_gate(one)
     store = apsw.Connection(str(next(tmp_path.glob("*.db"))))
-    store.execute("DROP TRIGGER events_stay")
-    store.execute('UPDATE events SET payload = ? WHERE "index" = 5', (b"{}",))
+    store.execute("DROP TRIGGER commits_stay")
+    store.execute("UPDATE commits SET body = ? WHERE first <= 5 AND last >= 5", (b"[]",))
     store.close()
     ran = interlock(tmp_path, "log", session, "--json")
     assert ran.code == 1
@@ -287,9 +290,10 @@ def test_a_drawing_has_every_node_once_and_marks_one_tip(parents: list[int], cho
 
 def test_a_beginning_that_fits_two_sessions_is_ambiguous(tmp_path: Path) -> None:
     store = open_store(tmp_path)
-    with store.writing() as tx:
-        for name in ("sess_abcdefgh", "sess_abcdxxxx"):
-            tx.add_session(SessionRow(name, "local", "", 0, 0, -1, bytes(32), 0))
+    for name in ("sess_abcdefgh", "sess_abcdxxxx"):
+        commit = Commit(Rows(SessionRow(name, "local", "", 0, 0, -1, bytes(32), 0)), 0, new=True)
+        commit.add(SessionCreated("local", "", 0, "execution"))
+        store.append(commit.finish())
     store.close()
     ran = interlock(tmp_path, "status", "abcd")
     assert ran.code == 5

@@ -47,16 +47,15 @@ def tokens(template: tuple[Path, str, dict[str, str]]) -> dict[str, str]:
 
 def sql(data: Path, statement: str, *bindings: object) -> None:
     connection = apsw.Connection(str(data / "interlock.db"))
-    connection.execute("DROP TRIGGER IF EXISTS events_stay")
+    connection.execute("DROP TRIGGER IF EXISTS commits_stay")
     connection.execute(statement, bindings)  # type: ignore[arg-type]
     connection.close()
 
 
 def damage(data: Path, session: str, index: int = 20) -> None:
-    change = 'UPDATE events SET payload = replace(payload, "a", "b") WHERE session_id = ? AND "index" = ?'
-    sql(data, change.replace('"a", "b"', "'e', 'f'"), session, index)
-    cast = 'UPDATE events SET payload = CAST(payload AS BLOB) WHERE session_id = ? AND "index" = ?'
-    sql(data, cast, session, index)
+    changed = "CAST(replace(body, 'e', 'f') AS BLOB)"
+    where = "session_id = ?1 AND first <= ?2 AND last >= ?2"
+    sql(data, f"UPDATE commits SET body = {changed} WHERE {where}", session, index)
 
 
 def gone(code: int, ran: Ran) -> Ran:
@@ -192,7 +191,7 @@ def test_export_alone_stops_a_damaged_session_from_going_on(
 
 
 def test_doctor_rebuilds_rows_that_are_not_what_the_events_make(data: Path, session: str) -> None:
-    sql(data, "UPDATE runs SET tip = 0 WHERE session_id = ?", session)
+    sql(data, "UPDATE runs SET started_at = 0 WHERE session_id = ?", session)
     assert "runs" in gone(1, interlock(data, "doctor")).out
     gone(0, interlock(data, "doctor", "--repair"))
     gone(0, interlock(data, "doctor"))

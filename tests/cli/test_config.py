@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from interlock.cli.compose import library_of
 from interlock.cli.config import BadConfig, Config, resolve
+from support.authored import head
 
 
 def write(folder: Path, text: str) -> None:
@@ -24,11 +27,35 @@ def resolved(
 
 
 def test_a_flag_outranks_a_variable_a_project_and_the_user(tmp_path: Path) -> None:
-    user, env = 'surface = "gated"', {"INTERLOCK_SURFACE": "navigation"}
-    assert resolved(tmp_path, user=user).surface == "gated"
-    assert resolved(tmp_path, user=user, project='surface = "session"').surface == "session"
-    assert resolved(tmp_path, user=user, project='surface = "session"', env=env).surface == "navigation"
-    assert resolved(tmp_path, user=user, env=env, surface="lookup").surface == "lookup"
+    user, env = 'enforcement = "advisory"', {"INTERLOCK_ENFORCEMENT": "advisory"}
+    project = 'enforcement = "strict"'
+    assert resolved(tmp_path, user=user).enforcement == "advisory"
+    assert resolved(tmp_path, user=user, project=project).enforcement == "strict"
+    assert resolved(tmp_path, user=user, project=project, env=env).enforcement == "advisory"
+    assert resolved(tmp_path, user=user, env=env, enforcement="strict").enforcement == "strict"
+
+
+@pytest.mark.parametrize("line", ['surface = "execution"', 'surface = "session"', 'store = "sqlite:///x.db"'])
+def test_a_project_sets_neither_surface_nor_store(tmp_path: Path, line: str) -> None:
+    """Rule 29."""
+    name = line.split(maxsplit=1)[0]
+    with pytest.raises(BadConfig) as refused:
+        resolved(tmp_path, project=line)
+    assert f"a project cannot set '{name}'; use --{name}, INTERLOCK_{name.upper()}" in str(refused.value)
+    assert ".interlock/config.toml" in str(refused.value)
+
+
+def test_a_projects_workflows_neither_replace_nor_outrank_the_users(tmp_path: Path) -> None:
+    """Rule 38a."""
+    for name in ("own", "theirs"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "w.json").write_text(json.dumps({**head(), "name": name}))
+    user, project = f'workflows = ["{tmp_path}/own"]', f'workflows = ["{tmp_path}/theirs"]'
+    config = resolved(tmp_path, user=user, project=project)
+    assert (config.workflows, config.project_workflows) == ((f"{tmp_path}/own",), (f"{tmp_path}/theirs",))
+    listing = library_of(config).listing()
+    assert [entry.name for entry in listing.entries if entry.id == "t.w"] == ["own"]
+    assert [(one.source, one.by_source) for one in listing.shadowed] == [("project", "--workflows own")]
 
 
 @pytest.mark.parametrize(
@@ -81,9 +108,7 @@ def test_a_store_names_the_database_file_and_the_data_directory_keeps_the_rest(t
 
 
 def test_a_store_may_be_set_in_the_users_file(tmp_path: Path) -> None:
-    config = resolved(
-        tmp_path, user=f'store = "sqlite://{tmp_path}/work.db"', project='store = "sqlite:///x.db"'
-    )
+    config = resolved(tmp_path, user=f'store = "sqlite://{tmp_path}/work.db"')
     assert config.database == tmp_path / "work.db"
 
 

@@ -64,7 +64,7 @@ def test_usage_errors_are_one_line_and_name_the_choices(tmp_path: Path) -> None:
     for arguments, text in (
         (["--surface", "foo"], "use one of execution, session, gated, navigation, lookup"),
         (["--disable-tools", "foo"], "Tools: list_workflows, "),
-        (["--store", "postgresql://host/x"], "use sqlite:///PATH/TO/FILE.db"),
+        (["--store", "mysql://host/x"], "use sqlite:///PATH/TO/FILE.db or postgresql://"),
         (["--colour", "red"], "See interlock mcp --help"),
     ):
         ran = served("--data-dir", str(tmp_path), *arguments)

@@ -239,5 +239,5 @@ def test_a_new_keyring_has_its_place_on_disk_before_it_signs(
         pytest.skip("needs /proc/self/fd to see which file a descriptor is open on")
     monkeypatch.setattr(os, "fsync", noted)
     Keys(tmp_path / "data").keyring()
-    assert synced[0].startswith("keyring.json.")
+    assert synced[0].startswith(".keyring.json.")
     assert synced[1:] == ["keys", "data"]

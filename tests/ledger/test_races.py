@@ -211,7 +211,7 @@ def test_a_call_that_always_loses_says_that_the_session_is_busy() -> None:
         raise StoreConflict
 
     with pytest.raises(StoreBusy):
-        until_recorded(lose)
+        until_recorded(lose)()
     assert tries == MOST_TRIES
 
 

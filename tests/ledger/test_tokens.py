@@ -16,8 +16,8 @@ from interlock.ledger.tokens.tokens import (
     STATE_PREFIX,
     Kind,
     Pointer,
-    StateProblem,
-    TokenProblem,
+    StateError,
+    TokenError,
     mint,
     new_attempt,
     new_handle,
@@ -41,10 +41,10 @@ def pointers(*kinds: Kind) -> st.SearchStrategy[Pointer]:
     return st.builds(Pointer, st.sampled_from(kinds), handles, numbers, numbers)
 
 
-def code(found: object) -> str:
-    assert isinstance(found, TokenProblem | StateProblem)
-    assert found.suggestion
-    return found.code
+def code(error: object) -> str:
+    assert isinstance(error, TokenError | StateError)
+    assert error.next_action
+    return error.code
 
 
 def replaced(token: str, at: int, character: str) -> str:
@@ -101,7 +101,7 @@ def test_every_changed_character_of_a_state_is_refused(pointer: Pointer, data: s
 def test_padding_spaces_and_line_ends_are_no_part_of_a_token(kind: Kind) -> None:
     token = mint(KEY, Pointer(kind, b"0123456789", 1, 2))
     for spelling in (token + "=", token + "==", token + "\n", " " + token, token[:-1], token + "A"):
-        assert isinstance(read(RING, spelling, ALL), TokenProblem)
+        assert isinstance(read(RING, spelling, ALL), TokenError)
 
 
 @pytest.mark.parametrize(
@@ -125,11 +125,11 @@ def test_what_is_no_token_is_refused_by_its_cause(token: str, expected: str) -> 
 
 def test_a_token_of_another_kind_is_told_what_it_is_and_what_belongs_there() -> None:
     diagnostic = read(RING, mint(KEY, Pointer("ack", b"0123456789")), ("st", "chk"))
-    assert isinstance(diagnostic, TokenProblem)
+    assert isinstance(diagnostic, TokenError)
     assert diagnostic.code == "TOKEN_SCOPE_MISMATCH"
     assert "ack token" in diagnostic.message
     assert "state token" in diagnostic.message
-    assert "checkpoint token" in diagnostic.suggestion
+    assert "checkpoint token" in diagnostic.next_action
 
 
 def test_the_kind_is_signed() -> None:
@@ -176,7 +176,7 @@ def test_a_state_is_a_gzip_file_that_any_reader_opens() -> None:
 )
 def test_a_bad_state_is_refused_by_its_cause(state: str, expected: str, message: str | None) -> None:
     diagnostic = read_state(RING, state)
-    assert isinstance(diagnostic, StateProblem)
+    assert isinstance(diagnostic, StateError)
     assert diagnostic.code == expected
     assert diagnostic.message == message or diagnostic.message.startswith("State validation failed: ")
 

@@ -9,11 +9,19 @@ import pytest
 
 from interlock.store.protocol import Store
 from interlock.store.sqlite.store import open_store
+from support import postgres_server
 from support.memory_store import MemoryStore
 
 StoreFactory = Callable[[], Store]
-STORES: dict[str, Callable[[Path], Store]] = {"sqlite": open_store, "memory": MemoryStore}
-SHARED = {"sqlite": "interlock.store.sqlite.store.open_store"}  # what processes share, by import path
+STORES: dict[str, Callable[[Path], Store]] = {
+    "sqlite": open_store,
+    "memory": MemoryStore,
+    "postgres": postgres_server.open_in,
+}
+SHARED = {  # what processes share, by import path
+    "sqlite": "interlock.store.sqlite.store.open_store",
+    "postgres": "support.postgres_server.open_in",
+}
 
 
 @pytest.fixture(params=STORES)

@@ -95,6 +95,7 @@ CASES: dict[str, dict[str, str]] = {
     "IL305": loop("§{type: for, count: 1}"),
     "IL306": loop("§{type: while, maxIterations: 2}"),
     "IL307": loop("§{type: while, maxIterations: 2, conditionSource: {kind: artifact_contract}}"),
+    "IL308": step("prompt: P, output: {kind: k, schema: {allOf: [{$ref: §'http://host.example/s'}]}}"),
     "IL401": whole("t.w", "§T.W"),
     "IL402": whole("t.w", "§w"),
     "IL403": whole("t.w", "§wr.w"),

@@ -26,7 +26,7 @@ SURFACES = ("execution", "session", "gated", "navigation", "lookup")
 
 CORE_STANDARD = {
     "__future__", "collections", "enum", "functools", "hashlib", "json", "re", "typing", "math", "difflib",
-    "itertools", "operator", "string", "unicodedata",
+    "itertools", "operator", "string", "unicodedata", "contextlib", "contextvars",
 }  # fmt: skip
 CORE_LIBRARIES = {"msgspec", "re2", "regex", "jsonschema_rs", "rfc8785"}
 CORE_MUST_NOT_CALL = {"open", "print", "input", "breakpoint", "exec", "eval", "__import__"}

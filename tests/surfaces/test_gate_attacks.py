@@ -1149,3 +1149,14 @@ def test_a1_a_real_server_keeps_what_the_user_was_shown_after_being_killed(bench
             context={"target": "PRODUCTION", "approved": True},
         )
         assert answer["isComplete"]  # the step for what was approved is passed over
+
+
+def test_a7_a_child_is_not_begun_under_looser_terms_than_its_parent(bench: Bench) -> None:
+    agent = attacker(bench, "navigation", USER)
+    agent.to_the_gate()
+    other = Attacker(bench, "navigation", Terms(decisions="agent"), "never-stop")
+    parent = agent.tokens["state"]
+    other.told("nav_start", workflow_id="deploy", parent_state=parent, initial_variables={"target": "x"})
+    other.act("complete_step", step_id="prepare")
+    other.respond("yes")
+    assert "inbox" in other.text

@@ -50,17 +50,9 @@ def convert(path: Path, new_id: str | None = None) -> Converted | ConversionRefu
         if diagnostic is None:
             return ConversionRefused(f"{unit.head.name} does not contain a workflow")
         return ConversionRefused(f"{unit.head.name}:{diagnostic.line}: {diagnostic.message}")
-    match unit.form:
-        case "file":
-            return _converted_file(unit.path, head.value, new_id)
-        case "folder" | "legacy":
-            return _FolderConversion(unit, source).converted(head.value)
-
-
-def _converted_file(
-    path: Path, fields: Mapping[str, Json], new_id: str | None
-) -> Converted | ConversionRefused:
-    old_id = str(fields.get("id"))
+    if unit.form != "file":
+        return _FolderConversion(unit, source).converted(head.value)
+    fields, old_id = head.value, str(head.value.get("id"))
     declared = new_id or old_id
     if NAMESPACED.fullmatch(declared) is None or declared.startswith(RESERVED):
         return ConversionRefused(
@@ -68,9 +60,9 @@ def _converted_file(
         )
     value = {**_without_pointers(fields), "id": declared}
     # The folder or the old name that made it a routine may be lost in the conversion.
-    if "kind" not in fields and ("routines" in path.parts[:-1] or kind_of(old_id) == "routine"):
+    if "kind" not in fields and ("routines" in unit.path.parts[:-1] or kind_of(old_id) == "routine"):
         value["kind"] = "routine"
-    return Converted({f"{path.stem}.yaml": as_yaml(value)})
+    return Converted({f"{unit.path.stem}.yaml": as_yaml(value)})
 
 
 def _without_pointers(fields: Mapping[str, Json]) -> dict[str, Json]:
@@ -91,42 +83,36 @@ class _FolderConversion:
             return ConversionRefused(f"{self._unit.head.name} is already YAML")
         fields, listed = _without_pointers(head), head.get("activities")
         if isinstance(listed, list):
-            fields["activities"] = [self._entry(entry) for entry in listed]
+            borrowed = [entry for entry in listed if isinstance(entry, str) and "/" in entry]
+            self._notes += [f"borrows {entry}: keep that workflow beside this one" for entry in borrowed]
+            fields["activities"] = [
+                f"{entry.removesuffix('.toon')}.yaml"
+                if isinstance(entry, str) and entry.endswith(".toon") and entry not in borrowed
+                else entry
+                for entry in listed
+            ]
         files = {"workflow.yaml": as_yaml(fields)}
         activities = str(head.get("activitiesDir") or "activities")
         for folder in dict.fromkeys((activities, *TEXTS)):
             files |= dict(self._files(folder, structured=folder in (*STRUCTURED, activities)))
         return Converted(files, tuple(self._notes), folder=True)
 
-    def _entry(self, entry: Json) -> Json:
-        """Return an entry of the head file's activities under its new name."""
-        if not isinstance(entry, str):
-            return entry
-        if "/" in entry:
-            self._notes.append(f"borrows {entry}: keep that workflow beside this one")
-            return entry
-        return f"{entry.removesuffix('.toon')}.yaml" if entry.endswith(".toon") else entry
-
     def _files(self, folder: str, *, structured: bool) -> Iterator[tuple[str, str]]:
+        """Yield the files of a folder; one that is not valid in its format stays as it is."""
         for name in self._reader.names(self._unit.home / folder):
             path = self._unit.home / folder / name
             if NUMBERED.fullmatch(name) is None or path.is_dir():
                 continue
-            text = self._as_yaml(path) if structured and path.suffix in FORMATS else None
-            if text is not None:
-                yield f"{folder}/{path.stem}.yaml", text
-            elif (raw := self._reader.text(path)) is not None:
+            if structured and path.suffix in FORMATS:
+                report = Report()
+                parsed = SourceReader(self._reader.root, report, {}).parsed(path)
+                is_doubtful = path.parent.name == "skills" and bool(report.diagnostics())
+                if parsed is not None and isinstance(parsed.value, Mapping) and not is_doubtful:
+                    yield f"{folder}/{path.stem}.yaml", as_yaml(_without_pointers(parsed.value))
+                    continue
+                self._notes.append(f"{path.parent.name}/{path.name} is not converted")
+            if (raw := self._reader.text(path)) is not None:
                 yield f"{folder}/{name}", raw
-
-    def _as_yaml(self, path: Path) -> str | None:
-        """Return the file as YAML; one that is not valid in its format stays as it is."""
-        report = Report()
-        parsed = SourceReader(self._reader.root, report, {}).parsed(path)
-        is_doubtful = path.parent.name == "skills" and bool(report.diagnostics())
-        if parsed is None or not isinstance(parsed.value, Mapping) or is_doubtful:
-            self._notes.append(f"{path.parent.name}/{path.name} is not converted")
-            return None
-        return as_yaml(_without_pointers(parsed.value))
 
 
 def write_files(files: Mapping[str, str], target: Path) -> list[Path] | ConversionRefused:

@@ -17,12 +17,12 @@ from msgspec import Struct
 from interlock.authoring.compile.ids import lookup_id
 from interlock.authoring.diagnostics.diagnostic import Diagnostic, in_reading_order
 from interlock.authoring.sources.cache import Cache, CacheRecord, Content
-from interlock.authoring.sources.listing import Listed, Listing, in_list_order
+from interlock.authoring.sources.listing import Listed, Listing, Shadowed, in_list_order
 from interlock.authoring.sources.sources import PRECEDENCE, Source, Unit, units
 from interlock.authoring.sources.stamps import Stamp, stamp_of, unchanged
 from interlock.core.definition.workflow import Workflow
 
-__all__ = ["BUNDLED", "Diagnostic", "Library", "Listed", "Listing", "Loaded", "Source"]
+__all__ = ["BUNDLED", "Diagnostic", "Library", "Listed", "Listing", "Loaded", "Shadowed", "Source"]
 
 MOST_REMEMBERED = 64
 
@@ -66,6 +66,11 @@ class Library:
         ordered = sorted(sources, key=lambda source: PRECEDENCE.index(source.kind))
         return [_CompiledSource(source, Cache(self._cache_dir, source)) for source in ordered]
 
+    @property
+    def sources(self) -> list[Source]:
+        """The sources in order of precedence, those that are outranked first."""
+        return [compiled.source for compiled in self._sources]
+
     def listing(self, elsewhere: Collection[str] = ()) -> Listing:
         """List what can be run, by namespace, kind and name, and what cannot, with reasons.
 
@@ -73,15 +78,17 @@ class Library:
         """
         with self._lock:
             candidates = self._scanned().candidates
-        winners = _winners(candidates).values()
-        entries = [winner.record.entry for winner in winners if winner.record.entry]
+        winners = _winners(candidates)
+        entries = [winner.record.entry for winner in winners.values() if winner.record.entry]
         known = {*elsewhere, *(entry.id for entry in entries)}
         diagnostics = [diagnostic for candidate in candidates for diagnostic in candidate.record.diagnostics]
         diagnostics += _duplicates(candidates)
         diagnostics += _ambiguous_ids(entries)
         diagnostics += _unknown_children(candidates, known)
         return Listing(
-            tuple(sorted(entries, key=in_list_order)), tuple(sorted(diagnostics, key=in_reading_order))
+            tuple(sorted(entries, key=in_list_order)),
+            tuple(sorted(diagnostics, key=in_reading_order)),
+            tuple(_shadowed(candidates, winners)),
         )
 
     def load(self, workflow_id: str) -> Loaded | Diagnostic:
@@ -90,7 +97,11 @@ class Library:
             if self._scan is None or not self._scan.is_current_for(workflow_id):
                 self._scan = self._scanned()
             winners = _winners(self._scan.candidates)
-            winner = winners.get(workflow_id) or _by_lookup_id(workflow_id, winners)
+            winner = (
+                winners.get(workflow_id)
+                or _by_lookup_id(workflow_id, winners)
+                or _broken(workflow_id, self._scan.candidates)
+            )
             if winner is None:
                 return _not_found(workflow_id, winners)
             record, source = winner.record, winner.source
@@ -205,28 +216,47 @@ class _CompiledSource:
             read_at,
             blob,
             mentions,
+            compiled.owns_id,
         )
 
 
 def _winners(candidates: Sequence[_Candidate]) -> dict[str, _Candidate]:
-    """Choose one candidate per id: later sources win, broken files never do, else the first of a source."""
+    """Choose one candidate per id: the last source's, of one source the first, broken or not (rule 38a)."""
     winners: dict[str, _Candidate] = {}
     for candidate in candidates:
         before = winners.get(candidate.record.workflow_id)
         if before is None or (
-            candidate.record.entry and (not before.record.entry or before.source is not candidate.source)
+            candidate.record.owns_id and (not before.record.owns_id or before.source is not candidate.source)
         ):
             winners[candidate.record.workflow_id] = candidate
     return winners
+
+
+def _shadowed(candidates: Sequence[_Candidate], winners: Mapping[str, _Candidate]) -> Iterator[Shadowed]:
+    """Yield the workflows that a workflow of another source hides."""
+    for candidate in candidates:
+        winner = winners[candidate.record.workflow_id]
+        if candidate.record.owns_id and winner.source is not candidate.source:
+            yield Shadowed(
+                candidate.record.workflow_id,
+                candidate.source.source.label,
+                candidate.file,
+                str(candidate.unit.path),
+                winner.source.source.label,
+                winner.file,
+                str(winner.unit.path),
+            )
 
 
 def _duplicates(candidates: Sequence[_Candidate]) -> Iterator[Diagnostic]:
     """Report workflows that one source defines twice."""
     first: dict[tuple[_CompiledSource, str], _Candidate] = {}
     for candidate in candidates:
+        if not candidate.record.owns_id:
+            continue
         workflow_id = candidate.record.workflow_id
         before = first.setdefault((candidate.source, workflow_id), candidate)
-        if before is not candidate and candidate.record.entry and before.record.entry:
+        if before is not candidate:
             message = f"'{workflow_id}' is also defined in {before.file}"
             yield _warning("IL404", message, candidate.file, workflow_id)
 
@@ -260,6 +290,19 @@ def _unknown_children(candidates: Sequence[_Candidate], known: Collection[str]) 
 def _by_lookup_id(workflow_id: str, winners: Mapping[str, _Candidate]) -> _Candidate | None:
     same = [winner for known, winner in winners.items() if lookup_id(known) == workflow_id]
     return same[0] if len(same) == 1 else None
+
+
+def _broken(workflow_id: str, candidates: Sequence[_Candidate]) -> _Candidate | None:
+    """Find a file that cannot be used by what it may be called: its name, or its id without the mount."""
+    broken = (candidate for candidate in candidates if candidate.record.entry is None)
+    return next(
+        (
+            candidate
+            for candidate in broken
+            if workflow_id in (candidate.unit.path.stem, candidate.record.workflow_id.partition(".")[2])
+        ),
+        None,
+    )
 
 
 def _not_found(workflow_id: str, winners: Mapping[str, _Candidate]) -> Diagnostic:

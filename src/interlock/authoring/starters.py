@@ -29,10 +29,13 @@ def started(starter: Starter, workflow_id: str) -> dict[str, str] | ConversionRe
         path = starter_file.relative_to(home).as_posix().replace("NAME", name)
         text = starter_file.read_text(encoding="utf-8").replace("@ID@", workflow_id)
         files[path] = text.replace("@TITLE@", titled(name))
-        if (schema := _schema_of(path, starter)) is not None:
-            schemas.add(schema)
-            reference = "../" * path.count("/") + f"{SCHEMAS}/{schema}"
-            files[path] = LINE.format(path=reference) + files[path]
+        if ".scenario." in path or path.startswith("skills/"):
+            continue
+        kind = "step-workflow" if starter == "steps" else "activity-workflow"
+        schema = f"{'activity' if path.startswith('activities/') else kind}.schema.json"
+        schemas.add(schema)
+        reference = "../" * path.count("/") + f"{SCHEMAS}/{schema}"
+        files[path] = LINE.format(path=reference) + files[path]
     for schema, content in published().items():
         if schema in schemas:
             files[f"{SCHEMAS}/{schema}"] = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
@@ -51,14 +54,6 @@ def _objection(starter: Starter, workflow_id: str) -> str:
 
 def _as_name(text: str) -> str:
     return "".join(letter if letter.isalnum() else "_" for letter in text.lower()).strip("_") or "name"
-
-
-def _schema_of(path: str, starter: Starter) -> str | None:
-    if ".scenario." in path or path.startswith("skills/"):
-        return None
-    if path.startswith("activities/"):
-        return "activity.schema.json"
-    return "step-workflow.schema.json" if starter == "steps" else "activity-workflow.schema.json"
 
 
 def suggested_id(folder: Path, starter: Starter) -> str:

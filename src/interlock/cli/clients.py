@@ -14,6 +14,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from interlock.authoring.sources.atomic_write import replace_file
 from interlock.core.values import Json
 
 ClientName = Literal["claude-code", "claude-desktop", "cursor", "vscode", "codex", "gemini"]
@@ -136,10 +137,5 @@ def save(path: Path, text: str) -> Path | None:
     if target.exists():
         backup = target.with_name(f"{target.name}.{datetime.now():%Y%m%d-%H%M%S-%f}.bak")
         shutil.copy2(target, backup)
-    fresh = target.with_name(f".{target.name}.interlock")
-    fresh.touch(0o600 if backup else 0o644)
-    fresh.write_text(text, encoding="utf-8")
-    if backup is not None:
-        shutil.copymode(target, fresh)
-    fresh.replace(target)
+    replace_file(target, text.encode(), mode=0o644)
     return backup

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from interlock.authoring.library import BUNDLED, Library
-from interlock.authoring.sources.sources import Source
+from interlock.authoring.sources.sources import Source, SourceKind
 from interlock.cli.config import BadConfig, Config
 from interlock.core.run.preferences import PRESETS
 from interlock.ledger.ledger import Ledger
@@ -25,11 +25,15 @@ from interlock.surfaces.tool import Surface
 def library_of(config: Config) -> Library:
     """Collect all sources of workflows."""
     sources = [BUNDLED, Source("user", config.folder / "workflows")]
-    for argument in config.workflows:
+    arguments: dict[SourceKind, tuple[str, ...]] = {
+        "configured": config.workflows,
+        "project": config.project_workflows,
+    }
+    for kind, argument in ((kind, argument) for kind, named in arguments.items() for argument in named):
         name, path = split_mount(argument)
         if not path.exists():
             raise BadConfig(f"workflows: there is no file or folder {path}")
-        sources.append(Source("configured", path, name))
+        sources.append(Source(kind, path, name))
     if config.project:
         sources.append(Source("project", Path(config.project) / ".interlock" / "workflows"))
 
@@ -53,13 +57,13 @@ def split_mount(argument: str) -> tuple[str | None, Path]:
 
 def ledger_of(config: Config) -> Ledger:
     """Open the database and everything around it."""
-    store = store_of(config)
-    store.open()
-    return _ledger_on(store, config)
+    return _ledger_on(store_of(config).open(), config)
 
 
 def store_of(config: Config) -> LazyStore:
-    """The database that the settings name, opened when it is first needed."""
+    """Return the database that the settings name, to be opened when it is first needed."""
+    if (url := config.postgres_url) is not None:
+        return LazyStore(_opener_of_postgres(url))
     database = config.database
 
     def open_database() -> Store:
@@ -68,6 +72,25 @@ def store_of(config: Config) -> LazyStore:
         return open_store(database.parent, database.name)
 
     return LazyStore(open_database)
+
+
+def _opener_of_postgres(url: str) -> Callable[[], Store]:
+    require_postgres()
+
+    def open_database() -> Store:
+        from interlock.store.postgres.database import open_store
+
+        return open_store(url)
+
+    return open_database
+
+
+def require_postgres() -> None:
+    """Refuse a PostgreSQL store where its packages are not installed."""
+    from importlib.util import find_spec
+
+    if find_spec("psycopg") is None or find_spec("psycopg_pool") is None:
+        raise BadConfig("store: PostgreSQL needs more packages; run `pip install 'interlock[postgres]'`")
 
 
 def _ledger_on(store: Store, config: Config) -> Ledger:
@@ -105,21 +128,18 @@ def surface_of(config: Config) -> Surface:
         surface = build_surface(config.surface, backend, frozenset(config.disable_tools))
     except UnknownTool as error:
         raise BadConfig(f"disable-tools: {error}") from error
-    if config.surface != "lookup":
-        _open_at_first_call(surface, backend.store)
-    return surface
-
-
-def _open_at_first_call(surface: Surface, store: LazyStore) -> None:
-    """Let the first call of any tool open the store, also of tools that do not use it."""
     tools = surface.tools
 
     def opening(handler: Callable[[Any, Call], Outcome]) -> Callable[[Any, Call], Outcome]:
+        """Open the store before the first call of any tool, also of tools that do not use it."""
+
         def opened(params: Any, call: Call) -> Outcome:
-            store.open()
+            backend.store.open()
             surface.tools = tools
             return handler(params, call)
 
         return opened
 
-    surface.tools = {name: replace(tool, handler=opening(tool.handler)) for name, tool in tools.items()}
+    if config.surface != "lookup":
+        surface.tools = {name: replace(tool, handler=opening(tool.handler)) for name, tool in tools.items()}
+    return surface

@@ -19,6 +19,8 @@ from interlock.core.run.surface_policy import SurfaceName
 from interlock.store.sqlite.store import FILE
 
 LISTS = ("workflows", "disable-tools")
+NOT_FOR_PROJECTS = ("surface", "store")
+PROJECT_WORKFLOWS = "project-workflows"
 
 # Each list goes from loose to tight: a project file may move a setting to the right, never to the left.
 TIGHTER: Mapping[str, tuple[str, ...]] = {
@@ -46,6 +48,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     enforcement: Enforcement = "strict"
     min_response_seconds: float = 3.0
     disable_tools: tuple[str, ...] = ()
+    project_workflows: tuple[str, ...] = ()  # `workflows` of the project's file, which rank as the project's
 
     @property
     def terms(self) -> Terms:
@@ -61,45 +64,60 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
         return user_data_path("interlock", appauthor=False)
 
     @property
+    def postgres_url(self) -> str | None:
+        """The PostgreSQL database that `store` names, if it names one."""
+        is_postgres = self.store is not None and self.store.startswith(("postgresql://", "postgres://"))
+        return self.store if is_postgres else None
+
+    @property
     def database(self) -> Path:
         """The database file: the one that `store` names, else one in the data directory."""
         if not self.store:
             return self.folder / FILE
         scheme, _, path = self.store.partition("://")
         if scheme != "sqlite":
-            raise BadConfig(f"store: '{self.store}' is not supported; use sqlite:///PATH/TO/FILE.db")
+            raise BadConfig(
+                f"store: '{without_password(self.store)}' is not supported;"
+                " use sqlite:///PATH/TO/FILE.db or postgresql://HOST/DATABASE"
+            )
         file = Path(path[1:] if os.name == "nt" or path.startswith("/~") else path).expanduser()
         if not path.startswith("/") or path.endswith("/") or file.is_dir():
             raise BadConfig(f"store: '{self.store}' does not name a file; use sqlite:///PATH/TO/FILE.db")
         return file
 
 
+def without_password(url: str) -> str:
+    """Return a URL that can be shown."""
+    head, separator, rest = url.partition("://")
+    account, at, place = rest.rpartition("@")
+    shown = f"{account.partition(':')[0]}{':***' if ':' in account else ''}{at}{place}"
+    parts = shown.split("password=")
+    hidden = [parts[0], *("***" + part[part.find("&") :] * ("&" in part) for part in parts[1:])]
+    return head + separator + "password=".join(hidden)
+
+
 def setting_names() -> dict[str, str]:
     """Return the setting names, as flags and files spell them, with their attribute names."""
-    return {field.encode_name: field.name for field in msgspec.structs.fields(Config)}
+    fields = {field.encode_name: field.name for field in msgspec.structs.fields(Config)}
+    return {name: attribute for name, attribute in fields.items() if name != PROJECT_WORKFLOWS}
 
 
 def resolve(flags: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> Config:
-    """Merge the settings of all origins."""
+    """Merge the settings of all origins; a value that a setting cannot have is an error."""
+    types = {field.encode_name: field.type for field in msgspec.structs.fields(Config)}
     merged: dict[str, Any] = {}
     for origin, settings in _by_origin(flags, environment).items():
         for name, value in settings.items():
-            _check(name, value, origin)
+            try:
+                msgspec.convert(value, types[name], strict=False)
+            except msgspec.ValidationError as error:
+                # The choices of a Literal, also of one that may be None.
+                choices = [choice for part in get_args(types[name]) for choice in get_args(part) or (part,)]
+                names = ", ".join(choice for choice in choices if isinstance(choice, str))
+                expected = f"use one of {names}" if names else str(error).lower()
+                raise BadConfig(f"{name} ({origin}): '{value}' is not valid; {expected}") from error
             merged[name] = value
     return msgspec.convert(merged, Config, strict=False)
-
-
-def _check(name: str, value: object, origin: str) -> None:
-    """Refuse a value that a setting cannot have, and name those that it can."""
-    kind = next(field.type for field in msgspec.structs.fields(Config) if field.encode_name == name)
-    try:
-        msgspec.convert(value, kind, strict=False)
-    except msgspec.ValidationError as error:
-        # The choices of a Literal, also of one that may be None.
-        choices = [choice for part in get_args(kind) for choice in get_args(part) or (part,)]
-        names = ", ".join(choice for choice in choices if isinstance(choice, str))
-        expected = f"use one of {names}" if names else str(error).lower()
-        raise BadConfig(f"{name} ({origin}): '{value}' is not valid; {expected}") from error
 
 
 def origins(flags: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> dict[str, str]:
@@ -118,7 +136,14 @@ def _by_origin(flags: Mapping[str, Any], environment: Mapping[str, str]) -> dict
     outer = {**variables, **flags}
     user = _file(Config(data_dir=outer.get("data-dir")).folder / "config.toml")
     project_dir = outer.get("project") or user.get("project")
-    project = _file(Path(project_dir) / ".interlock" / "config.toml") if project_dir else {}
+    project_file = Path(project_dir or "") / ".interlock" / "config.toml"
+    project = _file(project_file) if project_dir else {}
+    for name in NOT_FOR_PROJECTS:
+        if name in project:
+            raise BadConfig(
+                f"{project_file}: a project cannot set '{name}'; use --{name}, INTERLOCK_{name.upper()} or "
+                "the config.toml in your data directory"
+            )
     return {"user": user, "project": _tightening(user, project), "variable": variables, "flag": flags}
 
 
@@ -138,8 +163,8 @@ def _file(path: Path) -> dict[str, Any]:
 
 
 def _tightening(user: Mapping[str, Any], project: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep what a project file may set: workflows, a surface, and terms that are tighter than the user's."""
-    allowed = {name: project[name] for name in ("workflows", "surface") if name in project}
+    """Keep what a project file may set: workflows, and terms that are tighter than the user's."""
+    allowed = {PROJECT_WORKFLOWS: project["workflows"]} if "workflows" in project else {}
     for name, order in TIGHTER.items():
         default = getattr(Config(), setting_names()[name]) or "guided"
         value, base = project.get(name), user.get(name) or default

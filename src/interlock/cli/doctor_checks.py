@@ -14,7 +14,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from interlock.cli.compose import ledger_of
+from interlock.cli.compose import ledger_of, library_of
 from interlock.cli.config import Config
 from interlock.cli.screen import inform, person_reads
 from interlock.core.run.surface_policy import EXECUTION, NAVIGATION
@@ -45,20 +45,59 @@ class Check(Struct, frozen=True, omit_defaults=True):
 
 def run_checks(config: Config, *, repairs: bool) -> Iterator[Check]:
     """Check everything, cheapest first; with `repairs`, repair what is damaged."""
-    folder, database = config.folder, config.database
+    folder = config.folder
     if folder.exists() and not folder.is_dir():
         yield Check("store", False, f"{folder} is not a folder", "name a folder with --data-dir")
         return
+    yield from _workflows(config)
+    if config.postgres_url is not None:
+        yield from _postgres(config, repairs)
+        return
+    database = config.database
     if not database.exists():
         yield Check("store", True, f"nothing is stored in {database.parent} yet")
         return
     yield _permissions(folder, database)
     yield _keyring(folder)
-    yield _disk(database)
+    free = shutil.disk_usage(database.parent).free
+    size = sum(path.stat().st_size for path in database.parent.glob(f"{database.name}*"))
+    detail = f"{size / 2**20:.1f} MB stored, {free / 2**30:.1f} GB free"
+    yield Check("disk", free > LEAST_ROOM, detail, "free some space, or run `interlock gc`")
     yield _lock(database)
-    yield _leftovers(folder, database)
-    yield _cache(folder / "cache")
+    drafts = [*database.parent.glob(f"{database.name}.salvaged*"), *(folder / "keys").glob("*keyring.json.*")]
+    old = [path.name for path in drafts if time.time() - path.stat().st_mtime > 60]
+    leftovers = f"unfinished files: {', '.join(old)}" if old else "none"
+    yield Check("leftovers", not old, leftovers, "remove them" if old else "")
+    cache = folder / "cache"  # it rebuilds itself, if it can be written
+    if cache.exists() and not os.access(cache, os.W_OK):
+        yield Check("cache", False, "cannot be written", f"make {cache} writable, or remove it")
+    else:
+        files = [path for path in cache.rglob("*") if path.is_file()]
+        yield Check("cache", True, f"{len(files)} compiled workflows" if cache.exists() else "empty")
     yield from _store(config, repairs)
+
+
+def _workflows(config: Config) -> Iterator[Check]:
+    """Name every workflow that another one of the same id hides."""
+    for shadowed in library_of(config).listing().shadowed:
+        yield Check("workflows", True, shadowed.message)
+
+
+def _postgres(config: Config, repairs: bool) -> Iterator[Check]:
+    """Check the keys and every session; the database's files are its server's business."""
+    yield _keyring(config.folder)
+    try:
+        ledger = ledger_of(config)
+    except (StoreTooNew, StoreUnavailable, StoreCorrupt, StoreBusy) as error:
+        yield Check("store", False, str(error), "see the message")
+        return
+    from interlock.store.postgres.database import status_of
+
+    status = status_of(config.postgres_url or "")
+    yield Check("version", True, f"{status.name}, version {status.server}, schema {status.schema_version}")
+    yield Check("file", True, "does not apply: PostgreSQL checks its own files")
+    yield from _sessions(ledger, repairs)
+    ledger.store.close()
 
 
 def _permissions(folder: Path, database: Path) -> Check:
@@ -84,13 +123,6 @@ def _keyring(folder: Path) -> Check:
     return Check("keyring", True, f"signs with {keyring.current.id}")
 
 
-def _disk(database: Path) -> Check:
-    free = shutil.disk_usage(database.parent).free
-    size = sum(path.stat().st_size for path in database.parent.glob(f"{database.name}*"))
-    detail = f"{size / 2**20:.1f} MB stored, {free / 2**30:.1f} GB free"
-    return Check("disk", free > LEAST_ROOM, detail, "free some space, or run `interlock gc`")
-
-
 def _lock(database: Path) -> Check:
     """The system frees a lock when its holder ends, so a lock that stays taken has a live holder."""
     lock = FileLock(lock_path(database), LOCK_PATIENCE)
@@ -101,27 +133,6 @@ def _lock(database: Path) -> Check:
         return Check("lock", False, f"held for over {LOCK_PATIENCE:g} s", "end the process that hangs")
     finally:
         lock.close()
-
-
-def _leftovers(folder: Path, database: Path) -> Check:
-    temporary = [
-        *database.parent.glob(f"{database.name}.salvaged*"),
-        *(folder / "keys").glob("keyring.json.*"),
-    ]
-    old = [path.name for path in temporary if time.time() - path.stat().st_mtime > 60]
-    if old:
-        return Check("leftovers", False, f"unfinished files: {', '.join(old)}", "remove them")
-    return Check("leftovers", True, "none")
-
-
-def _cache(cache: Path) -> Check:
-    """The cache of compiled workflows rebuilds itself, if it can be written."""
-    if not cache.exists():
-        return Check("cache", True, "empty")
-    if not os.access(cache, os.W_OK):
-        return Check("cache", False, "cannot be written", f"make {cache} writable, or remove it")
-    files = [path for path in cache.rglob("*") if path.is_file()]
-    return Check("cache", True, f"{len(files)} compiled workflows")
 
 
 def _store(config: Config, repairs: bool) -> Iterator[Check]:
@@ -168,24 +179,18 @@ def _salvaged(config: Config) -> Iterator[Check]:
 
 def _sessions(ledger: Ledger, repairs: bool) -> Iterator[Check]:
     """Check every session's chain, and every row against what the events make of it."""
-    number, damaged = 0, 0
-    for finding in _findings(ledger):
-        number += 1
-        if finding is None:
-            continue
-        damaged += 1
-        yield _repaired(ledger, finding) if repairs else _reported(ledger, finding)
-    sound = repairs or damaged == 0
-    yield Check("sessions", sound, f"{number} checked, {damaged} damaged", "" if sound else RUN_REPAIR)
-
-
-def _findings(ledger: Ledger) -> Iterator[Finding | None]:
-    seen = 0
+    checked, damaged = 0, 0
     for batch in session_batches(ledger.store, BATCH):
-        yield from (inspect(ledger.store, session_id, ledger.pins) for session_id in batch)
-        seen += len(batch)
-        if batch and seen % PROGRESS_EVERY == 0 and person_reads():
-            inform(f"{seen} sessions checked…")
+        for session_id in batch:
+            finding = inspect(ledger.store, session_id, ledger.pins)
+            if finding is not None:
+                damaged += 1
+                yield _repaired(ledger, finding) if repairs else _reported(ledger, finding)
+        checked += len(batch)
+        if batch and checked % PROGRESS_EVERY == 0 and person_reads():
+            inform(f"{checked} sessions checked…")
+    sound = repairs or damaged == 0
+    yield Check("sessions", sound, f"{checked} checked, {damaged} damaged", "" if sound else RUN_REPAIR)
 
 
 def _reported(ledger: Ledger, finding: Finding) -> Check:

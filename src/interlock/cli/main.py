@@ -37,7 +37,7 @@ COMMANDS = {
         "decide",
         "mode",
     ),
-    "Upkeep": ("export", "import", "gc", "doctor", "keys", "token", "install", "config"),
+    "Upkeep": ("export", "import", "gc", "doctor", "store", "keys", "token", "install", "config"),
 }
 
 
@@ -57,9 +57,10 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for heading, names in COMMANDS.items():
-            commands = [(name, self.get_command(ctx, name)) for name in names]
+            commands = {name: self.get_command(ctx, name) for name in names}
+            rows = [(name, command.get_short_help_str(64)) for name, command in commands.items() if command]
             with formatter.section(heading):
-                formatter.write_dl([(name, one.get_short_help_str(64)) for name, one in commands if one])
+                formatter.write_dl(rows)
 
     def invoke(self, ctx: click.Context) -> object:
         try:
@@ -69,27 +70,22 @@ class LazyGroup(click.Group):
             ctx.exit(USAGE)
         except (click.ClickException, click.Abort, click.exceptions.Exit, KeyboardInterrupt, BrokenPipeError):
             raise
+        except OSError as error:
+            location = f"{error.filename or 'a file'}: {error.strerror}"
+            click.echo(f"interlock: {location}. See `interlock config show`.", err=True)
+            ctx.exit(CHECK_FAILED)
+        except msgspec.DecodeError:
+            click.echo("interlock: The stored data cannot be read. Run `interlock doctor`.", err=True)
+            ctx.exit(CHECK_FAILED)
         except Exception as error:
-            ctx.exit(_exit_code_of(error))
+            from interlock.ledger.errors import error_of
 
-
-def _exit_code_of(error: Exception) -> int:
-    """Report an error of a file, the store or the keyring; any other exception is a bug and is raised."""
-    from interlock.ledger.errors import error_of
-
-    if isinstance(error, OSError):
-        where = f"{error.filename or 'a file'}: {error.strerror}"
-        click.echo(f"interlock: {where}. See `interlock config show`.", err=True)
-        return CHECK_FAILED
-    if isinstance(error, msgspec.DecodeError):
-        click.echo("interlock: The stored data cannot be read. Run `interlock doctor`.", err=True)
-        return CHECK_FAILED
-    known = error_of(error)
-    if known is None:
-        raise error
-    next_action = known.next_action.replace("Ask the user to run", "Run")
-    click.echo(f"interlock: {known.message} {next_action}", err=True)
-    return CONFLICT if known.after_ms else CHECK_FAILED
+            known = error_of(error)
+            if known is None:
+                raise  # a bug
+            next_action = known.next_action.replace("Ask the user to run", "Run")
+            click.echo(f"interlock: {known.message} {next_action}", err=True)
+            ctx.exit(CONFLICT if known.after_ms else CHECK_FAILED)
 
 
 COMPLETION = """\b

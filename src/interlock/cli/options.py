@@ -26,6 +26,12 @@ workflows_option = click.option(
     "--workflows", metavar="[NAME=]PATH", multiple=True, help="More workflows; repeatable."
 )
 
+store_option = click.option(
+    "--store",
+    metavar="URL",
+    help="The database: sqlite:///PATH/TO/FILE.db or postgresql://…; default: in the data directory.",
+)
+
 
 def data_options(command: F) -> F:
     """Add --data-dir, --project and --workflows."""
@@ -37,15 +43,20 @@ def json_option(command: F) -> F:
 
 
 def config_of(
-    data_dir: str | None = None, project: str | None = None, workflows: tuple[str, ...] = ()
+    data_dir: str | None = None,
+    project: str | None = None,
+    workflows: tuple[str, ...] = (),
+    store: str | None = None,
 ) -> Config:
     """Resolve the configuration with these flags on top."""
-    return resolve(flags_of(data_dir, project, workflows))
+    return resolve(flags_of(data_dir, project, workflows, store))
 
 
-def flags_of(data_dir: str | None, project: str | None, workflows: tuple[str, ...]) -> dict[str, Any]:
+def flags_of(
+    data_dir: str | None, project: str | None, workflows: tuple[str, ...], store: str | None = None
+) -> dict[str, Any]:
     """Return the flags that were set, by the name of their setting."""
-    flags = {"data-dir": data_dir, "project": project, "workflows": list(workflows) or None}
+    flags = {"data-dir": data_dir, "project": project, "workflows": list(workflows) or None, "store": store}
     return {name: value for name, value in flags.items() if value is not None}
 
 
@@ -53,11 +64,17 @@ def with_ledger(command: Command) -> Command:
     """Replace the data options of a command by the ledger that they lead to."""
 
     @data_options
+    @store_option
     @wraps(command)
     def with_open_ledger(
-        data_dir: str | None, project: str | None, workflows: tuple[str, ...], *args: Any, **kwargs: Any
+        data_dir: str | None,
+        project: str | None,
+        workflows: tuple[str, ...],
+        store: str | None,
+        *args: Any,
+        **kwargs: Any,
     ) -> None:
-        ledger = ledger_of(config_of(data_dir, project, workflows))
+        ledger = ledger_of(config_of(data_dir, project, workflows, store))
         try:
             command(ledger, *args, **kwargs)
         finally:
@@ -68,7 +85,7 @@ def with_ledger(command: Command) -> Command:
 
 def session_argument(command: Command) -> Command:
     def complete(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        ledger = ledger_of(config_of(ctx.params.get("data_dir")))
+        ledger = ledger_of(config_of(ctx.params.get("data_dir"), store=ctx.params.get("store")))
         sessions = session_lines(ledger, SessionFilter(owner=ledger.settings.owner, limit=COMPLETIONS))
         ledger.store.close()
         prefix = incomplete.removeprefix("sess_")

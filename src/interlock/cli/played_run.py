@@ -63,11 +63,9 @@ class PlayedRun:
             return position
         return cls(ledger, ledger.rehydrate(position), handle_of(ledger, session.session_id))
 
+    @until_recorded
     def advance(self, turn: Turn) -> Refusal | LedgerError | None:
         """Send a turn for the pending item; the view shows the outcome."""
-        return until_recorded(lambda: self._advanced(turn))
-
-    def _advanced(self, turn: Turn) -> Refusal | LedgerError | None:
         view, pointer = self.view, Pointer("st", self.handle, self.view.node)
         request: dict[str, Json] = {"context": turn.variables, "output": {"notesMarkdown": turn.output.notes}}
         attempt = self.ledger.attempt(pointer, view.attempt, request)

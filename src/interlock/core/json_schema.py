@@ -1,16 +1,36 @@
-"""JSON Schema checks whose messages name the member and the violation."""
+"""JSON Schema checks whose messages name the member and the violation.
+
+Every validator is built here, so that none reads a file or a host that a schema refers to.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 import msgspec
 
 from interlock.core.values import Json
 
 MOST = 5
+
+Path = tuple[str | int, ...]
+
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+_DATA = ("const", "enum", "default", "examples")
+_NAMED_SCHEMAS = (
+    "properties",
+    "patternProperties",
+    "dependentSchemas",
+    "dependencies",
+    "$defs",
+    "definitions",
+)
+
+
+class BadSchema(Exception):
+    """The value is not a JSON Schema, or it needs something outside its document."""
 
 
 class _Validates(Protocol):
@@ -21,21 +41,56 @@ def violations(schema: Mapping[str, Json], value: Json) -> list[str]:
     """Name at most five violations of the schema, each with the path of the member."""
     if not schema:
         return []
-    validator = _validator(msgspec.json.encode(schema, order="sorted"))
+    try:
+        validator = _validator(msgspec.json.encode(schema, order="sorted"))
+    except BadSchema as error:
+        return [str(error)]
     messages = []
-    for error in validator.iter_errors(value):  # type: ignore[attr-defined]
-        path = "/".join(str(part) for part in error.instance_path)
-        messages.append(f"{path or 'the value'}: {error.message}")
+    for violation in validator.iter_errors(value):  # type: ignore[attr-defined]
+        path = "/".join(str(part) for part in violation.instance_path)
+        messages.append(f"{path or 'the value'}: {violation.message}")
         if len(messages) == MOST:
             break
     return messages
+
+
+def check_schema(schema: Mapping[str, Json]) -> None:
+    """Raise BadSchema unless a validator can be built from the schema alone."""
+    _validator(msgspec.json.encode(schema, order="sorted"))
+
+
+def outside_references(schema: Json, path: Path = ()) -> Iterator[tuple[Path, str]]:
+    """Find the references that do not begin with '#', which would need another document."""
+    if isinstance(schema, list):
+        for index, entry in enumerate(schema):
+            yield from outside_references(entry, (*path, index))
+    if not isinstance(schema, Mapping):
+        return
+    for keyword, value in schema.items():
+        if keyword in _REFERENCES and isinstance(value, str) and not value.startswith("#"):
+            yield (*path, keyword), value
+        elif keyword in _NAMED_SCHEMAS and isinstance(value, Mapping):
+            for name, entry in value.items():
+                yield from outside_references(entry, (*path, keyword, name))
+        elif keyword not in _DATA:
+            yield from outside_references(value, (*path, keyword))
 
 
 @lru_cache(maxsize=256)
 def _validator(schema: bytes) -> _Validates:
     import jsonschema_rs
 
-    validator: _Validates = jsonschema_rs.validator_for(
-        msgspec.json.decode(schema), pattern_options=jsonschema_rs.RegexOptions()
-    )
+    value = msgspec.json.decode(schema)
+    for _, reference in outside_references(value):
+        raise BadSchema(f"the schema cannot be used: it refers to another document, '{reference}'")
+    try:
+        validator: _Validates = jsonschema_rs.validator_for(
+            value, retriever=_refuse, pattern_options=jsonschema_rs.RegexOptions()
+        )
+    except (jsonschema_rs.ValidationError, ValueError) as error:
+        raise BadSchema(f"the schema cannot be used: {str(error).splitlines()[0]}") from error
     return validator
+
+
+def _refuse(uri: str) -> NoReturn:
+    raise ValueError(f"'{uri}' is outside the document and is not read")

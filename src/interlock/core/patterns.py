@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import Literal, Protocol
 
 from msgspec import Struct
 
 SECONDS = 0.2
+SECONDS_OF_A_CALL = 2.0
 LONGEST_PATTERN = 2048
 
 Engine = Literal["re2", "regex"]
 
 
 class BadPattern(Exception):
-    """The pattern is valid in neither engine, or it ran out of time."""
+    """The pattern is valid in neither engine, or there was no time to run it."""
 
 
 class _Searches(Protocol):
@@ -28,6 +32,31 @@ class Pattern(Struct, frozen=True):
     compiled: _Searches
 
 
+class _Budget(Struct):
+    """The time that all patterns of one call may take together."""
+
+    seconds: float
+    clock: Callable[[], float]
+    spent: float = 0.0
+
+    @property
+    def left(self) -> float:
+        return self.seconds - self.spent
+
+
+_budget: ContextVar[_Budget | None] = ContextVar("pattern_budget", default=None)
+
+
+@contextmanager
+def limited_time(seconds: float, clock: Callable[[], float]) -> Iterator[None]:
+    """Let all patterns that are run inside share this many seconds; those that are left raise BadPattern."""
+    token = _budget.set(_Budget(seconds, clock))
+    try:
+        yield
+    finally:
+        _budget.reset(token)
+
+
 def matches(pattern: str, text: str, *, flags: str = "", ignore_case: bool = False) -> bool:
     """Say whether the pattern is found in the text; an invalid or too slow one, which lint names, is not."""
     letters = flags + ("i" if ignore_case else "")
@@ -39,10 +68,30 @@ def matches(pattern: str, text: str, *, flags: str = "", ignore_case: bool = Fal
 
 def search(pattern: str, text: str, flags: str = "") -> bool:
     """Search the text, or say why that is impossible."""
+    budget = _budget.get()
+    if budget is None:
+        return _search(pattern, text, flags, SECONDS)
+    if budget.left <= 0:
+        spent = f"the patterns of this call have used up their {budget.seconds:g} s"
+        raise BadPattern(f"'{pattern}' was not evaluated: {spent}")
+    begun = budget.clock()
+    try:
+        return _search(pattern, text, flags, min(SECONDS, budget.left))
+    finally:
+        budget.spent += budget.clock() - begun
+
+
+def _search(pattern: str, text: str, flags: str, seconds: float) -> bool:
     ready = prepare(pattern, flags)
     if ready.engine == "re2":
         return ready.compiled.search(text) is not None
-    return _search_slowly(pattern, ready, text)
+    import regex
+
+    assert isinstance(ready.compiled, regex.Pattern)
+    try:
+        return ready.compiled.search(text, timeout=seconds) is not None
+    except TimeoutError as error:
+        raise BadPattern(f"'{pattern}' took longer than {seconds:.2g} s") from error
 
 
 @lru_cache(maxsize=512)
@@ -50,7 +99,8 @@ def prepare(pattern: str, flags: str = "") -> Pattern:
     """Compile in RE2; in `regex` what RE2 cannot run, such as look-around."""
     if len(pattern) > LONGEST_PATTERN:
         raise BadPattern(f"the pattern is longer than {LONGEST_PATTERN} characters")
-    source = _with_flags(pattern, flags)
+    known = "".join(letter for letter in "ims" if letter in flags)
+    source = f"(?{known}){pattern}" if known else pattern
     import re2
 
     options = re2.Options()
@@ -61,11 +111,6 @@ def prepare(pattern: str, flags: str = "") -> Pattern:
         return Pattern("regex", _compile_slow(source))
 
 
-def _with_flags(pattern: str, flags: str) -> str:
-    known = "".join(letter for letter in "ims" if letter in flags)
-    return f"(?{known}){pattern}" if known else pattern
-
-
 def _compile_slow(source: str) -> _Searches:
     import regex
 
@@ -74,13 +119,3 @@ def _compile_slow(source: str) -> _Searches:
     except regex.error as error:
         raise BadPattern(str(error)) from error
     return compiled
-
-
-def _search_slowly(pattern: str, ready: Pattern, text: str) -> bool:
-    import regex
-
-    assert isinstance(ready.compiled, regex.Pattern)
-    try:
-        return ready.compiled.search(text, timeout=SECONDS) is not None
-    except TimeoutError as error:
-        raise BadPattern(f"{pattern!r} took longer than {SECONDS} s") from error

@@ -52,7 +52,7 @@ class Attempt:
         self.state: RunState = position.state
 
     def view(self, decided: Decided, terms: Terms, output: Output | None = None) -> View:
-        """What the answer shows: the node that the attempt leads to, or the same one if it is blocked."""
+        """Return what the answer shows: the node that the attempt leads to, or its own if it is blocked."""
         blocked = bool(decided.blockers)
         position = self.position
         return View(
@@ -70,7 +70,7 @@ class Attempt:
         )
 
     def unmoved(self, output: Output, terms: Terms) -> View:
-        """What the answer shows when the run stays where it is."""
+        """Return what the answer shows when the run stays where it is."""
         position = self.position
         return View(
             session=position.session,
@@ -169,5 +169,5 @@ class Attempt:
 
 
 def request_digest(request: Mapping[str, Json]) -> bytes:
-    """What a repeated call is compared by."""
+    """Return what a repeated call is compared by."""
     return sha256(msgspec.json.encode(request, order="deterministic")).digest()

@@ -9,7 +9,7 @@ from msgspec import Struct
 from interlock.core.values import Json
 from interlock.ledger.runs.pinned_workflows import PinDamaged
 from interlock.ledger.tokens.keyring import KeyringDamaged
-from interlock.store.protocol import StoreBusy, StoreCorrupt, StoreTooNew, StoreUnavailable
+from interlock.store.protocol import StoreAway, StoreBusy, StoreCorrupt, StoreTooNew, StoreUnavailable
 
 ErrorCode = Literal[
     "TOKEN_INVALID_FORMAT",
@@ -99,6 +99,8 @@ def error_of(error: Exception) -> LedgerError | None:
         case StoreTooNew():
             update = "Ask the user to run `pip install --upgrade interlock`, then restart this server."
             return LedgerError("STORE_UNAVAILABLE", str(error), update)
+        case StoreAway():
+            return LedgerError("STORE_UNAVAILABLE", str(error), "Send the same call again.", after_ms=2000)
         case StoreUnavailable() | KeyringDamaged():
             return LedgerError("STORE_UNAVAILABLE", str(error), "Ask the user to run `interlock doctor`.")
         case OSError():

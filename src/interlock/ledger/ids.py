@@ -14,10 +14,10 @@ def new_id(prefix: str) -> str:
 
 
 def run_id(session_id: str, run: int) -> str:
-    """The id of a session's run: it follows from the two, so that no event needs to name it (rule 4)."""
+    """Return the id of a run: it follows from session and number, so that no event names it (rule 4)."""
     return "run_" + _spelled(sha256(f"{session_id}:{run}".encode()).digest()[:17])
 
 
 def _spelled(drawn: bytes) -> str:
     number = int.from_bytes(drawn, "big") >> 6
-    return "".join(_ALPHABET[(number >> (5 * target)) & 31] for target in range(26))
+    return "".join(_ALPHABET[(number >> (5 * position)) & 31] for position in range(26))

@@ -10,7 +10,6 @@ import msgspec
 from msgspec import Struct
 
 from interlock.authoring.compile.ids import LEGACY_ID
-from interlock.authoring.diagnostics.diagnostic import Diagnostic
 from interlock.authoring.library import Library, Loaded
 from interlock.core.definition.program import Plan
 from interlock.core.engine.decide import decide
@@ -32,6 +31,7 @@ from interlock.ledger.log.projection import Rows
 from interlock.ledger.log.records import CallTraced, OutputAppended, SessionCreated
 from interlock.ledger.queries.indexing import catch_up, named
 from interlock.ledger.runs.children import begin_in_parent
+from interlock.ledger.runs.drift import DriftCheck
 from interlock.ledger.runs.pinned_workflows import PinDamaged
 from interlock.ledger.runs.position import Position, View, tip_of
 from interlock.ledger.runs.positions import Positions, milliseconds
@@ -44,11 +44,11 @@ from interlock.store.protocol import (
     Changes,
     HandleRow,
     Reader,
-    Recorded,
     RunRow,
     SessionRow,
     Store,
     StoreBusy,
+    StoreConflict,
     StoreCorrupt,
     StoreUnavailable,
 )
@@ -82,16 +82,25 @@ class Ledger(Positions):
         super().__init__(store, keys, clock)
         self.library = library
         self.settings = settings
+        self.drift = DriftCheck(library, clock)
 
     def attempt(
         self, pointer: Pointer, number: int, request: Mapping[str, Json]
     ) -> Attempt | Replayed | LedgerError:
-        """Read all that a call on a node needs, or return what the same attempt was answered before."""
+        """Read all that a call on a node needs, or return the recorded response of the same attempt.
+
+        A repeated attempt computes nothing again (rule 7).
+        """
         digest, node = request_digest(request), pointer.node
         while True:
             loaded = self.store.load(pointer.handle, node=node, attempt=number)
-            if loaded is not None and loaded.recorded is not None:
-                return self._replay(loaded.recorded, digest, pointer.handle)
+            if loaded is not None and (recorded := loaded.recorded) is not None:
+                if not intact(recorded.response, recorded.response_digest):
+                    return not_healthy(recorded.session_id, "a recorded response does not match its digest")
+                if not recorded.response:
+                    return response_lost()
+                response = with_names(recorded.response, recorded.session_id)
+                return Replayed(response, pointer.handle, recorded.request_digest != digest)
             position = self._position(loaded, pointer.handle)
             if isinstance(position, LedgerError):
                 return position
@@ -99,21 +108,12 @@ class Ledger(Positions):
                 return Attempt(self, position, number, digest)
             node = position.loaded.carried_to
 
-    def _replay(self, recorded: Recorded, digest: bytes, handle: bytes) -> Replayed | LedgerError:
-        """Return the recorded response; nothing is computed again (rule 7)."""
-        if not intact(recorded.response, recorded.response_digest):
-            return not_healthy(recorded.session_id, "a recorded response does not match its digest")
-        if not recorded.response:
-            return response_lost()
-        body = with_names(recorded.response, recorded.session_id)
-        return Replayed(body, handle, recorded.request_digest != digest)
-
     def start_session(
         self, title: str, policy: SurfacePolicy = EXECUTION, context: Variables | None = None
     ) -> tuple[str, bytes]:
         """Begin a session without a run; returns its id and its handle."""
         handle = new_handle()
-        commit = self._new_session(title_of(context or {}, title), policy, None)
+        commit, _ = self._new_session(title_of(context or {}, title), policy, None)
         session_id = commit.rows.session.session_id
         self.append(commit.finish(handles=(HandleRow(handle, session_id),)))
         return session_id, handle
@@ -132,10 +132,10 @@ class Ledger(Positions):
 
         `parent` is the run that triggers it. Nothing is stored before `record_start`.
         """
-        number, handle, began = 0, new_handle(), None
+        number, handle = 0, new_handle()
         if within is None:
             title = title_of(context, loaded.workflow.name)
-            commit = self._new_session(title, policy, parent.session_id if parent else None)
+            commit, began = self._new_session(title, policy, parent)
         else:
             session = self._healthy(within)
             if isinstance(session, LedgerError):
@@ -149,6 +149,12 @@ class Ledger(Positions):
         decided = self._started(plan, loaded, context, policy, commit.now, began)
         node = commit.add_node(number, None, decided.events, "started", decided.awaited)
         session = commit.rows.session
+        # Starting a workflow with a legacy id always says what it should be called (rule 38).
+        legacy = (
+            Notice("LEGACY_WORKFLOW_ID", f"{diagnostic.message}; {diagnostic.next_action}.")
+            for diagnostic in loaded.diagnostics
+            if diagnostic.code == LEGACY_ID
+        )
         view = View(
             session=session,
             run=_run_row(session.session_id, number, loaded, policy, decided.state, node, commit.now),
@@ -156,7 +162,7 @@ class Ledger(Positions):
             state=decided.state,
             awaited=decided.awaited,
             node=node,
-            notices=(*decided.notices, *_legacy(loaded)),
+            notices=(*decided.notices, *legacy),
             started=True,
             terms=self.terms(decided.state),
         )
@@ -180,13 +186,12 @@ class Ledger(Positions):
         context: Variables,
         policy: SurfacePolicy,
         now: int,
-        began: SessionCreated | None,
+        began: SessionCreated,
     ) -> Decided:
         """Start a run under the terms of its session, which this process can only tighten (rule 29)."""
-        source, preferences, terms = loaded.source.kind, self.preferences(), self.settings.terms
-        if began is not None:
-            terms = terms.within(RunState(policy=began.policy, enforcement=began.enforcement))
-        if began is not None and began.preferences is not None:
+        source, preferences = loaded.source.kind, self.preferences()
+        terms = self.settings.terms.within(RunState(policy=began.policy, enforcement=began.enforcement))
+        if began.preferences is not None:
             fixed = self.settings.preferences_fixed
             preferences = stricter(began.preferences, preferences) if fixed else began.preferences
         start = StartRun(policy, now, loaded.hash, source, preferences, context, terms)
@@ -194,35 +199,41 @@ class Ledger(Positions):
         assert isinstance(decided, Decided), "a run can always be started"
         return decided
 
-    def _new_session(self, title: str, policy: SurfacePolicy, parent: str | None) -> Commit:
-        now, owner = self.clock(), self.settings.owner
-        session = SessionRow(new_id("sess"), owner, title, now, now, -1, GENESIS, 0, parent_session=parent)
+    def _new_session(
+        self, title: str, policy: SurfacePolicy, parent: Position | None
+    ) -> tuple[Commit, SessionCreated]:
+        """Begin a session under the user's terms; those of a parent are not loosened in its child."""
+        now, owner, above = self.clock(), self.settings.owner, parent.session_id if parent else None
+        session = SessionRow(new_id("sess"), owner, title, now, now, -1, GENESIS, 0, parent_session=above)
         commit = Commit(Rows(session), now, new=True)
-        terms = self.settings.terms
+        terms, preferences = self.settings.terms, self.preferences()
+        if parent is not None:
+            terms = self.terms(parent.state)
+            preferences = stricter(preferences, parent.state.preferences)
         created = SessionCreated(
             owner,
             title,
             now,
             policy.name,
-            parent,
-            preferences=self.preferences(),
+            above,
+            preferences=preferences,
             policy=terms.decisions,
             enforcement=terms.enforcement,
         )
         commit.add(created)
         for observation in observe(self.settings.project):
             commit.add(observation)
-        return commit
+        return commit, created
 
     def _healthy(self, pointer: Pointer) -> SessionRow | LedgerError:
         loaded = self.store.load(pointer.handle)
         if loaded is None:
             return unknown_session()
-        fault = damage(loaded)
-        return loaded.session if fault is None else not_healthy(loaded.session.session_id, fault)
+        reason = damage(loaded)
+        return loaded.session if reason is None else not_healthy(loaded.session.session_id, reason)
 
     def preferences(self) -> Preferences:
-        """The global mode: what the user set, unless this process was told otherwise."""
+        """Return the mode of new sessions: the one this process was started with, else the user's choice."""
         with self.store.reading() as reader:
             stored = reader.setting("preferences")
         if stored is None or self.settings.preferences_fixed:
@@ -272,7 +283,7 @@ class Ledger(Positions):
 
     def idle(self) -> None:
         """Write traces and let the search index catch up, while nobody waits for an answer."""
-        with suppress(StoreBusy, StoreUnavailable, StoreCorrupt):
+        with suppress(StoreBusy, StoreConflict, StoreUnavailable, StoreCorrupt):
             self.write_traces()
             if self.used:
                 catch_up(self.store, self.pins, IDLE_BATCH)
@@ -284,22 +295,11 @@ class Ledger(Positions):
         self.store.close()
 
     def text(self, digest: str) -> str:
-        """A text that a run is pinned to."""
+        """Return a text that a run is pinned to."""
         body = self.content(digest)
         if body is None:
             raise PinDamaged(f"the text {digest} is not in the store")
         return body.decode()
-
-    def drift(self, run: RunRow) -> tuple[Notice, ...]:
-        """Say when the workflow on disk is no longer the one that the run is pinned to."""
-        now = self.library.load(run.workflow_id)
-        if isinstance(now, Diagnostic):
-            text = f"Workflow '{run.workflow_id}' can no longer be loaded; the run uses its pinned copy."
-            return (Notice("WORKFLOW_GONE", text),)
-        if now.hash != run.workflow_hash:
-            text = f"Workflow '{run.workflow_id}' has changed on disk; the run uses its pinned copy."
-            return (Notice("WORKFLOW_CHANGED", text),)
-        return ()
 
 
 def _run_row(
@@ -325,27 +325,17 @@ def _run_row(
     )
 
 
-def began_with(reader: Reader, session_id: str) -> SessionCreated | None:
-    """The event that a session began with."""
-    first = next(iter(reader.commits(session_id, limit=1)), None)
-    events = [entry.event for entry in entries_of(first)] if first is not None else []
-    return next((event for event in events if isinstance(event, SessionCreated)), None)
+def began_with(reader: Reader, session_id: str) -> SessionCreated:
+    """Return the event that a session began with."""
+    first = next(iter(reader.commits(session_id, limit=1)))
+    return next(entry.event for entry in entries_of(first) if isinstance(entry.event, SessionCreated))
 
 
 def note_attempt(attempt: int) -> int:
-    """Attempts that only keep notes are numbered beside a node's advances, below zero."""
+    """Return the number of an attempt that only keeps notes: below zero, apart from a node's advances."""
     return -1 - attempt
 
 
 def title_of(context: Variables, name: str) -> str:
-    """A session's title: what the context says, else the workflow's name (rule 42)."""
+    """Return a session's title: what the context calls the work, else the workflow's name (rule 42)."""
     return next(iter(named(context)), name)
-
-
-def _legacy(loaded: Loaded) -> tuple[Notice, ...]:
-    """Using a workflow with a legacy id always says what it should be called (rule 38)."""
-    legacy = [diagnostic for diagnostic in loaded.diagnostics if diagnostic.code == LEGACY_ID]
-    return tuple(
-        Notice("LEGACY_WORKFLOW_ID", f"{diagnostic.message}; {diagnostic.next_action}.")
-        for diagnostic in legacy
-    )

@@ -1,6 +1,6 @@
 """How long sessions are kept: a time without activity, keep marks, whole sessions at a time.
 
-A removed session leaves a tombstone, so that its id is never taken for one that was never there.
+A removed session leaves a tombstone, so that its id is told apart from one that never existed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ BATCH = 200
 
 
 def stale(store: Store, before: int) -> list[str]:
-    """Sessions without activity since a time and without a keep mark, by id."""
+    """Return the sessions without activity since a time and without a keep mark, by id."""
     listed: list[str] = []
     with store.reading() as reader:
         while batch := reader.stale_sessions(before, listed[-1] if listed else "", BATCH):

@@ -1,4 +1,4 @@
-"""Reading what agents send: context within its budget, output in its two spellings."""
+"""Reading what agents send: context within its budget, output in its two spellings, msgspec's messages."""
 
 from __future__ import annotations
 
@@ -16,34 +16,54 @@ DEEPEST = 64
 FORBIDDEN = ("__proto__", "constructor", "prototype")
 
 
-class Unfit(Struct, frozen=True):
+class InvalidArgument(Struct, frozen=True):
     """Why an argument is refused, where, and what would be right."""
 
     message: str
     path: str
-    suggestion: str
+    next_action: str
     details: dict[str, Json] = {}
 
 
-def check_context(context: Mapping[str, Json] | None, name: str = "context") -> Unfit | None:
+class DecodingError(Struct, frozen=True):
+    """Msgspec's message about arguments, and the path of the argument that it is about."""
+
+    message: str
+    path: str
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.path})" if self.path else self.message
+
+
+def decoding_error(reason: str) -> DecodingError:
+    """Split msgspec's message into what is wrong and where; the path is empty for the whole."""
+    message, separator, path = reason.rpartition(" - at `$")
+    return DecodingError(message, path.rstrip("`").lstrip(".")) if separator else DecodingError(reason, "")
+
+
+def check_context(context: Mapping[str, Json] | None, name: str = "context") -> InvalidArgument | None:
     """Refuse variables that are too large, too deep, or have a forbidden key; `name` is the parameter's."""
     if not context:
         return None
-    bad = next((key for key in context if key in FORBIDDEN), None)
-    if bad is not None:
-        return Unfit(f"'{bad}' is not allowed as a key of {name}.", f"{name}.{bad}", "Rename the key.")
+    forbidden = next((key for key in context if key in FORBIDDEN), None)
+    if forbidden is not None:
+        message = f"'{forbidden}' is not allowed as a key of {name}."
+        return InvalidArgument(message, f"{name}.{forbidden}", "Rename the key.")
     if depth(context) > DEEPEST:
-        return Unfit(f"{name} is nested deeper than {DEEPEST} levels.", name, "Send flatter values.")
-    return _measured(context, name, CONTEXT_BYTES)
+        message = f"{name} is nested deeper than {DEEPEST} levels."
+        return InvalidArgument(message, name, "Send flatter values.")
+    return _size_error(context, name, CONTEXT_BYTES)
 
 
-def _measured(value: Json, name: str, limit: int) -> Unfit | None:
+def _size_error(value: Json, name: str, limit: int) -> InvalidArgument | None:
     if len(msgspec.json.encode(value)) <= limit // 2:
         return None
-    size = _canonical_size(value)
+    from interlock.core.hashing import canonical
+
+    size = len(canonical(value))
     if size <= limit:
         return None
-    return Unfit(
+    return InvalidArgument(
         f"{name} has {size} bytes; at most {limit} are allowed.",
         name,
         f"Keep large data in files and send references in {name}.",
@@ -51,56 +71,41 @@ def _measured(value: Json, name: str, limit: int) -> Unfit | None:
     )
 
 
-def _canonical_size(value: Json) -> int:
-    from interlock.core.hashing import canonical
-
-    return len(canonical(value))
-
-
 def depth(value: Json) -> int:
-    """How deeply the value is nested, without recursion."""
+    """Return how deeply the value is nested, without recursion."""
     deepest, pending = 0, [(value, 0)]
     while pending:
-        one, level = pending.pop()
+        part, level = pending.pop()
         deepest = max(deepest, level)
-        if isinstance(one, Mapping):
-            pending.extend((member, level + 1) for member in one.values())
-        elif isinstance(one, (list, tuple)):
-            pending.extend((member, level + 1) for member in one)
+        if isinstance(part, Mapping):
+            pending.extend((member, level + 1) for member in part.values())
+        elif isinstance(part, (list, tuple)):
+            pending.extend((member, level + 1) for member in part)
     return deepest
 
 
-def read_output(raw: Mapping[str, Json] | None) -> Output | Unfit:
+def read_output(raw: Mapping[str, Json] | None) -> Output | InvalidArgument:
     """Read notes and artifacts; an output with a `kind` is one artifact (rule 31)."""
     if raw is None:
         return Output()
     notes = raw.get("notesMarkdown", "")
     if not isinstance(notes, str):
-        return Unfit("output.notesMarkdown must be text.", "output.notesMarkdown", "Send a string.")
+        return InvalidArgument("output.notesMarkdown must be text.", "output.notesMarkdown", "Send a string.")
     artifacts = raw.get("artifacts", [])
-    if not isinstance(artifacts, list) or not all(isinstance(one, Mapping) for one in artifacts):
-        return Unfit("output.artifacts must be a list of objects.", "output.artifacts", "Send [{kind: …}].")
-    own = {key: value for key, value in raw.items() if key not in ("notesMarkdown", "artifacts")}
-    if own and "kind" not in own:
-        return Unfit(
-            f"output has no member “{next(iter(own))}”.",
-            f"output.{next(iter(own))}",
-            "Send output.notesMarkdown and output.artifacts, or one artifact with a kind.",
-        )
-    found = Output(notes, (*artifacts, own) if own else tuple(artifacts))
-    return _fit(found)
-
-
-def _fit(output: Output) -> Output | Unfit:
-    nameless = next(
-        (n for n, one in enumerate(output.artifacts) if not isinstance(one.get("kind"), str)), None
-    )
-    if nameless is not None:
-        return Unfit(
-            f"output.artifacts[{nameless}] has no kind.",
-            f"output.artifacts[{nameless}].kind",
-            "Give every artifact a kind.",
-        )
+    if not isinstance(artifacts, list) or not all(isinstance(artifact, Mapping) for artifact in artifacts):
+        message = "output.artifacts must be a list of objects."
+        return InvalidArgument(message, "output.artifacts", "Send [{kind: …}].")
+    members = {key: value for key, value in raw.items() if key not in ("notesMarkdown", "artifacts")}
+    if members and "kind" not in members:
+        unknown = next(iter(members))
+        next_action = "Send output.notesMarkdown and output.artifacts, or one artifact with a kind."
+        return InvalidArgument(f"output has no member '{unknown}'.", f"output.{unknown}", next_action)
+    output = Output(notes, (*artifacts, members) if members else tuple(artifacts))
+    for index, artifact in enumerate(output.artifacts):
+        if not isinstance(artifact.get("kind"), str):
+            path = f"output.artifacts[{index}]"
+            return InvalidArgument(f"{path} has no kind.", f"{path}.kind", "Give every artifact a kind.")
     if depth(output.artifacts) > DEEPEST:
-        return Unfit("The artifacts are nested too deeply.", "output.artifacts", "Send flatter values.")
-    return _measured(output.artifacts, "output.artifacts", ARTIFACT_BYTES) or output
+        message = "The artifacts are nested too deeply."
+        return InvalidArgument(message, "output.artifacts", "Send flatter values.")
+    return _size_error(output.artifacts, "output.artifacts", ARTIFACT_BYTES) or output

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import msgspec
 
-from interlock.core.values import Json
 from interlock.ledger.attempt import Replayed
 from interlock.ledger.runs.positions import Positions
 from interlock.ledger.tokens.slots import fill, fill_text
-from interlock.ledger.tokens.tokens import Kind
 from interlock.surfaces.call import Reply, recorded_reply
 
 _encode = msgspec.json.Encoder().encode
@@ -34,12 +30,11 @@ def live(reply: Reply, positions: Positions, handle: bytes) -> Reply:
     structured = reply.structured
     if isinstance(structured, msgspec.Raw):
         structured = msgspec.Raw(fill(bytes(structured), mint))
-    meta = {name: _filled(value, mint) for name, value in reply.meta.items()}
+    meta = {
+        name: fill_text(value, mint) if isinstance(value, str) else value
+        for name, value in reply.meta.items()
+    }
     return Reply(fill_text(reply.text, mint), structured, meta, reply.is_error)
-
-
-def _filled(value: Json, mint: Callable[[Kind, int, int], str]) -> Json:
-    return fill_text(value, mint) if isinstance(value, str) else value
 
 
 def replayed(replay: Replayed, positions: Positions) -> Reply:

@@ -22,7 +22,7 @@ def only_the_user_answers(refusal: Refusal) -> bool:
 
 
 class Words(Struct, frozen=True):
-    """A refusal as one surface tells it."""
+    """A refusal in the words of one surface."""
 
     message: str
     next_action: str
@@ -30,8 +30,29 @@ class Words(Struct, frozen=True):
 
 def names(about: Mapping[str, Json], key: str) -> str:
     """Join the names that a refusal lists under a key."""
-    listed = about.get(key)
-    return ", ".join(map(str, listed)) if isinstance(listed, (list, tuple)) else ""
+    values = about.get(key)
+    return ", ".join(map(str, values)) if isinstance(values, (list, tuple)) else ""
+
+
+_FIELDS: Mapping[Code, tuple[str, ...]] = {
+    Code.DECISION_PENDING: ("checkpoint", "activity"),
+    Code.GATE_UNANSWERED: ("checkpoint", "instance", "pending", "left_out", "in_activity"),
+    Code.ACTIVITY_NOT_FOUND: ("activities",),
+    Code.INVALID_TRANSITION: ("valid",),
+    Code.CHECKPOINT_NOT_FOUND: ("checkpoints",),
+    Code.CHECKPOINT_NOT_ACTIVE: ("pending",),
+    Code.CHECKPOINT_ALREADY_ACTIVE: ("checkpoint",),
+    Code.CHECKPOINT_ALREADY_ANSWERED: ("checkpoint", "option", "instance"),
+    Code.OPTION_NOT_FOUND: ("options",),
+    Code.INPUT_REQUIRED: ("step", "variables"),
+    Code.OUTPUT_REQUIRED: ("step", "example", "examples"),
+}
+
+
+def fields(refusal: Refusal) -> dict[str, Json]:
+    """Return the data of a refusal that an answer has beside its sentence: what a program may act on."""
+    allowed = _FIELDS.get(refusal.code, ())
+    return {name: value for name, value in refusal.about.items() if name in allowed}
 
 
 def sentence(refusal: Refusal) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Literal, Protocol
@@ -85,24 +86,27 @@ def call_tool(surface: Surface, name: str, arguments: Json, call: Call) -> Outco
         params = msgspec.convert({} if arguments is None else arguments, tool.params)
     except msgspec.ValidationError as error:
         return surface.invalid(tool, str(error))
+    from interlock.core.patterns import SECONDS_OF_A_CALL, limited_time  # late: not needed to list tools
+
+    with limited_time(SECONDS_OF_A_CALL, time.monotonic):
+        return _handled(surface, tool, params, call)
+
+
+def _handled(surface: Surface, tool: Tool, params: Struct, call: Call) -> Outcome:
     tries = 0
     while True:
         try:
             return tool.handler(params, call)
         except Exception as error:  # the edge of the process: every call gets an answer
-            if (tries := tries + 1) < MOST_TRIES and _lost_a_race(error):
+            from interlock.ledger.retry import StoreConflict
+
+            # Another call was faster: this one runs again from its read, and nothing is lost.
+            if (tries := tries + 1) < MOST_TRIES and isinstance(error, StoreConflict):
                 continue
             outcome = surface.expected(error)
             if outcome is not None:
                 return outcome
-            return surface.failed(tool, error, report_exception(name, error))
-
-
-def _lost_a_race(error: Exception) -> bool:
-    """Tell whether another call was faster: then this one runs again from its read, and nothing is lost."""
-    from interlock.ledger.retry import StoreConflict
-
-    return isinstance(error, StoreConflict)
+            return surface.failed(tool, error, report_exception(tool.name, error))
 
 
 def contains_nul(value: Json) -> bool:

@@ -1,4 +1,4 @@
-"""Compiles one activity: steps in order, each gate before the first step that names it, then other gates.
+"""Compiles one activity: steps and loops in order, each gate before the step that names it, then the rest.
 
 Loops over whole activities are inlined afterwards, when every activity is known (rule 30).
 """
@@ -15,7 +15,7 @@ from interlock.authoring.compile.items import (
     compile_gate,
     compile_items,
     read_actions,
-    read_trigger,
+    read_triggers,
     unique_id,
 )
 from interlock.authoring.diagnostics.codes import Report, did_you_mean
@@ -24,7 +24,6 @@ from interlock.authoring.filetypes.activity_file import (
     ActivitySource,
     DecisionSource,
 )
-from interlock.authoring.filetypes.step_file import TriggerSource
 from interlock.authoring.filetypes.type_check import read_as, unknown_fields
 from interlock.authoring.text.locations import SourceLocation
 from interlock.core.definition.workflow import (
@@ -50,11 +49,10 @@ def compile_activity(raw: Json, at: SourceLocation, draft: CompileDraft) -> Acti
         return None
     draft.activity = source.id
     draft.locations[source.id, "activity", source.id] = at
-    triggers = source.triggers or ()
     return Activity(
         id=source.id,
         name=source.name,
-        items=_compile_items(source, at, draft),
+        items=_compile_items(source, list(raw), at, draft),
         version=source.version,
         description=source.description,
         problem=source.problem,
@@ -70,7 +68,7 @@ def compile_activity(raw: Json, at: SourceLocation, draft: CompileDraft) -> Acti
             )
             for index, transition in enumerate(source.transitions)
         ),
-        triggers=tuple(map(read_trigger, (triggers,) if isinstance(triggers, TriggerSource) else triggers)),
+        triggers=read_triggers(source.triggers),
         entry_actions=read_actions(source.entry_actions, at / "entryActions", report),
         exit_actions=read_actions(source.exit_actions, at / "exitActions", report),
         artifacts=tuple(
@@ -87,11 +85,17 @@ def compile_activity(raw: Json, at: SourceLocation, draft: CompileDraft) -> Acti
     )
 
 
-def _compile_items(source: ActivitySource, at: SourceLocation, draft: CompileDraft) -> tuple[Item, ...]:
-    steps = compile_items(list(source.steps), at / "steps", draft)
-    loops = tuple(_loops(source.loops, at / "loops", draft))
+def _compile_items(
+    source: ActivitySource, keys: list[str], at: SourceLocation, draft: CompileDraft
+) -> tuple[Item, ...]:
+    """Compile the items; whichever of `steps` and `loops` the file has first comes first."""
+    body: tuple[Item, ...] = ()
+    for key in keys:
+        if key == "steps":
+            body += compile_items(list(source.steps), at / "steps", draft)
+        elif key == "loops":
+            body += tuple(_loops(source.loops, at / "loops", draft))
     gates = {gate.id: gate for gate in _gates(source.checkpoints, at / "checkpoints", draft)}
-    body = (*steps, *loops)
     step_of_gate = _step_of_gate(body, gates, draft)
     unbound = tuple(gate for gate in gates.values() if gate.id not in step_of_gate)
     _report_unbound(unbound, body, draft)

@@ -35,35 +35,31 @@ def read_condition(raw: Json, at: SourceLocation, report: Report) -> Condition |
         return None
     if not isinstance(raw, Mapping):
         return _invalid(f"a condition must be an object, not {name_of(raw)}", at, report)
-    if "type" in raw:
-        return _typed_condition(raw, at, report)
-    for word in ("and", "or"):
-        if word in raw:
-            return _joined_condition(word, raw[word], at / word, report)
-    if "not" in raw:
-        inner = read_condition(raw["not"], at / "not", report)
-        return Not(inner) if inner is not None else None
-    if "var" in raw:
-        return _step_condition(raw, at, report)
-    if "variable" in raw:
-        return _activity_condition(raw, at, report)
-    return _invalid("a condition needs one of: var, variable, and, or, not", at, report)
-
-
-def _typed_condition(raw: Mapping[str, Json], at: SourceLocation, report: Report) -> Condition | None:
-    match raw["type"]:
-        case "simple":
+    match raw:
+        case {"type": "simple"}:
             return _activity_condition(raw, at, report)
-        case "and" | "or":
-            word = str(raw["type"])
-            return _joined_condition(word, raw.get("conditions"), at / "conditions", report)
-        case "not":
+        case {"type": "and" | "or" as word}:
+            return _joined_condition(str(word), raw.get("conditions"), at / "conditions", report)
+        case {"type": "not"}:
             inner = read_condition(raw.get("condition"), at / "condition", report)
             return Not(inner) if inner is not None else _invalid("'not' needs a condition", at, report)
-        case other:
+        case {"type": other}:
             next_action = did_you_mean(str(other), ("simple", "and", "or", "not"))
             report.add("IL301", f"unknown condition type '{other}'", at / "type", next_action)
             return None
+        case {"and": parts}:
+            return _joined_condition("and", parts, at / "and", report)
+        case {"or": parts}:
+            return _joined_condition("or", parts, at / "or", report)
+        case {"not": negated}:
+            inner = read_condition(negated, at / "not", report)
+            return Not(inner) if inner is not None else None
+        case {"var": _}:
+            return _step_condition(raw, at, report)
+        case {"variable": _}:
+            return _activity_condition(raw, at, report)
+        case _:
+            return _invalid("a condition needs one of: var, variable, and, or, not", at, report)
 
 
 def _joined_condition(word: str, raw: Json, at: SourceLocation, report: Report) -> Condition | None:

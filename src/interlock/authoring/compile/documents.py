@@ -101,30 +101,23 @@ def keep_documents(folder: Folder, workflow: Workflow, draft: CompileDraft) -> N
         for text in collector.own.texts(kind):
             folder.keep(text)
             collector.keep_resources(text, collector.own)
-    for ref, location, activity in _named_skills(folder, workflow, draft):
-        collector.keep_skill(ref, location, folder.lenders.get(activity))
-    for index, mode in enumerate(workflow.modes):
-        if mode.resource is not None:
-            at = SourceLocation(folder.head) / "modes" / index / "resource"
-            collector.keep_resource(mode.resource, collector.own, at)
-
-
-def _named_skills(
-    folder: Folder, workflow: Workflow, draft: CompileDraft
-) -> Iterator[tuple[str, SourceLocation, str]]:
-    """Yield every skill that is named, where, and in which activity."""
+    head = SourceLocation(folder.head)
     if workflow.primary_skill:
-        yield workflow.primary_skill, SourceLocation(folder.head) / "skills" / "primary", ""
+        collector.keep_skill(workflow.primary_skill, head / "skills" / "primary", None)
     for activity in workflow.activities:
-        at = draft.locations[activity.id, "activity", activity.id]
+        at, lender = draft.locations[activity.id, "activity", activity.id], folder.lenders.get(activity.id)
         if activity.primary_skill:
-            yield activity.primary_skill, at / "skills" / "primary", activity.id
+            collector.keep_skill(activity.primary_skill, at / "skills" / "primary", lender)
         for index, ref in enumerate(activity.supporting_skills):
-            yield ref, at / "skills" / "supporting" / index, activity.id
+            collector.keep_skill(ref, at / "skills" / "supporting" / index, lender)
         for step in activity.steps():
             if step.skill:
                 location = draft.locations.get((activity.id, "step", step.id), at)
-                yield step.skill, location / "skill", activity.id
+                collector.keep_skill(step.skill, location / "skill", lender)
+    for index, mode in enumerate(workflow.modes):
+        if mode.resource is not None:
+            location = head / "modes" / index / "resource"
+            collector.keep_resource(mode.resource, collector.own, location)
 
 
 class FolderDocuments:
@@ -169,30 +162,16 @@ class FolderDocuments:
             parsed = parse(shown, raw_text, "toon" if file.ending == "toon" else "yaml", report)
             fields = parsed.value if parsed is not None and isinstance(parsed.value, Mapping) else {}
             content = raw_text if file.ending == "toon" else as_toon(fields)
-            location = SourceLocation(parsed) if parsed else None
-            document = _document_of(file, kind, ref, content, fields)
-            text = Text(document, content, _resource_refs(fields), location)
+            title = str(fields.get("title") or fields.get("name") or titled(file.name))
+            version = str(fields.get("version") or "")
+            document_id, digest = str(fields.get("id") or file.name), digest_of(content.encode())
+            document = Document(kind, ref, document_id, digest, title, version, "toon")
+            resources = fields.get("resources")
+            listed = resources if isinstance(resources, list) else []
+            refs = tuple(str(ref) for ref in listed if isinstance(ref, (str, int)))
+            text = Text(document, content, refs, SourceLocation(parsed) if parsed else None)
         self._reader.report.add_as_warnings(report)
         return text
-
-
-def _document_of(
-    file: NamedFile, kind: DocumentKind, ref: str, content: str, fields: Mapping[str, Json]
-) -> Document:
-    return Document(
-        kind=kind,
-        ref=ref,
-        id=str(fields.get("id") or file.name),
-        digest=digest_of(content.encode()),
-        title=str(fields.get("title") or fields.get("name") or titled(file.name)),
-        version=str(fields.get("version") or ""),
-        format="toon",
-    )
-
-
-def _resource_refs(fields: Mapping[str, Json]) -> tuple[str, ...]:
-    refs = fields.get("resources")
-    return tuple(str(ref) for ref in refs if isinstance(ref, (str, int))) if isinstance(refs, list) else ()
 
 
 def as_toon(value: Mapping[str, Json]) -> str:

@@ -12,6 +12,7 @@ from interlock.authoring.compile.documents import Folder, NamedFile, Text, keep_
 from interlock.authoring.compile.ids import FOLDER_ID
 from interlock.authoring.compile.items import CompileDraft
 from interlock.authoring.compile.steps import check_header, compile_steps, kind_of, read_variable
+from interlock.authoring.compile.templates import Templates
 from interlock.authoring.diagnostics.codes import Report, did_you_mean
 from interlock.authoring.filetypes.activity_file import ActivityWorkflowSource, SkillsSource
 from interlock.authoring.filetypes.type_check import read_as, unknown_fields
@@ -34,7 +35,8 @@ def compile_folder(folder: Folder) -> tuple[Workflow, CompileDraft] | None:
     if not isinstance(raw, Mapping) or "steps" not in raw:
         return _compile_activities(folder, raw)
     pages = _step_pages(folder.own, folder.path / "steps")
-    compiled = compile_steps(raw, SourceLocation(folder.head), folder.report, pages)
+    templates = Templates(folder.reader, folder.path)
+    compiled = compile_steps(raw, SourceLocation(folder.head), folder.report, pages, templates)
     if compiled is not None:
         _report_unused(pages, compiled[1], folder.report)
     return compiled
@@ -70,6 +72,7 @@ def _compile_activities(folder: Folder, raw: Json) -> tuple[Workflow, CompileDra
         functions=source.function_definitions,
         assessments={assessment.id: assessment for assessment in source.assessments},
         title_field="name",
+        templates=Templates(folder.reader, folder.path),
     )
     home = folder.path / (source.activities_dir or "activities")
     known: dict[str, Activity] = {}
@@ -143,7 +146,15 @@ def _listed(
 def _borrow(
     folder: Folder, entry: str, home: Path, at: SourceLocation, draft: CompileDraft
 ) -> Activity | None:
-    file = _borrowed_file(folder, entry, home)
+    """Compile an activity that is named as `NN-x.toon`, `x`, `other/NN-x.toon` or `other/activities/x`."""
+    lender, _, name = entry.rpartition("/")
+    lender = lender.removesuffix("/activities")
+    files: list[NamedFile] = []
+    if not lender:
+        files = named_files(folder.own, home, _STRUCTURED)
+    elif FOLDER_ID.fullmatch(lender):
+        files = named_files(folder.reader, folder.path.parent / lender / "activities", _STRUCTURED)
+    file = next((file for file in files if name in (file.path.name, file.path.stem, file.name)), None)
     if file is None:
         draft.report.add("IL216", f"there is no activity file '{entry}'", at)
         return None
@@ -154,17 +165,6 @@ def _borrow(
         folder.lenders.setdefault(activity.id, file.path.parent.parent)
         draft.borrowed.add(activity.id)
     return activity
-
-
-def _borrowed_file(folder: Folder, entry: str, home: Path) -> NamedFile | None:
-    """Find `NN-x.toon`, `x`, `other/NN-x.toon` or `other/activities/NN-x.toon`."""
-    lender, _, name = entry.rpartition("/")
-    lender = lender.removesuffix("/activities")
-    if lender and not FOLDER_ID.fullmatch(lender):
-        return None
-    activities = folder.path.parent / lender / "activities" if lender else home
-    files = named_files(folder.reader if lender else folder.own, activities, _STRUCTURED)
-    return next((file for file in files if name in (file.path.name, file.path.stem, file.name)), None)
 
 
 def _workflow(

@@ -51,18 +51,30 @@ def check_id(declared: Json, form: Form, at: SourceLocation, report: Report) -> 
         report.add("IL401", f"'{declared[:80]}' is not an id such as {shape}", at / "id")
 
 
+def mounted_id(workflow_id: str, form: Form, source: Source) -> str:
+    """Return the id that a declared id has in its source."""
+    is_bare = workflow_id.startswith(RESERVED) or "." not in workflow_id
+    if form == "activities" or source.namespace is None or not is_bare:
+        return workflow_id
+    return f"{source.namespace}.{workflow_id.removeprefix(RESERVED)}"
+
+
+def is_reserved(workflow_id: str, source: Source) -> bool:
+    return workflow_id.startswith(RESERVED) and source.kind != "bundled"
+
+
 def mounted(workflow: Workflow, source: Source, at: SourceLocation, report: Report) -> Workflow:
     """Give the workflow the id it has in its source, and report a missing or reserved namespace."""
     if workflow.form == "activities":
         return workflow
-    if source.namespace is not None and (workflow.id.startswith(RESERVED) or "." not in workflow.id):
-        name = workflow.id.removeprefix(RESERVED)
-        workflow = msgspec.structs.replace(workflow, id=f"{source.namespace}.{name}")
-        if not NAMESPACED.fullmatch(workflow.id):
+    new_id = mounted_id(workflow.id, workflow.form, source)
+    if new_id != workflow.id:
+        workflow = msgspec.structs.replace(workflow, id=new_id)
+        if not NAMESPACED.fullmatch(new_id):
             report.add("IL401", f"'{source.namespace}' is not a valid namespace", at / "id")
-    if workflow.id.startswith(RESERVED) and source.kind != "bundled":
+    if is_reserved(workflow.id, source):
         report.add("IL403", f"'{workflow.id}' is in the reserved namespace wr", at / "id")
     if "." not in workflow.id:
-        new_id = suggested(workflow.id, source.kind)
-        report.add(LEGACY_ID, f"'{workflow.id}' has no namespace", at / "id", f"rename it to '{new_id}'")
+        namespaced = suggested(workflow.id, source.kind)
+        report.add(LEGACY_ID, f"'{workflow.id}' has no namespace", at / "id", f"rename it to '{namespaced}'")
     return workflow

@@ -12,7 +12,7 @@ from interlock.authoring.compile import builtins as packs
 from interlock.authoring.compile import prompts
 from interlock.authoring.compile.conditions import read_condition
 from interlock.authoring.compile.requirements import read_contracts, read_criteria
-from interlock.authoring.compile.templates import expand
+from interlock.authoring.compile.templates import Templates, expand
 from interlock.authoring.diagnostics.codes import Report, did_you_mean
 from interlock.authoring.filetypes.step_file import (
     ActionSource,
@@ -64,6 +64,7 @@ class CompileDraft(Struct):
     enclosing_loops: tuple[str, ...] = ()
     pages: Mapping[str, Parsed] = field(default_factory=dict)
     borrowed: set[str] = field(default_factory=set)
+    templates: Templates = field(default_factory=Templates)
 
     def for_activity(self, pages: Mapping[str, Parsed]) -> CompileDraft:
         """Return a draft for another activity of the same workflow, without the ids of the last one."""
@@ -123,7 +124,7 @@ def compile_item(raw: Json, at: SourceLocation, draft: CompileDraft) -> Iterator
             if (gate := compile_gate(raw, at, draft)) is not None:
                 yield gate
         case _ if "templateCall" in raw:
-            for expanded, provenance in expand(raw, at, draft.report):
+            for expanded, provenance in expand(raw, at, draft.templates, draft.report):
                 if (step := compile_step(expanded, at, draft)) is not None:
                     yield msgspec.structs.replace(step, provenance=provenance)
         case _:
@@ -152,7 +153,7 @@ def compile_step(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraf
             (
                 prompts.requirements(contracts, criteria),
                 prompts.bullets("Hints for the output", hints),
-                prompts.functions(_functions_of(source, at, draft)),
+                prompts.functions(source, draft.functions, draft.guidance, at, report),
             )
         )
     )
@@ -172,21 +173,34 @@ def compile_step(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraf
         ),
         hints=hints,
         actions=read_actions(source.actions, at / "actions", report),
-        triggers=tuple(map(read_trigger, source.triggers)),
+        triggers=read_triggers(source.triggers),
         required=source.required,
         skill=source.skill,
-        skill_args=source.skill_args,
+        skill_args={**source.skill_args_as_documented, **source.skill_args},
         probes=source.probes,
         extra={**unknown_fields(StepSource, raw), **{key: raw[key] for key in _INERT if key in raw}},
     )
 
 
 def _opening(source: StepSource, at: SourceLocation, draft: CompileDraft) -> str:
+    """Write the part of the prompt that says what to do; the rest says what the output must satisfy."""
     body = prompts.own_text(source, draft.features, at, draft.report) or source.description or ""
     if not (body or source.prompt_fragments or source.type == "parallel" or source.skill or source.actions):
         body = source.name or ""
         if not body:
             draft.report.add("IL110", f"the step '{source.id}' has no prompt", at)
+    duties: list[str] = []
+    for action in source.actions:
+        reason = action.message or action.description
+        if action.action != "set":
+            target = f" `{action.target}`" if action.target else ""
+            duties.append(f"{action.action.capitalize()}{target}{_because(reason)}")
+        elif action.value is UNSET:
+            duties.append(f"Produce the variable `{action.target}`{_because(reason)}")
+    if source.skill:
+        duties.append(f"Use the skill `{source.skill}`.")
+    for trigger in read_triggers(source.triggers):
+        duties.append(f"Start the workflow `{trigger.workflow}`{_because(trigger.description)}")
     role = source.agent_role or draft.role
     return prompts.join(
         (
@@ -194,25 +208,10 @@ def _opening(source: StepSource, at: SourceLocation, draft: CompileDraft) -> str
             body,
             prompts.delegations(source),
             prompts.bullets("Guidance", source.guidance),
-            "\n".join(_duties(source)),
+            "\n".join(duties),
             "Ask the user for the files that this step needs." if source.ask_for_files else "",
         )
     )
-
-
-def _duties(source: StepSource) -> Iterator[str]:
-    """Yield what an activity step asks for besides its description."""
-    for action in source.actions:
-        reason = action.message or action.description
-        if action.action != "set":
-            target = f" `{action.target}`" if action.target else ""
-            yield f"{action.action.capitalize()}{target}{_because(reason)}"
-        elif action.value is UNSET:
-            yield f"Produce the variable `{action.target}`{_because(reason)}"
-    if source.skill:
-        yield f"Use the skill `{source.skill}`."
-    for trigger in source.triggers:
-        yield f"Start the workflow `{trigger.workflow}`{_because(trigger.description)}"
 
 
 def _because(reason: str | None) -> str:
@@ -244,25 +243,10 @@ def read_actions(sources: Sequence[ActionSource], at: SourceLocation, report: Re
     )
 
 
-def read_trigger(source: TriggerSource) -> Trigger:
-    return Trigger(source.workflow, source.description, source.pass_context)
-
-
-def _functions_of(source: StepSource, at: SourceLocation, draft: CompileDraft) -> list[FunctionSource]:
-    """Return the functions that the step names, wherever they are defined."""
-    known = {function.name: function for function in (*draft.functions, *source.function_definitions)}
-    references, calls = at / "functionReferences", at / "functionCalls"
-    named = [
-        (reference.split("(")[0].strip(), references / index)
-        for index, reference in enumerate(source.function_references)
-    ]
-    named += [(call.name, calls / index / "name") for index, call in enumerate(source.function_calls)]
-    for name, location in named:
-        if name not in known and name not in draft.guidance:
-            draft.report.add("IL208", f"unknown function '{name}'", location, did_you_mean(name, known))
-    own = [function.name for function in source.function_definitions]
-    wanted = dict.fromkeys([name for name, _ in named] + own)
-    return [known[name] for name in wanted if name in known]
+def read_triggers(sources: Sequence[TriggerSource] | TriggerSource | None) -> tuple[Trigger, ...]:
+    """Read the child workflows that a step or an activity starts: a list, or just one."""
+    listed = (sources,) if isinstance(sources, TriggerSource) else sources or ()
+    return tuple(Trigger(source.workflow, source.description, source.pass_context) for source in listed)
 
 
 def compile_gate(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraft) -> Gate | None:

@@ -6,13 +6,13 @@ Requirements are part of the prompt so that they are known before the attempt. `
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from interlock.authoring.compile import builtins as packs
 from interlock.authoring.compile.conditions import read_condition
 from interlock.authoring.compile.requirements import lines_of
 from interlock.authoring.diagnostics.codes import Report, did_you_mean
-from interlock.authoring.filetypes.step_file import FunctionSource, PromptBlocks, StepSource
+from interlock.authoring.filetypes.step_file import FunctionSource, StepSource
 from interlock.authoring.filetypes.type_check import name_of
 from interlock.authoring.text.locations import SourceLocation
 from interlock.core.definition.workflow import Contract, Criteria, Fragment
@@ -40,25 +40,17 @@ def own_text(
     step: StepSource, features: Sequence[packs.FeaturePack], at: SourceLocation, report: Report
 ) -> str:
     """Return the step's own text, from its prompt and its blocks."""
-    prompt = _flat_text(step.prompt, at / "prompt", report)
-    if step.prompt_blocks is None:
-        return prompt
-    return join((prompt, *_block_sections(step.prompt_blocks, features, at / "promptBlocks", report)))
-
-
-def _block_sections(
-    blocks: PromptBlocks, features: Sequence[packs.FeaturePack], at: SourceLocation, report: Report
-) -> Iterator[str]:
-    for name, heading in BLOCKS:
+    sections = [_flat_text(step.prompt, at / "prompt", report)]
+    for name, heading in BLOCKS if step.prompt_blocks is not None else ():
         key = "outputRequired" if name == "output_required" else name
-        lines = _block_lines(getattr(blocks, name), at / key, report)
+        lines = _block_lines(getattr(step.prompt_blocks, name), at / "promptBlocks" / key, report)
         for feature in features:
             lines.extend(getattr(feature, name, ()))
-        if not lines:
-            continue
         if name != "goal" and len(lines) > 1:
             lines = [line if _has_bullet(line) else f"- {line}" for line in lines]
-        yield f"## {heading}\n" + "\n".join(lines)
+        if lines:
+            sections.append(f"## {heading}\n" + "\n".join(lines))
+    return join(sections)
 
 
 def _has_bullet(line: str) -> bool:
@@ -116,16 +108,32 @@ def _as_text(value: Json) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def functions(definitions: Iterable[FunctionSource]) -> str:
-    """List functions with their parameters and definitions."""
+def functions(
+    step: StepSource, shared: Sequence[FunctionSource], guidance: str, at: SourceLocation, report: Report
+) -> str:
+    """List the functions that the step names or defines, with their parameters and definitions.
+
+    `shared` are those that the workflow and the loops around the step define; `guidance` may explain others.
+    """
+    known = {function.name: function for function in (*shared, *step.function_definitions)}
+    references, calls = at / "functionReferences", at / "functionCalls"
+    named = [
+        (reference.split("(")[0].strip(), references / index)
+        for index, reference in enumerate(step.function_references)
+    ]
+    named += [(call.name, calls / index / "name") for index, call in enumerate(step.function_calls)]
+    for name, location in named:
+        if name not in known and name not in guidance:
+            report.add("IL208", f"unknown function '{name}'", location, did_you_mean(name, known))
     lines = []
-    for function in definitions:
+    listed = [name for name, _ in named] + [function.name for function in step.function_definitions]
+    for function in (known[name] for name in dict.fromkeys(listed) if name in known):
         parameters = function.parameters if isinstance(function.parameters, (list, tuple)) else ()
-        names = (
+        shown = ", ".join(
             str(parameter.get("name", "") if isinstance(parameter, Mapping) else parameter)
             for parameter in parameters
         )
-        lines.append(f"{function.name}({', '.join(names)}): {function.definition}")
+        lines.append(f"{function.name}({shown}): {function.definition}")
     return bullets("Functions", lines)
 
 

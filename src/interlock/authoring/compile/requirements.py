@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import assert_never
 
 from interlock.authoring.compile import builtins as packs
@@ -25,6 +25,7 @@ from interlock.core.definition.workflow import (
     NotRule,
     Rule,
 )
+from interlock.core.json_schema import BadSchema, check_schema, outside_references, violations
 from interlock.core.values import Json
 
 ASSESSMENT = "wr.contracts.assessment"
@@ -41,7 +42,15 @@ def read_contracts(
     if step.output is not None:
         contracts += _output_contracts(step.output, step.id, at / "output", report)
     contracts += _assessment_contracts(step, assessments, at, report)
-    _check_levels(step, assessments, at / "assessmentConsequences", report)
+    for index, consequence in enumerate(step.assessment_consequences):
+        named, level = consequence.when.for_assessment, consequence.when.any_equals_level
+        refs = step.assessment_refs if named is None else (named,)
+        dimensions = [part for ref in refs if ref in assessments for part in assessments[ref].dimensions]
+        levels = [known for dimension in dimensions for known in dimension.levels]
+        if levels and level not in levels:
+            message = f"'{level}' is not one of {', '.join(levels)}"
+            location = at / "assessmentConsequences" / index / "when" / "anyEqualsLevel"
+            report.add("IL219", message, location, did_you_mean(level, levels))
     unique: dict[tuple[str, str], Contract] = {}
     for contract in contracts:
         unique.setdefault((contract.ref, str(contract.schema)), contract)
@@ -67,12 +76,9 @@ def _output_contracts(
     schema = output.schema or {}
     kind = output.kind or _kind_in(schema, output.example) or step_id
     example = {"kind": kind, **output.example} if isinstance(output.example, Mapping) else output.example
-    if check_schema(schema, at / "schema", report) and example is not None:
-        import jsonschema_rs
-
-        error = next(iter(jsonschema_rs.validator_for(dict(schema)).iter_errors(example)), None)
-        if error is not None:
-            report.add("IL511", f"the example does not match its schema: {error.message}", at / "example")
+    is_usable = schema_is_usable(schema, at / "schema", report)
+    if is_usable and example is not None and (errors := violations(schema, example)):
+        report.add("IL511", f"the example does not match its schema: {errors[0]}", at / "example")
     yield Contract(f"output.{kind}", kind, schema, example, output.required)
 
 
@@ -114,27 +120,19 @@ def _assessment_contracts(
         yield Contract(ASSESSMENT, "wr.assessment", schema, example, followups=followups)
 
 
-def _check_levels(
-    step: StepSource, assessments: Mapping[str, AssessmentSource], at: SourceLocation, report: Report
-) -> None:
-    for index, consequence in enumerate(step.assessment_consequences):
-        named, level = consequence.when.for_assessment, consequence.when.any_equals_level
-        refs = step.assessment_refs if named is None else (named,)
-        sources = [assessments[ref] for ref in refs if ref in assessments]
-        levels = [
-            known for source in sources for dimension in source.dimensions for known in dimension.levels
-        ]
-        if levels and level not in levels:
-            message = f"'{level}' is not one of {', '.join(levels)}"
-            location = at / index / "when" / "anyEqualsLevel"
-            report.add("IL219", message, location, did_you_mean(level, levels))
-
-
 def _assessment_schema(source: AssessmentSource, *, names_itself: bool) -> dict[str, Json]:
     """Build the schema of an assessment; one of several must name itself by its id."""
-    dimensions: dict[str, Json] = {
-        dimension.id: _level_schema(dimension.levels, dimension.purpose) for dimension in source.dimensions
-    }
+    dimensions: dict[str, Json] = {}
+    for dimension in source.dimensions:
+        level: dict[str, Json] = {"enum": list(dimension.levels)}
+        rationale: dict[str, Json] = {"type": "string", "maxLength": 512}
+        properties: dict[str, Json] = {"level": level, "rationale": rationale}
+        alternatives: list[Json] = [
+            level,
+            {"type": "object", "required": ["level"], "properties": properties},
+        ]
+        description = {"description": dimension.purpose} if dimension.purpose else {}
+        dimensions[dimension.id] = {"anyOf": alternatives, **description}
     names: list[Json] = [dimension.id for dimension in source.dimensions]
     required: list[Json] = ["kind", "dimensions", *(["assessmentId"] if names_itself else [])]
     return {
@@ -147,19 +145,6 @@ def _assessment_schema(source: AssessmentSource, *, names_itself: bool) -> dict[
             "summary": {"type": "string", "maxLength": 1024},
         },
     }
-
-
-def _level_schema(levels: Sequence[str], purpose: str) -> dict[str, Json]:
-    level: dict[str, Json] = {"enum": list(levels)}
-    alternatives: list[Json] = [
-        level,
-        {
-            "type": "object",
-            "required": ["level"],
-            "properties": {"level": level, "rationale": {"type": "string", "maxLength": 512}},
-        },
-    ]
-    return {"anyOf": alternatives, **({"description": purpose} if purpose else {})}
 
 
 def read_criteria(raw: Json, at: SourceLocation, report: Report) -> Criteria | None:
@@ -202,7 +187,7 @@ def _criteria_tree(raw: Mapping[str, Json], at: SourceLocation, report: Report) 
     if source.type == "regex":
         check_pattern(source.pattern, source.flags, at / "pattern", report)
     if source.type == "schema":
-        check_schema(source.schema, at / "schema", report)
+        schema_is_usable(source.schema, at / "schema", report)
     return Rule(
         kind=source.type,
         message=source.message or f"does not satisfy '{source.type}'",
@@ -216,14 +201,18 @@ def _criteria_tree(raw: Mapping[str, Json], at: SourceLocation, report: Report) 
     )
 
 
-def check_schema(schema: Mapping[str, Json], at: SourceLocation, report: Report) -> bool:
-    """Report a schema that is not a JSON Schema."""
-    import jsonschema_rs
-
+def schema_is_usable(schema: Mapping[str, Json], at: SourceLocation, report: Report) -> bool:
+    """Report a schema that refers to another document or is not a JSON Schema."""
+    references = list(outside_references(schema))
+    for path, reference in references:
+        location = SourceLocation(at.parsed, (*at.path, *path))
+        report.add("IL308", f"'{reference}' is in another document", location)
+    if references:
+        return False
     try:
-        jsonschema_rs.validator_for(dict(schema))
-    except (jsonschema_rs.ValidationError, ValueError) as error:
-        report.add("IL102", f"not a JSON Schema: {str(error).splitlines()[0]}", at)
+        check_schema(schema)
+    except BadSchema as error:
+        report.add("IL102", str(error), at)
         return False
     return True
 

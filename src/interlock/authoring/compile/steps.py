@@ -11,7 +11,7 @@ import msgspec
 from interlock import __version__
 from interlock.authoring.compile import builtins as packs
 from interlock.authoring.compile.items import CompileDraft, compile_items, compile_step
-from interlock.authoring.compile.templates import expand
+from interlock.authoring.compile.templates import Templates, expand
 from interlock.authoring.diagnostics.codes import Report, did_you_mean
 from interlock.authoring.filetypes.step_file import StepWorkflowSource, VariableSource
 from interlock.authoring.filetypes.type_check import read_as, unknown_fields
@@ -27,7 +27,11 @@ _INERT = ("examples", "extensionPoints", "modelTier", "metricsProfile", "validat
 
 
 def compile_steps(
-    raw: Json, at: SourceLocation, report: Report, pages: Mapping[str, Parsed] = MappingProxyType({})
+    raw: Json,
+    at: SourceLocation,
+    report: Report,
+    pages: Mapping[str, Parsed] = MappingProxyType({}),
+    templates: Templates | None = None,
 ) -> tuple[Workflow, CompileDraft] | None:
     """Compile the value of a step workflow file; None if something in it cannot be run."""
     source = read_as(StepWorkflowSource, raw, at, report)
@@ -35,14 +39,20 @@ def compile_steps(
     if source is None or not isinstance(raw, Mapping):
         return None
     check_header(source.version, source.min_server_version, at, report)
+    features = packs.features()
+    for index, ref in enumerate(source.features):
+        if ref not in features:
+            next_action = did_you_mean(ref, features)
+            report.add("IL212", f"unknown feature '{ref}'", at / "features" / index, next_action)
     draft = CompileDraft(
         report=report,
         role=source.agent_role,
         functions=source.function_definitions,
         guidance="\n".join(source.meta_guidance),
         assessments={assessment.id: assessment for assessment in source.assessments},
-        features=tuple(_features(source, at / "features", report)),
+        features=tuple(features[ref] for ref in source.features if ref in features),
         pages=pages,
+        templates=templates or Templates(),
     )
     probes = tuple(_probes(source, at, draft))
     items = (*probes, *compile_items(list(source.steps), at / "steps", draft))
@@ -78,15 +88,6 @@ def _check_redundant_lines(raw: Json, at: SourceLocation, report: Report) -> Non
                 report.add("IL109", "duplicate entry", at / name / index)
 
 
-def _features(source: StepWorkflowSource, at: SourceLocation, report: Report) -> Iterator[packs.FeaturePack]:
-    for index, ref in enumerate(source.features):
-        if (pack := packs.features().get(ref)) is not None:
-            yield pack
-        else:
-            next_action = did_you_mean(ref, packs.features())
-            report.add("IL212", f"unknown feature '{ref}'", at / index, next_action)
-
-
 def _probes(source: StepWorkflowSource, at: SourceLocation, draft: CompileDraft) -> Iterator[Step]:
     """Yield a step for each required capability, which probes it before anything else."""
     for capability, need in sorted(source.capabilities.items()):
@@ -94,7 +95,8 @@ def _probes(source: StepWorkflowSource, at: SourceLocation, draft: CompileDraft)
             continue
         name = f"probe-{capability.replace('_', '-')}"
         call: dict[str, Json] = {"templateId": PROBE, "args": {"capability": capability}}
-        for raw, provenance in expand({"id": name, "templateCall": call}, at / "capabilities", draft.report):
+        probe: dict[str, Json] = {"id": name, "templateCall": call}
+        for raw, provenance in expand(probe, at / "capabilities", draft.templates, draft.report):
             step = compile_step({**raw, "id": name}, at / "capabilities", draft)
             if step is not None:
                 yield msgspec.structs.replace(step, provenance=provenance)

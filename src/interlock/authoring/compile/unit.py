@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import msgspec
@@ -9,8 +10,9 @@ from msgspec import Struct
 
 from interlock.authoring.compile.documents import Folder
 from interlock.authoring.compile.folders import compile_folder
-from interlock.authoring.compile.ids import check_id, mounted
+from interlock.authoring.compile.ids import check_id, is_reserved, mounted, mounted_id
 from interlock.authoring.compile.steps import compile_steps
+from interlock.authoring.compile.templates import Templates
 from interlock.authoring.diagnostics.codes import Report
 from interlock.authoring.diagnostics.diagnostic import Diagnostic, Mention
 from interlock.authoring.lint.structure import lint
@@ -22,8 +24,10 @@ from interlock.authoring.sources.stamps import Stamp
 from interlock.authoring.text.locations import SourceLocation
 from interlock.core.definition.workflow import Form, Workflow
 from interlock.core.hashing import workflow_hash
+from interlock.core.values import Json
 
 _MARKS = ("steps", "activities", "initialActivity", "version")
+_DECLARED_ID = re.compile(r"""^(?:id|\s*\{?\s*"id")\s*:\s*["']?(?P<id>[A-Za-z0-9][\w.-]*)""", re.MULTILINE)
 
 
 class Compiled(Struct, frozen=True):
@@ -39,6 +43,7 @@ class Compiled(Struct, frozen=True):
     texts: Mapping[str, str]
     stamps: tuple[Stamp, ...]
     mentions: tuple[Mention, ...] = ()
+    owns_id: bool = True
 
 
 def compile_unit(unit: Unit, source: Source) -> Compiled:
@@ -53,9 +58,10 @@ def compile_unit(unit: Unit, source: Source) -> Compiled:
         return Compiled("", None, None, (), {}, tuple(stamps.values()))
     folder = Folder(reader, unit.home, head) if head else None
     workflow = _compile_workflow(unit, source, folder) if folder else None
-    declared = fields.get("id")
-    declared_id = declared if isinstance(declared, str) and declared else unit.path.stem
-    workflow_id = workflow.id if workflow else declared_id
+    declared = fields.get("id") if head is not None else _id_in(reader.text(unit.head) or "")
+    is_declared = isinstance(declared, str) and declared != ""
+    declared_id = str(declared) if is_declared else unit.path.stem
+    workflow_id = workflow.id if workflow else mounted_id(declared_id, _form(unit, fields), source)
     return Compiled(
         workflow_id=workflow_id,
         workflow=workflow,
@@ -67,16 +73,29 @@ def compile_unit(unit: Unit, source: Source) -> Compiled:
         texts=folder.texts if folder and workflow else {},
         stamps=tuple(stamps.values()),
         mentions=tuple(folder.mentions) if folder and workflow else (),
+        owns_id=is_declared and not is_reserved(workflow_id, source),
     )
+
+
+def _form(unit: Unit, fields: Mapping[str, Json]) -> Form:
+    return "steps" if unit.form == "file" or "steps" in fields else "activities"
+
+
+def _id_in(text: str) -> str | None:
+    """Return the id that a file declares which cannot be parsed, so that it still owns it."""
+    declaration = _DECLARED_ID.search(text)
+    return declaration["id"] if declaration else None
 
 
 def _compile_workflow(unit: Unit, source: Source, folder: Folder) -> Workflow | None:
     at, report = SourceLocation(folder.head), folder.report
     fields = folder.head.value if isinstance(folder.head.value, Mapping) else {}
-    form: Form = "steps" if unit.form == "file" or "steps" in fields else "activities"
-    check_id(fields.get("id"), form, at, report)
-    is_file = unit.form == "file"
-    compiled = compile_steps(folder.head.value, at, report) if is_file else compile_folder(folder)
+    check_id(fields.get("id"), _form(unit, fields), at, report)
+    if unit.form == "file":
+        templates = Templates(folder.reader, unit.path.parent)
+        compiled = compile_steps(folder.head.value, at, report, templates=templates)
+    else:
+        compiled = compile_folder(folder)
     if compiled is None:
         return None
     workflow, draft = compiled

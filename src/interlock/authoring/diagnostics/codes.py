@@ -417,6 +417,13 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         "add outputContract wr.contracts.loop_control to the step that decides",
     ),
     (
+        "IL308",
+        "reference to another document",
+        "error",
+        "A schema can refer only to parts of itself: nothing is read from other files or hosts.",
+        "copy the schema into $defs and refer to it with #/$defs/NAME",
+    ),
+    (
         "IL401",
         "invalid id",
         "error",
@@ -457,6 +464,14 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         "error",
         "The workflow requires a newer server than this one.",
         "update interlock",
+    ),
+    (
+        "IL407",
+        "shadowed workflow",
+        "warning",
+        "Two sources have a workflow of this id. The user's folder and --workflows outrank the project, the "
+        "project outranks git sources and packages, and those outrank the bundled workflows.",
+        "rename one of them, unless that is intended",
     ),
     (
         "IL501",

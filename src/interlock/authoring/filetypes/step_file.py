@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from interlock.core.definition.workflow import (
     ActionKind,
@@ -210,9 +210,10 @@ class StepSource(Camel, frozen=True):
     synthesis: Json = None
     skill: str | None = None
     skill_args: Mapping[str, Json] = {}
+    skill_args_as_documented: Mapping[str, Json] = field(default_factory=dict, name="skill_args")
     checkpoint: str | None = None
     actions: tuple[ActionSource, ...] = ()
-    triggers: tuple[TriggerSource, ...] = ()
+    triggers: tuple[TriggerSource, ...] | TriggerSource = ()
     required: bool = True
     probes: Capability | None = None
     notes_optional: bool | None = None

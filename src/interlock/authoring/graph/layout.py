@@ -60,7 +60,14 @@ def layout(boxes: Sequence[Box], arrows: Mapping[tuple[str, str], float]) -> Lay
     known = {pair: room for pair, room in arrows.items() if pair[0] in names and pair[1] in names}
     reversed_ = _reversed(names, list(known))
     downward = [(b, a) if (a, b) in reversed_ else (a, b) for a, b in known if a != b]
-    layers = _Layers(boxes, known, reversed_, _ranks(names, downward))
+    ranks = dict.fromkeys(names, 0)  # the length of the longest path down to each box
+    for _ in names:
+        lifted = [(start, end) for start, end in downward if ranks[end] <= ranks[start]]
+        if not lifted:
+            break
+        for start, end in lifted:
+            ranks[end] = max(ranks[end], ranks[start] + 1)
+    layers = _Layers(boxes, known, reversed_, ranks)
     layers.order()
     return layers.placed()
 
@@ -88,20 +95,6 @@ def _reversed(names: Sequence[str], arrows: Sequence[tuple[str, str]]) -> set[tu
     return closing
 
 
-def _ranks(names: Sequence[str], arrows: Sequence[tuple[str, str]]) -> dict[str, int]:
-    """Return the length of the longest path down to each box."""
-    rank = dict.fromkeys(names, 0)
-    for _ in names:
-        changed = False
-        for start, end in arrows:
-            if rank[end] < rank[start] + 1:
-                rank[end] = rank[start] + 1
-                changed = True
-        if not changed:
-            break
-    return rank
-
-
 class _Layers:
     """Rows of boxes, and of bends where an arrow passes a row."""
 
@@ -113,33 +106,28 @@ class _Layers:
         ranks: Mapping[str, int],
     ) -> None:
         self._boxes = {box.id: box for box in boxes}
-        self._arrows = arrows
         self._reversed = reversed_
-        self._chains: dict[tuple[str, str], list[str]] = {}
         self._rows: list[list[str]] = [[] for _ in range(max(ranks.values(), default=0) + 1)]
         for box in boxes:
             self._rows[ranks[box.id]].append(box.id)
-        for arrow in arrows:
-            self._chains[arrow] = self._chain(arrow, ranks)
+        # A chain has the boxes and bends of an arrow from top to bottom.
+        self._chains: dict[tuple[str, str], list[str]] = {}
+        for arrow, label_width in arrows.items():
+            top, bottom = arrow[::-1] if arrow in reversed_ else arrow
+            passed = range(ranks[top] + 1, ranks[bottom])
+            labelled = passed[-1:] if arrow in reversed_ else passed[:1]
+            bends = {rank: f"{arrow[0]}\0{arrow[1]}\0{rank}" for rank in passed}
+            for rank, bend in bends.items():
+                self._boxes[bend] = Box(
+                    bend, max(BEND_WIDTH, label_width - GAP_X if rank in labelled else 0), 0
+                )
+                self._rows[rank].append(bend)
+            self._chains[arrow] = [top, *bends.values(), bottom]
         self._neighbours: dict[str, list[str]] = {name: [] for name in self._boxes}
         for chain in self._chains.values():
             for upper, lower in itertools.pairwise(chain):
                 self._neighbours[upper].append(lower)
                 self._neighbours[lower].append(upper)
-
-    def _chain(self, arrow: tuple[str, str], ranks: Mapping[str, int]) -> list[str]:
-        """Add the bends of an arrow, and return the boxes and bends on it from top to bottom."""
-        top, bottom = arrow[::-1] if arrow in self._reversed else arrow
-        bends = list[str]()
-        between = range(ranks[top] + 1, ranks[bottom])
-        labelled = between[-1:] if arrow in self._reversed else between[:1]
-        for rank in between:
-            bend = f"{arrow[0]}\0{arrow[1]}\0{rank}"
-            room = max(BEND_WIDTH, self._arrows[arrow] - GAP_X if rank in labelled else 0)
-            self._boxes[bend] = Box(bend, room, 0)
-            self._rows[rank].append(bend)
-            bends.append(bend)
-        return [top, *bends, bottom]
 
     def order(self) -> None:
         """Sort each row by the mean index of its neighbours, downwards and upwards in turn."""
@@ -164,9 +152,18 @@ class _Layers:
                 boxes[name] = Placed(box, x[name] - box.width / 2 - left, y)
             y += height + GAP_Y
         width = max((placed.x + placed.box.width for placed in boxes.values()), default=0.0)
-        routes = tuple(self._routes(boxes))
+        ports, routes = _Ports(self._chains, boxes), list[Route]()
+        for arrow, chain in self._chains.items():
+            back = arrow in self._reversed
+            if arrow[0] == arrow[1]:  # along the right side of its box
+                placed = boxes[arrow[0]]
+                right, top, bottom = placed.x + placed.box.width, placed.y, placed.y + placed.box.height
+                points = [(right, bottom - 12), (right + GAP_X / 2, (top + bottom) / 2), (right, top + 12)]
+            else:
+                points = list(ports.points(arrow, chain))[:: -1 if back else 1]
+            routes.append(Route(arrow[0], arrow[1], tuple(points), back))
         shown = {name: placed for name, placed in boxes.items() if "\0" not in name}
-        return Layout(shown, routes, width, max(y - GAP_Y, 0.0))
+        return Layout(shown, tuple(routes), width, max(y - GAP_Y, 0.0))
 
     def _across(self) -> dict[str, float]:
         """Return the horizontal middle of each box: packed first, then moved towards its neighbours."""
@@ -192,38 +189,28 @@ class _Layers:
         groups: list[list[str]] = []
         for name in row:
             groups.append([name])
-            while len(groups) > 1 and self._overlap(groups[-2], groups[-1], wanted):
+            while len(groups) > 1:
+                left, left_x = list(self._spread(groups[-2], wanted))[-1]
+                right, right_x = next(self._spread(groups[-1], wanted))
+                if right_x - left_x >= self._distance(left, right):
+                    break
                 groups[-2:] = [groups[-2] + groups[-1]]
         for group in groups:
             x.update(self._spread(group, wanted))
-
-    def _overlap(self, left: list[str], right: list[str], wanted: Mapping[str, float]) -> bool:
-        end, end_x = list(self._spread(left, wanted))[-1]
-        begin, begin_x = next(self._spread(right, wanted))
-        space = (self._boxes[end].width + self._boxes[begin].width) / 2 + GAP_X
-        return begin_x - end_x < space
 
     def _spread(self, group: list[str], wanted: Mapping[str, float]) -> Iterator[tuple[str, float]]:
         """Place a group side by side, as near as possible to where its members should be."""
         offsets, at = list[float](), 0.0
         for before, name in zip([None, *group], group, strict=False):
             if before is not None:
-                at += (self._boxes[before].width + self._boxes[name].width) / 2 + GAP_X
+                at += self._distance(before, name)
             offsets.append(at)
         base = sum(wanted[name] - offset for name, offset in zip(group, offsets, strict=True)) / len(group)
         return ((name, base + offset) for name, offset in zip(group, offsets, strict=True))
 
-    def _routes(self, boxes: Mapping[str, Placed]) -> Iterator[Route]:
-        ports = _Ports(self._chains, boxes)
-        for arrow in self._arrows:
-            back, chain = arrow in self._reversed, self._chains[arrow]
-            if arrow[0] == arrow[1]:  # along the right side of its box
-                placed = boxes[arrow[0]]
-                right, top, bottom = placed.x + placed.box.width, placed.y, placed.y + placed.box.height
-                points = [(right, bottom - 12), (right + GAP_X / 2, (top + bottom) / 2), (right, top + 12)]
-            else:
-                points = list(ports.points(arrow, chain))[:: -1 if back else 1]
-            yield Route(arrow[0], arrow[1], tuple(points), back)
+    def _distance(self, left: str, right: str) -> float:
+        """Return the least distance between the middles of two neighbours in a row."""
+        return (self._boxes[left].width + self._boxes[right].width) / 2 + GAP_X
 
 
 class _Ports:

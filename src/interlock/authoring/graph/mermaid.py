@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
-from interlock.authoring.graph.model import END, START, Card, Drawing, Row
+from interlock.authoring.graph.model import END, START, Drawing, Row
 
 LONGEST_LABEL = 60
 
@@ -27,7 +27,16 @@ class _Chart:
         yield "flowchart TD"
         yield '  start(["start"])'
         for card in self._drawing.cards:
-            yield from self._card(card)
+            self._card_id = card.id
+            yield f"  subgraph {self._name()}[{_quoted(card.title)}]"
+            if card.rows:
+                inner, first, last = self._rows(card.rows, "    ")
+            else:
+                first = last = self._name()
+                inner = [f"    {first}[{_quoted(card.id)}]"]
+            yield from inner
+            yield "  end"
+            self._ends[card.id] = (first, last)
         yield '  finish(["end"])'
         for arrow in self._drawing.arrows:
             for reason in arrow.reasons or ("",):
@@ -38,40 +47,25 @@ class _Chart:
                 shown = f"|{_quoted(label)}|" if label else ""
                 yield f"  {node or self._ends[arrow.start][1]} -->{shown} {self._ends[arrow.end][0]}"
 
-    def _card(self, card: Card) -> Iterator[str]:
-        group, self._card_id = self._name(), card.id
-        yield f"  subgraph {group}[{_quoted(card.title)}]"
-        if card.rows:
-            inner, first, last = self._rows(card.rows, "    ")
-            yield from inner
-        else:
-            first = last = self._name()
-            yield f"    {first}[{_quoted(card.id)}]"
-        yield "  end"
-        self._ends[card.id] = (first, last)
-
     def _rows(self, rows: tuple[Row, ...], indent: str) -> tuple[list[str], str, str]:
         """Return the lines of a sequence, with its first and last node."""
         lines, nodes = list[str](), list[tuple[str, str]]()
         for row in rows:
-            inner, first, last = self._row(row, indent)
-            lines += inner
-            nodes.append((first, last))
+            name = self._name()
+            if row.rows:
+                inner, first, last = self._rows(row.rows, f"{indent}  ")
+                lines.append(f"{indent}subgraph {name}[{_quoted(f'{row.title}: {row.note}')}]")
+                lines += [*inner, f"{indent}  {last} -.-> {first}", f"{indent}end"]
+                nodes.append((first, last))
+                continue
+            choices = " | ".join(choice.id for choice in row.choices)
+            text = _quoted("<br>".join(part for part in (row.title, choices, row.note) if part))
+            if row.kind == "gate":
+                self._gates[self._card_id, row.id] = name
+            lines.append(f"{indent}{name}{{{{{text}}}}}" if row.kind == "gate" else f"{indent}{name}[{text}]")
+            nodes.append((name, name))
         lines += [f"{indent}{left[1]} --> {right[0]}" for left, right in itertools.pairwise(nodes)]
         return lines, nodes[0][0], nodes[-1][1]
-
-    def _row(self, row: Row, indent: str) -> tuple[list[str], str, str]:
-        name = self._name()
-        if row.rows:
-            inner, first, last = self._rows(row.rows, f"{indent}  ")
-            head = f"{indent}subgraph {name}[{_quoted(f'{row.title}: {row.note}')}]"
-            return [head, *inner, f"{indent}  {last} -.-> {first}", f"{indent}end"], first, last
-        if row.kind == "gate":
-            self._gates[self._card_id, row.id] = name
-        choices = " | ".join(choice.id for choice in row.choices)
-        text = _quoted("<br>".join(part for part in (row.title, choices, row.note) if part))
-        shape = f"{name}{{{{{text}}}}}" if row.kind == "gate" else f"{name}[{text}]"
-        return [f"{indent}{shape}"], name, name
 
     def _name(self) -> str:
         self._count += 1

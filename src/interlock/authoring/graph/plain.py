@@ -12,25 +12,20 @@ WIDEST_ID = 30
 
 def text_of(drawing: Drawing, width: int) -> str:
     """Write cards one below the other, each with its exits."""
-    lines = (line if len(line) <= width else line[: width - 1].rstrip() + "…" for line in _lines(drawing))
-    return "\n".join(lines) + "\n"
-
-
-def _lines(drawing: Drawing) -> Iterator[str]:
-    yield f"{drawing.title} ({drawing.id})"
+    lines = [f"{drawing.title} ({drawing.id})"]
     starts = [arrow.end for arrow in drawing.exits(START)]
-    is_alone = len(drawing.cards) == 1
     for card in drawing.cards:
-        yield ""
-        if is_alone:
-            yield from _rows(card.rows, "")
+        if len(drawing.cards) == 1:
+            lines += ["", *_rows(card.rows, "")]
             continue
-        yield f"{'▶' if card.id in starts else '■'} {card.id}  {card.title}"
-        yield from _rows(card.rows, "  ")
+        lines += ["", f"{'▶' if card.id in starts else '■'} {card.id}  {card.title}"]
+        lines += _rows(card.rows, "  ")
         for arrow in drawing.exits(card.id):
             target = "end" if arrow.end == END else arrow.end
             label = f"  {arrow.label}" if arrow.label in ("", "else") else f"  if {arrow.label}"
-            yield f"  → {target}{label}".rstrip()
+            lines.append(f"  → {target}{label}".rstrip())
+    shown = (line if len(line) <= width else line[: width - 1].rstrip() + "…" for line in lines)
+    return "\n".join(shown) + "\n"
 
 
 def _rows(rows: tuple[Row, ...], indent: str) -> Iterator[str]:

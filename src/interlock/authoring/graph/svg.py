@@ -23,6 +23,14 @@ SHAPES = {
     "g": '<path class="g" d="M{left:.1f} {y:.1f}l5 -5l5 5l-5 5z"/>',
     "r": '<circle class="o" cx="{x:.1f}" cy="{y:.1f}" r="3.8"/>',
 }
+HEAD = """
+<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" role="img">
+<title>{title}</title>
+<style>{style}</style>
+<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" \
+orient="auto-start-reverse"><path class="e" d="M0 0L8 4L0 8z"/></marker></defs>
+<g transform="translate({margin:.0f} {margin:.0f})">
+""".strip()
 MARKS = {"step": "d", "gate": "g", "loop": "r"}
 STYLE = """
 .b{fill:#fff;stroke:#c9ced6}.h{font-weight:600;fill:#1c2430}.s{fill:#3b4656}.n{fill:#7a8494;font-size:10px}
@@ -48,32 +56,34 @@ class Line(Struct, frozen=True):
 def svg_of(drawing: Drawing) -> str:
     """Draw the workflow."""
     cards = {card.id: [Line(_short(card.title), 0, "h"), *_rows(card.rows, 0)] for card in drawing.cards}
-    boxes = [Box(START, 60, 24), *(_box(name, lines) for name, lines in cards.items()), Box(END, 60, 24)]
+    boxes = [Box(START, 60, 24)]
+    for name, lines in cards.items():
+        widths = (
+            len(line.text) * (5.4 if line.css == "n" else LETTER) + line.depth * INDENT for line in lines
+        )
+        boxes.append(Box(name, max(max(widths) + 2 * PADDING + 16, 120), len(lines) * LINE + PADDING + 4))
+    boxes.append(Box(END, 60, 24))
     labels = {(arrow.start, arrow.end): arrow.label for arrow in drawing.arrows}
     placed = layout(boxes, {pair: _label_width(label) for pair, label in labels.items()})
     loop_labels = [_label_width(label) for (start, end), label in labels.items() if start == end]
     width = placed.width + max(loop_labels, default=0.0) + 2 * MARGIN
     body = [*(_arrow(route) for route in placed.routes)]
-    for name, box in placed.boxes.items():
-        body += _card(box, cards[name]) if name in cards else _terminal(name, box)
-    body += [_label(route, labels[route.start, route.end]) for route in placed.routes]
-    parts = (*_head(drawing, width, placed.height + 2 * MARGIN), *filter(None, body), "</g>", "</svg>")
-    return "\n".join(parts) + "\n"
+    for name, at in placed.boxes.items():
+        if name in cards:
+            body += _card(at, cards[name])
+        else:
+            body.append(_rect("b", at.x, at.y, at.box.width, at.box.height, 12))
+            body.append(_text("t", at.middle, at.y + 16, name.strip("()"), middle=True))
+    for route in placed.routes:
+        if label := labels[route.start, route.end]:
+            body.append(_label(route, label))
+    height = placed.height + 2 * MARGIN
+    head = HEAD.format(width=width, height=height, title=escape(drawing.title), style=STYLE, margin=MARGIN)
+    return "\n".join((head, *body, "</g>", "</svg>")) + "\n"
 
 
 def _label_width(label: str) -> float:
     return len(_short(label, LONGEST_LABEL)) * 5.4 + 6 if label else 0.0
-
-
-def _head(drawing: Drawing, width: float, height: float) -> Iterator[str]:
-    yield f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" role="img">'
-    yield f"<title>{escape(drawing.title)}</title>"
-    yield f"<style>{STYLE}</style>"
-    yield (
-        '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" '
-        'orient="auto-start-reverse"><path class="e" d="M0 0L8 4L0 8z"/></marker></defs>'
-    )
-    yield f'<g transform="translate({MARGIN:.0f} {MARGIN:.0f})">'
 
 
 def _rows(rows: tuple[Row, ...], depth: int) -> Iterator[Line]:
@@ -92,11 +102,6 @@ def _rows(rows: tuple[Row, ...], depth: int) -> Iterator[Line]:
 def _short(text: str, most: int = LONGEST) -> str:
     flat = " ".join(text.split())
     return flat if len(flat) <= most else flat[: most - 1].rstrip() + "…"
-
-
-def _box(name: str, lines: list[Line]) -> Box:
-    width = max(len(line.text) * (5.4 if line.css == "n" else LETTER) + line.depth * INDENT for line in lines)
-    return Box(name, max(width + 2 * PADDING + 16, 120), len(lines) * LINE + PADDING + 4)
 
 
 def _rect(css: str, x: float, y: float, width: float, height: float, radius: int) -> str:
@@ -122,12 +127,6 @@ def _card(placed: Placed, lines: list[Line]) -> Iterator[str]:
         yield _text(line.css, left + (14 if line.mark else 0), top + 13.5, line.text)
 
 
-def _terminal(name: str, placed: Placed) -> Iterator[str]:
-    box = placed.box
-    yield _rect("b", placed.x, placed.y, box.width, box.height, 12)
-    yield _text("t", placed.middle, placed.y + 16, name.strip("()"), middle=True)
-
-
 def _arrow(route: Route) -> str:
     points = route.points
     path = f"M{points[0][0]:.1f} {points[0][1]:.1f}"
@@ -140,8 +139,6 @@ def _arrow(route: Route) -> str:
 
 def _label(route: Route, label: str) -> str:
     """Draw the label near the start of its arrow, with the whole text as a tooltip."""
-    if not label:
-        return ""
     (x, y), (to_x, to_y) = route.points[0], route.points[1]
     text, width = _short(label, LONGEST_LABEL), _label_width(label)
     middle_x, middle_y = x + (to_x - x) * 0.86, y + (to_y - y) * 0.66

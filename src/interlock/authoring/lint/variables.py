@@ -15,9 +15,16 @@ def check_variables(workflow: Workflow, head: SourceLocation, draft: CompileDraf
     """Report variables that are undeclared, and those that are read although nothing sets them."""
     if not workflow.variables:
         return
-    local = set(_local_names(workflow))
+    items = [item for activity in workflow.activities for item in walk(activity.items)]
+    local = {name for item in items if isinstance(item, Loop) for name in item.variables()}
+    local |= {mode.activation_variable for mode in workflow.modes}
     declared = {variable.name for variable in workflow.variables} | local
-    set_names, text = local | set(_set_names(workflow)), _agent_text(workflow)
+    set_names = local | set(_set_names(workflow))
+    texts = list(workflow.rules)  # what may tell the agent to set a variable
+    for activity in workflow.activities:
+        texts += [*activity.context_to_preserve, *activity.outcome, *activity.rules]
+        texts += [fragment.text for step in activity.steps() for fragment in step.prompt]
+    agent_text = "\n".join(texts)
     reported: set[str] = set()
     for name, location in _uses(workflow, head, draft):
         if name in reported:
@@ -26,18 +33,9 @@ def check_variables(workflow: Workflow, head: SourceLocation, draft: CompileDraf
             reported.add(name)
             message = f"the variable '{name}' is not declared"
             draft.report.add("IL507", message, location, did_you_mean(name, declared))
-        elif name not in set_names and name not in text:
+        elif name not in set_names and name not in agent_text:
             reported.add(name)
             draft.report.add("IL506", f"nothing sets the variable '{name}'", location)
-
-
-def _local_names(workflow: Workflow) -> Iterator[str]:
-    """Yield the names that loops and modes define."""
-    for activity in workflow.activities:
-        for item in walk(activity.items):
-            if isinstance(item, Loop):
-                yield from item.variables()
-    yield from (mode.activation_variable for mode in workflow.modes)
 
 
 def _set_names(workflow: Workflow) -> Iterator[str]:
@@ -58,18 +56,10 @@ def _set_names(workflow: Workflow) -> Iterator[str]:
         yield from (action.target for action in actions if action.action == "set" and action.target)
 
 
-def _agent_text(workflow: Workflow) -> str:
-    """Return the texts that may tell the agent to set a variable."""
-    parts: list[str] = list(workflow.rules)
-    for activity in workflow.activities:
-        parts += [*activity.context_to_preserve, *activity.outcome, *activity.rules]
-        parts += [fragment.text for step in activity.steps() for fragment in step.prompt]
-    return "\n".join(parts)
-
-
 def _uses(
     workflow: Workflow, head: SourceLocation, draft: CompileDraft
 ) -> Iterator[tuple[str, SourceLocation]]:
+    """Yield every variable that an item, a transition or a decision uses, and where."""
     for activity in workflow.activities:
         home = draft.locations.get((activity.id, "activity", activity.id), head)
         for item in walk(activity.items):

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import islice, product
 from math import prod
+from typing import Any
 
 import msgspec
 
@@ -76,36 +77,31 @@ class Trials:
         self._witnesses = [dict(_witness(condition)) for condition in conditions]
         self._modes = [mode.activation_variable for mode in workflow.modes]
         local = {name for loop in self._loops for name in loop.variables()}
-        self.values = {name: self._values(name) for name in self._deciding_names() if name not in local}
+        paths = [comparison.variable for comparison in self._comparisons] + self._modes
+        paths += [loop.items for loop in self._loops if loop.items]
+        paths += [loop.count for loop in self._loops if isinstance(loop.count, str)]
+        deciding = dict.fromkeys(path.partition(".")[0] for path in paths)
+        self.values = {name: self._values(name) for name in deciding if name not in local}
         self.setters = {
             step.id: tuple(self._set_by(step)) for activity in activities for step in activity.steps()
         }
         by_steps = {name for names in self.setters.values() for name in names}
         self.given = tuple(name for name in self.values if name not in by_steps | _set_by_server(workflow))
 
-    def _deciding_names(self) -> list[str]:
-        """Return the variables that decide something, without the paths into them."""
-        paths = [comparison.variable for comparison in self._comparisons] + self._modes
-        paths += [loop.items for loop in self._loops if loop.items]
-        paths += [loop.count for loop in self._loops if isinstance(loop.count, str)]
-        return list(dict.fromkeys(path.partition(".")[0] for path in paths))
-
     def _values(self, name: str, lists: tuple[str, ...] = ()) -> list[Json]:
         """Return the values to try; `lists` are the variables whose items these values are."""
-        return _distinct(self._candidates(name, lists))[:MOST_VALUES]
-
-    def _candidates(self, name: str, lists: tuple[str, ...]) -> Iterator[Json]:
         loops = [loop for loop in self._loops if loop.items == name]
         lengths = [comparison for comparison in self._comparisons if comparison.variable == f"{name}.length"]
         if loops or lengths:
-            yield from self._lists(loops, lengths, (*lists, name))
-            return
+            return _distinct(self._lists(loops, lengths, (*lists, name)))[:MOST_VALUES]
+        values: list[Json] = []
         if any(loop.count == name for loop in self._loops):
-            yield from (2, 0)
+            values += [2, 0]
         if name in self._modes:
-            yield from (True, False)
-        yield from _mentioned(comparison for comparison in self._comparisons if comparison.variable == name)
-        yield from self._objects(name)
+            values += [True, False]
+        values += _mentioned(comparison for comparison in self._comparisons if comparison.variable == name)
+        values += self._objects(name)
+        return _distinct(values)[:MOST_VALUES]
 
     def _lists(self, loops: list[Loop], lengths: list[Compare], lists: tuple[str, ...]) -> Iterator[Json]:
         elements: list[Json] = [ITEM]
@@ -129,19 +125,26 @@ class Trials:
         if not fields:
             return
         for values in islice(product(*map(_mentioned, fields.values())), MOST_FIELDS):
-            made: dict[str, Json] = {}
+            made: dict[str, Any] = {}
             for path, value in zip(fields, values, strict=True):
-                _put(made, path.split(".")[1:], value)
+                _, *outer, last = path.split(".")
+                inner = made
+                for name_of_field in outer:
+                    inner = inner.setdefault(name_of_field, {})
+                inner[last] = value
             yield made
 
     def _set_by(self, step: Step) -> Iterator[str]:
-        produced = {
-            action.target for action in step.actions if action.action == "set" and not action.has_value
-        }
-        asked = {wanted.key for wanted in step.user_input}
+        """Yield the variables that the step must produce, asks the user for, or names in its prompt.
+
+        A prompt names a variable in backticks, or as a word that cannot be anything else.
+        """
+        asked = {*(action.produces for action in step.actions), *(wanted.key for wanted in step.user_input)}
         prompt = "\n".join(fragment.text for fragment in step.prompt)
         for name in self.values:
-            if name in produced or name in asked or _is_named_in(prompt, name):
+            is_unusual = "_" in name or not name.islower()
+            word = rf"(?<![\w{{.]){re.escape(name)}(?![\w}}])"
+            if name in asked or f"`{name}`" in prompt or (is_unusual and re.search(word, prompt)):
                 yield name
 
     def assignments(self, names: Iterable[str]) -> list[dict[str, Json]]:
@@ -152,17 +155,14 @@ class Trials:
         if prod(max(1, len(self.values[name])) for name in wanted) <= MOST_TOGETHER:
             combinations = product(*(self.values[name] for name in wanted))
             return [dict(zip(wanted, values, strict=True)) for values in combinations]
-        return list(self._selected_assignments(wanted))
-
-    def _selected_assignments(self, wanted: list[str]) -> Iterator[dict[str, Json]]:
-        """Yield each value of each variable once, and make every condition true once."""
+        # The selection has each value of each variable once, and makes every condition true once.
         first = {name: self.values[name][0] for name in wanted if self.values[name]}
-        for name in wanted:
-            yield from ({**first, name: value} for value in self.values[name])
+        selected = [{**first, name: value} for name in wanted for value in self.values[name]]
         for witness in self._witnesses:
             part = {name: value for name, value in witness.items() if name in wanted}
             if len(part) > 1:
-                yield {**first, **part}
+                selected.append({**first, **part})
+        return selected
 
 
 def _set_by_server(workflow: Workflow) -> set[str]:
@@ -173,20 +173,8 @@ def _set_by_server(workflow: Workflow) -> set[str]:
             names.update(*(option.effect.set_variables for option in gate.options))
         actions = [*activity.entry_actions, *activity.exit_actions]
         actions += [action for step in activity.steps() for action in step.actions]
-        names |= {
-            action.target
-            for action in actions
-            if action.action == "set" and action.target and action.has_value
-        }
+        names |= {action.assigns for action in actions if action.assigns}
     return names
-
-
-def _is_named_in(text: str, name: str) -> bool:
-    """Say whether a text names a variable: in backticks, or as a word that cannot be anything else."""
-    if f"`{name}`" in text:
-        return True
-    is_unusual = "_" in name or not name.islower()
-    return is_unusual and re.search(rf"(?<![\w{{.]){re.escape(name)}(?![\w}}])", text) is not None
 
 
 def _mentioned(comparisons: Iterable[Compare]) -> Iterator[Json]:
@@ -235,15 +223,6 @@ def _witness(condition: Condition) -> Iterator[tuple[str, Json]]:
                 yield from _witness(part)
         case Not():
             return
-
-
-def _put(made: dict[str, Json], path: list[str], value: Json) -> None:
-    *outer, last = path
-    for name in outer:
-        inner = made.setdefault(name, {})
-        assert isinstance(inner, dict)
-        made = inner
-    made[last] = value
 
 
 def _distinct(values: Iterable[Json]) -> list[Json]:

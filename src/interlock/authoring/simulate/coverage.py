@@ -37,7 +37,7 @@ class CoveragePart(Struct, frozen=True):
     detail: str = ""
 
     def __str__(self) -> str:
-        item = f"{self.activity}/{self.id}" if self.activity not in ("", "main", self.id) else self.id
+        item = label(self.activity, self.id)
         match self.kind:
             case "option":
                 return f"option '{self.detail}' of {item}"
@@ -47,6 +47,11 @@ class CoveragePart(Struct, frozen=True):
                 return f"skipping {item}"
             case _:
                 return f"{self.kind} {item}"
+
+
+def label(activity: str, item_id: str) -> str:
+    """Name an item in one word; the only activity of a step workflow, and its own, are left out."""
+    return item_id if activity in ("", "main", item_id) else f"{activity}/{item_id}"
 
 
 def parts_of(workflow: Workflow) -> list[CoveragePart]:

@@ -6,7 +6,7 @@ Contracts and criteria are removed, since an agent is trusted to meet them; loop
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import assert_never
 
 import msgspec
@@ -16,11 +16,11 @@ from msgspec.structs import replace
 from interlock.authoring.simulate.candidates import ITEM, Trials
 from interlock.authoring.simulate.coverage import CoveragePart, touched
 from interlock.authoring.simulate.liveness import Liveness
+from interlock.authoring.simulate.play import decision_artifact
 from interlock.core.definition.program import LOOP_CONTROL, Plan
 from interlock.core.definition.prompts import gate_prompt, step_prompt
 from interlock.core.definition.workflow import Gate, Item, Loop, Step, Workflow
 from interlock.core.engine.decide import decide
-from interlock.core.engine.decisions import DECISION
 from interlock.core.run import events as e
 from interlock.core.run.commands import AcknowledgeStep, StartRun, Terms
 from interlock.core.run.outcomes import (
@@ -195,6 +195,7 @@ class _Explorer:
                 return ExploredState(activity, "end", awaited)
 
     def _commands(self, explored: ExploredState, state: RunState) -> Iterator[AcknowledgeStep]:
+        """Yield everything that an agent may send in this state."""
         match explored.awaited:
             case NeedStep(step=step):
                 live = self._live.after(state.activity or "", state.next_key)
@@ -202,32 +203,25 @@ class _Explorer:
                 outputs = [Output()]
                 if any(contract.artifact == LOOP_CONTROL for contract in step.contracts):
                     controls = ({"kind": LOOP_CONTROL, "decision": word} for word in ("stop", "continue"))
-                    outputs = [_artifact(control) for control in controls]
+                    outputs = [Output(artifacts=(control,)) for control in controls]
                 for variables in self._trials.assignments(names):
                     for output in outputs:
                         yield AcknowledgeStep(EXECUTION, 0, Terms(), output, variables)
             case NeedAnswer(gate=gate):
                 for option in gate.options:
-                    decision = {"kind": DECISION, "checkpointId": gate.id, "optionId": option.id}
-                    yield AcknowledgeStep(EXECUTION, 0, Terms(), _artifact(decision), reports=False)
+                    answer = Output(artifacts=(decision_artifact(gate.id, option.id),))
+                    yield AcknowledgeStep(EXECUTION, 0, Terms(), answer, reports=False)
                 if not gate.required:
                     yield AcknowledgeStep(EXECUTION, 0, Terms(), Output(), reports=False)
-            case NeedInput():
-                for variables in self._inputs(explored.awaited):
+            case NeedInput(variables=paths, loop=loop):
+                names = [path.partition(".")[0] for path in paths]
+                samples: tuple[Json, ...] = ([ITEM], []) if loop and loop.kind == "forEach" else (1, 0)
+                inputs: list[dict[str, Json]] = [dict.fromkeys(names, sample) for sample in samples]
+                if all(name in self._trials.values for name in names):
+                    inputs = self._trials.assignments(dict.fromkeys(names))
+                for variables in inputs:
                     yield AcknowledgeStep(EXECUTION, 0, Terms(), variables=variables)
             case Done() | NeedLoop() | NeedExit() | NeedEntry():
                 return
             case _:
                 assert_never(explored.awaited)
-
-    def _inputs(self, need: NeedInput) -> list[dict[str, Json]]:
-        """Return what the agent may send when the run cannot continue without it."""
-        names = [name.partition(".")[0] for name in need.variables]
-        if all(name in self._trials.values for name in names):
-            return self._trials.assignments(dict.fromkeys(names))
-        values: tuple[Json, ...] = ([ITEM], []) if need.loop and need.loop.kind == "forEach" else (1, 0)
-        return [dict.fromkeys(names, value) for value in values]
-
-
-def _artifact(artifact: Mapping[str, Json]) -> Output:
-    return Output(artifacts=(artifact,))

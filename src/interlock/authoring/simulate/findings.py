@@ -7,7 +7,7 @@ from heapq import heappop, heappush
 
 from msgspec import Struct
 
-from interlock.authoring.simulate.coverage import CoveragePart, parts_of
+from interlock.authoring.simulate.coverage import CoveragePart, label, parts_of
 from interlock.authoring.simulate.explore import MOST_STATES, Explored, explore
 from interlock.core.definition.workflow import Workflow
 from interlock.core.engine.exits import possible_exits
@@ -51,6 +51,13 @@ def simulate(workflow: Workflow, most: int = MOST_STATES) -> Simulated:
     """Explore the workflow and summarize."""
     explored = explore(workflow, most)
     finishing = _finishing(explored)
+    gates = {
+        number: label(state.activity, state.id)
+        for number, state in enumerate(explored.states)
+        if isinstance(state.awaited, NeedAnswer)
+    }
+    passable = {gate for number, gate in gates.items() if number in finishing}
+    impassable = tuple(gate for gate in dict.fromkeys(gates.values()) if gate not in passable)
     opening = sum(len(line.encode()) for line in (*workflow.rules, *workflow.preconditions))
     forward = _ForwardGraph(workflow, explored)
     return Simulated(
@@ -59,13 +66,13 @@ def simulate(workflow: Workflow, most: int = MOST_STATES) -> Simulated:
         whole=not explored.cut,
         ends=bool(finishing),
         dead_ends=() if explored.cut else tuple(dict.fromkeys(_dead_ends(explored, finishing))),
-        impassable=() if explored.cut else tuple(_impassable(explored, finishing)),
+        impassable=() if explored.cut else impassable,
         # An item that is never skipped is fine.
         unreached=tuple(
             part for part in parts_of(workflow) if part not in explored.parts and part.kind != "skip"
         ),
         limited=tuple(
-            _label(activity, loop)
+            label(activity, loop)
             for (activity, loop), reasons in explored.loop_exits.items()
             if reasons == {"limit"}
         ),
@@ -73,10 +80,6 @@ def simulate(workflow: Workflow, most: int = MOST_STATES) -> Simulated:
         most_bytes=opening + forward.most_bytes(),
         least_bytes=opening + _least_bytes(explored),
     )
-
-
-def _label(activity: str, item_id: str) -> str:
-    return item_id if activity in ("", "main", item_id) else f"{activity}/{item_id}"
 
 
 def _finishing(explored: Explored) -> set[int]:
@@ -106,24 +109,14 @@ def _dead_ends(explored: Explored, finishing: set[int]) -> Iterator[Stuck]:
     for state in stuck:
         awaited = state.awaited
         if not isinstance(awaited, NeedInput):
-            yield Stuck(_label(state.activity, state.id), "no answer lets the run continue")
+            yield Stuck(label(state.activity, state.id), "no answer lets the run continue")
         elif awaited.loop is not None:
             yield Stuck(f"loop {awaited.loop.id}", awaited.message)
         else:
             yield Stuck(f"activity {state.activity}", awaited.message)
     if unfinished and not stuck:
         first = unfinished[0]
-        yield Stuck(_label(first.activity, first.id), "from here the run repeats and never ends")
-
-
-def _impassable(explored: Explored, finishing: set[int]) -> Iterator[str]:
-    """Yield the gates that are reached, and none of whose options ever leads to the end."""
-    labels: dict[str, bool] = {}
-    for number, state in enumerate(explored.states):
-        if isinstance(state.awaited, NeedAnswer):
-            label = _label(state.activity, state.id)
-            labels[label] = labels.get(label, False) or number in finishing
-    yield from (label for label, is_passed in labels.items() if not is_passed)
+        yield Stuck(label(first.activity, first.id), "from here the run repeats and never ends")
 
 
 class _ForwardGraph:
@@ -188,7 +181,7 @@ class _ForwardGraph:
         number: int | None = max(range(len(best)), key=lambda candidate: best[candidate], default=None)
         while number is not None:
             if weights[number]:
-                yield _label(self._states[number].activity, self._states[number].id)
+                yield label(self._states[number].activity, self._states[number].id)
             number = successor[number]
 
 

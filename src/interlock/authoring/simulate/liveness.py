@@ -15,7 +15,6 @@ from interlock.core.definition.program import (
     ConfirmStep,
     DoStep,
     EnterLoop,
-    Op,
     Plan,
     RepeatLoop,
 )
@@ -36,8 +35,14 @@ class Liveness:
             for activity in plan.workflow.activities
         }
         self._tables: dict[str, dict[str, frozenset[str]]] = {}
-        while self._widen():
-            pass
+        grown = True
+        while grown:  # until no activity has more variables that matter at its entry
+            grown = False
+            for activity in plan.workflow.activities:
+                table = self._tables[activity.id] = self._table(activity)
+                first = table[plan.program(activity.id).first] - set(_written(activity.entry_actions))
+                grown = grown or not first <= self._entry[activity.id]
+                self._entry[activity.id] |= first
 
     def at(self, activity: str | None, key: str) -> frozenset[str]:
         """Return the variables that matter from this operation on."""
@@ -49,43 +54,34 @@ class Liveness:
         """Return the variables that matter after this operation."""
         return self._tables[activity][self._plan.program(activity).after(key)]
 
-    def _widen(self) -> bool:
-        """Compute every activity's table again, and say whether more variables matter at an entry."""
-        grown = False
-        for activity in self._plan.workflow.activities:
-            table = self._tables[activity.id] = self._table(activity)
-            first = table[self._plan.program(activity.id).first] - set(_written(activity.entry_actions))
-            grown = grown or not first <= self._entry[activity.id]
-            self._entry[activity.id] |= first
-        return grown
-
     def _table(self, activity: Activity) -> dict[str, frozenset[str]]:
-        """Read the program backwards, from the exits to the first item."""
+        """Read the program backwards, from the exits to the first item.
+
+        What is always written before it is read does not matter; an item in a loop may run again, so
+        nothing that it writes is forgotten.
+        """
         exits = self._exits[activity.id]
         live = self._always | _names_in(exit_conditions(activity)) | self._live_at(exits)
         table, depth = {END: frozenset(live)}, 0
         for op in reversed(list(self._plan.program(activity.id).ops.values())):
             depth += isinstance(op, RepeatLoop) - isinstance(op, EnterLoop)
-            live = self._before(op, live, exits, looping=depth > 0)
+            match op:
+                case DoStep(step=step):
+                    if depth == 0 and step.condition is None:
+                        live = live - {*self._setters.get(step.id, ()), *_written(step.actions)}
+                    live = live | _read_by(step)
+                case AskGate(gate=gate) | ConfirmStep(gate=gate):
+                    if depth == 0 and gate.condition is None and gate.required:
+                        written: set[str] = set.intersection(
+                            *(set(option.effect.set_variables) for option in gate.options)
+                        )
+                        live = live - written
+                    chosen = self._live_at(exit_ for exit_ in exits if exit_.gate == gate.id)
+                    live = live | _read_by(gate) | chosen
+                case EnterLoop(loop=loop) | RepeatLoop(loop=loop):
+                    live = live.union(_read_by(loop), *map(_read_by, walk(loop.body)))
             table[op.key] = frozenset(live)
         return table
-
-    def _before(self, op: Op, live: set[str], exits: Sequence[PossibleExit], *, looping: bool) -> set[str]:
-        """Return what matters before an item; in a loop it may run again, so nothing is forgotten there."""
-        match op:
-            case DoStep():
-                written = set[str]()
-                if not looping and op.step.condition is None:
-                    written = {*self._setters.get(op.step.id, ()), *_written(op.step.actions)}
-                return (live - written) | _read_by(op.step)
-            case AskGate() | ConfirmStep():
-                gate, written = op.gate, set[str]()
-                if not looping and gate.condition is None and gate.required:
-                    written = set.intersection(*(set(option.effect.set_variables) for option in gate.options))
-                chosen = self._live_at(exit_ for exit_ in exits if exit_.gate == gate.id)
-                return (live - written) | _read_by(gate) | chosen
-            case EnterLoop() | RepeatLoop():
-                return live.union(_read_by(op.loop), *map(_read_by, walk(op.loop.body)))
 
     def _live_at(self, exits: Iterable[PossibleExit]) -> set[str]:
         return {name for exit_ in exits for name in self._entry.get(exit_.to, ())}
@@ -93,8 +89,8 @@ class Liveness:
 
 def _written(actions: Iterable[Action]) -> Iterator[str]:
     for action in actions:
-        if action.action == "set" and action.target and action.has_value and action.condition is None:
-            yield action.target
+        if action.assigns and action.condition is None:
+            yield action.assigns
 
 
 def _read_by(item: Item) -> set[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Literal, TypeVar, assert_never
 
 from msgspec import Struct
@@ -10,7 +10,6 @@ from msgspec import Struct
 from interlock.authoring.filetypes.scenario_file import End, OutputGiven, Scenario
 from interlock.authoring.simulate.coverage import CoveragePart, touched
 from interlock.core.definition.program import Plan, confirmation
-from interlock.core.definition.workflow import Step
 from interlock.core.engine.decide import decide
 from interlock.core.engine.decisions import DECISION
 from interlock.core.run.commands import AcknowledgeStep, StartRun, Terms
@@ -107,13 +106,19 @@ class _Run:
         match awaited:
             case NeedStep(step=step):
                 output = self._entry(scenario.outputs.get(step.id), step.id) or OutputGiven()
-                artifacts = (*output.artifacts, *self._confirmation(step))
+                artifacts = output.artifacts
+                gate = confirmation(step)
+                # A step is confirmed in the same call; without an answer the call means proceed (rule 25).
+                if step.confirm is not False and gate.id in scenario.answers:
+                    answer = self._entry(scenario.answers[gate.id], step.id)
+                    assert answer is not None
+                    artifacts = (*artifacts, decision_artifact(gate.id, answer))
                 self.visits.append(Visit(step.id, activity, context=output.context))
                 return AcknowledgeStep(EXECUTION, 0, Terms(), Output(output.notes, artifacts), output.context)
             case NeedAnswer(gate=gate):
                 option = self._entry(scenario.answers.get(gate.id), gate.id)
                 self.visits.append(Visit(gate.id, activity, option))
-                artifacts = (_decision(gate.id, option),) if option else ()
+                artifacts = (decision_artifact(gate.id, option),) if option else ()
                 return AcknowledgeStep(EXECUTION, 0, Terms(), Output(artifacts=artifacts), reports=False)
             case NeedInput(variables=names):
                 inputs = {name: scenario.inputs[name] for name in names if name in scenario.inputs}
@@ -122,14 +127,6 @@ class _Run:
                 raise AssertionError(awaited)
             case _:
                 assert_never(awaited)
-
-    def _confirmation(self, step: Step) -> Iterator[Mapping[str, Json]]:
-        """A step is confirmed in the same call; without an answer the call itself means proceed (rule 25)."""
-        gate = confirmation(step)
-        if step.confirm is not False and gate.id in self._scenario.answers:
-            option = self._entry(self._scenario.answers[gate.id], step.id)
-            assert option is not None
-            yield _decision(gate.id, option)
 
     def _entry(self, entry: T | tuple[T, ...] | None, item_id: str) -> T | None:
         """Return the entry for this visit: a list has one per visit, anything else is for all of them."""
@@ -142,5 +139,6 @@ class _Run:
         return chosen
 
 
-def _decision(gate_id: str, option: str) -> dict[str, Json]:
+def decision_artifact(gate_id: str, option: str) -> dict[str, Json]:
+    """Return the artifact that answers a gate."""
     return {"kind": DECISION, "checkpointId": gate_id, "optionId": option}

@@ -96,24 +96,24 @@ def check_file(path: Path, library: Library) -> list[Diagnostic]:
 
 
 def _workflow_of(read: ScenarioFile, library: Library) -> Loaded | Diagnostic:
-    """Load the workflow of the scenarios, or report at its name why that is impossible."""
-    workflow_id = read.source.workflow
-    loaded = _load_beside(read.path, workflow_id) or library.load(workflow_id)
+    """Load the workflow of the scenarios, or report at its name why that is impossible.
+
+    It is the file with the same name, any other in the folder that has the id, or one of the library.
+    """
+    path, workflow_id = read.path, read.source.workflow
+    stem = path.name.split(".scenario.")[0]
+    twins = [path.with_name(f"{stem}{ending}") for ending in (".yaml", ".yml", ".json")]
+    for candidate in (*twins, path.with_name(stem), *(path.parent / head for head in HEADS), path.parent):
+        if not candidate.exists():
+            continue
+        loaded = Library([source_at(candidate)]).load(workflow_id)
+        if isinstance(loaded, Loaded) or loaded.code != UNKNOWN:
+            break
+    else:
+        loaded = library.load(workflow_id)
     if isinstance(loaded, Loaded):
         return loaded
     location, message = (read.location / "workflow").located(), loaded.message
     if loaded.code != UNKNOWN:
         message = f"'{workflow_id}' cannot be used: {message}"
     return replace(loaded, message=message, file=read.path.name, line=location.line, column=location.column)
-
-
-def _load_beside(path: Path, workflow_id: str) -> Loaded | Diagnostic | None:
-    """Load the workflow with the same file name, or else any in the folder that has the id."""
-    stem = path.name.split(".scenario.")[0]
-    heads = [path.parent / head for head in HEADS]
-    twins = [path.with_name(f"{stem}{ending}") for ending in (".yaml", ".yml", ".json")]
-    for candidate in (*twins, path.with_name(stem), *heads, path.parent):
-        loaded = Library([source_at(candidate)]).load(workflow_id) if candidate.exists() else None
-        if isinstance(loaded, Loaded) or (loaded is not None and loaded.code != UNKNOWN):
-            return loaded
-    return None

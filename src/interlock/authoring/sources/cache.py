@@ -5,8 +5,6 @@ Writers replace whole files, so that two processes can share a folder; files wit
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Mapping
 from functools import cache
 from hashlib import sha256
@@ -17,6 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from interlock.authoring.diagnostics.diagnostic import Diagnostic, Mention
+from interlock.authoring.sources.atomic_write import replace_file
 from interlock.authoring.sources.listing import Listed
 from interlock.authoring.sources.sources import Source
 from interlock.authoring.sources.stamps import Stamp, fingerprint
@@ -39,7 +38,8 @@ class Content(Struct, frozen=True):
 class CacheRecord(Struct, frozen=True):
     """The small part: enough to list the workflow, and to detect whether its files have changed.
 
-    Without an entry the diagnostics say why it cannot be used; without an id it is not a workflow.
+    Without an entry the diagnostics say why it cannot be used; without an id it is not a workflow. It owns
+    its id unless that was guessed from the file's name, or is reserved for the bundled workflows.
     """
 
     workflow_id: str
@@ -49,6 +49,7 @@ class CacheRecord(Struct, frozen=True):
     read_at: int
     blob: str = ""
     mentions: tuple[Mention, ...] = ()
+    owns_id: bool = True
 
 
 class Cache:
@@ -78,11 +79,13 @@ class Cache:
             return ""
         raw = msgspec.msgpack.encode(content)
         name = sha256(raw).hexdigest()[:40]
-        return name if _replace(self._folder / name, raw) else ""
+        return name if keep_file(self._folder / name, _with_digest(raw)) else ""
 
     def write(self, records: Mapping[str, CacheRecord]) -> None:
         """Write the index, and remove the blobs that it does not name."""
-        if self._folder is None or not _replace(self._folder / "index", msgspec.msgpack.encode(records)):
+        if self._folder is None:
+            return
+        if not keep_file(self._folder / "index", _with_digest(msgspec.msgpack.encode(records))):
             return
         wanted = {"index", *(record.blob for record in records.values())}
         for path in self._folder.iterdir():
@@ -105,13 +108,15 @@ def _read(path: Path, kind: type[T]) -> T | None:
         return None
 
 
-def _replace(path: Path, body: bytes) -> bool:
-    """Write a file whole or not at all; a folder that cannot be written only costs time."""
+def _with_digest(body: bytes) -> bytes:
+    return sha256(body).digest() + body
+
+
+def keep_file(path: Path, content: bytes) -> bool:
+    """Keep a file that can be made again; a folder that cannot be written only costs time."""
     try:
         make_private(path.parent)
-        written = path.with_name(f".{path.name}.{os.getpid()}.{time.monotonic_ns()}")
-        written.write_bytes(sha256(body).digest() + body)
-        os.replace(written, path)
+        replace_file(path, content)
     except OSError:
         return False
     return True

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
-from interlock.authoring.sources.cache import make_private
+from interlock.authoring.sources.cache import keep_file
 from interlock.authoring.sources.sources import Source
 from interlock.authoring.sources.stamps import fingerprint
 
@@ -31,46 +31,24 @@ class KnownPlugins(Struct, frozen=True):
 def plugins(kept: Path | None = None) -> list[Source]:
     """Return a source for each package in the entry point group; the entry's name is the namespace."""
     state = fingerprint(Path(folder) for folder in sys.path if folder)
-    known = _remembered(kept)
+    known: KnownPlugins | None = None
+    if kept is not None:
+        with suppress(OSError, msgspec.MsgspecError):
+            known = msgspec.json.decode(kept.read_bytes(), type=KnownPlugins)
     if known is None or known.state != state:
-        known = KnownPlugins(state, tuple(_installed()))
-        _remember(kept, known)
+        from importlib.metadata import entry_points
+        from importlib.util import find_spec
+
+        folders: list[tuple[str, str]] = []
+        for point in entry_points(group=PLUGINS):
+            with suppress(ImportError, ValueError):
+                spec = find_spec(point.module)
+                locations = (spec.submodule_search_locations or ()) if spec else ()
+                folders += [(point.name, str(folder)) for folder in locations]
+        known = KnownPlugins(state, tuple(folders))
+        if kept is not None:
+            keep_file(kept, msgspec.json.encode(known))
     return [Source("plugin", Path(folder), name) for name, folder in known.found]
-
-
-def _installed() -> Iterator[tuple[str, str]]:
-    from importlib.metadata import entry_points
-    from importlib.util import find_spec
-
-    for point in entry_points(group=PLUGINS):
-        try:
-            spec = find_spec(point.module)
-        except (ImportError, ValueError):
-            continue
-        for folder in (spec.submodule_search_locations or ()) if spec else ():
-            yield point.name, str(folder)
-
-
-def _remembered(kept: Path | None) -> KnownPlugins | None:
-    if kept is None:
-        return None
-    try:
-        return msgspec.json.decode(kept.read_bytes(), type=KnownPlugins)
-    except (OSError, msgspec.MsgspecError):
-        return None
-
-
-def _remember(kept: Path | None, known: KnownPlugins) -> None:
-    """Keep the answer; a folder that cannot be written only costs time."""
-    if kept is None:
-        return
-    written = kept.with_name(f".{kept.name}.{os.getpid()}")
-    try:
-        make_private(kept.parent)
-        written.write_bytes(msgspec.json.encode(known))
-        os.replace(written, kept)
-    except OSError:
-        return
 
 
 def clones(data: Path) -> list[Source]:

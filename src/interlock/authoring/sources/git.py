@@ -18,6 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from interlock.authoring.compile.ids import RESERVED
+from interlock.authoring.sources.atomic_write import replace_file
 from interlock.authoring.sources.cache import make_private
 from interlock.authoring.sources.discovery import CLONES
 
@@ -225,7 +226,5 @@ def _size_of(folder: Path) -> int:
 
 
 def _write_index(data: Path, known: Sequence[Repository]) -> None:
-    path = data / CLONES / ".index.json"
-    written = path.with_name(f".index.{os.getpid()}")
-    written.write_bytes(msgspec.json.encode({repository.name: repository for repository in known}))
-    os.replace(written, path)
+    index = {repository.name: repository for repository in known}
+    replace_file(data / CLONES / ".index.json", msgspec.json.encode(index))

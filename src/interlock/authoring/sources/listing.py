@@ -30,11 +30,34 @@ class Listed(Struct, frozen=True):
     hidden: bool = False
 
 
+class Shadowed(Struct, frozen=True):
+    """A file whose id belongs to a file of a source that outranks its own (rule 38a).
+
+    Files are relative to their sources; the paths are for comparing and are never shown to agents.
+    """
+
+    workflow_id: str
+    source: str
+    file: str
+    path: str
+    by_source: str
+    by_file: str
+    by_path: str
+
+    @property
+    def message(self) -> str:
+        return (
+            f"'{self.workflow_id}' of {self.source} ({self.file}) is shadowed by {self.by_source} "
+            f"({self.by_file})"
+        )
+
+
 class Listing(Struct, frozen=True):
-    """The workflows that can be run, and the diagnostics of all files."""
+    """The workflows that can be run, the diagnostics of all files, and which files are shadowed."""
 
     entries: tuple[Listed, ...]
     diagnostics: tuple[Diagnostic, ...]
+    shadowed: tuple[Shadowed, ...] = ()
 
 
 def listed(workflow: Workflow, digest: str, source: SourceKind) -> Listed:

@@ -12,8 +12,10 @@ from msgspec import Struct
 
 SourceKind = Literal["bundled", "plugin", "user", "configured", "git", "project"]
 
-PRECEDENCE: tuple[SourceKind, ...] = ("bundled", "plugin", "user", "configured", "git", "project")
+# Later ones outrank earlier ones: what the user chose outranks what others wrote (rule 38a).
+PRECEDENCE: tuple[SourceKind, ...] = ("bundled", "plugin", "git", "project", "user", "configured")
 HEADS = ("workflow.yaml", "workflow.yml", "workflow.toon")
+ENDINGS = (".json", ".yaml", ".yml", ".toon")
 DEEPEST_FOLDER = 5
 MOST_UNITS = 5_000
 
@@ -28,6 +30,13 @@ class Source(Struct, frozen=True):
     @property
     def root(self) -> Path:
         return self.path if self.path.is_dir() else self.path.parent
+
+    @property
+    def label(self) -> str:
+        """The kind, and what tells it apart from others of its kind."""
+        if self.kind == "configured":
+            return f"--workflows {self.namespace or self.path.name}"
+        return f"{self.kind} {self.namespace}" if self.namespace else self.kind
 
 
 class Unit(Struct, frozen=True):
@@ -60,7 +69,14 @@ def units(source: Source) -> Iterator[Unit]:
 
 
 def _units_in(folder: Path, depth: int) -> Iterator[Unit]:
-    entries = _entries(folder)
+    try:
+        with os.scandir(folder) as scanned:
+            entries = sorted(scanned, key=lambda entry: entry.name)
+    except OSError:
+        return
+    entries = [
+        entry for entry in entries if not entry.name.startswith((".", "_")) and entry.name != "node_modules"
+    ]
     names = {entry.name for entry in entries}
     if not names.isdisjoint(HEADS):
         yield Unit(folder, "folder")
@@ -74,23 +90,5 @@ def _units_in(folder: Path, depth: int) -> Iterator[Unit]:
         elif path.is_dir():
             if depth < DEEPEST_FOLDER and f"{entry.name}.toon" not in names:
                 yield from _units_in(path, depth + 1)
-        elif _may_be_workflow(entry.name):
+        elif path.suffix in ENDINGS and not path.stem.endswith((".scenario", ".schema")):
             yield Unit(path, "legacy" if path.suffix == ".toon" else "file")
-
-
-def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    try:
-        with os.scandir(folder) as entries:
-            visible = [
-                entry
-                for entry in entries
-                if not entry.name.startswith((".", "_")) and entry.name != "node_modules"
-            ]
-    except OSError:
-        return []
-    return sorted(visible, key=lambda entry: entry.name)
-
-
-def _may_be_workflow(name: str) -> bool:
-    stem, _, ending = name.rpartition(".")
-    return ending in ("json", "yaml", "yml", "toon") and not stem.endswith((".scenario", ".schema"))

@@ -41,10 +41,13 @@ def parse(file: str, text: str, form: Format, report: Report) -> Parsed | None:
     if isinstance(parsed, Unreadable):
         report.add_at(file, parsed.code, parsed.message, parsed.location)
         return None
-    if not _is_storable(parsed.value, 0):
-        _report_unstorable(parsed, report)
-        return None
-    return parsed
+    if _is_storable(parsed.value, 0):
+        return parsed
+    for path, value in _values(parsed.value):
+        if (objection := _objection(value, len(path))) is not None:
+            report.add(*objection, SourceLocation(parsed, path))
+            break
+    return None
 
 
 def decode(file: str, raw: bytes, report: Report) -> str | None:
@@ -70,13 +73,6 @@ def _is_storable(value: Json, depth: int) -> bool:
     if isinstance(value, list):
         return depth < DEEPEST and all(_is_storable(child, depth + 1) for child in value)
     return _objection(value, depth) is None
-
-
-def _report_unstorable(parsed: Parsed, report: Report) -> None:
-    for path, value in _values(parsed.value):
-        if (objection := _objection(value, len(path))) is not None:
-            report.add(*objection, SourceLocation(parsed, path))
-            return
 
 
 def _values(root: Json) -> Iterator[tuple[Path, Json]]:

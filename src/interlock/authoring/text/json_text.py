@@ -74,16 +74,13 @@ class _Scanner:
             case ":":
                 self._expects_key = False
             case _ if self._expects_key:
-                self._locate_key(token, offset)
+                self._path[-1] = json.loads(token)
+                path, location = tuple(self._path), self._lines.location(offset)
+                if path in self.keys:
+                    self.duplicates.append((path, location))
+                self.keys[path] = location
             case _:
                 self._locate_value(offset)
-
-    def _locate_key(self, token: str, offset: int) -> None:
-        self._path[-1] = json.loads(token)
-        path, location = tuple(self._path), self._lines.location(offset)
-        if path in self.keys:
-            self.duplicates.append((path, location))
-        self.keys[path] = location
 
     def _locate_value(self, offset: int) -> None:
         self.values[tuple(self._path)] = self._lines.location(offset)

@@ -31,20 +31,17 @@ def read_page(file: str, text: str, report: Report) -> Page:
     match = _FRONT_MATTER.match(text)
     if match is None:
         return Page(Parsed(file, {}, no_locations), text.strip())
+    front, body = match[1] or "", text[match.end() :].strip()
     # The leading newline replaces the opening line, so that lines count from the top of the file.
-    fields = parse(file, "\n" + (match.group(1) or ""), "yaml", report)
-    if fields is not None and not isinstance(fields.value, (Mapping, type(None))):
+    fields = parse(file, f"\n{front}", "yaml", report)
+    if fields is not None and isinstance(fields.value, Mapping):
+        return Page(fields, body)
+    if fields is not None and fields.value is not None:
         report.add_at(file, "IL102", "front matter must be an object", Location(2, 1))
-    if fields is None or not isinstance(fields.value, Mapping):
-        fields = _fields_by_line(file, match.group(1) or "")
-    return Page(fields, text[match.end() :].strip())
-
-
-def _fields_by_line(file: str, front: str) -> Parsed:
-    """Read the fields that take one line each, for front matter that is not YAML."""
+    # Front matter that is not YAML still has fields, if they take one line each.
     lines = (line.partition(":") for line in front.splitlines() if not line.startswith((" ", "\t", "-")))
-    value: Json = {name.strip(): text.strip().strip("\"'") for name, colon, text in lines if colon}
-    return Parsed(file, value, no_locations)
+    value = {name.strip(): rest.strip().strip("\"'") for name, colon, rest in lines if colon}
+    return Page(Parsed(file, value, no_locations), body)
 
 
 def as_step(page: Page) -> Parsed:

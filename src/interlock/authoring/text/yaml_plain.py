@@ -78,21 +78,17 @@ class _Reader:
         if kind is self._scalar:
             text: str = event.value
             return text if event.style else plain_value(text)
-        return self._sequence(depth + 1) if kind is self._list else self._mapping(depth + 1)
-
-    def _sequence(self, depth: int) -> list[Json]:
-        values: list[Json] = []
-        while type(event := self._next()) is not self._list_end:
-            values.append(self._value(event, depth))
-        return values
-
-    def _mapping(self, depth: int) -> dict[str, Json]:
+        if kind is self._list:
+            values: list[Json] = []
+            while type(event := self._next()) is not self._list_end:
+                values.append(self._value(event, depth + 1))
+            return values
         fields: dict[str, Json] = {}
         while type(event := self._next()) is not self._object_end:
             key = event.value if type(event) is self._scalar else "<<"
             if key in fields or key == "<<":
                 raise Irregular
-            fields[key] = self._value(self._next(), depth)
+            fields[key] = self._value(self._next(), depth + 1)
         return fields
 
 

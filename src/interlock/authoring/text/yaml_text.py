@@ -22,7 +22,7 @@ from interlock.authoring.text.yaml_plain import MOST_VALUES, Irregular, plain_va
 from interlock.core.values import Json
 
 if TYPE_CHECKING:
-    from yaml.events import AliasEvent, Event
+    from yaml.events import Event
 
 
 class _Refused(Exception):
@@ -93,7 +93,7 @@ class _Builder:
         return value
 
     def _value(self, event: Event, events: Iterator[Event], path: Path) -> Json:
-        from yaml.events import AliasEvent, NodeEvent, ScalarEvent, SequenceStartEvent
+        from yaml.events import AliasEvent, NodeEvent, ScalarEvent, SequenceEndEvent, SequenceStartEvent
 
         self.values.setdefault(path, _location(event))
         self._count_values(1, event)
@@ -102,13 +102,19 @@ class _Builder:
         if getattr(event, "tag", None) not in (None, "!"):
             raise _Refused("IL007", "tags are not allowed", event)
         if isinstance(event, AliasEvent):
-            return self._aliased_value(event)
+            if (anchor := event.anchor or "") not in self._anchors:
+                raise _Refused("IL007", f"the alias '{event.anchor}' has no complete anchor before it", event)
+            value, size = self._anchors[anchor]
+            self._count_values(size, event)
+            return value
         count_before = self._count
-        value: Json
         if isinstance(event, ScalarEvent):
             value = event.value if event.style else plain_value(event.value)
         elif isinstance(event, SequenceStartEvent):
-            value = self._sequence(events, path)
+            members: list[Json] = []
+            while not isinstance(member := next(events), SequenceEndEvent):
+                members.append(self._value(member, events, (*path, len(members))))
+            value = members
         else:
             value = self._mapping(events, path)
         if isinstance(event, NodeEvent) and event.anchor is not None:
@@ -119,22 +125,6 @@ class _Builder:
         self._count += values
         if self._count > MOST_VALUES:
             raise _Refused("IL007", "the aliases expand to too many values", event)
-
-    def _aliased_value(self, event: AliasEvent) -> Json:
-        anchor = self._anchors.get(event.anchor or "")
-        if anchor is None:
-            raise _Refused("IL007", f"the alias '{event.anchor}' has no complete anchor before it", event)
-        value, size = anchor
-        self._count_values(size, event)
-        return value
-
-    def _sequence(self, events: Iterator[Event], path: Path) -> list[Json]:
-        from yaml.events import SequenceEndEvent
-
-        values: list[Json] = []
-        while not isinstance(event := next(events), SequenceEndEvent):
-            values.append(self._value(event, events, (*path, len(values))))
-        return values
 
     def _mapping(self, events: Iterator[Event], path: Path) -> dict[str, Json]:
         from yaml.events import MappingEndEvent, ScalarEvent

@@ -39,26 +39,22 @@ def _dumper() -> type[SafeDumper]:
         def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
             super().increase_indent(flow, False)
 
-    Dumper.add_representer(str, _text)
-    Dumper.add_representer(list, _list)
-    Dumper.add_representer(tuple, _list)
-    Dumper.add_representer(dict, _object)
+    def scalar(dumper: SafeDumper, text: str) -> Node:
+        quoted = None if isinstance(plain_value(text), str) else '"'
+        style = "|" if "\n" in text else quoted
+        return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+    def sequence(dumper: SafeDumper, values: list[Json] | tuple[Json, ...]) -> Node:
+        return dumper.represent_sequence("tag:yaml.org,2002:seq", values, flow_style=_is_leaf(values))
+
+    def mapping(dumper: SafeDumper, fields: Mapping[str, Json]) -> Node:
+        return dumper.represent_mapping("tag:yaml.org,2002:map", fields, flow_style=_is_leaf(fields))
+
+    Dumper.add_representer(str, scalar)
+    Dumper.add_representer(list, sequence)
+    Dumper.add_representer(tuple, sequence)
+    Dumper.add_representer(dict, mapping)
     return Dumper
-
-
-def _text(dumper: SafeDumper, text: str) -> Node:
-    if "\n" in text:
-        return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|")
-    style = None if isinstance(plain_value(text), str) else '"'
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
-
-
-def _list(dumper: SafeDumper, values: list[Json] | tuple[Json, ...]) -> Node:
-    return dumper.represent_sequence("tag:yaml.org,2002:seq", values, flow_style=_is_leaf(values))
-
-
-def _object(dumper: SafeDumper, values: Mapping[str, Json]) -> Node:
-    return dumper.represent_mapping("tag:yaml.org,2002:map", values, flow_style=_is_leaf(values))
 
 
 def _is_leaf(value: Json) -> bool:

@@ -99,39 +99,38 @@ def holds(condition: Condition | None, scope: Scope) -> bool:
 
 
 def _compare(test: Compare, scope: Scope) -> bool:
-    if test.operator == "exists":
-        return scope.is_set(test.variable)
-    if test.operator == "notExists":
-        return not scope.is_set(test.variable)
-    actual = scope.value(test.variable)
+    actual, expected = scope.value(test.variable), test.value
     match test.operator:
-        case "==":
-            return _strictly_equal(actual, test.value)
-        case "!=":
-            return not _strictly_equal(actual, test.value)
-        case "equals":
-            return _leniently_equal(actual, test.value)
-        case "not_equals":
-            return not _leniently_equal(actual, test.value)
+        case "exists" | "notExists":
+            return scope.is_set(test.variable) == (test.operator == "exists")
+        case "==" | "!=":
+            is_equal = not isinstance(actual, Missing) and _same(actual, expected)
+            return is_equal == (test.operator == "==")
+        case "equals" | "not_equals":
+            return _leniently_equal(actual, expected) == (test.operator == "equals")
         case "truthy":
             return not isinstance(actual, Missing) and bool(actual)
+        case "contains" if isinstance(actual, str):
+            return isinstance(expected, str) and expected.casefold() in actual.casefold()
         case "contains":
-            return _contains(actual, test.value)
+            return isinstance(actual, Sequence) and any(
+                _leniently_equal(member, expected) for member in actual
+            )
         case "in":
-            return isinstance(test.value, (list, tuple)) and any(
-                _leniently_equal(actual, member) for member in test.value
+            return isinstance(expected, (list, tuple)) and any(
+                _leniently_equal(actual, member) for member in expected
             )
         case "startsWith" | "endsWith" | "matches":
-            return isinstance(actual, str) and isinstance(test.value, str) and _text(test, actual)
+            return (
+                isinstance(actual, str)
+                and isinstance(expected, str)
+                and _text_matches(actual, test.operator, expected)
+            )
         case ">" | "<" | ">=" | "<=":
-            left, right = number_of(actual), number_of(test.value)
+            left, right = number_of(actual), number_of(expected)
             return left is not None and right is not None and _ORDER[test.operator](left, right)
         case _:
             assert_never(test.operator)
-
-
-def _strictly_equal(actual: Json | Missing, expected: Json) -> bool:
-    return not isinstance(actual, Missing) and _same(actual, expected)
 
 
 def _same(left: Json, right: Json) -> bool:
@@ -166,22 +165,13 @@ def _truth(value: Json) -> bool | None:
     return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}.get(word)
 
 
-def _contains(actual: Json | Missing, wanted: Json) -> bool:
-    if isinstance(actual, str):
-        return isinstance(wanted, str) and wanted.casefold() in actual.casefold()
-    if isinstance(actual, Sequence):
-        return any(_leniently_equal(member, wanted) for member in actual)
-    return False
-
-
-def _text(test: Compare, actual: str) -> bool:
-    wanted = str(test.value)
-    if test.operator == "matches":
+def _text_matches(text: str, operator: Literal["startsWith", "endsWith", "matches"], wanted: str) -> bool:
+    if operator == "matches":
         from interlock.core.patterns import matches
 
-        return matches(wanted, actual, ignore_case=True)
-    left, right = actual.casefold(), wanted.casefold()
-    return left.startswith(right) if test.operator == "startsWith" else left.endswith(right)
+        return matches(wanted, text, ignore_case=True)
+    left, right = text.casefold(), wanted.casefold()
+    return left.startswith(right) if operator == "startsWith" else left.endswith(right)
 
 
 def variables_of(condition: Condition | None) -> Iterator[str]:
@@ -211,8 +201,13 @@ def describe(condition: Condition | None) -> str:
     match condition:
         case None:
             return "always"
+        case Compare(operator="exists" | "notExists"):
+            return f"{condition.variable} {condition.operator}"
+        case Compare(operator="truthy"):
+            return condition.variable
         case Compare():
-            return _describe_compare(condition)
+            sign = {"equals": "==", "not_equals": "!="}.get(condition.operator, condition.operator)
+            return f"{condition.variable} {sign} {msgspec.json.encode(condition.value).decode()}"
         case AllOf():
             return " AND ".join(_grouped(part, AnyOf) for part in condition.conditions)
         case AnyOf():
@@ -225,12 +220,3 @@ def describe(condition: Condition | None) -> str:
 
 def _grouped(part: Condition, other: type[AllOf] | type[AnyOf]) -> str:
     return f"({describe(part)})" if isinstance(part, other) else describe(part)
-
-
-def _describe_compare(test: Compare) -> str:
-    if test.operator in ("exists", "notExists"):
-        return f"{test.variable} {test.operator}"
-    if test.operator == "truthy":
-        return test.variable
-    sign = {"equals": "==", "not_equals": "!="}.get(test.operator, test.operator)
-    return f"{test.variable} {sign} {msgspec.json.encode(test.value).decode()}"

@@ -12,15 +12,19 @@ from msgspec import Struct
 
 from interlock.core.definition.conditions import Scope, holds
 from interlock.core.definition.workflow import AllRules, AnyRule, Criteria, NotRule, Rule
-from interlock.core.json_schema import violations
+from interlock.core.json_schema import BadSchema, check_schema, violations
 from interlock.core.patterns import BadPattern, search
 
 
 class FailedCheck(Struct, frozen=True):
-    """A check that failed, in the author's words, and what would make it pass."""
+    """A check that failed, in the author's words, and what would make it pass.
+
+    One that could not be evaluated fails, and so does its opposite.
+    """
 
     message: str
     requirement: str
+    evaluated: bool = True
 
 
 def failed_checks(criteria: Criteria | None, text: str, scope: Scope) -> tuple[FailedCheck, ...]:
@@ -29,38 +33,35 @@ def failed_checks(criteria: Criteria | None, text: str, scope: Scope) -> tuple[F
         case None:
             return ()
         case Rule():
-            return _check(criteria, text, scope)
+            if not holds(criteria.condition, scope):
+                return ()
+            try:
+                detail = _shortcoming(criteria, text)
+            except (BadPattern, BadSchema) as error:
+                message = criteria.message or "a check cannot be made"
+                return (FailedCheck(message, f"the author must fix it: {error}", evaluated=False),)
+            return (FailedCheck(criteria.message or detail, detail),) if detail else ()
         case AllRules():
             return tuple(failed for rule in criteria.rules for failed in failed_checks(rule, text, scope))
         case AnyRule():
-            return _any(criteria, text, scope)
-        case NotRule():
-            if failed_checks(criteria.rule, text, scope):
+            alternatives = [failed_checks(rule, text, scope) for rule in criteria.rules]
+            if not all(alternatives) or not alternatives:
                 return ()
+            leaves = [leaf for failed in alternatives for leaf in failed]
+            message = "none of the alternatives holds: " + "; ".join(leaf.message for leaf in leaves)
+            wanted = "satisfy one of: " + " OR ".join(leaf.requirement for leaf in leaves)
+            evaluated = all(any(leaf.evaluated for leaf in failed) for failed in alternatives)
+            return (FailedCheck(message, wanted, evaluated=evaluated),)
+        case NotRule():
+            failed = failed_checks(criteria.rule, text, scope)
+            if any(check.evaluated for check in failed):
+                return ()
+            if failed:
+                return failed
             avoided = requirement(criteria.rule)
             return (FailedCheck(f"must not hold: {avoided}", f"avoid: {avoided}"),)
         case _:
             assert_never(criteria)
-
-
-def _any(criteria: AnyRule, text: str, scope: Scope) -> tuple[FailedCheck, ...]:
-    alternatives = [failed_checks(rule, text, scope) for rule in criteria.rules]
-    if not all(alternatives) or not alternatives:
-        return ()
-    leaves = [leaf for failed in alternatives for leaf in failed]
-    messages = "; ".join(leaf.message for leaf in leaves)
-    requirements = " OR ".join(leaf.requirement for leaf in leaves)
-    return (FailedCheck(f"none of the alternatives holds: {messages}", f"satisfy one of: {requirements}"),)
-
-
-def _check(rule: Rule, text: str, scope: Scope) -> tuple[FailedCheck, ...]:
-    if not holds(rule.condition, scope):
-        return ()
-    try:
-        detail = _shortcoming(rule, text)
-    except BadPattern as error:
-        return (FailedCheck(rule.message or "a pattern cannot be run", f"the author must fix it: {error}"),)
-    return (FailedCheck(rule.message or detail, detail),) if detail else ()
 
 
 def _shortcoming(rule: Rule, text: str) -> str:
@@ -81,6 +82,7 @@ def _shortcoming(rule: Rule, text: str) -> str:
                 value = msgspec.json.decode(text.encode())
             except (msgspec.DecodeError, RecursionError) as error:
                 return f"the output must be JSON: {error}"
+            check_schema(rule.schema)
             return "; ".join(violations(rule.schema, value))
         case _:
             assert_never(rule.kind)

@@ -5,6 +5,7 @@ Operations have keys, never indices (rule 37), so that a state names what comes 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
@@ -13,7 +14,6 @@ from msgspec.structs import replace
 
 from interlock.core.definition.conditions import Scope
 from interlock.core.definition.workflow import (
-    Activity,
     Contract,
     Gate,
     Item,
@@ -90,22 +90,26 @@ class Plan:
         self._programs: dict[str, Program] = {}
 
     def program(self, activity_id: str) -> Program:
-        if activity_id not in self._programs:
-            activity = self.workflow.activity(activity_id)
-            assert activity is not None, f"the pinned workflow has no activity {activity_id!r}"
-            self._programs[activity_id] = _program(activity)
+        """Return the activity's program, which is made when it is first asked for."""
+        if activity_id in self._programs:
+            return self._programs[activity_id]
+        activity = self.workflow.activity(activity_id)
+        assert activity is not None, f"the pinned workflow has no activity {activity_id!r}"
+        ops = list(_flatten(activity.items))
+        keys = [*(op.key for op in ops), END]
+        following = dict(itertools.pairwise(keys))
+        linked = {op.key: op for op in ops}
+        for op in ops:
+            if isinstance(op, EnterLoop):
+                linked[op.key] = replace(op, after=following[f"tail:{op.loop.id}"])
+            elif isinstance(op, RepeatLoop):
+                first = following[f"loop:{op.loop.id}"]
+                linked[op.key] = replace(op, first=first, after=following[op.key])
+        self._programs[activity_id] = Program(linked, following, keys[0])
         return self._programs[activity_id]
 
     def scope(self, variables: Variables) -> Scope:
         return Scope(variables, self.defaults)
-
-
-def _program(activity: Activity) -> Program:
-    ops = list(_flatten(activity.items))
-    keys = [op.key for op in ops]
-    following = dict(zip(keys, [*keys[1:], END], strict=False))  # no keys at all, where there is no work
-    linked = {op.key: _linked(op, following) for op in ops}
-    return Program(linked, following, keys[0] if keys else END)
 
 
 def _flatten(items: Sequence[Item]) -> Iterator[Op]:
@@ -121,16 +125,6 @@ def _flatten(items: Sequence[Item]) -> Iterator[Op]:
                 yield EnterLoop(f"loop:{item.id}", item, "")
                 yield from _flatten(steered(item).body)
                 yield RepeatLoop(f"tail:{item.id}", item, "", "")
-
-
-def _linked(op: Op, following: Mapping[str, str]) -> Op:
-    match op:
-        case EnterLoop():
-            return EnterLoop(op.key, op.loop, following[f"tail:{op.loop.id}"])
-        case RepeatLoop():
-            return RepeatLoop(op.key, op.loop, following[f"loop:{op.loop.id}"], following[op.key])
-        case _:
-            return op
 
 
 def steered(loop: Loop) -> Loop:

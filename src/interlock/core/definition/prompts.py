@@ -32,19 +32,17 @@ def render(fragments: tuple[Fragment, ...], scope: Scope) -> str:
 
 def interpolate(text: str, scope: Scope) -> str:
     """Replace `{{a.b}}`; an unset variable is shown as unset, any other expression stays as written."""
-    return _EXPRESSION.sub(lambda match: _shown(match.group(1), scope), text)
+
+    def shown(match: re.Match[str]) -> str:
+        value = scope.value(match[1])
+        return f"[unset: {match[1]}]" if isinstance(value, Missing) else text_of(value)
+
+    return _EXPRESSION.sub(shown, text)
 
 
 def variables_in(text: str) -> Iterator[str]:
     """Yield the paths of the variables that a text interpolates."""
-    return (match.group(1) for match in _EXPRESSION.finditer(text))
-
-
-def _shown(path: str, scope: Scope) -> str:
-    value = scope.value(path)
-    if isinstance(value, Missing):
-        return f"[unset: {path}]"
-    return text_of(value)
+    return (match[1] for match in _EXPRESSION.finditer(text))
 
 
 def text_of(value: Json) -> str:

@@ -133,6 +133,16 @@ class Action(Value, frozen=True):
     description: str | None = None
     condition: Condition | None = None
 
+    @property
+    def assigns(self) -> str | None:
+        """The variable that the server sets; None if it sets none."""
+        return self.target if self.action == "set" and self.has_value else None
+
+    @property
+    def produces(self) -> str | None:
+        """The variable whose value the agent must produce; None if it must produce none."""
+        return self.target if self.action == "set" and not self.has_value else None
+
 
 class Trigger(Value, frozen=True):
     """A child workflow that a step or an activity starts."""

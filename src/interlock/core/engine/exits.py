@@ -45,7 +45,13 @@ def possible_exits(workflow: Workflow, activity: Activity) -> Iterator[PossibleE
     skippable = {name for mode in workflow.modes for name in mode.skip_activities}
     for gate in (gate for other in workflow.activities for gate in other.gates()):
         skippable.update(*(option.effect.skip_activities for option in gate.options))
-    declared = [*_option_exits(workflow, activity), *_flow_exits(workflow, activity)]
+    declared = [
+        PossibleExit(target, "option", gate=gate.id, option=option.id)
+        for gate in activity.gates()
+        for option in gate.options
+        if (target := option.effect.transition_to) is not None and workflow.has_target(target)
+    ]
+    declared += _flow_exits(workflow, activity)
     if not any(exit_.via == "transition" for exit_ in declared):
         declared.append(PossibleExit(TERMINAL, "end"))
     for exit_ in declared:
@@ -82,14 +88,6 @@ def gate_left_out(plan: Plan, state: RunState, target: str) -> tuple[str, str] |
             waiting.append((following, passed or (following if following in gated else None)))
     left_out = reached.get(TERMINAL if workflow.is_end(target) else target)
     return None if left_out is None else (left_out, gated[left_out])
-
-
-def _option_exits(workflow: Workflow, activity: Activity) -> Iterator[PossibleExit]:
-    for gate in activity.gates():
-        for option in gate.options:
-            target = option.effect.transition_to
-            if target is not None and workflow.has_target(target):
-                yield PossibleExit(target, "option", gate=gate.id, option=option.id)
 
 
 def _flow_exits(workflow: Workflow, activity: Activity) -> Iterator[PossibleExit]:
@@ -169,7 +167,7 @@ def _targets_past(
 
 
 def skipped_now(plan: Plan, state: RunState) -> set[str]:
-    """The activities that options and active modes have ruled out."""
+    """Return the activities that options and active modes have ruled out."""
     scope = plan.scope(state.variables)
     skipped = set(state.skipped)
     for mode in plan.workflow.modes:
@@ -179,13 +177,23 @@ def skipped_now(plan: Plan, state: RunState) -> set[str]:
 
 
 def exits(plan: Plan, state: RunState) -> tuple[Exit, ...]:
-    """List every exit, each with whether it is open now; the expected one is marked."""
+    """List every exit, each with whether it is open now; the expected one is marked.
+
+    An exit whose condition reads unset variables is open, and is listed with its condition (rule 22).
+    """
     activity = plan.workflow.activity(state.activity)
     assert activity is not None
-    expected = chosen_exit(plan, state)
+    expected, scope = chosen_exit(plan, state), plan.scope(state.variables)
     target = expected.to if expected else None
     listed: dict[str, Exit] = {}
-    for exit_ in _declared(plan, activity, state):
+    for declared in _flow_exits(plan.workflow, activity):
+        unset = unset_in(declared.condition, scope)
+        exit_ = Exit(
+            _past_skipped(plan, state, ChosenExit(declared.to, "transition")).to,
+            open=holds(declared.condition, scope) or bool(unset),
+            condition="" if declared.condition is None else describe(declared.condition),
+            unset=unset,
+        )
         # of several exits to one target, one whose condition holds counts before one over unset variables
         rivals = (listed.get(exit_.to, exit_), exit_)
         listed[exit_.to] = max(rivals, key=lambda rival: (rival.open, not rival.unset))
@@ -196,17 +204,6 @@ def exits(plan: Plan, state: RunState) -> tuple[Exit, ...]:
         replace(exit_, open=exit_.to == target or (exit_.open and not decided), expected=exit_.to == target)
         for exit_ in listed.values()
     )
-
-
-def _declared(plan: Plan, activity: Activity, state: RunState) -> Iterator[Exit]:
-    """Read the declared exits; one over unset variables is offered with its condition (rule 22)."""
-    scope = plan.scope(state.variables)
-    for declared in _flow_exits(plan.workflow, activity):
-        target = _past_skipped(plan, state, ChosenExit(declared.to, "transition")).to
-        unset = unset_in(declared.condition, scope)
-        opened = holds(declared.condition, scope) or bool(unset)
-        condition = "" if declared.condition is None else describe(declared.condition)
-        yield Exit(target, opened, condition, unset)
 
 
 def deciding_variables(plan: Plan, state: RunState) -> tuple[str, ...]:

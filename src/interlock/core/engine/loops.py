@@ -34,7 +34,8 @@ def enter_loop(plan: Plan, state: RunState, op: EnterLoop, body: str, *, by_hand
         return NeedLoop(loop, 0, None, needs_items=True) if by_hand and loop.kind == "forEach" else extent
     if extent is not None and extent.total == 0:
         return e.LoopLeft(loop.id, op.after, "empty")
-    if extent is None and not _starts(plan, state, loop):
+    starts = state.steer != "stop" if loop.steered else loop.kind == "doWhile" or _goes_on(plan, state, loop)
+    if extent is None and not starts and not _exit_was_answered(state, loop):
         return e.LoopLeft(loop.id, op.after, "condition", unset=unset_in(loop.condition, scope))
     if by_hand:
         return NeedLoop(loop, 0, extent.total if extent else None)
@@ -72,14 +73,6 @@ def extent_of(plan: Plan, state: RunState, loop: Loop) -> Extent | NeedInput | N
             return None
         case _:
             assert_never(loop.kind)
-
-
-def _starts(plan: Plan, state: RunState, loop: Loop) -> bool:
-    if _exit_was_answered(state, loop):
-        return True
-    if loop.steered:
-        return state.steer != "stop"
-    return loop.kind == "doWhile" or _goes_on(plan, state, loop)
 
 
 def _exit_was_answered(state: RunState, loop: Loop) -> bool:

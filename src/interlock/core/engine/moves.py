@@ -65,10 +65,23 @@ def moves(plan: Plan, state: RunState, terms: Terms, decisions: Decisions) -> Mo
     """List every move from this state. `decisions` are the user's own answers to what is pending."""
     state, pending = settled_for_navigation(plan, state)
     match pending:
-        case NeedStep():
-            return _step(plan, state, pending, terms, decisions)
-        case NeedAnswer():
-            return _gate(plan, state, pending, terms, decisions)
+        case NeedStep(key=key, step=step):
+            needs = examine(plan, state, step, key, Output(), terms, decisions).stopping
+            shut = tuple(_shut_exits(plan, state, f"Activity '{state.activity}' is not complete"))
+            waiting = next((need for need in needs if need.waits_for_user), None)
+            if waiting is None:
+                return Moves((Move("complete_step", step.id, needs=needs),), blocked=shut)
+            text = f"{waiting.message} The user must answer this in the inbox."
+            return Moves(blocked=(Move("complete_step", step.id, reason=text), *shut))
+        case NeedAnswer(key=key, gate=gate):
+            held = f"Must respond to checkpoint '{gate.id}' first"
+            blocked = (*_following_step(plan, state, held), *_shut_exits(plan, state, held))
+            decided = decisions.get(gate.id)
+            if decided is None and waits_for_user(state, key, terms):
+                text = f"Checkpoint '{gate.id}' waits for the user's own decision in the inbox."
+                return Moves(blocked=(Move("respond_to_checkpoint", gate.id, reason=text), *blocked))
+            options = (decided.option,) if decided else tuple(option.id for option in gate.options)
+            return Moves((Move("respond_to_checkpoint", gate.id, options),), blocked=blocked)
         case NeedLoop() | NeedInput():
             return _loop(plan, state, pending)
         case NeedExit():
@@ -79,27 +92,6 @@ def moves(plan: Plan, state: RunState, terms: Terms, decisions: Decisions) -> Mo
             return Moves()
         case _:
             assert_never(pending)
-
-
-def _step(plan: Plan, state: RunState, need: NeedStep, terms: Terms, decisions: Decisions) -> Moves:
-    needs = examine(plan, state, need.step, need.key, Output(), terms, decisions).stopping
-    shut = tuple(_shut_exits(plan, state, f"Activity '{state.activity}' is not complete"))
-    waiting = next((need for need in needs if need.waits_for_user), None)
-    if waiting is not None:
-        text = f"{waiting.message} The user must answer this in the inbox."
-        return Moves(blocked=(Move("complete_step", need.step.id, reason=text), *shut))
-    return Moves((Move("complete_step", need.step.id, needs=needs),), blocked=shut)
-
-
-def _gate(plan: Plan, state: RunState, need: NeedAnswer, terms: Terms, decisions: Decisions) -> Moves:
-    held = f"Must respond to checkpoint '{need.gate.id}' first"
-    blocked = (*_following_step(plan, state, held), *_shut_exits(plan, state, held))
-    decided = decisions.get(need.gate.id)
-    if decided is None and waits_for_user(state, need.key, terms):
-        text = f"Checkpoint '{need.gate.id}' waits for the user's own decision in the inbox."
-        return Moves(blocked=(Move("respond_to_checkpoint", need.gate.id, reason=text), *blocked))
-    options = tuple(option.id for option in need.gate.options) if decided is None else (decided.option,)
-    return Moves((Move("respond_to_checkpoint", need.gate.id, options),), blocked=blocked)
 
 
 def _loop(plan: Plan, state: RunState, need: NeedLoop | NeedInput) -> Moves:
@@ -150,7 +142,7 @@ def _taken(exit_: Exit) -> Move:
 
 
 def _shut_exits(plan: Plan, state: RunState, reason: str) -> Iterator[Move]:
-    """The exits, which stay shut until the activity is done."""
+    """Yield the exits, which stay shut until the activity is done."""
     if state.activity is None:
         return
     for exit_ in exits(plan, state):
@@ -158,7 +150,7 @@ def _shut_exits(plan: Plan, state: RunState, reason: str) -> Iterator[Move]:
 
 
 def _following_step(plan: Plan, state: RunState, reason: str) -> Iterator[Move]:
-    """The step that comes after what is pending, if there is one."""
+    """Yield the step that comes after what is pending, if there is one."""
     if state.activity is None:
         return
     program, key = plan.program(state.activity), state.next_key

@@ -48,7 +48,7 @@ def settle(
 ) -> tuple[tuple[e.Event, ...], RunState, Awaited]:
     """Apply automatic events until something is awaited; a circular run stops, a very long one rests."""
     events: list[e.Event] = []
-    visited = [_Visited(state, 0)]
+    visited = [_Visited(state, _comparable(state), 0)]
     while len(events) < MOST_EVENTS:
         step = next_event(plan, state, policy, now)
         if not isinstance(step, e.RunEvent):
@@ -57,10 +57,11 @@ def settle(
             events.append(event)
             state = evolve(state, event)
         if isinstance(step, e.ActivityEntered):
-            before = next((earlier for earlier in visited if _continues_alike(earlier.state, state)), None)
+            comparable = _comparable(state)
+            before = next((earlier for earlier in visited if earlier.comparable == comparable), None)
             if before is not None:
                 return tuple(events[: before.events]), before.state, _circle(plan, visited, events, before)
-            visited.append(_Visited(state, len(events)))
+            visited.append(_Visited(state, comparable, len(events)))
     message = f"The run has passed {MOST_EVENTS} conditions by itself and has not finished; call again."
     return tuple(events), state, NeedInput(f"{REST}{state.activity}", (), message)
 
@@ -69,22 +70,19 @@ class _Visited(Struct, frozen=True):
     """A state that settling has passed through, and how many events led to it."""
 
     state: RunState
+    comparable: RunState
     events: int
 
 
-def _continues_alike(state: RunState, other: RunState) -> bool:
-    """Say whether an activity continues alike from both states: all but counts and times is equal."""
-    if state.activity != other.activity or state.next_key != other.next_key:
-        return False
-    return replace(state, visit=other.visit, entered_at=0, gaps=0, completed=()) == replace(
-        other, entered_at=0, gaps=0, completed=()
-    )
+def _comparable(state: RunState) -> RunState:
+    """Return the state without its counts and times: a run continues alike from states equal but for them."""
+    return replace(state, visit=0, entered_at=0, gaps=0, completed=())
 
 
 def _circle(
     plan: Plan, visited: Sequence[_Visited], events: Sequence[e.Event], before: _Visited
 ) -> NeedInput:
-    """Without input the run would come back to this state for ever."""
+    """Ask for input, without which the run would come back to this state for ever."""
     states = [earlier.state for earlier in visited if earlier.events >= before.events]
     deciding = [name for state in states for name in deciding_variables(plan, state)]
     passing = [name for event in events[before.events :] for name in getattr(event, "unset", ())]
@@ -96,7 +94,7 @@ def _circle(
 
 
 def consequences(event: e.Event) -> tuple[e.Event, ...]:
-    """The gaps that an automatic event discloses: a loop cut short, a loop nobody steered, an assumption."""
+    """Return the gaps that an automatic event causes: a loop cut short or not steered, an assumption."""
     match event:
         case e.LoopLeft(because="limit"):
             text = f"Loop '{event.loop}' was left at its limit of {event.iterations} iterations."
@@ -112,12 +110,12 @@ def consequences(event: e.Event) -> tuple[e.Event, ...]:
 
 
 def awaited(plan: Plan, state: RunState, policy: SurfacePolicy) -> Awaited:
-    """What the run waits for on this surface; a run from another surface may need events to get there."""
+    """Return what the run waits for on this surface, after the events that settling it would record."""
     return settle(plan, state, policy, state.entered_at)[2]
 
 
 def next_event(plan: Plan, state: RunState, policy: SurfacePolicy, now: int) -> e.Event | Awaited:
-    """The next automatic event, or what is awaited."""
+    """Return the next automatic event, or what is awaited."""
     if state.finished:
         return Done()
     if (opened := state.open) is not None:
@@ -130,7 +128,7 @@ def next_event(plan: Plan, state: RunState, policy: SurfacePolicy, now: int) -> 
         return arrived(plan, state, now)
     if state.exit_to is not None:
         return _at_the_end(plan, state, policy)
-    program = plan.program(state.activity)
+    program, scope = plan.program(state.activity), plan.scope(state.variables)
     if state.next_key == END:
         activity = plan.workflow.activity(state.activity)
         assert activity is not None
@@ -138,8 +136,13 @@ def next_event(plan: Plan, state: RunState, policy: SurfacePolicy, now: int) -> 
         return late or _at_the_end(plan, state, policy)
     op, following = program.ops[state.next_key], program.after(state.next_key)
     match op:
-        case DoStep():
-            return _do(plan, state, op, following)
+        case DoStep(step=step):
+            key, condition = instance(state, step.id), step.condition
+            if holds(condition, scope):
+                return NeedStep(key, step)
+            if following == f"confirm:{step.id}":
+                following = program.after(following)  # a skipped step is not confirmed
+            return e.StepSkipped(key, step.id, following, describe(condition), unset_in(condition, scope))
         case ConfirmStep():
             return _confirm(plan, state, op, following, policy, now)
         case AskGate():
@@ -170,7 +173,7 @@ def _first_activity(plan: Plan, state: RunState, policy: SurfacePolicy, now: int
 
 
 def entered(plan: Plan, state: RunState, activity_id: str, now: int) -> e.ActivityEntered:
-    """The event of entering an activity, its entry actions included."""
+    """Return the event of entering an activity, with what its entry actions set."""
     activity = plan.workflow.activity(activity_id)
     assert activity is not None
     sets = sets_of(plan, state, activity.entry_actions)
@@ -178,23 +181,13 @@ def entered(plan: Plan, state: RunState, activity_id: str, now: int) -> e.Activi
 
 
 def sets_of(plan: Plan, state: RunState, actions: tuple[Action, ...]) -> dict[str, Json]:
-    """What `set` actions with a value write."""
+    """Return what `set` actions with a value write."""
     scope = plan.scope(state.variables)
     return {
-        action.target: action.value
+        action.assigns: action.value
         for action in actions
-        if action.action == "set" and action.target and action.has_value and holds(action.condition, scope)
+        if action.assigns and holds(action.condition, scope)
     }
-
-
-def _do(plan: Plan, state: RunState, op: DoStep, following: str) -> e.Event | Awaited:
-    scope, key = plan.scope(state.variables), instance(state, op.step.id)
-    if holds(op.step.condition, scope):
-        return NeedStep(key, op.step)
-    if following == f"confirm:{op.step.id}" and state.activity is not None:
-        following = plan.program(state.activity).after(following)  # a skipped step is not confirmed
-    condition = op.step.condition
-    return e.StepSkipped(key, op.step.id, following, describe(condition), unset_in(condition, scope))
 
 
 def _confirm(
@@ -270,7 +263,7 @@ def _at_the_end(plan: Plan, state: RunState, policy: SurfacePolicy) -> e.Event |
 
 
 def left(plan: Plan, state: RunState, chosen: ChosenExit) -> e.ActivityLeft:
-    """The event of leaving the activity, its exit actions included."""
+    """Return the event of leaving the activity, with what its exit actions set."""
     activity = plan.workflow.activity(state.activity)
     assert activity is not None
     sets = sets_of(plan, state, activity.exit_actions)
@@ -278,7 +271,7 @@ def left(plan: Plan, state: RunState, chosen: ChosenExit) -> e.ActivityLeft:
 
 
 def arrived(plan: Plan, state: RunState, now: int) -> e.ActivityEntered | e.RunCompleted:
-    """The event that follows leaving: the next activity, or the end."""
+    """Return the event that follows leaving: the next activity, or the end."""
     assert state.left_to is not None
     if plan.workflow.activity(state.left_to) is None:
         return e.RunCompleted("complete_with_gaps" if state.gaps else "complete", now)

@@ -1,7 +1,7 @@
 """The user's own decisions: what waits for one, and how it is recorded (rules 26 and 27).
 
-Where the agent holds the place (execution, navigation) the decision is kept on the node and used by its
-next call; a session with one head goes on at once.
+Where agents hold positions of their own (execution, navigation), the decision is kept on the node and used
+by the agent's next call; a session with one head goes on at once.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from collections.abc import Iterator
 
 from interlock.core.definition.prompts import effect_text
 from interlock.core.engine.decide import decide
-from interlock.core.engine.gates import Question, find_gate, pending_gates, question_of
+from interlock.core.engine.gates import find_gate, pending_gates, question_of
 from interlock.core.engine.requirements import input_question
 from interlock.core.run.commands import ResolveCheckpoint
 from interlock.core.run.outcomes import NeedAnswer, NeedStep, Refusal
-from interlock.core.run.surface_policy import POLICIES, SurfacePolicy
+from interlock.core.run.surface_policy import POLICIES
 from interlock.ledger.decisions.recorded import decision_key, imported_up_to
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
@@ -53,7 +53,7 @@ class WaitingQuestion(Shown, frozen=True):
 
 
 def inbox(ledger: Ledger) -> tuple[WaitingQuestion, ...]:
-    """Every question that waits, in the sessions that were worked on last."""
+    """Return every question that waits, in the sessions that were worked on last."""
     owner = ledger.settings.owner
     with ledger.store.reading() as reader:
         waiting = reader.sessions(SessionFilter(owner, awaiting=True, limit=LOOKED_AT))
@@ -65,7 +65,7 @@ def inbox(ledger: Ledger) -> tuple[WaitingQuestion, ...]:
 
 
 def questions(ledger: Ledger, session: SessionRow) -> list[WaitingQuestion]:
-    """What the runs of one session wait for."""
+    """Return what the runs of one session ask the user."""
     asked: list[WaitingQuestion] = []
     for node in _waiting_nodes(ledger, session):
         position = ledger.position(session.session_id, node)
@@ -76,7 +76,7 @@ def questions(ledger: Ledger, session: SessionRow) -> list[WaitingQuestion]:
 
 
 def _waiting_nodes(ledger: Ledger, session: SessionRow) -> list[int]:
-    """Where runs may wait: at their preferred tips, and where the last attempt was blocked."""
+    """Return where runs may wait: their preferred tips, and nodes whose last attempt was blocked."""
     with ledger.store.reading() as reader:
         waiting = [tip_of(session, run) for run in reader.runs(session.session_id)]
         newest: dict[int, BlockedRow] = {row.node: row for row in reader.blocked(session.session_id)}
@@ -91,16 +91,34 @@ def _waiting_nodes(ledger: Ledger, session: SessionRow) -> list[int]:
     return list(dict.fromkeys(waiting))
 
 
-def _asked(at: Position) -> Iterator[WaitingQuestion]:
+def _asked(position: Position) -> Iterator[WaitingQuestion]:
+    """Yield what a run asks the user at a node: gates that are open, and inputs that nobody has given."""
+    plan, state, pending = position.plan, position.state, position.awaited
+    policy, run = POLICIES[position.run.surface], position.run
+    gates: list[str] = []
+    if policy.gates == "pending" and state.open is None:
+        gates = [gate.id for gate in pending_gates(plan, state)]
+    elif policy.gates == "yielded":
+        gates = [state.open.gate] if state.open else []
+    elif isinstance(pending, NeedAnswer):
+        gates = [pending.gate.id]
+    instances = [instance for gate in gates if (instance := find_gate(plan, state, gate)) is not None]
+    asked = [question_of(plan, state, instance.gate, instance.confirms) for instance in instances]
     # only execution keeps blocked attempts; elsewhere an input waits as soon as its step is pending
-    held = at.run.status == "blocked" or not at.is_tip or POLICIES[at.run.surface].exits != "taken"
-    for question in (*_gates(at), *(_inputs(at) if held else ())):
+    is_held = run.status == "blocked" or not position.is_tip or policy.exits != "taken"
+    if is_held and isinstance(pending, NeedStep):
+        asked += [
+            input_question(plan, state, pending.step, wanted)
+            for wanted in pending.step.user_input
+            if wanted.key is None or wanted.is_approval or state.variables.get(wanted.key) is None
+        ]
+    for question in asked:
         yield WaitingQuestion(
-            session_id=at.session.session_id,
-            ref=ref_of(at.session.session_id),
-            title=at.session.title,
-            run_id=at.run.run_id,
-            node=at.node.node,
+            session_id=position.session_id,
+            ref=ref_of(position.session_id),
+            title=position.session.title,
+            run_id=run.run_id,
+            node=position.node.node,
             id=question.id,
             name=question.name,
             message=question.text,
@@ -108,95 +126,64 @@ def _asked(at: Position) -> Iterator[WaitingQuestion]:
                 QuestionOption(option.id, option.label, option.description or "", effect_text(option.effect))
                 for option in question.options
             ),
-            since=at.run.updated_at,
+            since=run.updated_at,
             shown=question.digest,
         )
 
 
-def _gates(at: Position) -> Iterator[Question]:
-    policy, gates = POLICIES[at.run.surface], list[str]()
-    if policy.gates == "pending" and at.state.open is None:
-        gates = [gate.id for gate in pending_gates(at.plan, at.state)]
-    elif policy.gates == "yielded":
-        gates = [at.state.open.gate] if at.state.open else []
-    elif isinstance(at.awaited, NeedAnswer):
-        yield question_of(at.plan, at.state, at.awaited.gate, at.awaited.confirms)
-    for gate in gates:
-        if (found := find_gate(at.plan, at.state, gate)) is not None:
-            yield question_of(at.plan, at.state, found.gate, found.confirms)
-
-
-def _inputs(at: Position) -> Iterator[Question]:
-    """What only the user can give to the pending step, and nobody has given."""
-    need = at.awaited
-    if not isinstance(need, NeedStep):
-        return
-    for wanted in need.step.user_input:
-        if wanted.key is None or wanted.is_approval or at.state.variables.get(wanted.key) is None:
-            yield input_question(at.plan, at.state, need.step, wanted)
-
-
+@until_recorded
 def decide_question(
     ledger: Ledger, question: WaitingQuestion, option: str, note: str = ""
 ) -> LedgerError | None:
-    """Record the user's answer to exactly the question that was shown."""
-    return until_recorded(lambda: _decided(ledger, question, option, note))
+    """Record the user's answer to exactly the question that was shown.
 
-
-def _decided(ledger: Ledger, question: WaitingQuestion, option: str, note: str) -> LedgerError | None:
-    at = ledger.position(question.session_id, question.node)
-    if isinstance(at, LedgerError):
-        return at
-    waiting = _waiting_nodes(ledger, at.session)
-    same = any((asked.id, asked.shown) == (question.id, question.shown) for asked in _asked(at))
-    if question.node not in waiting or not same:
-        text = f"Session {question.ref} has moved on; '{question.id}' no longer waits."
-        return LedgerError("CONFLICT", text, "See `interlock inbox`.")
-    if question.options and option not in {choice.id for choice in question.options}:
-        valid = ", ".join(choice.id for choice in question.options)
-        text = f"'{option}' is not an option of '{question.id}'."
-        return LedgerError("INVALID", text, f"Options: {valid}.")
-    policy = POLICIES[at.run.surface]
-    if policy.exits == "claimed" and find_gate(at.plan, at.state, question.id) is not None:
-        return _resolve(ledger, at, policy, question, option, note)
-    return _keep(ledger, at, question, option, note)
-
-
-def _keep(
-    ledger: Ledger, at: Position, question: WaitingQuestion, option: str, note: str
-) -> LedgerError | None:
-    """Keep the decision on the node, once; the agent's next call uses it."""
+    The agent's next call uses it; a session with one head goes on at once.
+    """
+    position = ledger.position(question.session_id, question.node)
+    if isinstance(position, LedgerError):
+        return position
+    same = any((asked.id, asked.shown) == (question.id, question.shown) for asked in _asked(position))
+    if not same or question.node not in _waiting_nodes(ledger, position.session):
+        message = f"Session {question.ref} has moved on; '{question.id}' no longer waits."
+        return LedgerError("CONFLICT", message, "See `interlock inbox`.")
+    options = [choice.id for choice in question.options]
+    if options and option not in options:
+        message = f"'{option}' is not an option of '{question.id}'."
+        return LedgerError("INVALID", message, f"Options: {', '.join(options)}.")
+    is_gate = find_gate(position.plan, position.state, question.id) is not None
+    if is_gate and POLICIES[position.run.surface].exits == "claimed":
+        return _resolve(ledger, position, question, option, note)
     with ledger.store.reading() as reader:
-        key = decision_key(at.loaded, question.id, imported_up_to(reader, question.session_id))
-    if key in {row.key for row in at.loaded.decisions}:
-        text = f"'{question.id}' in session {question.ref} is already decided."
-        return LedgerError("CONFLICT", text, "The agent uses the decision in its next call.")
-    commit = Commit(at.rows(), ledger.clock())
+        key = decision_key(position.loaded, question.id, imported_up_to(reader, question.session_id))
+    if key in {row.key for row in position.loaded.decisions}:
+        message = f"'{question.id}' in session {question.ref} is already decided."
+        return LedgerError("CONFLICT", message, "The agent uses the decision in its next call.")
+    commit = Commit(position.rows(), ledger.clock())
     event = DecisionRecorded(question.node, question.id, option, "cli", question.shown, commit.now, note)
-    commit.add(event, run=at.run.run)
+    commit.add(event, run=position.run.run)
     ledger.append(commit.finish(key))
     return None
 
 
 def _resolve(
-    ledger: Ledger, at: Position, policy: SurfacePolicy, question: WaitingQuestion, option: str, note: str
+    ledger: Ledger, position: Position, question: WaitingQuestion, option: str, note: str
 ) -> LedgerError | None:
     """Answer the gate of a session with one head; its agents find it answered."""
-    commit = Commit(at.rows(), ledger.clock())
+    commit = Commit(position.rows(), ledger.clock())
     answer = ResolveCheckpoint(
-        policy=policy,
+        policy=POLICIES[position.run.surface],
         now=commit.now,
-        terms=ledger.terms(at.state),
+        terms=ledger.terms(position.state),
         channel="cli",
         gate=question.id,
         option=option,
         client="interlock",
         note=note,
     )
-    decided = decide(at.plan, at.state, answer)
+    decided = decide(position.plan, position.state, answer)
     if isinstance(decided, Refusal):
-        text = f"'{question.id}' in session {question.ref} cannot be answered now ({decided.code.value})."
-        return LedgerError("CONFLICT", text, "See `interlock inbox`.")
-    commit.add_node(at.run.run, at.node.node, decided.events, "advanced", decided.awaited)
+        message = f"'{question.id}' in session {question.ref} cannot be answered now ({decided.code.value})."
+        return LedgerError("CONFLICT", message, "See `interlock inbox`.")
+    commit.add_node(position.run.run, position.node.node, decided.events, "advanced", decided.awaited)
     ledger.append(commit.finish())
     return None

@@ -1,4 +1,4 @@
-"""How far runs may go by themselves: the user's global choice, and changes that attach to tips (rule 29)."""
+"""What runs stop for: the user's choice for new sessions, and changes that attach to tips (rule 29)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ModeLine(Shown, frozen=True):
 
 
 def global_mode(ledger: Ledger) -> ModeLine:
-    """What new sessions begin with."""
+    """Return the mode that new sessions begin with."""
     return _line(ledger.preferences())
 
 
@@ -41,7 +41,7 @@ def set_global_mode(ledger: Ledger, preferences: Preferences) -> None:
 
 
 def session_modes(ledger: Ledger, session: SessionRow) -> tuple[ModeLine, ...]:
-    """What holds at every tip of a session's unfinished branches."""
+    """Return the modes at the tips of a session's unfinished branches."""
     return tuple(
         _line(state.preferences, run.run_id, tip.node)
         for run, tip, state in _tips(ledger, session)
@@ -63,17 +63,14 @@ def _tips(ledger: Ledger, session: SessionRow) -> list[tuple[RunRow, NodeRow, Ru
         ]
 
 
+@until_recorded
 def set_session_mode(ledger: Ledger, session_id: str, preferences: Preferences) -> int | LedgerError:
-    """Attach a change to all current tips; a rewind to before it is not touched. Returns how many."""
-    return until_recorded(lambda: _attached(ledger, session_id, preferences))
-
-
-def _attached(ledger: Ledger, session_id: str, preferences: Preferences) -> int | LedgerError:
+    """Attach a mode to all current tips and return how many changed; earlier nodes keep theirs."""
     loaded = ledger.store.load(session_id)
     if loaded is None:
         return unknown_session()
-    if fault := damage(loaded):
-        return not_healthy(session_id, fault)
+    if reason := damage(loaded):
+        return not_healthy(session_id, reason)
     rows, changed = Rows(loaded.session), list[NodeRow]()
     for run, tip, state in _tips(ledger, loaded.session):
         if not state.finished and state.preferences != preferences:

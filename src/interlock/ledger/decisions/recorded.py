@@ -21,7 +21,7 @@ def imported_key(times: int) -> str:
 
 
 def imported_up_to(reader: Reader, session_id: str) -> int:
-    """The last event that came from a bundle; -1 in a session that began here."""
+    """Return the last event that came from a bundle; -1 in a session that began here."""
     times, last = 0, -1
     while (row := reader.commit_by_key(session_id, imported_key(times))) is not None:
         times, last = times + 1, row.last
@@ -29,7 +29,7 @@ def imported_up_to(reader: Reader, session_id: str) -> int:
 
 
 def decision_key(loaded: LoadedRows, gate: str, imported: int) -> str:
-    """What the next decision at a node is kept under.
+    """Return the key of the next decision at a node.
 
     Using one makes a branch, so that a rewind asks the user again. One that was rejected, or that came
     with an import, is over.

@@ -46,7 +46,7 @@ def commit_of(
 
 
 def link(before: bytes, first: int, recorded_at: int, body: bytes) -> bytes:
-    """The digest of one commit."""
+    """Return the digest of a commit."""
     return sha256(before + f"{first}:{recorded_at}:".encode() + body).digest()
 
 
@@ -76,5 +76,5 @@ def logged(
 
 
 def kind_of(event: LogEntry) -> str:
-    """The name under which an event is stored."""
+    """Return the name under which an event is stored."""
     return str(event.__struct_config__.tag)

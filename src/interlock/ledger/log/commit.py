@@ -174,7 +174,7 @@ class Commit:
 
 
 def awaiting(awaited: Awaited) -> str:
-    """What people find in the inbox: the gate or input that the run waits for, if any."""
+    """Return what the inbox shows: the gate or input that the run waits for, if any."""
     match awaited:
         case NeedAnswer():
             return awaited.gate.id

@@ -31,7 +31,7 @@ def intact(body: bytes, digest: bytes) -> bool:
 
 
 def damage(loaded: LoadedRows) -> str | None:
-    """What keeps this session from being advanced; checks the head only (rule 44)."""
+    """Return what keeps a session from being advanced, or None; only the head is checked (rule 44)."""
     session, last = loaded.session, loaded.last
     if session.health != "healthy":
         return session.health_reason or session.health
@@ -45,7 +45,7 @@ def damage(loaded: LoadedRows) -> str | None:
 
 
 def damage_of(reader: Reader, session: SessionRow) -> str | None:
-    """The same for a session that was found by a query."""
+    """Return the damage of a session that a query returned."""
     loaded = reader.load(session.session_id)
     return damage(loaded) if loaded is not None else "it is gone"
 
@@ -60,11 +60,11 @@ def examine_commits(commits: Iterable[CommitRow], session: SessionRow) -> ChainR
     """Check commits as they come, oldest first; each is looked at once."""
     before, valid, next_index, total = GENESIS, 0, 0, session.head_index + 1
     for row in commits:
-        if fault := _fault(before, next_index, row):
+        if error := _error_in(row, before, next_index):
             health: Health = "corrupt_head" if valid == 0 else "corrupt_tail"
-            if fault == "unknown_schema_version":
+            if error == "unknown_schema_version":
                 health = "unknown_version"
-            return ChainReport(health, valid, next_index, total, f"{fault} at event {next_index}")
+            return ChainReport(health, valid, next_index, total, f"{error} at event {next_index}")
         before, valid, next_index = row.digest, valid + 1, row.last + 1
     if next_index != total or before != session.head_digest:
         health = "corrupt_tail" if valid else "corrupt_head"
@@ -72,7 +72,8 @@ def examine_commits(commits: Iterable[CommitRow], session: SessionRow) -> ChainR
     return ChainReport("healthy", valid, next_index, total)
 
 
-def _fault(before: bytes, next_index: int, row: CommitRow) -> str:
+def _error_in(row: CommitRow, before: bytes, next_index: int) -> str:
+    """Return the code of what is wrong with a commit that should follow another; empty if it is sound."""
     if row.first != next_index:
         return "non_contiguous_indices"
     if not follows(before, row):

@@ -1,8 +1,8 @@
-"""The rows of a session follow from its events: one function, for live commands and for a rebuild alike."""
+"""The rows of a session as its events make them; live commands and a rebuild use the same function."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 
 import msgspec
@@ -52,7 +52,7 @@ _decode_outputs = msgspec.json.Decoder(tuple[StoredOutput, ...]).decode
 
 
 def outputs_of(row: NodeRow | BlockedRow) -> tuple[StoredOutput, ...]:
-    """The outputs that came with an attempt."""
+    """Return the outputs that came with an attempt."""
     outputs: tuple[StoredOutput, ...] = _decode_outputs(row.outputs) if row.outputs else ()
     return outputs
 
@@ -62,13 +62,13 @@ def notes_in(row: NodeRow | BlockedRow) -> list[StoredOutput]:
 
 
 def state_of(node: NodeRow, mode: bytes | None = None) -> RunState:
-    """The state of a node, with the mode that was attached to it."""
+    """Return the state of a node, with the mode that was attached to it."""
     state: RunState = _decode_state(node.state)
     return state if mode is None else replace(state, preferences=_decode_preferences(mode))
 
 
 class Rows:
-    """The rows of one session in the making: all of them, or those that one command needs and changes."""
+    """The rows of one session while events are applied: all, or those that one command needs and changes."""
 
     def __init__(self, session: SessionRow) -> None:
         self.session = session
@@ -84,7 +84,7 @@ class Rows:
 
     @classmethod
     def empty(cls, session_id: str) -> Rows:
-        """A session of which nothing is known yet."""
+        """Return the rows of a session before its first event."""
         return cls(SessionRow(session_id, "", "", 0, 0, -1, GENESIS, 0))
 
     def apply_commit(self, row: CommitRow) -> None:
@@ -102,7 +102,7 @@ class Rows:
         return sum(len(notes_in(row)) for row in leading) + sum(len(notes_in(note)) for note in beside)
 
     def all_blocked(self) -> list[BlockedRow]:
-        """Every blocked attempt, in the order in which they were made."""
+        """Return every blocked attempt, oldest first."""
         return sorted(
             (row for rows in self.blocked.values() for row in rows), key=lambda row: row.event_index
         )
@@ -123,7 +123,7 @@ class Rows:
 
 
 def leading_to(blocked: Sequence[BlockedRow], attempt: int | None) -> list[BlockedRow]:
-    """The blocked attempts at a node that an attempt followed from, one by one; all where none is named."""
+    """Return the blocked attempts at a node that led to an attempt, oldest first; all if none is named."""
     if attempt is None:
         return list(blocked)
     before = {row.successor: row for row in blocked}
@@ -135,13 +135,13 @@ def leading_to(blocked: Sequence[BlockedRow], attempt: int | None) -> list[Block
 
 
 def kept_at(blocked: Sequence[BlockedRow]) -> Mapping[str, Json]:
-    """The context that blocked attempts at a node have sent; each row holds all of it (rule 10)."""
+    """Return the context that blocked attempts at a node have sent; each row holds all of it (rule 10)."""
     kept: Mapping[str, Json] = msgspec.json.decode(blocked[-1].kept) if blocked and blocked[-1].kept else {}
     return kept
 
 
 def apply(rows: Rows, logged: Logged) -> None:
-    """Let one event change the rows."""
+    """Apply one event to the rows."""
     match logged.event:
         case SessionCreated() as created:
             rows.session = replace(
@@ -164,7 +164,14 @@ def apply(rows: Rows, logged: Logged) -> None:
         case HeadMoved() as moved:
             _move_head(rows, moved.run, moved.node)
         case ResponseRestored() as restored:
-            _restore_response(rows, restored)
+            digest = bytes.fromhex(restored.response)
+            for node in [*rows.nodes.values()]:
+                if (node.parent, node.attempt) == (restored.node, restored.attempt):
+                    rows.nodes[node.node] = replace(node, response_digest=digest)
+            rows.blocked[restored.node] = [
+                replace(row, response_digest=digest) if row.attempt == restored.attempt else row
+                for row in rows.blocked.get(restored.node, ())
+            ]
         case RunEvent() as event:
             _apply_run_event(rows, event, logged)
         case _:
@@ -208,7 +215,6 @@ def _create_node(rows: Rows, created: NodeCreated, logged: Logged) -> None:
     parent = rows.nodes[created.parent] if created.parent is not None else None
     state = evolved(rows.states[parent.node] if parent else RunState(), rows.release(created.node))
     body = _encode(state)
-    outputs = rows.take_outputs()
     node = NodeRow(
         session_id=rows.session.session_id,
         node=created.node,
@@ -221,14 +227,19 @@ def _create_node(rows: Rows, created: NodeCreated, logged: Logged) -> None:
         state_digest=sha256(body).digest(),
         event_index=logged.index,
         created_at=logged.at,
-        outputs=outputs,
+        outputs=rows.take_outputs(),
     )
     rows.nodes[created.node], rows.states[created.node] = _counted(rows, node, parent), state
     if node.kind == "note" and parent is not None:
         rows.notes.setdefault(parent.node, []).append(node.node)
     rows.session = replace(rows.session, next_node=max(rows.session.next_node, created.node + 1))
     if created.leads and node.kind == "step":
-        _lead(rows, rows.nodes[created.node], state, created, logged.at)
+        run, status = rows.runs[logged.run], "blocked" if created.held else state.status
+        if (run.status, run.awaiting) != (status, created.awaiting):
+            rows.runs[logged.run] = replace(
+                run, status=status, awaiting=created.awaiting, tip=node.node, updated_at=logged.at
+            )
+        _move_head(rows, logged.run, node.node)
 
 
 def _counted(rows: Rows, node: NodeRow, parent: NodeRow | None) -> NodeRow:
@@ -236,16 +247,6 @@ def _counted(rows: Rows, node: NodeRow, parent: NodeRow | None) -> NodeRow:
     above = parent.entries + rows.notes_towards(parent.node, node.attempt) if parent else 0
     own = len(notes_in(node)) if node.kind == "step" else 0
     return replace(node, entries=above + own)
-
-
-def _lead(rows: Rows, node: NodeRow, state: RunState, created: NodeCreated, at: int) -> None:
-    """Make a node the tip of its run and the head of its session."""
-    run = rows.runs[node.run]
-    status = "blocked" if created.held else state.status
-    if (run.status, run.awaiting) != (status, created.awaiting):
-        run = replace(run, status=status, awaiting=created.awaiting, tip=node.node, updated_at=at)
-    rows.runs[node.run] = run
-    _move_head(rows, node.run, node.node)
 
 
 def _move_head(rows: Rows, run: int, node: int) -> None:
@@ -286,23 +287,3 @@ def _record_attempt(rows: Rows, attempt: AdvanceRecorded, logged: Logged) -> Non
         rows.runs[node.run] = replace(
             run, status="blocked", awaiting=attempt.awaiting, tip=node.node, updated_at=logged.at
         )
-
-
-def _restore_response(rows: Rows, restored: ResponseRestored) -> None:
-    digest = bytes.fromhex(restored.response)
-    made = (node for node in rows.nodes.values() if node.parent == restored.node)
-    child = next((node for node in made if node.attempt == restored.attempt), None)
-    if child is not None:
-        rows.nodes[child.node] = replace(child, response_digest=digest)
-    earlier = rows.blocked.get(restored.node, [])
-    for number, row in enumerate(earlier):
-        if row.attempt == restored.attempt:
-            earlier[number] = replace(row, response_digest=digest)
-
-
-def projected(session_id: str, commits: Iterable[CommitRow]) -> Rows:
-    """Fold all commits of a session, oldest first, into its rows."""
-    rows = Rows.empty(session_id)
-    for row in commits:
-        rows.apply_commit(row)
-    return rows

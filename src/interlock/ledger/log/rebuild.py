@@ -1,4 +1,4 @@
-"""Everything that is not an event, built again from events: the proof that the log is the truth (rule 44)."""
+"""All rows of a session built again from its events, and compared with the stored ones (rule 44)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from interlock.core.run.state import RunState
 from interlock.core.values import TRUNCATED
 from interlock.ledger.log.chain import entries_of
 from interlock.ledger.log.health import intact
-from interlock.ledger.log.projection import Rows, projected
+from interlock.ledger.log.projection import Rows
 from interlock.ledger.log.records import AdvanceRecorded, OutputAppended
-from interlock.store.protocol import CommitRow, Reader, Recorded, RunRow, SessionRow, SessionRows
+from interlock.store.protocol import CommitRow, Reader, Recorded, SessionRow, SessionRows
 
 
 class Answered(Struct, frozen=True):
@@ -28,13 +28,13 @@ class Answered(Struct, frozen=True):
 
 
 def recorded_in(rows: Rows) -> list[tuple[int, Recorded]]:
-    """Every attempt of a session with the node that it was made on."""
+    """Return every attempt of a session with the node that it was made on."""
     made = [(node.parent or 0, node) for node in rows.nodes.values() if node.attempt is not None]
     return [*made, *((row.node, row) for row in rows.all_blocked())]
 
 
 def answered_in(rows: Rows, commits: Iterable[CommitRow]) -> dict[tuple[int, int], Answered]:
-    """What each attempt was answered about, by node and attempt."""
+    """Return what each attempt was answered about, by node and attempt."""
     answered: dict[tuple[int, int], Answered] = {}
     for row in commits:
         entries = entries_of(row)
@@ -43,8 +43,8 @@ def answered_in(rows: Rows, commits: Iterable[CommitRow]) -> dict[tuple[int, int
         for entry in entries:
             if isinstance(entry.event, AdvanceRecorded) and entry.run is not None:
                 event = entry.event
-                at = event.child if event.outcome == "advanced" and event.child is not None else event.node
-                state = evolved(rows.states[at], loose)
+                node = event.child if event.outcome == "advanced" and event.child is not None else event.node
+                state = evolved(rows.states[node], loose)
                 cut = any(text.endswith(TRUNCATED) for text in notes)
                 answered[event.node, event.attempt] = Answered(event, entry.run, state, cut)
     return answered
@@ -53,7 +53,7 @@ def answered_in(rows: Rows, commits: Iterable[CommitRow]) -> dict[tuple[int, int
 def session_rows(
     rows: Rows, commits: Iterable[CommitRow], responses: Mapping[tuple[int, int], bytes]
 ) -> SessionRows:
-    """All rows of a session with its responses, ready to be written."""
+    """Return all rows of a session with its responses, ready to be written."""
     return SessionRows(
         session=rows.session,
         commits=list(commits),
@@ -74,52 +74,45 @@ def session_rows(
 
 def rebuild(session_id: str, commits: Iterable[CommitRow]) -> Rows:
     """Fold a session's commits, oldest first, into its rows."""
-    return projected(session_id, commits)
+    rows = Rows.empty(session_id)
+    for commit in commits:
+        rows.apply_commit(commit)
+    return rows
 
 
 def differences(reader: Reader, rows: Rows) -> Iterator[str]:
-    """Say where the stored rows differ from those that the events make."""
+    """Yield where the stored rows differ from those that the events make.
+
+    Nodes and attempts are compared one by one, so that a long session is never read as a whole.
+    """
     session_id = rows.session.session_id
-    stored = reader.session(session_id)
-    if stored is None or _bare(stored) != _bare(rows.session):
+    session, runs = reader.session(session_id), reader.runs(session_id)
+    if session is None or _bare(session) != _bare(rows.session):
         yield "session row"
-    if reader.runs(session_id) != _with_lagging_tips(rows, reader.runs(session_id)):
+    # The tip of the head run may lag behind in its row.
+    lagging = {run.run: run.tip for run in runs if run.run == rows.session.head_run}
+    if runs != [replace(run, tip=lagging.get(run.run, run.tip)) for run in rows.runs.values()]:
         yield "runs"
     if dict(reader.observations(session_id)) != rows.observations:
         yield "observations"
     if reader.modes(session_id) != rows.modes:
         yield "modes"
-    yield from _wrong_nodes(reader, rows)
-    yield from _wrong_blocked(reader, rows)
-
-
-def _wrong_nodes(reader: Reader, rows: Rows) -> Iterator[str]:
-    """Nodes with their responses, one by one: a long session is never held as a whole."""
-    missing = dict(rows.nodes)
-    for node in reader.nodes(rows.session.session_id):
-        if missing.pop(node.node, None) != replace(node, response=b""):
+    nodes = dict(rows.nodes)
+    for node in reader.nodes(session_id):
+        if nodes.pop(node.node, None) != replace(node, response=b""):
             yield f"node {node.node}"
         if node.attempt is not None and not intact(node.response, node.response_digest):
             yield f"response to attempt {node.attempt} on node {node.parent}"
-    yield from (f"node {number}" for number in missing)
-
-
-def _wrong_blocked(reader: Reader, rows: Rows) -> Iterator[str]:
-    missing = {(row.node, row.attempt): row for row in rows.all_blocked()}
-    for row in reader.blocked(rows.session.session_id):
-        if missing.pop((row.node, row.attempt), None) != replace(row, response=b""):
+    yield from (f"node {number}" for number in nodes)
+    attempts = {(row.node, row.attempt): row for row in rows.all_blocked()}
+    for row in reader.blocked(session_id):
+        if attempts.pop((row.node, row.attempt), None) != replace(row, response=b""):
             yield f"attempt {row.attempt} on node {row.node}"
         if not intact(row.response, row.response_digest):
             yield f"response to attempt {row.attempt} on node {row.node}"
-    yield from (f"attempt {attempt} on node {node}" for node, attempt in missing)
-
-
-def _with_lagging_tips(rows: Rows, stored: list[RunRow]) -> list[RunRow]:
-    """The runs as the events make them; the tip of the head run may lag behind in its row."""
-    lagging = {run.run: run.tip for run in stored if run.run == rows.session.head_run}
-    return [replace(run, tip=lagging.get(run.run, run.tip)) for run in rows.runs.values()]
+    yield from (f"attempt {attempt} on node {node}" for node, attempt in attempts)
 
 
 def _bare(row: SessionRow) -> SessionRow:
-    """A session row without what the user or an import sets beside the log."""
+    """Return a session row without what the user or an import sets outside the log."""
     return replace(row, owner="", keep=False, health="healthy", health_reason="")

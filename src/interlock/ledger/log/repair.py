@@ -1,4 +1,4 @@
-"""Making a damaged session whole: what cannot be trusted is cut and kept, all else rebuilt (rule 44)."""
+"""Repair of a damaged session: what cannot be trusted is cut and kept, all else is rebuilt (rule 44)."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Repaired(Struct, frozen=True):
 
 
 def session_batches(store: Store, size: int) -> Iterator[list[str]]:
-    """The ids of all sessions, in batches; last those that have commits but no session row."""
+    """Yield the ids of all sessions in batches; last, those that have commits but no session row."""
     after = ""
     while True:
         with store.reading() as reader:
@@ -75,20 +75,15 @@ def session_batches(store: Store, size: int) -> Iterator[list[str]]:
 def inspect(store: Store, session_id: str, pins: Pins) -> Finding | None:
     """Check a session's whole chain, and every row against what the events make."""
     with store.reading() as reader:
-        return _inspected(reader, session_id, pins)
-
-
-def _inspected(reader: Reader, session_id: str, pins: Pins) -> Finding | None:
-    session = reader.session(session_id)
-    if session is None:
-        return Finding(session_id, "corrupt_head", "its events are there, but the session is not")
-    log = trusted(reader, session)
-    if not log.whole:
-        return Finding(session_id, log.report.health, log.report.reason)
-    made = rebuild(session_id, log.commits)
-    plan_of = plans_of(reader, pins)
-    lost = [run.workflow_id for run in made.runs.values() if plan_of(run.workflow_hash) is None]
-    wrong = (*differences(reader, made), *(f"pinned workflow {workflow_id}" for workflow_id in lost))
+        session = reader.session(session_id)
+        if session is None:
+            return Finding(session_id, "corrupt_head", "its events are there, but the session is not")
+        log = trusted(reader, session)
+        if not log.whole:
+            return Finding(session_id, log.report.health, log.report.reason)
+        rebuilt, plan_of = rebuild(session_id, log.commits), plans_of(reader, pins)
+        lost = [run.workflow_id for run in rebuilt.runs.values() if plan_of(run.workflow_hash) is None]
+        wrong = (*differences(reader, rebuilt), *(f"pinned workflow {workflow_id}" for workflow_id in lost))
     if wrong:
         return Finding(session_id, "healthy", "rows are not what the events make", wrong)
     if session.health != "healthy":
@@ -120,7 +115,7 @@ def _repin(tx: Writer, session_id: str, pins: Pins, library: Library) -> None:
 
 
 def mark(store: Store, finding: Finding) -> None:
-    """Let no run of a damaged session be advanced until it is repaired."""
+    """Mark a session as damaged, so that none of its runs is advanced until it is repaired."""
     with store.writing() as tx:
         session = tx.session(finding.session_id)
         if session is not None and session.health != finding.health:
@@ -133,38 +128,34 @@ def repair(
     """Cut what cannot be trusted, keep it, and rebuild everything else from what remains."""
     with store.writing() as tx:
         _repin(tx, session_id, pins, library)
-        return _repaired(tx, session_id, pins, renders, owner, now)
-
-
-def _repaired(
-    tx: Writer, session_id: str, pins: Pins, renders: Renders, owner: str, now: int
-) -> Repaired | Finding:
-    session = tx.session(session_id) or _stray(tx, session_id, owner)
-    log = trusted(tx, session)
-    if log.report.health == "unknown_version":
-        return Finding(session_id, log.report.health, log.report.reason)
-    damaged = tuple(differences(tx, rebuild(session_id, log.commits)))
-    commits, kept_as, cut = _cut(tx, session, log, now)
-    made = rebuild(session_id, commits)
-    responses = _recovered(tx, made, commits, plans_of(tx, pins), renders)
-    restored = list(_restored(made, responses))
-    if restored:
-        commits = (*commits, _commit(session_id, commits, restored, now))
-        made = rebuild(session_id, commits)
-    made.session = replace(made.session, owner=session.owner, keep=session.keep)
-    tx.replace_session(session_rows(made, commits, responses))
-    if not tx.handles(session_id):
-        tx.add_handle(HandleRow(new_handle(), session_id))
+        session = tx.session(session_id)
+        if session is None:  # its row is lost: its head is then the last commit
+            last = next(tx.commits(session_id, newest_first=True, limit=1), None)
+            index, digest, at = (last.last, last.digest, last.recorded_at) if last else (-1, GENESIS, 0)
+            session = SessionRow(session_id, owner, "", at, at, index, digest, 0)
+        log = trusted(tx, session)
+        if log.report.health == "unknown_version":
+            return Finding(session_id, log.report.health, log.report.reason)
+        damaged = tuple(differences(tx, rebuild(session_id, log.commits)))
+        commits, kept_as, cut = _cut(tx, session, log, now)
+        rebuilt = rebuild(session_id, commits)
+        responses = _recovered(tx, rebuilt, commits, plans_of(tx, pins), renders)
+        # A response that is no longer, byte for byte, the one that was given is recorded with its new digest.
+        digests = {key: sha256(response).digest() for key, response in responses.items()}
+        restored = [
+            ResponseRestored(node, row.attempt, digests[node, row.attempt].hex())
+            for node, row in recorded_in(rebuilt)
+            if row.attempt is not None and digests[node, row.attempt] != row.response_digest
+        ]
+        if restored:
+            commits = (*commits, _commit(session_id, commits, restored, now))
+            rebuilt = rebuild(session_id, commits)
+        rebuilt.session = replace(rebuilt.session, owner=session.owner, keep=session.keep)
+        tx.replace_session(session_rows(rebuilt, commits, responses))
+        if not tx.handles(session_id):
+            tx.add_handle(HandleRow(new_handle(), session_id))
     lost = sum(not responses[event.node, event.attempt] for event in restored)
     return Repaired(session_id, cut, kept_as, damaged, lost)
-
-
-def _stray(tx: Writer, session_id: str, owner: str) -> SessionRow:
-    """A stand-in for a session row that is gone: its head is the last commit."""
-    last = next(tx.commits(session_id, newest_first=True, limit=1), None)
-    index, digest = (last.last, last.digest) if last else (-1, GENESIS)
-    at = last.recorded_at if last else 0
-    return SessionRow(session_id, owner, "", at, at, index, digest, 0)
 
 
 def _cut(tx: Writer, session: SessionRow, log: Trusted, now: int) -> tuple[tuple[CommitRow, ...], str, int]:
@@ -200,7 +191,7 @@ def _commit(
 def _recovered(
     tx: Writer, made: Rows, commits: Sequence[CommitRow], plan_of: PlanOf, renders: Renders
 ) -> Responses:
-    """Every attempt's response: as stored where it is whole, else rendered again, else empty."""
+    """Return every attempt's response: as stored if it is intact, else rendered again, else empty."""
     answered = answered_in(made, commits)
     responses: Responses = {}
     for node, row in recorded_in(made):
@@ -235,12 +226,3 @@ def _rendered(made: Rows, answered: Answered, plan_of: PlanOf, renders: Renders)
         terms=Terms(answered.state.policy, answered.state.enforcement),
     )
     return unnamed(render(view), made.session.session_id, answered.run)
-
-
-def _restored(made: Rows, responses: Responses) -> Iterator[ResponseRestored]:
-    """One event for every response that is no longer, byte for byte, the one that was given."""
-    for node, row in recorded_in(made):
-        assert row.attempt is not None
-        digest = sha256(responses[node, row.attempt]).digest()
-        if digest != row.response_digest:
-            yield ResponseRestored(node, row.attempt, digest.hex())

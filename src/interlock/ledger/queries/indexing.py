@@ -6,6 +6,7 @@ A command only marks its session. The index catches up before a search, and when
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from unicodedata import normalize
 
 import msgspec
@@ -39,23 +40,21 @@ def catch_up(store: Store, pins: Pins, most: int | None = None) -> int:
         with store.writing() as writer:
             for session_id in waiting:
                 session = writer.session(session_id)
-                if session is not None:
-                    writer.index(*_readable_entry(writer, pins, session))
+                if session is None:
+                    continue
+                try:
+                    row, texts = _entry(writer, pins, session)
+                except (ValueError, TypeError):
+                    # Its bytes are damaged: it is found only by its title, until a repair marks it again.
+                    title_only = search_row(session, (), None, Output())
+                    row, texts = msgspec.structs.replace(title_only, indexed_to=session.head_index), []
+                writer.index(row, texts)
         done += len(waiting)
     return done
 
 
-def _readable_entry(reader: Reader, pins: Pins, session: SessionRow) -> tuple[SearchRow, list[str]]:
-    """What a session is found by; a damaged one only by its title, until a repair marks it again."""
-    try:
-        return _entry(reader, pins, session)
-    except (ValueError, TypeError):  # its bytes are not what was stored, or not even bytes
-        row = search_row(session, (), None, Output())
-        return msgspec.structs.replace(row, indexed_to=session.head_index), []
-
-
 def _entry(reader: Reader, pins: Pins, session: SessionRow) -> tuple[SearchRow, list[str]]:
-    """The search row of a session, and the texts of the outputs that are not indexed yet."""
+    """Return the search row of a session, and the texts of the outputs that are not indexed yet."""
     known = reader.search_row(session.session_id)
     start = known.indexed_to + 1 if known else 0
     texts, newest = list[str](), list[OutputAppended]()
@@ -65,32 +64,22 @@ def _entry(reader: Reader, pins: Pins, session: SessionRow) -> tuple[SearchRow, 
         texts += [event.notes or _encode(event.artifact).decode() for event in outputs]
         newest = outputs or newest
     head = reader.node(session.session_id, session.head_node) if session.head_node is not None else None
-    output, state = _together(newest), state_of(head) if head else None
-    row = search_row(session, _plans(reader, pins, session), state, output)
+    notes = "\n".join(event.notes for event in newest if event.notes)
+    output = Output(notes, tuple(event.artifact for event in newest if event.artifact))
+    plans: list[Plan] = []
+    for run in reader.runs(session.session_id):
+        with suppress(PinDamaged):
+            plans.append(pins.plan(reader.content, run.workflow_hash))
+    row = search_row(session, plans, state_of(head) if head else None, output)
     if not newest and known is not None:
         row = msgspec.structs.replace(row, notes=known.notes)
     return msgspec.structs.replace(row, indexed_to=session.head_index), texts
 
 
-def _plans(reader: Reader, pins: Pins, session: SessionRow) -> list[Plan]:
-    plans: list[Plan] = []
-    for run in reader.runs(session.session_id):
-        try:
-            plans.append(pins.plan(reader.content, run.workflow_hash))
-        except PinDamaged:
-            continue
-    return plans
-
-
-def _together(events: Sequence[OutputAppended]) -> Output:
-    notes = "\n".join(event.notes for event in events if event.notes)
-    return Output(notes, tuple(event.artifact for event in events if event.artifact))
-
-
 def search_row(
     session: SessionRow, plans: Sequence[Plan], state: RunState | None, output: Output
 ) -> SearchRow:
-    """The session's row as its newest output makes it."""
+    """Return the session's row as its newest output makes it."""
     title = " ".join(dict.fromkeys([session.title, *(named(state.variables) if state else ())]))
     kept = within_budget(output)
     previews = (cut(_encode(artifact).decode(), PREVIEW, "") for artifact in kept.artifacts)
@@ -99,23 +88,23 @@ def search_row(
 
 
 def _folded(text: str) -> str:
-    """One form for what looks the same, so that a query finds it however it is typed."""
+    """Normalize text, so that a query finds it whichever way equal characters are encoded."""
     return normalize("NFKC", text)
 
 
 def workflow_words(plans: Sequence[Plan]) -> str:
-    """The words of ids, names and tags."""
+    """Return the marked words of ids, names and tags."""
     texts = (text for plan in plans for text in (plan.workflow.id, plan.workflow.name, *plan.workflow.tags))
     return " ".join(dict.fromkeys(word for text in texts for word in marked(text)))
 
 
 def marked(text: str) -> list[str]:
-    """Words marked as a workflow's: all sessions share them, so no search of notes must meet them."""
+    """Mark words as a workflow's: many sessions share them, so a search of notes must not match them."""
     letters = "".join(char if char.isalnum() else " " for char in _folded(text).lower())
     return [MARK + word for word in letters.split()]
 
 
 def named(context: Variables) -> list[str]:
-    """What the context calls the work, best first (rule 42)."""
+    """Return what the context calls the work, best first (rule 42)."""
     values = (context.get(key) for key in NAMES)
     return [value[:200] for value in values if isinstance(value, str) and value.strip()]

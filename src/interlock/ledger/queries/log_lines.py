@@ -1,4 +1,4 @@
-"""The log as people read it: one line an event, with the fields that tell the story."""
+"""The log as people read it: one line per event, with a summary instead of its JSON."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import msgspec
 
 from interlock.core.values import Json
 from interlock.ledger.decisions.recorded import imported_up_to
-from interlock.ledger.log.chain import Logged, kind_of, logged
-from interlock.ledger.queries.status import Shown, placed
+from interlock.ledger.log.chain import kind_of, logged
+from interlock.ledger.queries.status import Shown, step_label
 from interlock.ledger.runs.positions import Positions
 
-# Digests, times and places: true, but no help to a reader.
-UNSAID = frozenset(
+# Digests and times say nothing to a reader; the line shows the position of the event itself.
+NOT_SUMMARIZED = frozenset(
     {
         "kind",
         "at",
@@ -29,11 +29,11 @@ UNSAID = frozenset(
     }
 )
 DECISIONS = ("gate_resolved", "decision_recorded")
-NOTHING: tuple[Json, ...] = (None, "", [], {})
+EMPTY: tuple[Json, ...] = (None, "", [], {})
 
 
 class EventLine(Shown, frozen=True):
-    """One event with its place in the log."""
+    """One event with its position in the log."""
 
     index: int
     kind: str
@@ -57,31 +57,30 @@ class EventLine(Shown, frozen=True):
 def event_lines(
     positions: Positions, session_id: str, kinds: Sequence[str] = (), *, start: int = 0, end: int
 ) -> list[EventLine]:
-    """The events from `start` up to `end`, of these kinds or of all."""
+    """Return the events from `start` up to `end`, of these kinds or of all."""
+    lines: list[EventLine] = []
     with positions.store.reading() as reader:
-        rows = logged(reader.commits(session_id, start=start), end=end)
         imported = imported_up_to(reader, session_id)
-        lines = [_line(row, imported) for row in rows if start <= row.index < end]
-    return [line for line in lines if not kinds or line.kind in kinds]
-
-
-def _line(row: Logged, imported: int) -> EventLine:
-    event: dict[str, Json] = msgspec.json.decode(msgspec.json.encode(row.event))
-    kind = kind_of(row.event)
-    return EventLine(row.index, kind, row.at, row.run, row.node, event, row.index <= imported)
+        for row in logged(reader.commits(session_id, start=start), end=end):
+            kind = kind_of(row.event)
+            if start <= row.index < end and (not kinds or kind in kinds):
+                fields: dict[str, Json] = msgspec.json.decode(msgspec.json.encode(row.event))
+                is_imported = row.index <= imported
+                lines.append(EventLine(row.index, kind, row.at, row.run, row.node, fields, is_imported))
+    return lines
 
 
 def summary_of(event: Mapping[str, Json]) -> str:
-    """Say what an event tells, without its digests."""
+    """Summarize an event without its digests and times."""
     match event:
         case {"kind": "node_output_appended", "notes": str(notes)}:
-            return f"{placed(str(event['step']))}: {notes}"
+            return f"{step_label(str(event['step']))}: {notes}"
         case {"kind": "node_output_appended", "artifact": {"kind": artifact}}:
-            return f"{placed(str(event['step']))}: artifact {artifact}"
+            return f"{step_label(str(event['step']))}: artifact {artifact}"
         case {"kind": "gate_resolved", "gate": gate, "channel": channel}:
             return f"{gate}: {event.get('option') or event['how']}, by {channel}"
         case {"kind": "step_completed", "key": str(key)}:
-            return placed(key)
+            return step_label(key)
         case {"kind": "node_created", "node": node}:
             return (
                 f"{node} after {event['parent']}, {event['cause']}"
@@ -90,23 +89,26 @@ def summary_of(event: Mapping[str, Json]) -> str:
             )
         case {"kind": "context_set", "delta": Mapping() as delta}:
             return ", ".join(f"{name}={_short(value)}" for name, value in delta.items())
-        case {"kind": "call_traced", "tool": tool, "agent": who}:
-            return f"{tool}, {who}{': ' + str(event['error']) if event.get('error') else ''}"
+        case {"kind": "call_traced", "tool": tool, "agent": agent}:
+            return f"{tool}, {agent}{': ' + str(event['error']) if event.get('error') else ''}"
         case {"kind": "validation_performed", "key": str(key)}:
-            return f"{placed(key)}{_whither(event)}"
+            return f"{step_label(key)}{_blockers_or_child(event)}"
         case {"kind": "advance_recorded", "outcome": str(outcome)}:
-            return f"from {event['node']}: {outcome}{_whither(event)}"
+            return f"from {event['node']}: {outcome}{_blockers_or_child(event)}"
         case _:
-            told = {
-                name: value for name, value in event.items() if name not in UNSAID and value not in NOTHING
-            }
-            return " ".join(f"{name}={_short(value)}" for name, value in told.items())
+            return " ".join(
+                f"{name}={_short(value)}"
+                for name, value in event.items()
+                if name not in NOT_SUMMARIZED and value not in EMPTY
+            )
 
 
-def _whither(event: Mapping[str, Json]) -> str:
+def _blockers_or_child(event: Mapping[str, Json]) -> str:
     blockers = event.get("blockers")
     if isinstance(blockers, list):
-        return ", " + ", ".join(str(one.get("code")) for one in blockers if isinstance(one, Mapping))
+        return ", " + ", ".join(
+            str(blocker.get("code")) for blocker in blockers if isinstance(blocker, Mapping)
+        )
     return f" to {event['child']}" if "child" in event else ""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 from msgspec import Struct
@@ -14,7 +14,7 @@ from interlock.ledger.log.projection import notes_in
 from interlock.ledger.queries.indexing import catch_up, marked
 from interlock.ledger.runs.position import tip_of
 from interlock.ledger.runs.positions import Positions
-from interlock.store.protocol import Reader, RunRow, SessionFilter, SessionRow
+from interlock.store.protocol import Reader, Recorded, RunRow, SessionFilter, SessionRow
 
 CANDIDATES = 5
 LOOKED_AT = 200
@@ -23,6 +23,8 @@ SNIPPET = 320
 FINISHED = ("complete", "complete_with_gaps")
 SHORTEST_SHA = 7
 SHORTEST_BRANCH = 3
+SHORTEST_ID = 4
+NEAREST = 10  # nodes on the path to a tip that are searched for a snippet
 
 Why = Literal[
     "matched_exact_id",
@@ -36,7 +38,7 @@ Why = Literal[
 
 
 class Candidate(Struct, frozen=True):
-    """A run that can be gone on with at once: its preferred tip, and why it was found."""
+    """A run that can be continued at once: its preferred tip, and why it was found."""
 
     session: SessionRow
     run: RunRow
@@ -47,7 +49,7 @@ class Candidate(Struct, frozen=True):
 
 
 def words_of(query: str) -> list[str]:
-    """The words of a query, in the form in which search rows are written."""
+    """Split a query into words, in the form in which search rows are written."""
     folded = unicodedata.normalize("NFKC", query).lower()
     split = "".join(char if char.isalnum() or char in "_-" else " " for char in folded)
     return split.split()
@@ -62,101 +64,92 @@ def is_reference(positions: Positions, reference: str) -> bool:
 def find(
     positions: Positions, query: str, owner: str, observed: Mapping[str, str] | None = None
 ) -> tuple[Candidate, ...]:
-    """The best five runs for a query, each session once; a lower tier is asked only for what is missing."""
+    """Return the best five runs for a query, each session once; ask a lower tier only for what is missing.
+
+    `observed` is what the project folder shows now: without a query its commit and branch are searched for.
+    """
     catch_up(positions.store, positions.pins)
+    candidates: dict[str, Candidate] = {}
+    repo_root = (observed or {}).get("repo_root", "")
     with positions.store.reading() as reader:
-        return _best(reader, query, owner, observed)
-
-
-def _best(
-    reader: Reader, query: str, owner: str, observed: Mapping[str, str] | None
-) -> tuple[Candidate, ...]:
-    here = observed or {}
-    found: dict[str, Candidate] = {}
-    for why, matched in _tiers(reader, query.strip(), owner, here):
-        for session_id in _ranked(reader, [one for one in matched if one not in found], owner, here):
-            one = _candidate(reader, session_id, why, query)
-            if one is not None:
-                found[session_id] = one
-            if len(found) == CANDIDATES:
-                return tuple(found.values())
-    return tuple(found.values())
+        for why, matched in _tiers(reader, query.strip(), owner, observed or {}):
+            new = [session_id for session_id in dict.fromkeys(matched) if session_id not in candidates]
+            ranked = reader.ranked(new, owner=owner, repo_root=repo_root, finished=FINISHED, limit=SPARE)
+            for session_id in ranked:
+                candidate = _candidate(reader, session_id, why, query)
+                if candidate is not None:
+                    candidates[session_id] = candidate
+                if len(candidates) == CANDIDATES:
+                    return tuple(candidates.values())
+    return tuple(candidates.values())
 
 
 def _tiers(
     reader: Reader, query: str, owner: str, observed: Mapping[str, str]
 ) -> Iterator[tuple[Why, list[str]]]:
+    """Yield the sessions that each tier matches. Without a query, tiers match what is checked out now."""
     words, names = words_of(query), query.split()
     yield "matched_exact_id", by_reference(reader, query)
     yield "matched_notes", reader.search(words, columns=("title", "notes"), limit=LOOKED_AT)
     yield "matched_workflow", reader.search(marked(query), columns=("workflows",), limit=LOOKED_AT)
-    yield "matched_head_sha", _by_head(reader, words or [observed.get("git_head_sha", "")])
+    shas = [
+        word
+        for word in words or [observed.get("git_head_sha", "")]
+        if len(word) >= SHORTEST_SHA and set(word) <= set("0123456789abcdef")
+    ]
+    yield "matched_head_sha", _observed(reader, "git_head_sha", shas, prefix=True)
     branches = names or [observed.get("git_branch", "")]
-    yield "matched_branch", _by_branch(reader, branches, prefix=False)
-    yield "matched_branch", _by_branch(reader, branches if names else (), prefix=True)
+    yield "matched_branch", _observed(reader, "git_branch", filter(None, branches), prefix=False)
+    beginnings = [name for name in names if len(name) >= SHORTEST_BRANCH]
+    yield "matched_branch", _observed(reader, "git_branch", beginnings, prefix=True)
     yield "matched_deep", reader.search_outputs(words, limit=LOOKED_AT)
     recent = reader.sessions(SessionFilter(owner=owner, limit=LOOKED_AT))
     yield "recency_fallback", [session.session_id for session in recent]
 
 
-def _by_head(reader: Reader, shas: Sequence[str]) -> list[str]:
-    """Work on a commit that the query names; without a query, on the one checked out now."""
-    likely = [sha for sha in shas if len(sha) >= SHORTEST_SHA and set(sha) <= set("0123456789abcdef")]
-    found = [reader.observed("git_head_sha", sha, prefix=True, limit=LOOKED_AT) for sha in likely]
-    return [session_id for each in found for session_id in each]
-
-
-def _by_branch(reader: Reader, names: Sequence[str], *, prefix: bool) -> list[str]:
-    likely = [name for name in names if len(name) >= (SHORTEST_BRANCH if prefix else 1)]
-    found = [reader.observed("git_branch", name, prefix=prefix, limit=LOOKED_AT) for name in likely]
-    return [session_id for each in found for session_id in each]
+def _observed(reader: Reader, key: str, values: Iterable[str], *, prefix: bool) -> list[str]:
+    return [
+        session_id
+        for value in values
+        for session_id in reader.observed(key, value, prefix=prefix, limit=LOOKED_AT)
+    ]
 
 
 def by_reference(reader: Reader, reference: str) -> list[str]:
-    """Sessions by the id of the session or of a run, or by an unambiguous beginning of a session id."""
-    if not reference:
-        return []
-    run = reader.run_by_id(reference)
+    """Return the session with this id, with a run of this id, or with an id that alone begins like this."""
+    run = reader.run_by_id(reference) if reference else None
     if run is not None:
         return [run.session_id]
-    whole = reference if reference.startswith("sess_") else f"sess_{reference}"
-    if len(whole) < len("sess_") + 4:
+    prefix = reference if reference.startswith("sess_") else f"sess_{reference}"
+    if len(prefix) < len("sess_") + SHORTEST_ID:
         return []
-    found = reader.sessions_by_prefix(whole, 2)
-    return found if len(found) == 1 else []
-
-
-def _ranked(reader: Reader, matched: list[str], owner: str, observed: Mapping[str, str]) -> list[str]:
-    if not matched:
-        return []
-    root = observed.get("repo_root", "")
-    distinct = list(dict.fromkeys(matched))
-    return reader.ranked(distinct, owner=owner, repo_root=root, finished=FINISHED, limit=SPARE)
+    matches = reader.sessions_by_prefix(prefix, 2)
+    return matches if len(matches) == 1 else []
 
 
 def _candidate(reader: Reader, session_id: str, why: Why, query: str) -> Candidate | None:
+    """Return the run of a session to offer; None for a session that is damaged or has no run."""
     session = reader.session(session_id)
     if session is None or session.head_run is None or damage_of(reader, session):
         return None
-    asked = reader.run_by_id(query.strip()) if why == "matched_exact_id" else None
-    run = asked or reader.run(session_id, session.head_run)
+    named_run = reader.run_by_id(query.strip()) if why == "matched_exact_id" else None
+    run = named_run or reader.run(session_id, session.head_run)
     handles = reader.handles(session_id)
     if run is None or not handles:
         return None
     tip = tip_of(session, run)
     try:
-        return Candidate(session, run, tip, handles[0].handle, why, _snippet(reader, session_id, tip))
+        snippet = next((cut(note, SNIPPET, "…") for note in _newest_notes(reader, session_id, tip)), "")
     except (ValueError, TypeError):  # the notes of a damaged row cannot be read
         return None
+    return Candidate(session, run, tip, handles[0].handle, why, snippet)
 
 
-def _snippet(reader: Reader, session_id: str, tip: int) -> str:
-    """The newest note on the way to the tip."""
-    for node in reader.path(session_id, tip, 10):
-        aside = [(row.event_index, notes_in(row)) for row in reader.blocked(session_id, (node.node,))]
-        aside += [(row.event_index, notes_in(row)) for row in reader.notes(session_id, (node.node,))]
-        ordered = [(node.event_index, notes_in(node)), *aside]
-        notes = [note for _, noted in sorted(ordered, key=lambda item: item[0]) for note in noted]
-        if notes:
-            return cut(notes[-1].body, SNIPPET, "…")
-    return ""
+def _newest_notes(reader: Reader, session_id: str, tip: int) -> Iterator[str]:
+    """Yield the newest note at each of the last nodes on the path to the tip."""
+    for node in reader.path(session_id, tip, NEAREST):
+        rows: list[Recorded] = [*reader.blocked(session_id, (node.node,))]
+        rows += reader.notes(session_id, (node.node,))
+        rows.sort(key=lambda row: row.event_index)
+        notes = [note.body for row in (node, *rows) for note in notes_in(row)]
+        yield from notes[-1:]

@@ -1,11 +1,10 @@
-"""What people ask about sessions, as values: which there are, where each stands, what it has noted.
+"""What people ask about sessions, as values: which there are, their status, their notes.
 
 The command line and the console print these; their field names are a contract with scripts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Literal, assert_never
 
 from msgspec import Struct
@@ -31,7 +30,7 @@ from interlock.ledger.log.projection import state_of
 from interlock.ledger.log.records import OutputAppended
 from interlock.ledger.runs.position import tip_of
 from interlock.ledger.runs.positions import Positions
-from interlock.ledger.runs.recap import RecapEntry, recap
+from interlock.ledger.runs.recap import Recap, recap
 from interlock.store.protocol import NodeRow, Reader, RunRow, SessionFilter, SessionRow
 
 REF = 8
@@ -46,7 +45,7 @@ class Shown(Struct, frozen=True, rename="camel"):
 
 
 class SessionLine(Shown, frozen=True):
-    """A session in a list, with the run that work goes on with."""
+    """A session in a list, with the run that work continues with."""
 
     session_id: str
     ref: str
@@ -88,7 +87,7 @@ class RunStatus(Shown, frozen=True):
 
 
 class SessionStatus(Shown, frozen=True):
-    """Everything about where a session stands."""
+    """The status of a session and of all its runs."""
 
     session_id: str
     ref: str
@@ -123,88 +122,78 @@ class Notes(Shown, frozen=True):
 
 
 def ref_of(session_id: str) -> str:
-    """The short id that people use."""
+    """Return the short id that people use."""
     return session_id.removeprefix("sess_")[:REF]
 
 
 def find_session(positions: Positions, ref: str, owner: str) -> SessionRow | LedgerError:
-    """A session by its id, by the id of a run, or by an unambiguous beginning (rule 42)."""
+    """Find a session by its id, by the id of a run, or by an unambiguous beginning of its id (rule 42)."""
     with positions.store.reading() as reader:
-        return _found(reader, ref, owner)
-
-
-def _found(reader: Reader, ref: str, owner: str) -> SessionRow | LedgerError:
-    run = reader.run_by_id(ref)
-    if run is not None:
-        return _owned(reader, run.session_id, ref, owner)
-    short = ref.removeprefix("sess_")
-    found = reader.sessions_by_prefix(f"sess_{short}", 3) if len(short) >= SHORTEST else []
-    if len(found) > 1:
-        listed = " or ".join(one.removeprefix("sess_")[: len(short) + 4] for one in found[:2])
-        return LedgerError("AMBIGUOUS", f"More than one session begins with {ref}.", f"Say more: {listed}.")
-    return _owned(reader, found[0], ref, owner) if found else _no_session(reader, ref)
-
-
-def _owned(reader: Reader, session_id: str, ref: str, owner: str) -> SessionRow | LedgerError:
-    session = reader.session(session_id)
-    return session if session is not None and session.owner == owner else _no_session(reader, ref)
-
-
-def _no_session(reader: Reader, ref: str) -> LedgerError:
-    if reader.removed_at(ref) is not None:
-        return LedgerError(
-            "NOT_FOUND", f"Session {ref} was removed.", "See `interlock sessions` for the rest."
-        )
-    hint = "See `interlock sessions`, or search with `interlock resume WORDS`."
-    return LedgerError("NOT_FOUND", f"There is no session {ref}.", hint)
+        run, short = reader.run_by_id(ref), ref.removeprefix("sess_")
+        if run is not None:
+            matches = [run.session_id]
+        else:
+            matches = reader.sessions_by_prefix(f"sess_{short}", 3) if len(short) >= SHORTEST else []
+        if len(matches) > 1:
+            longer = (session_id.removeprefix("sess_")[: len(short) + 4] for session_id in matches[:2])
+            next_action = f"Say more: {' or '.join(longer)}."
+            return LedgerError("AMBIGUOUS", f"More than one session begins with {ref}.", next_action)
+        session = reader.session(matches[0]) if matches else None
+        if session is not None and session.owner == owner:
+            return session
+        if reader.removed_at(ref) is not None:
+            next_action = "See `interlock sessions` for the rest."
+            return LedgerError("NOT_FOUND", f"Session {ref} was removed.", next_action)
+    next_action = "See `interlock sessions`, or search with `interlock resume WORDS`."
+    return LedgerError("NOT_FOUND", f"There is no session {ref}.", next_action)
 
 
 def handle_of(positions: Positions, session_id: str) -> bytes:
-    """A handle of a session, for a person who works on it at this machine."""
+    """Return a handle of a session, for a person who works on it at this machine."""
     with positions.store.reading() as reader:
         return reader.handles(session_id)[0].handle
 
 
 def session_lines(positions: Positions, wanted: SessionFilter) -> tuple[SessionLine, ...]:
-    """The sessions that fit, newest activity first."""
+    """List the sessions that the filter selects, newest activity first."""
+    lines: list[SessionLine] = []
     with positions.store.reading() as reader:
-        return tuple(_line(reader, session) for session in reader.sessions(wanted))
-
-
-def _line(reader: Reader, session: SessionRow) -> SessionLine:
-    runs = reader.runs(session.session_id)
-    run = head_run(session, runs)
-    status = "damaged" if damage_of(reader, session) else run.status if run else "no run"
-    return SessionLine(
-        session_id=session.session_id,
-        ref=ref_of(session.session_id),
-        title=session.title,
-        status=status,
-        workflow_id=run.workflow_id if run else "",
-        awaiting=run.awaiting if run else "",
-        runs=len(runs),
-        created_at=session.created_at,
-        updated_at=session.updated_at,
-        keep=session.keep,
-    )
+        for session in reader.sessions(wanted):
+            runs = reader.runs(session.session_id)
+            run = head_run(session, runs)
+            status = "damaged" if damage_of(reader, session) else run.status if run else "no run"
+            line = SessionLine(
+                session_id=session.session_id,
+                ref=ref_of(session.session_id),
+                title=session.title,
+                status=status,
+                workflow_id=run.workflow_id if run else "",
+                awaiting=run.awaiting if run else "",
+                runs=len(runs),
+                created_at=session.created_at,
+                updated_at=session.updated_at,
+                keep=session.keep,
+            )
+            lines.append(line)
+    return tuple(lines)
 
 
 def head_run(session: SessionRow, runs: list[RunRow]) -> RunRow | None:
-    """The run that work goes on with."""
-    return next((one for one in runs if one.run == session.head_run), runs[-1] if runs else None)
+    """Return the run that work continues with."""
+    return next((run for run in runs if run.run == session.head_run), runs[-1] if runs else None)
 
 
 def session_status(positions: Positions, session: SessionRow) -> SessionStatus:
-    """Where a session stands, run by run."""
+    """Return the status of a session, run by run."""
     with positions.store.reading() as reader:
-        found = damage_of(reader, session)
+        damage = damage_of(reader, session)
         observed, runs = dict(reader.observations(session.session_id)), reader.runs(session.session_id)
     return SessionStatus(
         session_id=session.session_id,
         ref=ref_of(session.session_id),
         title=session.title,
-        health=session.health if found is None or session.health != "healthy" else "corrupt_tail",
-        reason=found or "",
+        health=session.health if damage is None or session.health != "healthy" else "corrupt_tail",
+        reason=damage or "",
         events=session.head_index + 1,
         created_at=session.created_at,
         updated_at=session.updated_at,
@@ -244,14 +233,14 @@ def _run_status(positions: Positions, session: SessionRow, run: RunRow) -> RunSt
 
 
 def tips(reader: Reader, run: RunRow) -> list[NodeRow]:
-    """The ends of all branches of a run."""
+    """Return the ends of all branches of a run."""
     nodes = [node for node in reader.nodes(run.session_id, run.run) if node.kind == "step"]
     parents = {node.parent for node in nodes}
     return [node for node in nodes if node.node not in parents]
 
 
 def pending_line(need: Awaited) -> PendingLine:
-    """What is awaited, in one line."""
+    """Describe in one line what a run waits for."""
     match need:
         case NeedStep():
             return PendingLine("step", need.step.id, need.step.title)
@@ -270,43 +259,37 @@ def pending_line(need: Awaited) -> PendingLine:
 
 
 def notes_of(positions: Positions, session: SessionRow, node: int | None = None) -> Notes | LedgerError:
-    """Everything noted on the way to a node, the head unless another is named."""
+    """Collect the notes on the path to a node, or to the head if none is named."""
+    session_id, number = session.session_id, session.head_node if node is None else node
     with positions.store.reading() as reader:
-        return _notes(reader, session, node)
-
-
-def _notes(reader: Reader, session: SessionRow, node: int | None) -> Notes | LedgerError:
-    wanted = node if node is not None else session.head_node
-    row = reader.node(session.session_id, wanted) if wanted is not None else None
-    if row is None and node is not None:
-        hint = f"See `interlock tree {ref_of(session.session_id)}` for the nodes."
-        return LedgerError("NOT_FOUND", f"Session {ref_of(session.session_id)} has no node {node}.", hint)
-    run = reader.run(session.session_id, row.run) if row else None
-    kept = recap(reader, row, EVERYTHING, farthest=EVERYTHING) if row else None
+        row = reader.node(session_id, number) if number is not None else None
+        if row is None and node is not None:
+            next_action = f"See `interlock tree {ref_of(session_id)}` for the nodes."
+            message = f"Session {ref_of(session_id)} has no node {node}."
+            return LedgerError("NOT_FOUND", message, next_action)
+        run = reader.run(session_id, row.run) if row else None
+        path = recap(reader, row, EVERYTHING, farthest=EVERYTHING) if row else Recap(())
+        session_notes = tuple(
+            logged_event.event.notes
+            for logged_event in logged(reader.commits(session_id))
+            if isinstance(logged_event.event, OutputAppended)
+            and logged_event.event.node < 0
+            and logged_event.event.notes
+        )
     return Notes(
-        session_id=session.session_id,
+        session_id=session_id,
         title=session.title,
         workflow_id=run.workflow_id if run else "",
-        entries=tuple(_note(one) for one in kept.entries) if kept else (),
-        session=tuple(_session_notes(reader, session.session_id)),
-        omitted=kept.omitted if kept else 0,
+        entries=tuple(Note(step_label(note.step), note.notes, note.recorded_at) for note in path.entries),
+        session=session_notes,
+        omitted=path.omitted,
     )
 
 
-def _note(entry: RecapEntry) -> Note:
-    return Note(placed(entry.step), entry.notes, entry.recorded_at)
-
-
-def _session_notes(reader: Reader, session_id: str) -> Iterator[str]:
-    for row in logged(reader.commits(session_id)):
-        if isinstance(row.event, OutputAppended) and row.event.node < 0 and row.event.notes:
-            yield row.event.notes
-
-
-def placed(key: str) -> str:
-    """A step by its name; in a loop, with the round."""
+def step_label(key: str) -> str:
+    """Name a step; in a loop, with the number of the iteration."""
     path, separator, step = key.rpartition("::")
     if not separator:
         return key
-    rounds = (part.rpartition("@") for part in path.split("/"))
-    return f"{step} ({', '.join(f'{loop} {int(number) + 1}' for loop, _, number in rounds)})"
+    iterations = (part.rpartition("@") for part in path.split("/"))
+    return f"{step} ({', '.join(f'{loop} {int(number) + 1}' for loop, _, number in iterations)})"

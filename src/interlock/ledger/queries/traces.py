@@ -57,17 +57,21 @@ def keep_trace(positions: Positions, session: SessionRow, call: CallTraced) -> N
 
 
 def whole_trace(positions: Positions, session: SessionRow) -> Trace:
-    """The newest calls of a session."""
+    """Return the newest calls of a session."""
     positions.write_traces()
     events = list(_between(positions, session.session_id, 0, session.head_index))
     return Trace(tuple(events[-MOST:]), len(events) > MOST)
 
 
 def trace_segment(positions: Positions, session_id: str, first: int, last: int) -> list[Traced]:
-    """From the entry of a visit to the call that left it; the call that entered belongs to the one before."""
+    """Return the calls of one visit; the call that entered the activity belongs to the visit before."""
     positions.write_traces()
     events = [traced for traced in _between(positions, session_id, first, last) if traced.index >= first]
-    return events[1:] if events and first > 0 and _enters(events[0]) else events
+    if first == 0 or not events:
+        return events
+    entering = events[0].event
+    is_entry = isinstance(entering, CallTraced) and entering.tool == "next_activity"
+    return events[1:] if is_entry else events
 
 
 def _between(positions: Positions, session_id: str, first: int, last: int) -> Iterator[Traced]:
@@ -89,7 +93,3 @@ def _between(positions: Positions, session_id: str, first: int, last: int) -> It
         event = _decode(row.body)
         chained.append(Traced(row.after_index, row.at, event, ordinals[row.after_index]))
     yield from sorted(chained, key=lambda traced: (traced.index, traced.ordinal))
-
-
-def _enters(traced: Traced) -> bool:
-    return isinstance(traced.event, CallTraced) and traced.event.tool == "next_activity"

@@ -1,15 +1,12 @@
 """Parents and children (rule 35): a child begins with what its parent passes on, and returns to it.
 
-Both sides are appended together, so that no crash can part them.
+Both sides are appended in one transaction, so that no crash can separate them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from msgspec import Struct
 
-from interlock.core.definition.workflow import Activity, Trigger
 from interlock.core.engine.decide import decide
 from interlock.core.run.commands import Command, ReturnChild, StartChild
 from interlock.core.run.events import ActivityEntered, ChildStarted, GateResolved
@@ -26,22 +23,17 @@ DEEPEST = 16
 
 
 def passed_on(parent: Position, workflow_id: str) -> dict[str, Json] | None:
-    """What the parent's current activity passes to a child of this workflow; None if it triggers none."""
+    """Return what the parent's activity passes to a child of this workflow; None if it triggers none."""
     activity = parent.plan.workflow.activity(parent.state.activity)
-    trigger = next((trigger for trigger in _triggers(activity) if trigger.workflow == workflow_id), None)
+    if activity is None:
+        return None
+    triggers = [*activity.triggers, *(trigger for step in activity.steps() for trigger in step.triggers)]
+    trigger = next((trigger for trigger in triggers if trigger.workflow == workflow_id), None)
     if trigger is None:
         return None
     scope = parent.plan.scope(parent.state.variables)
     values = {name: scope.value(name) for name in trigger.pass_context}
     return {name: value for name, value in values.items() if not isinstance(value, Missing)}
-
-
-def _triggers(activity: Activity | None) -> Iterator[Trigger]:
-    if activity is None:
-        return
-    yield from activity.triggers
-    for step in activity.steps():
-        yield from step.triggers
 
 
 def begin_in_parent(parent: Position, child_id: str, workflow_id: str, now: int) -> Changes:
@@ -55,50 +47,50 @@ def return_to_parent(
     """Record in the parent, if it still waits for this child, that it has returned."""
     if child.parent_session is None:
         return []
-    parent = _waiting(positions, child.parent_session, child.session_id)
+    parent = _waiting_parent(positions, child.parent_session, child.session_id)
     if parent is None:
         return []
     return [_recorded(parent, ReturnChild(workflow_id, child.session_id, True, variables), now, None)]
 
 
-def _waiting(positions: Positions, parent_id: str, child_id: str) -> Position | None:
-    """The parent where it waits for the child: at its head, else on the branch where the child was begun."""
-    at = positions.position(parent_id)
-    if isinstance(at, LedgerError):
+def _waiting_parent(positions: Positions, parent_id: str, child_id: str) -> Position | None:
+    """Return the parent where it waits for the child: at its head, else on the branch that began the child.
+
+    A head that comes after the node at which the child was begun has left the child behind.
+    """
+    head = positions.position(parent_id)
+    if isinstance(head, LedgerError):
         return None
-    if child_id in at.state.children:
-        return at
+    if child_id in head.state.children:
+        return head
     with positions.store.reading() as reader:
         row = reader.commit_by_key(parent_id, _key(child_id))
-        began = (
-            next((entry.node for entry in entries_of(row) if entry.node is not None), None) if row else None
-        )
-        if began is None or _is_behind(reader, at, began):
+        entries = entries_of(row) if row is not None else ()
+        began_at = next((entry.node for entry in entries if entry.node is not None), None)
+        if began_at is None:
             return None
-    at = positions.position_onward(parent_id, began)
-    return None if isinstance(at, LedgerError) or child_id not in at.state.children else at
+        number: int | None = head.node.node
+        while number is not None and number > began_at:
+            node = reader.node(parent_id, number)
+            number = node.parent if node is not None else None
+        if number == began_at:
+            return None
+    branch = positions.position_onward(parent_id, began_at)
+    return None if isinstance(branch, LedgerError) or child_id not in branch.state.children else branch
 
 
-def _is_behind(reader: Reader, tip: Position, began: int) -> bool:
-    """Say whether the tip comes after the node at which the child was begun: the child was left behind."""
-    number: int | None = tip.node.node
-    while number is not None and number > began:
-        node = reader.node(tip.session_id, number)
-        number = node.parent if node is not None else None
-    return number == began
-
-
-def _recorded(at: Position, command: Command, now: int, key: str | None) -> Changes:
-    decided = decide(at.plan, at.state, command)
+def _recorded(position: Position, command: Command, now: int, key: str | None) -> Changes:
+    decided = decide(position.plan, position.state, command)
     assert isinstance(decided, Decided), "a child can always begin and return"
-    commit = Commit(at.rows(), now)
+    commit = Commit(position.rows(), now)
     held = decided.state.open is not None
-    commit.add_node(at.run.run, at.node.node, decided.events, "advanced", decided.awaited, held=held)
+    run, node = position.run.run, position.node.node
+    commit.add_node(run, node, decided.events, "advanced", decided.awaited, held=held)
     return commit.finish(key)
 
 
 def origin(reader: Reader, parent_id: str, child_id: str) -> ChildStarted | None:
-    """The parent's record of the child's beginning."""
+    """Return the parent's record of the beginning of a child."""
     row = reader.commit_by_key(parent_id, _key(child_id))
     events = [entry.event for entry in entries_of(row)] if row is not None else []
     return next((event for event in events if isinstance(event, ChildStarted)), None)
@@ -113,19 +105,20 @@ class Ancestor(Struct, frozen=True):
     activity: str | None
 
 
-def ancestors(positions: Positions, at: Position) -> list[Ancestor]:
-    """The session that triggered this one, and what triggered that, all the way up."""
+def ancestors(positions: Positions, position: Position) -> list[Ancestor]:
+    """Return the session that triggered this one, and what triggered that, all the way up."""
     above: list[Ancestor] = []
-    while at.session.parent_session is not None and len(above) < DEEPEST:
-        parent = positions.position(at.session.parent_session)
+    child = position
+    while child.session.parent_session is not None and len(above) < DEEPEST:
+        parent = positions.position(child.session.parent_session)
         if isinstance(parent, LedgerError):
             break
         with positions.store.reading() as reader:
-            began = origin(reader, parent.session_id, at.session_id)
+            began = origin(reader, parent.session_id, child.session_id)
         activity = began.activity if began else parent.state.activity
         version = parent.plan.workflow.version
         above.append(Ancestor(parent.session_id, parent.run.workflow_id, version, activity))
-        at = parent
+        child = parent
     return above
 
 

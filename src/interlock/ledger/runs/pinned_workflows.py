@@ -33,12 +33,12 @@ class Pins:
         self._turn = allocate_lock()
 
     def plan(self, content: Content, workflow_hash: str) -> Plan:
-        """The plan of a pinned workflow."""
+        """Return the plan of a pinned workflow."""
         plan = self._known(workflow_hash)
         return plan or self._keep(workflow_hash, Plan(_decode(pinned(content, workflow_hash))))
 
     def pin(self, content: Content, loaded: Loaded) -> tuple[Plan, dict[str, bytes]]:
-        """The plan of a workflow, and the contents to store with the first run that is pinned to it."""
+        """Return the plan of a workflow, and what to store with the first run that is pinned to it."""
         plan = self._known(loaded.hash) or self._keep(loaded.hash, Plan(loaded.workflow))
         if content(loaded.hash) is not None:
             return plan, {}
@@ -60,7 +60,7 @@ class Pins:
 
 
 def contents_of(loaded: Loaded) -> dict[str, bytes]:
-    """A workflow and every text that belongs to it, as they are stored."""
+    """Return a workflow and every text that belongs to it, as they are stored."""
     texts = {document.digest: loaded.text(document.digest).encode() for document in loaded.workflow.documents}
     return {loaded.hash: seal(msgspec.json.encode(loaded.workflow)), **texts}
 
@@ -71,7 +71,7 @@ def seal(body: bytes) -> bytes:
 
 
 def pinned(content: Content, workflow_hash: str) -> bytes:
-    """The text of a pinned workflow."""
+    """Return the text of a pinned workflow."""
     stored = content(workflow_hash)
     if stored is None:
         raise PinDamaged(f"the pinned workflow {workflow_hash} is not in the store")

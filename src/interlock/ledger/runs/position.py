@@ -51,7 +51,7 @@ class Position(Struct, frozen=True):
         return tip_of(self.session, self.run) == self.node.node
 
     def rows(self) -> Rows:
-        """The rows that a command on this position may change."""
+        """Return the rows that a command on this position may change."""
         rows = Rows(self.session)
         rows.runs[self.run.run] = self.run
         rows.nodes[self.node.node], rows.states[self.node.node] = self.node, self.state
@@ -83,12 +83,12 @@ class View(Struct, frozen=True, kw_only=True):
 
 
 def tip_of(session: SessionRow, run: RunRow) -> int:
-    """The preferred tip of a run: the session's head while the run is the one advanced last."""
+    """Return the preferred tip of a run: the session's head while the run is the one advanced last."""
     return session.head_node if session.head_run == run.run and session.head_node is not None else run.tip
 
 
 def subject_of(need: Awaited) -> str:
-    """The name under which notes of the pending item are kept."""
+    """Return the name under which notes of the pending item are kept."""
     match need:
         case NeedStep(key=key):
             return key

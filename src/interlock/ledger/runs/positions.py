@@ -16,7 +16,7 @@ from interlock.ledger.runs.pinned_workflows import Pins
 from interlock.ledger.runs.position import Position
 from interlock.ledger.tokens.keyring import Keys
 from interlock.ledger.tokens.slots import fill
-from interlock.ledger.tokens.tokens import Kind, Pointer, TokenProblem, mint, read
+from interlock.ledger.tokens.tokens import Kind, Pointer, TokenError, mint, read
 from interlock.store.protocol import Changes, LoadedRows, Store, TraceRow
 
 
@@ -38,8 +38,8 @@ class Positions:
     def read_token(self, token: str, *kinds: Kind) -> Pointer | LedgerError:
         """Check a token's form and signature; nothing is looked up."""
         pointer = read(self.keys.keyring(), token, kinds)
-        if isinstance(pointer, TokenProblem):
-            return LedgerError(pointer.code, pointer.message, pointer.suggestion)
+        if isinstance(pointer, TokenError):
+            return LedgerError(pointer.code, pointer.message, pointer.next_action)
         return pointer
 
     def mint(self, kind: Kind, handle: bytes, node: int = 0, attempt: int = 0) -> str:
@@ -47,7 +47,7 @@ class Positions:
         return mint(self.keys.keyring().current, Pointer(kind, handle, node, attempt))
 
     def minter(self, handle: bytes) -> Callable[[Kind, int, int], str]:
-        """What puts live tokens of a handle into the slots of a response."""
+        """Return the function that mints tokens of a handle for the slots of a response."""
         key = self.keys.keyring().current
         return lambda kind, node, attempt: mint(key, Pointer(kind, handle, node, attempt))
 
@@ -77,7 +77,7 @@ class Positions:
         return position
 
     def onward(self, pointer: Pointer) -> Position | LedgerError:
-        """The same for the caller's own pointer."""
+        """Do as `position_onward` for the caller's own pointer."""
         position = self.at(pointer)
         while isinstance(position, Position) and position.loaded.carried_to is not None:
             loaded = self.store.load(pointer.handle, node=position.loaded.carried_to)
@@ -89,8 +89,8 @@ class Positions:
         if loaded is None:
             return unknown_session()
         session_id = loaded.session.session_id
-        if (fault := damage(loaded)) is not None:
-            return not_healthy(session_id, fault)
+        if (reason := damage(loaded)) is not None:
+            return not_healthy(session_id, reason)
         node, run = loaded.node, loaded.run
         if node is None or run is None:
             return unknown_node()
@@ -108,13 +108,13 @@ class Positions:
         return Position(loaded, node, run, plan, state, need, kept, decisions, handle)
 
     def write_traces(self) -> None:
-        """Write the traces of reading calls that are not stored yet; they wait while the store fails."""
+        """Write the traces of reading calls that are not stored yet; a failed write keeps them."""
         if rows := self.unwritten[:]:
             self.store.trace(rows)
             del self.unwritten[: len(rows)]
 
     def content(self, digest: str) -> bytes | None:
-        """A text that is stored under its digest."""
+        """Return what is stored under a digest."""
         with self.store.reading() as reader:
             return reader.content(digest)
 

@@ -1,4 +1,4 @@
-"""Recaps: what happened along one branch, newest kept, within a byte budget, honest about what was cut."""
+"""Recaps: the notes of one branch, the newest ones within a byte budget, with a count of those left out."""
 
 from __future__ import annotations
 
@@ -86,7 +86,13 @@ def _upwards(reader: Reader, node: NodeRow, above: NodeRow | None, farthest: int
     visited, start, towards = 0, node.node, None
     while True:
         path = reader.path(node.session_id, start, CHUNK)
-        blocked, notes = _asides(reader, node.session_id, [step.node for step in path])
+        numbers = [step.node for step in path]
+        blocked: dict[int, list[BlockedRow]] = defaultdict(list)
+        for row in reader.blocked(node.session_id, numbers):
+            blocked[row.node].append(row)
+        notes: dict[int | None, list[NodeRow]] = defaultdict(list)
+        for note in reader.notes(node.session_id, numbers):
+            notes[note.parent].append(note)
         for step in path:
             visited += 1
             given_up = visited >= farthest
@@ -96,20 +102,8 @@ def _upwards(reader: Reader, node: NodeRow, above: NodeRow | None, farthest: int
             start, towards = step.parent, step
 
 
-def _asides(
-    reader: Reader, session_id: str, nodes: list[int]
-) -> tuple[dict[int, list[BlockedRow]], dict[int, list[NodeRow]]]:
-    blocked: dict[int, list[BlockedRow]] = defaultdict(list)
-    for row in reader.blocked(session_id, nodes):
-        blocked[row.node].append(row)
-    notes: dict[int, list[NodeRow]] = defaultdict(list)
-    for note in reader.notes(session_id, nodes):
-        notes[note.parent if note.parent is not None else 0].append(note)
-    return blocked, notes
-
-
 def _noted_at(blocked: list[BlockedRow], notes: list[NodeRow], towards: NodeRow | None) -> list[RecapEntry]:
-    """Notes of blocked attempts, of note nodes and of the attempt that made the next node, newest first."""
+    """Return the notes at a node, newest first: of blocked attempts, note nodes and the attempt towards."""
     leading = leading_to(blocked, towards.attempt if towards else None)
     made = [(row.event_index, row.recorded_at, notes_in(row)) for row in leading]
     saved = [*notes, towards] if towards else notes
@@ -119,7 +113,7 @@ def _noted_at(blocked: list[BlockedRow], notes: list[NodeRow], towards: NodeRow 
 
 
 def branches(reader: Reader, node: NodeRow, tip: NodeRow | None) -> Branches | None:
-    """What already leaves from this node; None on a tip."""
+    """Return the branches that leave from a node; None on a tip."""
     children = [child for child in reader.children(node.session_id, node.node) if child.kind == "step"]
     if not children:
         return None
@@ -128,14 +122,13 @@ def branches(reader: Reader, node: NodeRow, tip: NodeRow | None) -> Branches | N
         BranchChild(child.node, next((note.body for note in notes_in(child)), ""), child.node == towards)
         for child in children
     )
-    under = (
-        recap(reader, tip, DOWNSTREAM_BYTES, node) if tip is not None and towards is not None else Recap(())
-    )
-    return Branches(listed, under)
+    if tip is None or towards is None:
+        return Branches(listed, Recap(()))
+    return Branches(listed, recap(reader, tip, DOWNSTREAM_BYTES, node))
 
 
 def _child_towards(reader: Reader, node: NodeRow, tip: NodeRow | None) -> int | None:
-    """Which child of the node lies on the path to the tip."""
+    """Return the child of the node that lies on the path to the tip."""
     if tip is None or tip.depth <= node.depth:
         return None
     start = tip.node

@@ -28,7 +28,7 @@ from interlock.ledger.log.records import CallTraced
 from interlock.ledger.queries.traces import keep_trace
 from interlock.ledger.runs.position import Position, tip_of
 from interlock.ledger.tokens.slots import named
-from interlock.ledger.tokens.tokens import Pointer, TokenProblem, new_handle, peek, read
+from interlock.ledger.tokens.tokens import Pointer, TokenError, new_handle, peek, read
 from interlock.store.protocol import HandleRow, Reader
 
 OWN_ATTEMPT = 2**40  # above every attempt that a token can name: session calls are replayed by their visit
@@ -44,7 +44,7 @@ class Calling(Struct, frozen=True):
     def traced(
         self, agent: str, state: RunState, now: int, error: str = "", warnings: tuple[str, ...] = ()
     ) -> CallTraced:
-        """The call as the trace holds it."""
+        """Return the call as the trace holds it."""
         return CallTraced(
             tool=self.tool,
             agent=agent,
@@ -104,7 +104,7 @@ class SessionCall:
         return self.position.session.visit_index, self.position.session.head_index + 1
 
     def repeated(self, target: str) -> Replayed | LedgerError | None:
-        """The recorded response of the call that made the current visit, or the end, sent again."""
+        """Return the recorded response if the call that made the current visit, or the end, is sent again."""
         session, state = self.position.session, self.state
         follows = self.pointer.node == state.visit - (not state.finished)
         if session.visit_node is None or not follows:
@@ -170,8 +170,8 @@ class Sessions:
     def join(self, token: str, agent: str | None, calling: Calling) -> Joined | LedgerError | None:
         """Join a session by any surface's token of it; None if the token leads nowhere (rules 6, 34)."""
         pointer = read(self.ledger.keys.keyring(), token, ("ses", "st", "nav"))
-        adopted = isinstance(pointer, TokenProblem)
-        known = peek(token) if isinstance(pointer, TokenProblem) else pointer
+        adopted = isinstance(pointer, TokenError)
+        known = peek(token) if isinstance(pointer, TokenError) else pointer
         if known is None:
             return None
         loaded = self.ledger.store.load(known.handle)
@@ -180,25 +180,19 @@ class Sessions:
         position = self._head_of_run(known)
         if isinstance(position, LedgerError):
             return position
-        return self._joined(position, agent or loaded.agent, loaded.agent, calling, adopted)
-
-    def _joined(
-        self, position: Position, agent: str, previous: str, calling: Calling, adopted: bool
-    ) -> Joined:
-        session_id = position.session_id
+        session_id, joining = position.session_id, agent or loaded.agent
         with self.ledger.store.reading() as reader:
             handles = {row.agent: row for row in reader.handles(session_id)}
-        new = HandleRow(new_handle(), session_id, agent) if agent not in handles else None
-        row = new or handles[agent]
-        now = self.ledger.clock()
-        commit = Commit(position.rows(), now)
-        commit.add(calling.traced(agent, position.state, now), run=position.run.run)
+        new = () if joining in handles else (HandleRow(new_handle(), session_id, joining),)
+        handle = new[0].handle if new else handles[joining].handle
+        commit = Commit(position.rows(), self.ledger.clock())
+        commit.add(calling.traced(joining, position.state, commit.now), run=position.run.run)
         commit.make_head(position.run.run, position.node.node)
-        self.ledger.append(commit.finish(handles=(new,) if new else ()))
-        return Joined(row.handle, position, agent, previous, adopted)
+        self.ledger.append(commit.finish(handles=new))
+        return Joined(handle, position, joining, loaded.agent, adopted)
 
     def _head_of_run(self, pointer: Pointer) -> Position | LedgerError:
-        """The head of the session; a token of another run in it leads to that run's tip."""
+        """Return the head of the session, or the tip of another run that the token belongs to."""
         head = self.ledger.at(Pointer("ses", pointer.handle))
         if isinstance(head, LedgerError) or pointer.kind == "ses":
             return head
@@ -209,18 +203,18 @@ class Sessions:
 
 
 def _request(tool: str, target: str | None) -> bytes:
-    """Calls are the same that have the same target (rule 13)."""
+    """Return what a repeated call is compared by: its tool and its target (rule 13)."""
     return request_digest({"tool": tool, "target": target})
 
 
 def mark(opened: OpenGate) -> int:
-    """What a checkpoint handle carries beside the visit: which opening of which gate it belongs to."""
+    """Return what a checkpoint handle carries beside the visit: which opening of which gate it is for."""
     opening = f"{opened.key}:{opened.opened_at}".encode()
     return int.from_bytes(sha256(opening).digest()[:4], "big") or 1
 
 
 def answer_of(ledger: Ledger, position: Position, opening: int) -> GateResolved | None:
-    """The recorded answer to the question that a handle was given for."""
+    """Return the recorded answer to the question that a handle was given for."""
     answers: dict[str, GateResolved] = {}
     with ledger.store.reading() as reader:
         for event in _of_this_visit(reader, position):
@@ -234,7 +228,7 @@ def answer_of(ledger: Ledger, position: Position, opening: int) -> GateResolved 
 
 
 def answer_to(ledger: Ledger, position: Position, key: str) -> GateResolved | None:
-    """The recorded answer of one instance of a gate in the current visit."""
+    """Return the recorded answer to one instance of a gate in the current visit."""
     with ledger.store.reading() as reader:
         for event in _of_this_visit(reader, position):
             if isinstance(event, GateResolved) and event.key == key:
@@ -243,7 +237,7 @@ def answer_to(ledger: Ledger, position: Position, key: str) -> GateResolved | No
 
 
 def _of_this_visit(reader: Reader, position: Position) -> Iterator[object]:
-    """What was asked and answered since the current activity was entered, newest first."""
+    """Yield what was asked and answered since the current activity was entered, newest first."""
     start = position.session.visit_index
     commits = reader.commits(position.session_id, start=start, newest_first=True)
     for row in logged(commits, newest_first=True):
@@ -253,6 +247,6 @@ def _of_this_visit(reader: Reader, position: Position) -> Iterator[object]:
 
 
 def answered_already(refusal: Refusal) -> str | None:
-    """The instance that a refusal names as answered."""
+    """Return the instance that a refusal names as answered."""
     key = refusal.about.get("instance")
     return key if refusal.code is Code.CHECKPOINT_ALREADY_ANSWERED and isinstance(key, str) else None

@@ -7,7 +7,6 @@ from typing import get_args
 from msgspec import Struct
 
 from interlock.core.run.events import ActivityLeft
-from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.log.chain import logged
@@ -15,7 +14,6 @@ from interlock.ledger.log.records import CallTraced
 from interlock.ledger.queries.traces import whole_trace
 from interlock.ledger.runs.position import Position
 from interlock.ledger.tokens.tokens import VERSION, Kind, Pointer
-from interlock.store.protocol import SessionRow
 
 
 class Disclosed(Struct, frozen=True, omit_defaults=True):
@@ -49,38 +47,24 @@ def disclose(ledger: Ledger, token: str) -> Disclosed | LedgerError:
     pointer = ledger.read_token(token, *get_args(Kind))
     if isinstance(pointer, LedgerError):
         return pointer
-    position = ledger.at(Pointer("ses", pointer.handle) if pointer.kind == "trc" else pointer)
+    kind, node, attempt = pointer.kind, pointer.node, pointer.attempt
+    position = ledger.at(Pointer("ses", pointer.handle) if kind == "trc" else pointer)
     if isinstance(position, LedgerError):
         loaded = ledger.store.load(pointer.handle)
-        if loaded is None or pointer.kind not in ("sst", "trc"):
+        if loaded is None or kind not in ("sst", "trc"):
             return position
-        return _bare(pointer, loaded.session)
-    return _full(ledger, pointer, position)
-
-
-def _bare(pointer: Pointer, session: SessionRow) -> Disclosed:
-    """A session that has no run yet."""
-    return Disclosed(
-        pointer.kind,
-        VERSION,
-        session.session_id,
-        pointer.node,
-        pointer.attempt,
-        False,
-        ts=session.created_at,
-    )
-
-
-def _full(ledger: Ledger, pointer: Pointer, position: Position) -> Disclosed:
+        # A session that has no run yet.
+        session = loaded.session
+        return Disclosed(kind, VERSION, session.session_id, node, attempt, used=False, ts=session.created_at)
     workflow, state = position.plan.workflow, position.state
     with ledger.store.reading() as reader:
-        used = reader.recorded(position.session_id, pointer.node, pointer.attempt) is not None
+        used = reader.recorded(position.session_id, node, attempt) is not None
     return Disclosed(
-        kind=pointer.kind,
+        kind=kind,
         version=VERSION,
         sid=position.session_id,
-        node=pointer.node,
-        attempt=pointer.attempt,
+        node=node,
+        attempt=attempt,
         used=used,
         wf=workflow.id,
         v=workflow.version,
@@ -114,7 +98,8 @@ def _last_skill(ledger: Ledger, position: Position) -> str:
     for traced in reversed(whole_trace(ledger, position.session).events):
         event = traced.event
         if isinstance(event, CallTraced) and event.tool == "get_skill" and event.ok:
-            return _text(event.about.get("skill") or event.about.get("step"))
+            skill = event.about.get("skill") or event.about.get("step")
+            return skill if isinstance(skill, str) else ""
     return ""
 
 
@@ -124,7 +109,3 @@ def _last_condition(ledger: Ledger, position: Position) -> str:
             if isinstance(row.event, ActivityLeft):
                 return row.event.condition
     return ""
-
-
-def _text(value: Json) -> str:
-    return value if isinstance(value, str) else ""

@@ -1,6 +1,6 @@
 """The keys that sign tokens: one current, one previous, in a file that only its owner can read.
 
-They never lie in the database, so a copied database opens no session. Replicas share them by file or by
+They are never in the database, so a copied database opens no session. Replicas share them by file or by
 the variable INTERLOCK_KEYRING.
 """
 
@@ -15,6 +15,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
+from interlock.authoring.sources.atomic_write import replace_file, sync_folder
 from interlock.store.sqlite.lock import FileLock
 
 VARIABLE = "INTERLOCK_KEYRING"
@@ -58,20 +59,30 @@ class Keys:
 
     def __init__(self, data_dir: Path, environment: Mapping[str, str] = os.environ) -> None:
         self.path = data_dir / "keys" / "keyring.json"
-        self._given = environment.get(VARIABLE)
+        self._from_variable = environment.get(VARIABLE)
         self._seen: tuple[int, int, int] | None = None
         self._keyring: Keyring | None = None
 
     def keyring(self) -> Keyring:
         """Return the keyring; make one where there is none."""
-        if self._keyring is not None and (self._given or self._stamp() == self._seen):
+        if self._keyring is not None and (self._from_variable or self._stamp() == self._seen):
             return self._keyring
-        self._keyring = _decoded(self._given.encode(), VARIABLE) if self._given else self._loaded()
+        if self._from_variable:
+            self._keyring = _decoded(self._from_variable.encode(), VARIABLE)
+            return self._keyring
+        if self._stamp() is None:
+            self.path.parent.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self.path.parent.mkdir(exist_ok=True, mode=0o700)
+            with _locked(self.path.parent):
+                if not self.path.exists():
+                    _write(self.path, Keyring(_new_key()))
+        self._seen = self._stamp()
+        self._keyring = _read(self.path)
         return self._keyring
 
     def rotate(self) -> Keyring:
-        """Sign with a new key from now on; the one before stays believed, older ones do not."""
-        if self._given:
+        """Sign with a new key from now on; the previous key stays valid, older ones do not."""
+        if self._from_variable:
             raise KeyringFixed(f"the keyring is set by {VARIABLE}; change it there, on every replica")
         self.keyring()
         with _locked(self.path.parent):
@@ -79,26 +90,12 @@ class Keys:
             _write(self.path, Keyring(_new_key(), previous=current))
         return self.keyring()
 
-    def _loaded(self) -> Keyring:
-        if self._stamp() is None:
-            _create(self.path)
-        self._seen = self._stamp()
-        return _read(self.path)
-
     def _stamp(self) -> tuple[int, int, int] | None:
         try:
-            found = os.stat(self.path)
+            status = os.stat(self.path)
         except FileNotFoundError:
             return None
-        return found.st_ino, found.st_mtime_ns, found.st_size
-
-
-def _create(path: Path) -> None:
-    path.parent.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    path.parent.mkdir(exist_ok=True, mode=0o700)
-    with _locked(path.parent):
-        if not path.exists():
-            _write(path, Keyring(_new_key()))
+        return status.st_ino, status.st_mtime_ns, status.st_size
 
 
 @contextmanager
@@ -117,27 +114,9 @@ def _new_key() -> Key:
 
 
 def _write(path: Path, keyring: Keyring) -> None:
-    """Replace the file in one move: a reader sees the old keyring or the new one."""
-    draft = path.with_name(f"{path.name}.{os.urandom(4).hex()}")
-    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(msgspec.json.encode(keyring))
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(draft, path)
-    _sync_folders(path.parent, path.parent.parent)
-
-
-def _sync_folders(*folders: Path) -> None:
-    """Make sure that the file is still found after a power loss: a token must not outlive its key."""
-    if os.name != "posix":
-        return
-    for folder in folders:
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    """Replace the file so that it survives a power loss: a token must not outlive its key."""
+    replace_file(path, msgspec.json.encode(keyring), durable=True)
+    sync_folder(path.parent.parent)
 
 
 def _read(path: Path) -> Keyring:

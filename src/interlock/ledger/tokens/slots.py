@@ -1,4 +1,4 @@
-"""Slots in recorded responses (rule 7): no live token lies in the database or in a bundle.
+"""Slots in recorded responses (rule 7): no live token is stored in the database or in a bundle.
 
 A slot is delimited by NUL characters, which no input may contain, so that nobody can forge one in a note.
 The ids of the session and its runs have slots too, so that a response fits the session it is imported as.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import get_args
+from typing import cast, get_args
 
 from interlock.ledger.ids import run_id
 from interlock.ledger.tokens.tokens import Kind
@@ -20,20 +20,26 @@ _NAME = re.compile(rb"\\u0000(session|run):(\d+)\\u0000")
 
 
 def slot(kind: Kind, node: int, attempt: int = 0) -> str:
-    """A place for a token, to be written into a response."""
+    """Return what stands for a token in a response until it is sent."""
     return f"\0{kind}:{node}:{attempt}\0"
 
 
 def fill_text(text: str, mint: Callable[[Kind, int, int], str]) -> str:
     """Put live tokens into a text."""
-    if "\0" not in text:
-        return text
-    return _TEXT_SLOT.sub(lambda found: mint(found[1], int(found[2]), int(found[3])), text)  # type: ignore[arg-type]
+
+    def minted(slot: re.Match[str]) -> str:
+        return mint(cast(Kind, slot[1]), int(slot[2]), int(slot[3]))
+
+    return _TEXT_SLOT.sub(minted, text) if "\0" in text else text
 
 
 def fill(encoded: bytes, mint: Callable[[Kind, int, int], str]) -> bytes:
     """Put live tokens into an encoded response."""
-    return _SLOT.sub(lambda found: _minted(found, mint), encoded)
+
+    def minted(slot: re.Match[bytes]) -> bytes:
+        return mint(cast(Kind, slot[1].decode()), int(slot[2]), int(slot[3])).encode()
+
+    return _SLOT.sub(minted, encoded)
 
 
 def unnamed(encoded: bytes, session_id: str, run: int) -> bytes:
@@ -43,15 +49,9 @@ def unnamed(encoded: bytes, session_id: str, run: int) -> bytes:
 
 
 def named(encoded: bytes, session_id: str) -> bytes:
-    """Put the ids of this session and its run into a recorded response."""
-    return _NAME.sub(lambda found: _name(found, session_id).encode(), encoded)
+    """Put the ids of this session and its runs into a recorded response."""
 
+    def name(slot: re.Match[bytes]) -> bytes:
+        return (session_id if slot[1] == b"session" else run_id(session_id, int(slot[2]))).encode()
 
-def _name(found: re.Match[bytes], session_id: str) -> str:
-    return session_id if found.group(1) == b"session" else run_id(session_id, int(found.group(2)))
-
-
-def _minted(found: re.Match[bytes], mint: Callable[[Kind, int, int], str]) -> bytes:
-    kind = found.group(1).decode()
-    assert kind in get_args(Kind)
-    return mint(kind, int(found.group(2)), int(found.group(3))).encode()  # type: ignore[arg-type]
+    return _NAME.sub(name, encoded)

@@ -60,20 +60,20 @@ class Pointer(Struct, frozen=True):
         return f"Pointer({self.kind}, node={self.node}, attempt={self.attempt})"
 
 
-class TokenProblem(Struct, frozen=True):
+class TokenError(Struct, frozen=True):
     """Why a token is refused, and what the agent should do."""
 
     code: TokenCode
     message: str
-    suggestion: str
+    next_action: str
 
 
-class StateProblem(Struct, frozen=True):
+class StateError(Struct, frozen=True):
     """Why a navigation state is refused, in the codes of that surface."""
 
     code: StateCode
     message: str
-    suggestion: str
+    next_action: str
 
 
 def new_handle() -> bytes:
@@ -92,19 +92,47 @@ def mint(key: Key, pointer: Pointer) -> str:
     return _state(signed) if pointer.kind == "nav" else f"{pointer.kind}.{VERSION}.{_word(signed)}"
 
 
-def read(keyring: Keyring, token: str, expected: Collection[Kind]) -> Pointer | TokenProblem:
+def read(keyring: Keyring, token: str, expected: Collection[Kind]) -> Pointer | TokenError:
     """Check a token and return where it leads, if it is of an expected kind."""
-    found = _read_any(keyring, token, expected)
-    if not isinstance(found, Pointer) or found.kind in expected:
-        return found
-    return _wrong_kind(found.kind, expected)
+    pointer: Pointer | TokenError | StateError
+    if token.startswith(STATE_PREFIX):
+        pointer = read_state(keyring, token)
+    else:
+        pointer = _read_word(keyring, token, expected)
+    match pointer:
+        case StateError(code="VALIDATION_FAILED"):
+            return _bad_signature()
+        case StateError():
+            return TokenError("TOKEN_INVALID_FORMAT", pointer.message, pointer.next_action)
+        case Pointer(kind=kind) if kind not in expected:
+            return TokenError(
+                "TOKEN_SCOPE_MISMATCH",
+                f"The token is valid, but it is {NAMES[kind]}; {_names_of(expected)} belongs here.",
+                f"Send {_names_of(expected)} from the last response.",
+            )
+        case _:
+            return pointer
 
 
-def read_state(keyring: Keyring, token: str) -> Pointer | StateProblem:
-    """Check navigation's `state`, answering in that surface's codes."""
-    signed = _state_bytes(token)
-    if isinstance(signed, StateProblem):
-        return signed
+def read_state(keyring: Keyring, token: str) -> Pointer | StateError:
+    """Check navigation's `state`, answering in that surface's codes.
+
+    At most one byte more than a pointer is decompressed, so that no state can fill the memory.
+    """
+    if not token.startswith(STATE_PREFIX):
+        return _state_refused("INVALID_FORMAT", f"Invalid token format. Expected prefix '{STATE_PREFIX}'")
+    payload = token.removeprefix(STATE_PREFIX)
+    if not payload:
+        return _state_refused("DECODE_FAILED", "Empty token payload")
+    try:
+        packed = a2b_base64(payload, strict_mode=True)
+        signed = zlib.decompressobj(wbits=31).decompress(packed, POINTER_BYTES + 1)
+    except ValueError:
+        return _state_refused("DECODE_FAILED", "Failed to decode payload")
+    except zlib.error:
+        return _state_refused("DECOMPRESS_FAILED", "Failed to decompress payload")
+    if len(signed) != POINTER_BYTES or _state(signed) != token:
+        return _state_refused("VALIDATION_FAILED", "State validation failed: payload: not a state of ours")
     return _verified(keyring, "nav", signed) or _state_refused(
         "VALIDATION_FAILED", "State validation failed: signature: does not match the state"
     )
@@ -120,15 +148,18 @@ def peek(token: str) -> Pointer | None:
     return _pointer("ses", signed)
 
 
-def _read_any(keyring: Keyring, token: str, expected: Collection[Kind]) -> Pointer | TokenProblem:
-    if token.startswith(STATE_PREFIX):
-        return _token_terms(read_state(keyring, token))
+def _read_word(keyring: Keyring, token: str, expected: Collection[Kind]) -> Pointer | TokenError:
+    """Read a token that is one word: a kind, a version and a signed pointer."""
     kind, _, rest = token.partition(".")
     version, _, word = rest.partition(".")
     if kind not in WORD_KINDS or not word:
-        return _malformed(f"It must be {_listed(expected)}", expected)
+        return _malformed(f"It must be {_names_of(expected)}", expected)
     if version != VERSION:
-        return _unsupported(version)
+        return TokenError(
+            "TOKEN_UNSUPPORTED_VERSION",
+            f"The token has version '{version[:12]}'; this server reads '{VERSION}'.",
+            "Use a token that this server gave, or find the session again and take its fresh tokens.",
+        )
     if len(word) != WORD_LENGTH:
         return _malformed(f"After the prefix come {WORD_LENGTH} characters; this has {len(word)}", expected)
     signed = _unword(word)
@@ -171,61 +202,20 @@ def _state(signed: bytes) -> str:
     return STATE_PREFIX + b2a_base64(GZIP_HEAD + stored + tail, newline=False).decode()
 
 
-def _state_bytes(token: str) -> bytes | StateProblem:
-    if not token.startswith(STATE_PREFIX):
-        return _state_refused("INVALID_FORMAT", f"Invalid token format. Expected prefix '{STATE_PREFIX}'")
-    payload = token.removeprefix(STATE_PREFIX)
-    if not payload:
-        return _state_refused("DECODE_FAILED", "Empty token payload")
-    try:
-        packed = a2b_base64(payload, strict_mode=True)
-    except ValueError:
-        return _state_refused("DECODE_FAILED", "Failed to decode payload")
-    return _unpacked(packed, token)
+def _state_refused(code: StateCode, message: str) -> StateError:
+    return StateError(code, message, "Send the `state` of the last response, unchanged and whole.")
 
 
-def _unpacked(packed: bytes, token: str) -> bytes | StateProblem:
-    """Decompress at most one byte more than a pointer, so that no state can fill the memory."""
-    inflate = zlib.decompressobj(wbits=31)
-    try:
-        signed = inflate.decompress(packed, POINTER_BYTES + 1)
-    except zlib.error:
-        return _state_refused("DECOMPRESS_FAILED", "Failed to decompress payload")
-    if len(signed) != POINTER_BYTES or _state(signed) != token:
-        return _state_refused("VALIDATION_FAILED", "State validation failed: payload: not a state of ours")
-    return signed
-
-
-def _state_refused(code: StateCode, message: str) -> StateProblem:
-    return StateProblem(code, message, "Send the `state` of the last response, unchanged and whole.")
-
-
-def _token_terms(found: Pointer | StateProblem) -> Pointer | TokenProblem:
-    if isinstance(found, Pointer):
-        return found
-    if found.code == "VALIDATION_FAILED":
-        return _bad_signature()
-    return TokenProblem("TOKEN_INVALID_FORMAT", found.message, found.suggestion)
-
-
-def _malformed(reason: str, expected: Collection[Kind]) -> TokenProblem:
-    return TokenProblem(
+def _malformed(reason: str, expected: Collection[Kind]) -> TokenError:
+    return TokenError(
         "TOKEN_INVALID_FORMAT",
         f"This is not a token. {reason}.",
-        f"Send {_listed(expected)} exactly as the last response gave it.",
+        f"Send {_names_of(expected)} exactly as the last response gave it.",
     )
 
 
-def _unsupported(version: str) -> TokenProblem:
-    return TokenProblem(
-        "TOKEN_UNSUPPORTED_VERSION",
-        f"The token has version '{version[:12]}'; this server reads '{VERSION}'.",
-        "Use a token that this server gave, or find the session again and take its fresh tokens.",
-    )
-
-
-def _bad_signature() -> TokenProblem:
-    return TokenProblem(
+def _bad_signature() -> TokenError:
+    return TokenError(
         "TOKEN_BAD_SIGNATURE",
         "The token's signature does not match: it was changed in copying, or its key is no longer in use.",
         "Copy the token again from the response that gave it, character by character;"
@@ -233,13 +223,5 @@ def _bad_signature() -> TokenProblem:
     )
 
 
-def _wrong_kind(given: Kind, expected: Collection[Kind]) -> TokenProblem:
-    return TokenProblem(
-        "TOKEN_SCOPE_MISMATCH",
-        f"The token is valid, but it is {NAMES[given]}; {_listed(expected)} belongs here.",
-        f"Send {_listed(expected)} from the last response.",
-    )
-
-
-def _listed(expected: Collection[Kind]) -> str:
+def _names_of(expected: Collection[Kind]) -> str:
     return " or ".join(name for kind, name in NAMES.items() if kind in expected)

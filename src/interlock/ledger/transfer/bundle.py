@@ -1,4 +1,4 @@
-"""Sessions that travel: one versioned JSON file with everything that a run needs to go on elsewhere.
+"""Bundles: one versioned JSON file with everything that a session needs to be continued elsewhere.
 
 Events name ordinals (rule 4), so a bundle is imported under another id without touching its chain. It
 holds no handle and no token; recorded responses travel with slots (rule 7).
@@ -176,50 +176,57 @@ class _Version(BundlePart, frozen=True):
 
 
 def read_bundle(raw: bytes) -> Bundle | BundleRefused:
-    """Decode a bundle and check all of it; nothing is believed that does not fit together."""
+    """Decode a bundle and check all of it; nothing is imported that does not fit together."""
     try:
         version = msgspec.json.decode(raw, type=_Version).bundle_schema_version
         if version != VERSION:
-            return _unsupported(version)
+            return BundleRefused(
+                "BUNDLE_UNSUPPORTED_VERSION",
+                f"The bundle has version {version}; this Interlock reads version {VERSION}.",
+                "Update Interlock here, or export again with the version that is used here.",
+            )
         bundle = msgspec.json.decode(raw, type=Bundle)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         return BundleRefused("BUNDLE_INVALID_FORMAT", f"This is not a bundle: {error}.", EXPORT_AGAIN)
-    return _incomplete(bundle.session) or _damaged(bundle) or _contradiction(bundle.session) or bundle
+    if refused := _incomplete(bundle.session):
+        return refused
+    computed, listed = manifest(bundle.session).entries, bundle.integrity.entries
+    if computed != listed:
+        changed = min((entry.path for entry in set(computed) ^ set(listed)), default="the manifest")
+        return _refused("BUNDLE_INTEGRITY_FAILED", f"{changed} was changed")
+    return _contradiction(bundle.session) or bundle
 
 
 def manifest(session: Session) -> Integrity:
-    """The digests of all parts."""
-    return Integrity(tuple(_digest(path, part) for path, part in _parts(session)))
-
-
-def _parts(session: Session) -> Iterator[tuple[str, Json]]:
+    """Return the digests of all parts."""
     graph = session.graph
-    for name, part in (
-        ("meta", session.meta),
-        ("commits", session.commits),
-        ("responses", session.responses),
-        ("observations", graph.observations),
-        ("runs", graph.runs),
-        ("nodes", graph.nodes),
-        ("edges", graph.edges),
-        ("outputs", graph.outputs),
-    ):
-        yield f"session/{name}", msgspec.to_builtins(part)
+    named_parts = {
+        "meta": session.meta,
+        "commits": session.commits,
+        "responses": session.responses,
+        "observations": graph.observations,
+        "runs": graph.runs,
+        "nodes": graph.nodes,
+        "edges": graph.edges,
+        "outputs": graph.outputs,
+    }
+    parts: dict[str, Json] = {name: msgspec.to_builtins(part) for name, part in named_parts.items()}
     for name, texts in (
         ("snapshots", graph.snapshots),
         ("pinnedWorkflows", session.pinned_workflows),
         ("documents", session.documents),
     ):
-        yield from ((f"session/{name}/{key}", texts[key]) for key in sorted(texts))
-
-
-def _digest(path: str, part: Json) -> Digest:
-    body = canonical(part)
-    return Digest(path, digest_of(body).removeprefix("sha256:"), len(body))
+        parts |= {f"{name}/{key}": texts[key] for key in sorted(texts)}
+    bodies = {f"session/{path}": canonical(part) for path, part in parts.items()}
+    return Integrity(
+        tuple(
+            Digest(path, digest_of(body).removeprefix("sha256:"), len(body)) for path, body in bodies.items()
+        )
+    )
 
 
 def graph_of(made: Rows) -> Graph:
-    """A rebuilt session as a bundle shows it."""
+    """Return a rebuilt session as a bundle shows it."""
     nodes = list(made.nodes.values())
     return Graph(
         observations=dict(made.observations),
@@ -247,7 +254,7 @@ def graph_of(made: Rows) -> Graph:
 
 
 def _produced(made: Rows) -> Iterator[Produced]:
-    """Every output with the node and attempt it came with, in the order in which it was recorded."""
+    """Yield every output with the node and attempt it came with, in the order in which it was recorded."""
     recorded = sorted(recorded_in(made), key=lambda item: item[1].event_index)
     for node, row in recorded:
         child = row.node if isinstance(row, NodeRow) and row.kind == "step" else None
@@ -262,7 +269,7 @@ def bundled(row: CommitRow) -> BundledCommit:
 
 
 def commit_rows(session: Session, session_id: str) -> list[CommitRow]:
-    """The commits as stored under an id."""
+    """Return a bundle's commits as they are stored under an id."""
     return [
         CommitRow(
             session_id,
@@ -278,40 +285,27 @@ def commit_rows(session: Session, session_id: str) -> list[CommitRow]:
 
 
 def rebuilt_as(session: Session, session_id: str) -> Rows:
-    """A bundle's rows under an id, built from its events."""
+    """Return a bundle's rows under an id, built from its events."""
     return rebuild(session_id, commit_rows(session, session_id))
 
 
-def _workflow(text: str) -> Workflow:
-    return msgspec.json.decode(text, type=Workflow)
-
-
 def _incomplete(session: Session) -> BundleRefused | None:
-    """What must be there, and in order, before anything is compared."""
-    for one in session.graph.nodes:
-        if one.snapshot not in session.graph.snapshots:
-            return _refused("BUNDLE_MISSING_SNAPSHOT", f"the state of node {one.node} is missing")
+    """Refuse a bundle in which a state, a workflow or an event is missing."""
+    for node in session.graph.nodes:
+        if node.snapshot not in session.graph.snapshots:
+            return _refused("BUNDLE_MISSING_SNAPSHOT", f"the state of node {node.node} is missing")
     for run in session.graph.runs:
         if run.workflow_hash not in session.pinned_workflows:
-            what = f"the workflow {run.workflow_id} that run {run.run} is pinned to is missing"
-            return _refused("BUNDLE_MISSING_PINNED_WORKFLOW", what)
+            reason = f"the workflow {run.workflow_id} that run {run.run} is pinned to is missing"
+            return _refused("BUNDLE_MISSING_PINNED_WORKFLOW", reason)
     ends = [-1, *(commit.last for commit in session.commits)]
     if not session.commits or [commit.first for commit in session.commits] != [end + 1 for end in ends[:-1]]:
         return _refused("BUNDLE_EVENT_ORDER_INVALID", "its events are not numbered from 0 without a gap")
     return None
 
 
-def _damaged(bundle: Bundle) -> BundleRefused | None:
-    """Every part against its digest, and every digest against a part."""
-    found, listed = manifest(bundle.session).entries, bundle.integrity.entries
-    if found == listed:
-        return None
-    paths = sorted({one.path for one in set(found) ^ set(listed)})
-    return _refused("BUNDLE_INTEGRITY_FAILED", f"{paths[0] if paths else 'the manifest'} was changed")
-
-
 def _contradiction(session: Session) -> BundleRefused | None:
-    """What a manifest cannot show: a broken chain, a false hash, rows that the events do not make."""
+    """Refuse what a manifest cannot show: a broken chain, a false hash, rows that the events do not make."""
     before = GENESIS
     try:
         for row in commit_rows(session, session.meta.session_id):
@@ -327,13 +321,14 @@ def _contradiction(session: Session) -> BundleRefused | None:
 
 def _false_workflow(session: Session) -> BundleRefused | None:
     for key, text in session.pinned_workflows.items():
-        found = _workflow(text)
-        if workflow_hash(found) != key:
-            return _refused("BUNDLE_INTEGRITY_FAILED", f"the workflow {found.id} is not what its hash says")
-        for document in found.documents:
+        workflow = msgspec.json.decode(text, type=Workflow)
+        if workflow_hash(workflow) != key:
+            reason = f"the workflow {workflow.id} is not what its hash says"
+            return _refused("BUNDLE_INTEGRITY_FAILED", reason)
+        for document in workflow.documents:
             if document.digest not in session.documents:
-                what = f"“{document.id}”, which belongs to the workflow {found.id}, is missing"
-                return _refused("BUNDLE_MISSING_PINNED_WORKFLOW", what)
+                reason = f"“{document.id}”, which belongs to the workflow {workflow.id}, is missing"
+                return _refused("BUNDLE_MISSING_PINNED_WORKFLOW", reason)
     for key, text in session.documents.items():
         if digest_of(text.encode()) != key:
             return _refused("BUNDLE_INTEGRITY_FAILED", f"the document {key} is not what its digest says")
@@ -341,28 +336,20 @@ def _false_workflow(session: Session) -> BundleRefused | None:
 
 
 def _other_graph(session: Session) -> BundleRefused | None:
-    made = rebuilt_as(session, session.meta.session_id)
-    if graph_of(made) != session.graph:
+    rebuilt = rebuilt_as(session, session.meta.session_id)
+    if graph_of(rebuilt) != session.graph:
         return _refused("BUNDLE_INTEGRITY_FAILED", "its nodes, runs or outputs are not what its events make")
-    answered = {(node, row.attempt): row.response_digest.hex() for node, row in recorded_in(made)}
-    for one in session.responses:
-        digest = digest_of(one.body.encode()).removeprefix("sha256:")
-        if answered.get((one.node, one.attempt)) != digest:
-            what = f"the response to attempt {one.attempt} on node {one.node} is not the recorded one"
-            return _refused("BUNDLE_INTEGRITY_FAILED", what)
+    digests = {(node, row.attempt): row.response_digest.hex() for node, row in recorded_in(rebuilt)}
+    for response in session.responses:
+        digest = digest_of(response.body.encode()).removeprefix("sha256:")
+        if digests.get((response.node, response.attempt)) != digest:
+            which = f"attempt {response.attempt} on node {response.node}"
+            return _refused("BUNDLE_INTEGRITY_FAILED", f"the response to {which} is not the recorded one")
     return None
 
 
 def _refused(code: BundleCode, reason: str) -> BundleRefused:
     return BundleRefused(code, f"The bundle is not imported: {reason}.", EXPORT_AGAIN)
-
-
-def _unsupported(version: int) -> BundleRefused:
-    return BundleRefused(
-        "BUNDLE_UNSUPPORTED_VERSION",
-        f"The bundle has version {version}; this Interlock reads version {VERSION}.",
-        "Update Interlock here, or export again with the version that is used here.",
-    )
 
 
 EXPORT_AGAIN = "Export the session again where it came from: interlock export ID > FILE."

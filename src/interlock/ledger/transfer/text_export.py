@@ -13,7 +13,7 @@ from unicodedata import category
 
 from msgspec import Struct
 
-from interlock.ledger.transfer.bundle import Bundle, Graph, Meta, Produced, Run
+from interlock.ledger.transfer.bundle import Bundle, Graph, Meta, Run
 
 SPECIAL = re.compile(r"([\\`*_{}\[\]#|~$@]|!(?=\[)|(?<=\])\(|:(?=//))")
 STYLE = (
@@ -28,7 +28,7 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
 class Passage(Struct, frozen=True):
-    """A heading and, under it, what was said; `kind` tells notes from artifacts."""
+    """A heading and the text below it; `kind` tells notes from artifacts."""
 
     heading: str
     kind: str
@@ -46,40 +46,37 @@ def as_markdown(bundle: Bundle) -> str:
     for run in session.graph.runs:
         lines += ["", f"## {_plain(_run(run))}", ""]
         for passage in _passages(session.graph, run):
-            lines += [f"### {_plain(passage.heading)}", "", *_fenced(passage.body, passage.kind), ""]
+            # The fence is longer than any in the text.
+            longest = max((len(ticks) for ticks in re.findall(r"`+", passage.body)), default=0)
+            fence, language = "`" * max(3, longest + 1), "json" if passage.kind == "artifact" else "text"
+            lines += [f"### {_plain(passage.heading)}", "", fence + language, *passage.body.splitlines()]
+            lines += [fence, ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
 def as_html(bundle: Bundle) -> str:
     """Write the session as one HTML page that loads nothing and runs nothing."""
-    meta = bundle.session.meta
-    return "".join(
-        (
-            '<!doctype html><html lang="en"><head><meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{_html(meta.title)}</title><style>{STYLE}</style></head><body>",
-            *_page(bundle),
-            "</body></html>\n",
-        )
-    )
-
-
-def _page(bundle: Bundle) -> Iterator[str]:
     meta, graph = bundle.session.meta, bundle.session.graph
-    yield f'<h1>{_html(meta.title)}</h1><p class="quiet">{_html(_about(meta))}</p>'
+    parts = [
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>{_html(meta.title)}</title><style>{STYLE}</style></head><body>",
+        f'<h1>{_html(meta.title)}</h1><p class="quiet">{_html(_about(meta))}</p>',
+    ]
     if banner := banner_of(meta):
-        yield f'<p class="banner"><strong>{_html(banner)}</strong></p>'
+        parts.append(f'<p class="banner"><strong>{_html(banner)}</strong></p>')
     for key, value in graph.observations.items():
-        yield f'<p class="quiet">{_html(key)}: {_html(value)}</p>'
+        parts.append(f'<p class="quiet">{_html(key)}: {_html(value)}</p>')
     for run in graph.runs:
-        yield f"<h2>{_html(_run(run))}</h2>"
+        parts.append(f"<h2>{_html(_run(run))}</h2>")
         for passage in _passages(graph, run):
-            yield f"<h3>{_html(passage.heading)}</h3><pre>{_html(passage.body)}</pre>"
+            parts.append(f"<h3>{_html(passage.heading)}</h3><pre>{_html(passage.body)}</pre>")
+    return "".join((*parts, "</body></html>\n"))
 
 
 def banner_of(meta: Meta) -> str:
-    """What a reader of a damaged session must know first; nothing for a whole one."""
+    """Return what a reader of a damaged session must know first; nothing for a sound one."""
     if meta.health == "healthy":
         return ""
     return (
@@ -97,22 +94,18 @@ def _run(run: Run) -> str:
 
 
 def _passages(graph: Graph, run: Run) -> Iterator[Passage]:
-    """What was noted in a run, in the order in which it was recorded."""
-    of_run = {node.node for node in graph.nodes if node.run == run.run}
-    ordered = sorted((one for one in graph.outputs if one.node in of_run), key=_when)
-    for one in ordered:
-        where = "" if one.child is None else f" to node {one.child}"
-        heading = f"{one.step or one.kind} (node {one.node}{where}, {_moment(one.recorded_at)})"
-        yield Passage(heading, one.kind, "".join(char for char in one.body if _harmless(char)))
+    """Yield what was noted in a run, in the order in which it was recorded."""
+    nodes = {node.node for node in graph.nodes if node.run == run.run}
+    outputs = [output for output in graph.outputs if output.node in nodes]
+    for output in sorted(outputs, key=lambda output: (output.recorded_at, output.node, output.ordinal)):
+        child = "" if output.child is None else f" to node {output.child}"
+        heading = f"{output.step or output.kind} (node {output.node}{child}, {_moment(output.recorded_at)})"
+        yield Passage(heading, output.kind, "".join(filter(_harmless, output.body)))
 
 
 def _harmless(char: str) -> bool:
-    """Say whether a character only shows itself, and steers no terminal and no direction of text."""
+    """Say whether a character has no effect on a terminal or on the direction of text."""
     return char in "\n\t" or category(char) not in ("Cc", "Cf", "Cs")
-
-
-def _when(one: Produced) -> tuple[int, int, int]:
-    return one.recorded_at, one.node, one.ordinal
 
 
 def _moment(at: int) -> str:
@@ -124,13 +117,6 @@ def _html(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """One line in which no character means anything."""
+    """Escape a text as one line of Markdown without markup."""
     line = " ".join("".join(filter(_harmless, text)).split())
     return SPECIAL.sub(r"\\\1", escape(line, quote=False))
-
-
-def _fenced(body: str, kind: str) -> list[str]:
-    """Text between fences that are longer than any in it."""
-    longest = max((len(run) for run in re.findall(r"`+", body)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return [fence + ("json" if kind == "artifact" else "text"), *body.splitlines(), fence]

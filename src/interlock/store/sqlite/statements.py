@@ -133,7 +133,7 @@ class SqliteReader:
         return loaded if number is None else self._with_node(loaded, number, attempt)
 
     def _head(self, session_id: str) -> tuple[CommitRow | None, bytes]:
-        """The last commit, and the digest that it must follow."""
+        """Return the last commit, and the digest that it must follow."""
         newest = list(self.commits(session_id, newest_first=True, limit=2))
         return (newest[0] if newest else None), (newest[1].digest if len(newest) > 1 else bytes(32))
 
@@ -172,7 +172,7 @@ class SqliteReader:
         )
 
     def _head_run(self, session: SessionRow, wanted: int) -> RunRow | None:
-        """The run at the head, where it is another than the one that is asked for."""
+        """Return the run at the head if it is not the one that is asked for."""
         if session.head_run is None or session.head_run == wanted:
             return None
         return self.run(session.session_id, session.head_run)
@@ -341,6 +341,21 @@ class SqliteReader:
     def setting(self, key: str) -> str | None:
         return self._one(str, "SELECT value FROM settings WHERE key = ?", key)
 
+    def settings(self) -> Mapping[str, str]:
+        return dict(self._connection.execute("SELECT key, value FROM settings ORDER BY key"))
+
+    def starts(self, session_id: str) -> list[StartRow]:
+        where = "WHERE session_id = ? ORDER BY owner, request_id"
+        return self._all(StartRow, START + where, session_id)
+
+    def content_digests(self, after: str, limit: int) -> list[str]:
+        sql = "SELECT digest FROM contents WHERE digest > ? ORDER BY digest LIMIT ?"
+        return self._all(str, sql, after, limit)
+
+    def tombstones(self, after: str, limit: int) -> list[tuple[str, int]]:
+        sql = "SELECT session_id, removed_at FROM tombstones WHERE session_id > ? ORDER BY session_id LIMIT ?"
+        return self._all(lambda session_id, removed_at: (session_id, removed_at), sql, after, limit)
+
     def _each(self, row: Callable[..., T], sql: str, *bindings: Any) -> Iterator[T]:
         return (row(*values) for values in self._connection.execute(sql, bindings))
 
@@ -402,6 +417,9 @@ class SqliteWriter(SqliteReader):
         self._forget_words(session_id)
         for table in OF_A_SESSION:
             self._run(f"DELETE FROM {table} WHERE session_id = ?", (session_id,))
+        self.set_tombstone(session_id, removed_at)
+
+    def set_tombstone(self, session_id: str, removed_at: int) -> None:
         self._run("INSERT OR REPLACE INTO tombstones VALUES (?, ?)", (session_id, removed_at))
 
     def set_keep(self, session_id: str, keep: bool) -> None:
@@ -413,6 +431,9 @@ class SqliteWriter(SqliteReader):
 
     def add_handle(self, row: HandleRow) -> None:
         self._run(ADD_HANDLE, astuple(row))
+
+    def add_start(self, row: StartRow) -> None:
+        self._run(ADD_START, astuple(row))
 
     def add_content(self, digest: str, body: bytes) -> None:
         """Keep a body under its digest; the same digest again changes nothing."""

@@ -99,10 +99,10 @@ class SqliteStore:
     def integrity(self) -> list[str]:
         """Return what SQLite finds wrong with the file; nothing when it is sound."""
         try:
-            found = [str(line) for (line,) in self._connection.execute("PRAGMA quick_check")]
+            lines = [str(line) for (line,) in self._connection.execute("PRAGMA quick_check")]
         except (apsw.CorruptError, apsw.NotADBError) as error:
             return [str(error)]
-        return [line for line in found if line != "ok"]
+        return [line for line in lines if line != "ok"]
 
     def close(self) -> None:
         """Close the file; a store that wrote folds its log into it, if nobody else is at work."""
@@ -122,7 +122,7 @@ class SqliteStore:
             pass  # whoever holds the lock is a writer too, and will do it
 
     def _prepare_to_write(self) -> None:
-        """Under the lock: make sure that the path still names the open file, or open the one it names."""
+        """Under the lock, make sure that the path still names the open file, or open the one it names."""
         if _identity(self.path) != self._file:
             self._connection.close()
             make_private(self.path)
@@ -145,12 +145,12 @@ class SqliteStore:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Which file a path names now."""
+    """Return which file a path names now."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def lock_path(path: Path) -> Path:

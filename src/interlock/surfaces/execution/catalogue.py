@@ -4,51 +4,61 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from interlock.authoring.library import Listed, Listing, Loaded
-from interlock.core.definition.workflow import Activity, Gate, Item, Loop, Step
+from interlock.authoring.library import Listing, Loaded
+from interlock.core.definition.workflow import Gate, Item, Loop, Step
 from interlock.core.values import Json
 from interlock.surfaces.call import Reply
 
-MOST_PROBLEMS = 20
+MOST_ERRORS = 20
 
 
-def listed(listing: Listing) -> Reply:
+def listing_reply(listing: Listing) -> Reply:
     """List workflows and routines, and the files that could not be loaded with their reasons."""
     entries = [entry for entry in listing.entries if not entry.hidden]
     lines = [f"- {entry.id} ({entry.kind}): {entry.description or entry.name}" for entry in entries]
-    body: dict[str, Json] = {"workflows": [_entry(entry) for entry in entries]}
+    workflows: list[Json] = [
+        {
+            "workflowId": entry.id,
+            "name": entry.name,
+            "description": entry.description,
+            "version": entry.version,
+            "kind": entry.kind,
+            "category": entry.category,
+            "tags": list(entry.tags),
+            "source": entry.source,
+            "idStatus": entry.id_status,
+            "workflowHash": entry.hash,
+            **({"suggestedId": entry.suggested_id} if entry.suggested_id else {}),
+        }
+        for entry in entries
+    ]
+    body: dict[str, Json] = {"workflows": workflows}
     errors = [diagnostic for diagnostic in listing.diagnostics if diagnostic.severity == "error"]
     if errors:
-        shown = errors[:MOST_PROBLEMS]
+        first_errors = errors[:MOST_ERRORS]
         body["warnings"] = [
             {
-                "code": one.code,
-                "message": one.message,
-                "file": one.file,
-                "line": one.line,
-                "fix": one.next_action,
+                "code": error.code,
+                "message": error.message,
+                "file": error.file,
+                "line": error.line,
+                "fix": error.next_action,
             }
-            for one in shown
+            for error in first_errors
         ]
         lines.append(f"{len(errors)} files could not be loaded:")
-        lines += [f"- {one.file}:{one.line}: {one.message}" for one in shown]
+        lines += [f"- {error.file}:{error.line}: {error.message}" for error in first_errors]
+    if listing.shadowed:
+        body["shadowed"] = [
+            {
+                "workflowId": workflow.workflow_id,
+                "source": workflow.source,
+                "shadowedBy": workflow.by_source,
+            }
+            for workflow in listing.shadowed
+        ]
+        lines += [f"- {workflow.message}" for workflow in listing.shadowed]
     return Reply("\n".join(lines) or "No workflows are available.", body)
-
-
-def _entry(entry: Listed) -> dict[str, Json]:
-    body: dict[str, Json] = {
-        "workflowId": entry.id,
-        "name": entry.name,
-        "description": entry.description,
-        "version": entry.version,
-        "kind": entry.kind,
-        "category": entry.category,
-        "tags": list(entry.tags),
-        "source": entry.source,
-        "idStatus": entry.id_status,
-        "workflowHash": entry.hash,
-    }
-    return {**body, "suggestedId": entry.suggested_id} if entry.suggested_id else body
 
 
 def described(loaded: Loaded, mode: str) -> Reply:
@@ -67,7 +77,9 @@ def described(loaded: Loaded, mode: str) -> Reply:
         "metaGuidance": list(workflow.rules),
         "capabilities": dict(workflow.capabilities.items()),
         "about": workflow.about,
-        "warnings": [{"code": one.code, "message": one.message} for one in loaded.diagnostics],
+        "warnings": [
+            {"code": diagnostic.code, "message": diagnostic.message} for diagnostic in loaded.diagnostics
+        ],
     }
     if workflow.recommended:
         body["recommendedPreferences"] = {
@@ -76,14 +88,16 @@ def described(loaded: Loaded, mode: str) -> Reply:
         }
     lines = [f"{workflow.name} ({workflow.id} {workflow.version})", workflow.description]
     if mode == "preview":
-        body["activities"] = [_activity(one) for one in workflow.activities]
-        lines += [line for one in workflow.activities for line in _outline(one, len(workflow.activities) > 1)]
-    lines += [f"Warning: {one.message}" for one in loaded.diagnostics]
+        body["activities"] = [
+            {"id": activity.id, "name": activity.name, "items": [_item(item) for item in activity.items]}
+            for activity in workflow.activities
+        ]
+        for activity in workflow.activities:
+            if len(workflow.activities) > 1:
+                lines.append(f"{activity.name} ({activity.id})")
+            lines += _outline(activity.items, 1)
+    lines += [f"Warning: {diagnostic.message}" for diagnostic in loaded.diagnostics]
     return Reply("\n".join(lines), body)
-
-
-def _activity(activity: Activity) -> dict[str, Json]:
-    return {"id": activity.id, "name": activity.name, "items": [_item(item) for item in activity.items]}
 
 
 def _item(item: Item) -> dict[str, Json]:
@@ -100,7 +114,7 @@ def _item(item: Item) -> dict[str, Json]:
                 "type": "gate",
                 "id": item.id,
                 "title": item.name,
-                "options": [o.id for o in item.options],
+                "options": [option.id for option in item.options],
             }
         case Loop():
             return {
@@ -108,20 +122,14 @@ def _item(item: Item) -> dict[str, Json]:
                 "id": item.id,
                 "title": item.title,
                 "maxIterations": item.max_iterations,
-                "items": [_item(one) for one in item.body],
+                "items": [_item(inner) for inner in item.body],
             }
 
 
-def _outline(activity: Activity, named: bool) -> Iterator[str]:
-    if named:
-        yield f"{activity.name} ({activity.id})"
-    yield from _lines(activity.items, 1)
-
-
-def _lines(items: tuple[Item, ...], level: int) -> Iterator[str]:
+def _outline(items: tuple[Item, ...], level: int) -> Iterator[str]:
     for item in items:
         title = item.name if isinstance(item, Gate) else item.title
         mark = {"Step": "", "Gate": "decision: ", "Loop": "repeat: "}[type(item).__name__]
         yield f"{'  ' * level}- {mark}{title} ({item.id})"
         if isinstance(item, Loop):
-            yield from _lines(item.body, level + 1)
+            yield from _outline(item.body, level + 1)

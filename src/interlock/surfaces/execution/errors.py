@@ -13,7 +13,7 @@ from interlock.core.run.reasons import Blocker, BlockerCode, ContextKey, Contrac
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
 from interlock.surfaces.call import Reply
-from interlock.surfaces.refusals import INBOX, Words, names, only_the_user_answers, sentence
+from interlock.surfaces.refusals import INBOX, Words, fields, names, only_the_user_answers, sentence
 
 FIND = "Use resume_session to find the run and continue from the token it returns, or start a new one."
 READ_AGAIN = "Call continue_workflow with only stateToken to see what is pending."
@@ -132,32 +132,27 @@ def envelope(
 
 def of_error(error: LedgerError) -> Reply:
     """Answer an error of the ledger."""
-    return envelope(
-        error.code, error.message, _recovery(error), after_ms=error.after_ms, details=error.details
-    )
-
-
-def _recovery(error: LedgerError) -> str:
     match error.code:
         case "TOKEN_UNKNOWN_NODE":
-            return FIND
+            next_action = FIND
         case "TOKEN_SCOPE_MISMATCH":
-            return error.next_action or FIND
+            next_action = error.next_action or FIND
         case "TOKEN_UNSUPPORTED_VERSION" | "TOKEN_BAD_SIGNATURE":
-            return f"{error.next_action} resume_session finds it."
+            next_action = f"{error.next_action} resume_session finds it."
         case "SESSION_NOT_HEALTHY":
-            return f"{error.next_action} Then use resume_session."
+            next_action = f"{error.next_action} Then use resume_session."
         case "TOKEN_WORKFLOW_HASH_MISMATCH":
-            return f"{error.next_action} To go on, start a new run with start_workflow."
+            next_action = f"{error.next_action} To go on, start a new run with start_workflow."
         case _:
-            return error.next_action
+            next_action = error.next_action
+    return envelope(error.code, error.message, next_action, after_ms=error.after_ms, details=error.details)
 
 
 def of_refusal(refusal: Refusal) -> Reply:
     """Answer a refusal of the core: a precondition that does not hold."""
-    details: dict[str, Json] = {"reason": refusal.code.value, **refusal.about}
-    told = words(refusal)
-    return envelope("PRECONDITION_FAILED", told.message, told.next_action, details=details)
+    details: dict[str, Json] = {"reason": refusal.code.value, **fields(refusal)}
+    wording = words(refusal)
+    return envelope("PRECONDITION_FAILED", wording.message, wording.next_action, details=details)
 
 
 def invalid(

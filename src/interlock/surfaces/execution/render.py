@@ -56,7 +56,15 @@ def reply(view: View) -> Reply:
     pending = pending_of(view)
     tokens = token_slots(view, complete=pending is None)
     warnings = [*view.notices, *standing_warnings(view)]
-    text = "\n\n".join(part for part in _text(view, pending, tokens, warnings) if part)
+    parts = [
+        _introduction(view) if view.started or view.recap is not None else "",
+        _recap_text(view.recap, "So far on this branch") if view.recap is not None else "",
+        _branch_text(view.branches) if view.branches is not None else "",
+        _blocked_text(view.blockers) if view.blockers else "",
+        "\n".join(f"Warning: {notice.message}" for notice in warnings),
+        _pending_text(view, pending, tokens),
+    ]
+    text = "\n\n".join(part for part in parts if part)
     return Reply(text, fields(view, pending, tokens, warnings))
 
 
@@ -80,9 +88,8 @@ def pending_of(view: View) -> Pending | None:
             asks = step.confirm is not False and view.state.preferences.guided
             return Pending(step.id, interpolate(step.title, scope), prompt, asks)
         case NeedAnswer(gate=gate):
-            return Pending(
-                gate.id, interpolate(gate.name, scope), gate_prompt(gate, scope), True, _decision(view)
-            )
+            title, prompt = interpolate(gate.name, scope), gate_prompt(gate, scope)
+            return Pending(gate.id, title, prompt, True, _reportable(view))
         case NeedInput():
             names = ", ".join(view.awaited.variables)
             prompt = view.awaited.message + (f"\n\nSend in context: {names}." if names else "")
@@ -98,12 +105,11 @@ def pending_of(view: View) -> Pending | None:
 def _waits_for_user(view: View) -> bool:
     if any(blocker.waits_for_user for blocker in view.blockers):
         return True
-    assert isinstance(view.awaited, NeedAnswer)
-    return waits_for_user(view.state, view.awaited.key, view.terms)
+    return isinstance(view.awaited, NeedAnswer) and waits_for_user(view.state, view.awaited.key, view.terms)
 
 
-def _decision(view: View) -> dict[str, Json]:
-    """The answers that the agent may report."""
+def _reportable(view: View) -> dict[str, Json]:
+    """The answers that the agent may report; none where only the user's own counts."""
     assert isinstance(view.awaited, NeedAnswer)
     if _waits_for_user(view):
         return {}
@@ -138,14 +144,28 @@ def _optional_fields(view: View, warnings: Sequence[Notice]) -> Iterator[tuple[s
     if view.state.gaps:
         yield "gaps", view.state.gaps
     if view.blockers:
-        yield "blockers", [_blocker_fields(blocker) for blocker in view.blockers]
+        blockers: list[Json] = [
+            {
+                "code": blocker.code.value,
+                "pointer": msgspec.to_builtins(blocker.pointer),
+                "message": blocker.message,
+                "suggestedFix": suggested_fix(blocker),
+                **({"example": blocker.example} if blocker.example is not None else {}),
+            }
+            for blocker in view.blockers
+        ]
+        yield "blockers", blockers
         yield "retryable", True
     if warnings:
         yield "warnings", msgspec.to_builtins(list(warnings))
     if view.recap is not None and (view.recap.entries or view.recap.omitted):
         yield "recap", _recap_fields(view.recap)
     if view.branches is not None:
-        yield "branches", _branch_fields(view.branches)
+        children: list[Json] = [
+            {"node": child.node, "preferred": child.preferred, "notes": cut(child.notes, SNIPPET, "…")}
+            for child in view.branches.children
+        ]
+        yield "branches", {"children": children, "downstream": _recap_fields(view.branches.downstream)}
 
 
 def next_intent(awaited: Awaited, pending: Pending | None) -> str:
@@ -169,24 +189,6 @@ def standing_warnings(view: View) -> Iterator[Notice]:
         )
 
 
-def _text(
-    view: View, pending: Pending | None, tokens: Mapping[str, str], warnings: Sequence[Notice]
-) -> Iterator[str]:
-    if view.started or view.recap is not None:
-        yield _introduction(view)
-    if view.recap is not None:
-        yield _recap_text(view.recap, "So far on this branch")
-    if view.branches is not None:
-        yield _branch_text(view.branches)
-    if view.blockers:
-        yield "\n".join(
-            ["BLOCKED. The step stays pending:", *(_blocker_text(blocker) for blocker in view.blockers)]
-        )
-    if warnings:
-        yield "\n".join(f"Warning: {one.message}" for one in warnings)
-    yield _pending_text(view, pending, tokens)
-
-
 def _introduction(view: View) -> str:
     workflow = view.plan.workflow
     if not view.started:
@@ -203,52 +205,42 @@ def _introduction(view: View) -> str:
 
 
 def _pending_text(view: View, pending: Pending | None, tokens: Mapping[str, str]) -> str:
-    listed = "\n".join(f"{name}: {token}" for name, token in tokens.items())
+    token_lines = "\n".join(f"{name}: {token}" for name, token in tokens.items())
     if pending is None:
         gaps = f", with {view.state.gaps} recorded gaps" if view.state.gaps else ""
-        return f"The workflow is complete{gaps}.\n\n{listed}"
+        return f"The workflow is complete{gaps}.\n\n{token_lines}"
+    if isinstance(view.awaited, NeedAnswer) and _waits_for_user(view):
+        how = "The user decides in the inbox (interlock inbox). Then continue_workflow with these tokens."
+    elif isinstance(view.awaited, NeedAnswer):
+        example = _encode(example_decision(view.awaited.gate)).decode()
+        how = f"Ask the user. Then continue_workflow with output.artifacts: [{example}]"
+    elif isinstance(view.awaited, NeedInput):
+        how = "Then continue_workflow with context and these tokens."
+    elif pending.requireConfirmation and view.terms.decisions == "user":
+        how = "When done: continue_workflow with output and these tokens; the user confirms it in the inbox."
+    elif pending.requireConfirmation:
+        how = "When done, ask the user to confirm; then continue_workflow with output and these tokens."
+    else:
+        how = "When done: continue_workflow with output and these tokens."
     lines = [
         f"## {pending.title} ({pending.stepId})",
         "",
         pending.prompt,
         "",
         "---",
-        _how(view, pending),
-        listed,
+        how,
+        token_lines,
     ]
     return "\n".join(lines)
 
 
-def _how(view: View, pending: Pending) -> str:
-    if isinstance(view.awaited, NeedAnswer) and _waits_for_user(view):
-        return "The user decides in the inbox (interlock inbox). Then continue_workflow with these tokens."
-    if isinstance(view.awaited, NeedAnswer):
-        example = _encode(example_decision(view.awaited.gate)).decode()
-        return f"Ask the user. Then continue_workflow with output.artifacts: [{example}]"
-    if isinstance(view.awaited, NeedInput):
-        return "Then continue_workflow with context and these tokens."
-    if pending.requireConfirmation and view.terms.decisions == "user":
-        return "When done: continue_workflow with output and these tokens; the user confirms it in the inbox."
-    if pending.requireConfirmation:
-        return "When done, ask the user to confirm; then continue_workflow with output and these tokens."
-    return "When done: continue_workflow with output and these tokens."
-
-
-def _blocker_text(blocker: Blocker) -> str:
-    lines = [f"- {blocker.code.value}: {blocker.message}", f"  {suggested_fix(blocker)}"]
-    if blocker.example is not None:
-        lines.append(f"  Example: {_encode(blocker.example).decode()}")
+def _blocked_text(blockers: Sequence[Blocker]) -> str:
+    lines = ["BLOCKED. The step stays pending:"]
+    for blocker in blockers:
+        lines += [f"- {blocker.code.value}: {blocker.message}", f"  {suggested_fix(blocker)}"]
+        if blocker.example is not None:
+            lines.append(f"  Example: {_encode(blocker.example).decode()}")
     return "\n".join(lines)
-
-
-def _blocker_fields(blocker: Blocker) -> dict[str, Json]:
-    fields: dict[str, Json] = {
-        "code": blocker.code.value,
-        "pointer": msgspec.to_builtins(blocker.pointer),
-        "message": blocker.message,
-        "suggestedFix": suggested_fix(blocker),
-    }
-    return fields if blocker.example is None else {**fields, "example": blocker.example}
 
 
 def _recap_text(recap: Recap, heading: str) -> str:
@@ -261,23 +253,15 @@ def _recap_text(recap: Recap, heading: str) -> str:
 
 
 def _recap_fields(recap: Recap) -> dict[str, Json]:
-    entries: list[Json] = [{"stepId": one.step, "notes": one.notes} for one in recap.entries]
+    entries: list[Json] = [{"stepId": entry.step, "notes": entry.notes} for entry in recap.entries]
     body: dict[str, Json] = {"entries": entries, "truncated": bool(recap.omitted)}
     return {**body, "omitted": recap.omitted, "policy": POLICY} if recap.omitted else body
 
 
-def _branch_text(found: Branches) -> str:
+def _branch_text(branches: Branches) -> str:
     lines = ["You are at an earlier point. Work already went on from here; advancing starts a new branch:"]
-    for child in found.children:
+    for child in branches.children:
         mark = " (preferred)" if child.preferred else ""
         lines.append(f"- branch {child.node}{mark}: {cut(child.notes, SNIPPET, '…') or 'no notes'}")
-    later = _recap_text(found.downstream, "What followed on the preferred branch")
+    later = _recap_text(branches.downstream, "What followed on the preferred branch")
     return "\n".join([*lines, *([later] if later else [])])
-
-
-def _branch_fields(found: Branches) -> dict[str, Json]:
-    children: list[Json] = [
-        {"node": one.node, "preferred": one.preferred, "notes": cut(one.notes, SNIPPET, "…")}
-        for one in found.children
-    ]
-    return {"children": children, "downstream": _recap_fields(found.downstream)}

@@ -13,69 +13,65 @@ from interlock.core.run.outcomes import Notice, Refusal
 from interlock.core.run.output import Output
 from interlock.core.run.surface_policy import EXECUTION
 from interlock.core.values import Json
-from interlock.ledger.attempt import Replayed
-from interlock.ledger.errors import LedgerError, error_of, internal_error
+from interlock.ledger.attempt import Attempt, Replayed
+from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger, note_attempt
 from interlock.ledger.tokens.tokens import Kind, Pointer
-from interlock.surfaces.arguments import Unfit, check_context, read_output
+from interlock.surfaces.arguments import InvalidArgument, check_context, decoding_error, read_output
 from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.elicitation import ask_for
 from interlock.surfaces.execution import params as p
-from interlock.surfaces.execution.catalogue import described, listed
+from interlock.surfaces.execution.catalogue import described, listing_reply
 from interlock.surfaces.execution.errors import envelope, invalid, of_error, of_refusal
 from interlock.surfaces.execution.questions import answered, questions
 from interlock.surfaces.execution.render import reply
 from interlock.surfaces.execution.resuming import resumed
 from interlock.surfaces.execution.tools import INSTRUCTIONS, template_of, tools
+from interlock.surfaces.ledger_surface import LedgerSurface
 from interlock.surfaces.recorded import body_of, encoded, live, replayed
-from interlock.surfaces.tool import Surface, Tool
+from interlock.surfaces.tool import Tool
+
+REPLAY_NOTE: Mapping[str, Json] = {
+    "replayed": True,
+    "ignored": ["output", "context"],
+    "message": "This ackToken was used before; the recorded response is returned and this call's output "
+    "and context were ignored. To try another way, call without ackToken: its fresh ackToken forks.",
+}
 
 
-class ExecutionSurface(Surface):
+class ExecutionSurface(LedgerSurface):
     """The execution surface."""
 
     name = "execution"
     instructions = INSTRUCTIONS
 
     def __init__(self, ledger: Ledger) -> None:
-        self.ledger = ledger
+        super().__init__(ledger)
         self.tools = {tool.name: tool for tool in tools(self)}
 
     def invalid(self, tool: Tool, reason: str) -> Outcome:
-        message, _, target = reason.partition(" - at `$")
-        path = target.rstrip("`").lstrip(".")
-        where = f" ({path})" if path else ""
-        fix = "Correct the arguments and call again."
-        return invalid(f"{tool.name}: {message}{where}.", fix, path, template_of(tool))
+        error = decoding_error(reason)
+        next_action = "Correct the arguments and call again."
+        return invalid(f"{tool.name}: {error}.", next_action, error.path, template_of(tool))
 
     def unknown(self, name: str) -> Outcome:
         known = ", ".join(self.tools)
-        return envelope("NOT_FOUND", f"There is no tool “{name}” here.", f"Use one of: {known}.")
+        return envelope("NOT_FOUND", f"There is no tool '{name}' here.", f"Use one of: {known}.")
 
-    def expected(self, error: Exception) -> Outcome | None:
-        known = error_of(error)
-        return of_error(known) if known is not None else None
-
-    def failed(self, tool: Tool, error: Exception, reference: str) -> Outcome:
-        return of_error(internal_error(error, reference))
-
-    def idle(self) -> None:
-        self.ledger.idle()
-
-    def close(self) -> None:
-        self.ledger.close()
+    def error_reply(self, error: LedgerError) -> Reply:
+        return of_error(error)
 
     def list_workflows(self, params: p.ListWorkflows, call: Call) -> Outcome:
-        return listed(self.ledger.library.listing())
+        return listing_reply(self.ledger.library.listing())
 
     def inspect_workflow(self, params: p.InspectWorkflow, call: Call) -> Outcome:
         loaded = self.ledger.library.load(params.workflowId)
         return _not_loaded(loaded) if isinstance(loaded, Diagnostic) else described(loaded, params.mode)
 
     def start_workflow(self, params: p.StartWorkflow, call: Call) -> Outcome:
-        unfit = check_context(params.context)
-        if unfit:
-            return _unfit(unfit)
+        invalid_context = check_context(params.context)
+        if invalid_context is not None:
+            return _argument_reply(invalid_context)
         loaded = self.ledger.library.load(params.workflowId)
         if isinstance(loaded, Diagnostic):
             return _not_loaded(loaded)
@@ -92,21 +88,17 @@ class ExecutionSurface(Surface):
     def continue_workflow(self, params: p.ContinueWorkflow, call: Call) -> Outcome:
         if params.ackToken is None:
             return self._rehydrate(params)
-        unfit, output = check_context(params.context), read_output(params.output)
-        if unfit:
-            return _unfit(unfit)
-        if isinstance(output, Unfit):
-            return _unfit(output)
+        invalid_context, output = check_context(params.context), read_output(params.output)
+        if invalid_context is not None:
+            return _argument_reply(invalid_context)
+        if isinstance(output, InvalidArgument):
+            return _argument_reply(output)
         ack = self._pointer(params.stateToken, params.ackToken, "ack")
         if isinstance(ack, LedgerError):
             return of_error(ack)
-        attempt = self.ledger.attempt(ack, ack.attempt, {"context": params.context, "output": params.output})
-        match attempt:
-            case LedgerError():
-                return of_error(attempt)
-            case Replayed():
-                answer = replayed(attempt, self.ledger)
-                return _with_replay_note(answer) if attempt.differs else answer
+        attempt = self._attempt(ack, ack.attempt, {"context": params.context, "output": params.output})
+        if isinstance(attempt, Reply):
+            return attempt
         position = attempt.position
         command = AcknowledgeStep(
             policy=EXECUTION,
@@ -148,13 +140,27 @@ class ExecutionSurface(Surface):
             "Use the tokens of one and the same response together.",
         )
 
+    def _attempt(self, pointer: Pointer, number: int, request: Mapping[str, Json]) -> Attempt | Reply:
+        """Open an attempt; a repeated one returns its recorded response (rule 7)."""
+        attempt = self.ledger.attempt(pointer, number, request)
+        match attempt:
+            case LedgerError():
+                return of_error(attempt)
+            case Replayed(differs=True):
+                recorded = replayed(attempt, self.ledger)  # the note stays outside the recorded payload
+                return replace(recorded, meta={**recorded.meta, "interlock/replay": REPLAY_NOTE})
+            case Replayed():
+                return replayed(attempt, self.ledger)
+            case _:
+                return attempt
+
     def _rehydrate(self, params: p.ContinueWorkflow) -> Outcome:
         """Show the pending step again; any surface's token of the run will do (rule 34)."""
         position = self.ledger.open(params.stateToken, "st", "nav", "ses")
         if isinstance(position, LedgerError):
             return of_error(position)
         view = self.ledger.rehydrate(position)
-        notices = [*view.notices, *self.ledger.drift(view.run)]
+        notices = [*view.notices, *self.ledger.drift.notices(view.run)]
         if params.output is not None or params.context is not None:
             text = "output and context were ignored: without ackToken nothing is recorded."
             notices.append(Notice("ARGUMENTS_IGNORED", text))
@@ -163,26 +169,22 @@ class ExecutionSurface(Surface):
 
     def checkpoint_workflow(self, params: p.CheckpointWorkflow, call: Call) -> Outcome:
         output = read_output(params.output)
-        if isinstance(output, Unfit):
-            return _unfit(output)
+        if isinstance(output, InvalidArgument):
+            return _argument_reply(output)
         if not output.notes and not output.artifacts:
-            fix = "Send output.notesMarkdown or output.artifacts."
-            return invalid("There is nothing to keep in output.", fix, "output")
+            next_action = "Send output.notesMarkdown or output.artifacts."
+            return invalid("There is nothing to keep in output.", next_action, "output")
         if params.sessionToken is not None:
             return self._note(params.sessionToken, output)
         if params.stateToken is None or params.checkpointToken is None:
-            fix = "Send stateToken and checkpointToken of one response, or a sessionToken."
-            return invalid("A checkpoint needs to know where it belongs.", fix, "stateToken")
+            next_action = "Send stateToken and checkpointToken of one response, or a sessionToken."
+            return invalid("A checkpoint needs to know where it belongs.", next_action, "stateToken")
         pointer = self._pointer(params.stateToken, params.checkpointToken, "chk")
         if isinstance(pointer, LedgerError):
             return of_error(pointer)
-        attempt = self.ledger.attempt(pointer, note_attempt(pointer.attempt), {"output": params.output})
-        match attempt:
-            case LedgerError():
-                return of_error(attempt)
-            case Replayed():
-                answer = replayed(attempt, self.ledger)
-                return _with_replay_note(answer) if attempt.differs else answer
+        attempt = self._attempt(pointer, note_attempt(pointer.attempt), {"output": params.output})
+        if isinstance(attempt, Reply):
+            return attempt
         answer = encoded(reply(attempt.unmoved(output, self.ledger.terms(attempt.state))))
         attempt.save_notes(body_of(answer), output)
         return live(answer, self.ledger, pointer.handle)
@@ -191,11 +193,11 @@ class ExecutionSurface(Surface):
         pointer = self.ledger.read_token(token, "sst")
         if isinstance(pointer, LedgerError):
             return of_error(pointer)
-        kept = self.ledger.note(pointer, output)
-        if isinstance(kept, LedgerError):
-            return of_error(kept)
-        body: dict[str, Json] = {"kind": "ok", "sessionToken": token, "session": {"sessionId": kept}}
-        return Reply(f"Kept in session {kept}.\n\nsessionToken: {token}", body)
+        session_id = self.ledger.note(pointer, output)
+        if isinstance(session_id, LedgerError):
+            return of_error(session_id)
+        body: dict[str, Json] = {"kind": "ok", "sessionToken": token, "session": {"sessionId": session_id}}
+        return Reply(f"Kept in session {session_id}.\n\nsessionToken: {token}", body)
 
     def start_session(self, params: p.StartSession, call: Call) -> Outcome:
         session_id, handle = self.ledger.start_session(params.title or "Untitled work")
@@ -211,19 +213,8 @@ class ExecutionSurface(Surface):
         return resumed(self.ledger, params.query or "", params.resumeRef)
 
 
-def _with_replay_note(recorded: Reply) -> Reply:
-    """A replay that was asked for something else says so, outside the recorded payload (rule 7)."""
-    note: Mapping[str, Json] = {
-        "replayed": True,
-        "ignored": ["output", "context"],
-        "message": "This ackToken was used before; the recorded response is returned and this call's output "
-        "and context were ignored. To try another way, call without ackToken: its fresh ackToken forks.",
-    }
-    return replace(recorded, meta={**recorded.meta, "interlock/replay": note})
-
-
-def _unfit(unfit: Unfit) -> Reply:
-    return invalid(unfit.message, unfit.suggestion, unfit.path, more=unfit.details)
+def _argument_reply(error: InvalidArgument) -> Reply:
+    return invalid(error.message, error.next_action, error.path, more=error.details)
 
 
 def _not_loaded(diagnostic: Diagnostic) -> Reply:

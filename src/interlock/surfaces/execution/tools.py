@@ -123,14 +123,13 @@ def template_of(tool: Tool) -> Mapping[str, Json]:
     """Return a call to fill in: each parameter with a placeholder of its type."""
     properties = tool.argument_schema()["properties"]
     assert isinstance(properties, Mapping)
-    return {name: f"<{_type_of(schema)}>" for name, schema in properties.items()}
-
-
-def _type_of(schema: Json) -> str:
-    match schema:
-        case {"enum": list(choices)}:
-            return " | ".join(str(choice) for choice in choices)
-        case {"type": json_type}:
-            return str(json_type)
-        case _:
-            return "value"
+    template: dict[str, Json] = {}
+    for name, schema in properties.items():
+        match schema:
+            case {"enum": list(choices)}:
+                template[name] = f"<{' | '.join(map(str, choices))}>"
+            case {"type": json_type}:
+                template[name] = f"<{json_type}>"
+            case _:
+                template[name] = "<value>"
+    return template

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-
 from interlock.core.values import Json
 from interlock.ledger.runs.shared_sessions import Calling
 from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.gated import params as p
 from interlock.surfaces.shared import session_params as shared
 from interlock.surfaces.shared.documents import FoundDocument
-from interlock.surfaces.shared.position import SessionPosition
-from interlock.surfaces.shared.replies import failure, told_json
+from interlock.surfaces.shared.reading_call import ReadingCall
 from interlock.surfaces.shared.session_tools import SessionTools, digest_mark
-from interlock.surfaces.shared.written import activity_shape, header_shape, summary_shape
+from interlock.surfaces.shared.workflow_shapes import summary_shape, workflow_shape
 
 
 class GatedReading:
@@ -23,119 +20,89 @@ class GatedReading:
         self._tools = tools
 
     def get_workflow(self, params: shared.GetWorkflow, call: Call) -> Outcome:
-        position = self._tools.reading(params.session_token, Calling("get_workflow"))
-        if isinstance(position, Reply):
-            return position
-        if params.summary:
-            return told_at(position, summary_shape(position.workflow) | _model(position))
-        activities: list[Json] = [activity_shape(activity) for activity in position.workflow.activities]
-        return told_at(position, header_shape(position.workflow) | {"activities": activities})
+        reading = self._tools.reading_call(params.session_token, Calling("get_workflow"))
+        if isinstance(reading, Reply):
+            return reading
+        workflow = reading.workflow
+        if not params.summary:
+            return reading.json_answer(workflow_shape(workflow))
+        model = workflow.extra.get("executionModel")
+        return reading.json_answer(summary_shape(workflow) | ({"executionModel": model} if model else {}))
 
     def get_skills(self, params: p.GetSkills, call: Call) -> Outcome:
-        position = self._tools.reading(params.session_token, Calling("get_skills"))
-        if isinstance(position, Reply):
-            return position
+        reading = self._tools.reading_call(params.session_token, Calling("get_skills"))
+        if isinstance(reading, Reply):
+            return reading
+        named, primary = reading.workflow.extra.get("skills"), reading.workflow.primary_skill
+        refs = map(str, named) if isinstance(named, list) else [primary] if primary else []
         skills: dict[str, Json] = {}
         failed: list[Json] = []
-        for ref in _workflow_skills(position):
-            skill = position.documents.skill(ref)
+        for ref in refs:
+            skill = reading.documents.skill(ref)
             if skill is None:
                 failed.append(ref)
             else:
-                skills[skill.document.id] = _skill(position, skill, params.known or [])
+                skills[skill.document.id] = _skill_json(reading, skill, params.known or [])
         body: dict[str, Json] = {"scope": "workflow", "skills": skills}
-        return told_at(position, {**body, "failed_skills": failed} if failed else body)
+        return reading.json_answer({**body, "failed_skills": failed} if failed else body)
 
     def get_skill(self, params: p.GetSkill, call: Call) -> Outcome:
-        calling = Calling("get_skill", {"step": params.step_id[:128]})
-        position = self._tools.reading(params.session_token, calling)
-        if isinstance(position, Reply):
-            return position
-        ref = _step_skill(position, params.step_id)
-        if isinstance(ref, Reply):
-            return position.answer(ref)
-        skill = position.documents.skill(ref)
+        step_id = params.step_id
+        calling = Calling("get_skill", {"step": step_id[:128]})
+        reading = self._tools.reading_call(params.session_token, calling)
+        if isinstance(reading, Reply):
+            return reading
+        activity = reading.activity
+        if activity is None:
+            text = "No activity has been entered yet."
+            return reading.error_answer("NO_ACTIVITY", text, "Call next_activity first.")
+        step = activity.step(step_id)
+        if step is None:
+            steps = ", ".join(step.id for step in activity.steps())
+            text = f"Step not found: {step_id} in activity {activity.id}"
+            return reading.error_answer("STEP_NOT_FOUND", text, f"Use one of: {steps}.")
+        if step.skill is None:
+            return reading.error_answer("NO_SKILL", f"Step '{step_id}' has no skill.", "Go on without one.")
+        skill = reading.documents.skill(step.skill)
         if skill is None:
-            return position.not_found("Skill", ref, "Go on without it, and tell the user.")
-        return told_at(position, {"skill": _skill(position, skill, [params.known or ""])})
+            next_action = "Go on without it, and tell the user."
+            return reading.error_answer("NOT_FOUND", f"Skill not found: {step.skill}", next_action)
+        return reading.json_answer({"skill": _skill_json(reading, skill, [params.known or ""])})
 
     def get_resource(self, params: p.GetResource, call: Call) -> Outcome:
-        calling = Calling("get_resource", {"resource": params.resource_index[:128]})
-        position = self._tools.reading(params.session_token, calling)
-        if isinstance(position, Reply):
-            return position
-        resource = position.documents.resource(params.resource_index)
+        ref = params.resource_index
+        calling = Calling("get_resource", {"resource": ref[:128]})
+        reading = self._tools.reading_call(params.session_token, calling)
+        if isinstance(reading, Reply):
+            return reading
+        resource = reading.documents.resource(ref)
         if resource is None:
-            known = ", ".join(document.ref for document in position.documents.own("resource")) or "none"
-            return position.not_found("Resource", params.resource_index, f"Use one of: {known}.")
-        reference = {**_reference(resource), "index": params.resource_index}
-        return told_at(position, {"resource": {**reference, "content": resource.text}})
+            known = ", ".join(document.ref for document in reading.documents.own("resource")) or "none"
+            return reading.error_answer("NOT_FOUND", f"Resource not found: {ref}", f"Use one of: {known}.")
+        return reading.json_answer({"resource": {**_reference(resource, ref), "content": resource.text}})
 
 
-def told_at(position: SessionPosition, body: Mapping[str, Json]) -> Reply:
-    warnings = position.warnings()
-    reply = told_json({**body, "session_token": position.token}, position.token, warnings)
-    return position.answer(reply, warnings)
-
-
-def _model(position: SessionPosition) -> dict[str, Json]:
-    model = position.workflow.extra.get("executionModel")
-    return {"executionModel": model} if model else {}
-
-
-def _workflow_skills(position: SessionPosition) -> Iterator[str]:
-    """The skills that a workflow names for itself; none named means its primary one."""
-    named = position.workflow.extra.get("skills")
-    if isinstance(named, list):
-        yield from (str(one) for one in named)
-    elif position.workflow.primary_skill:
-        yield position.workflow.primary_skill
-
-
-def _step_skill(position: SessionPosition, step_id: str) -> str | Reply:
-    activity = position.activity
-    if activity is None:
-        text = "No activity has been entered yet."
-        return failure("NO_ACTIVITY", text, "Call next_activity first.", token=position.token)
-    step = activity.step(step_id)
-    if step is None:
-        listed = ", ".join(one.id for one in activity.steps())
-        text = f"Step not found: {step_id} in activity {activity.id}"
-        return failure("STEP_NOT_FOUND", text, f"Use one of: {listed}.", token=position.token)
-    if step.skill is None:
-        return failure(
-            "NO_SKILL", f"Step '{step_id}' has no skill.", "Go on without one.", token=position.token
-        )
-    return step.skill
-
-
-def _skill(position: SessionPosition, found: FoundDocument, known: list[str]) -> dict[str, Json]:
-    """A skill as an object; its resources by reference, without their texts."""
-    mark = digest_mark(found.document.digest)
+def _skill_json(reading: ReadingCall, skill: FoundDocument, known: list[str]) -> dict[str, Json]:
+    """Return a skill as an object; its resources by reference, without their texts."""
+    mark = digest_mark(skill.document.digest)
     if mark in known:
-        return {"id": found.document.id, "digest": mark, "unchanged": True}
-    fields = _decoded(found.text)
+        return {"id": skill.document.id, "digest": mark, "unchanged": True}
+    fields = _decoded(skill.text)
     named = fields.pop("resources", None)
-    references = (
-        [ref for one in named for ref in _references(position, found, str(one))]
-        if isinstance(named, list)
-        else []
-    )
+    owner = skill.document.ref.rpartition("/")[0]
+    references: list[Json] = []
+    for ref in map(str, named) if isinstance(named, list) else ():
+        # A bare number in a borrowed skill means a resource of the skill's owner.
+        index = ref if "/" in ref or not owner else f"{owner}/{ref}"
+        resource = reading.documents.resource(index)
+        if resource is not None:
+            references.append(_reference(resource, index))
     body: dict[str, Json] = {**fields, "digest": mark}
     return {**body, "_resources": references} if references else body
 
 
-def _references(position: SessionPosition, found: FoundDocument, ref: str) -> Iterator[dict[str, Json]]:
-    """A bare number in a borrowed skill means a resource of the skill's owner."""
-    owner = found.document.ref.rpartition("/")[0]
-    full = ref if "/" in ref or not owner else f"{owner}/{ref}"
-    resource = position.documents.resource(full)
-    if resource is not None:
-        yield {**_reference(resource), "index": full}
-
-
-def _reference(found: FoundDocument) -> dict[str, Json]:
-    return {"index": found.document.ref, "id": found.document.id, "version": found.document.version}
+def _reference(resource: FoundDocument, index: str) -> dict[str, Json]:
+    return {"index": index, "id": resource.document.id, "version": resource.document.version}
 
 
 def _decoded(text: str) -> dict[str, Json]:

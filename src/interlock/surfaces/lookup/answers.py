@@ -33,7 +33,7 @@ def reply(answer: dict[str, Json]) -> Reply:
     return Reply(msgspec.json.encode(answer).decode(), answer)
 
 
-def listed(library: Library) -> Outcome:
+def list_reply(library: Library) -> Outcome:
     """List every workflow that can be looked up."""
     return reply(
         {
@@ -51,7 +51,7 @@ def listed(library: Library) -> Outcome:
     )
 
 
-def got(library: Library, params: Get) -> Outcome:
+def get_reply(library: Library, params: Get) -> Outcome:
     """Give a workflow: whole, or as much of it as the mode asks for."""
     workflow = _loaded(library, "id", params.id)
     if isinstance(workflow, RpcError):
@@ -68,13 +68,13 @@ def got(library: Library, params: Get) -> Outcome:
     return reply({**summary, "firstStep": _step(first)})
 
 
-def following(library: Library, params: Next) -> Outcome:
+def next_reply(library: Library, params: Next) -> Outcome:
     """Give the first step, in order, that is due and not completed."""
     workflow = _loaded(library, "workflowId", params.workflow_id)
     if isinstance(workflow, RpcError):
         return workflow
     names = names_of(workflow)
-    if (failure := _unknown_step(params, names)) is not None:
+    if (failure := _step_error(params, names)) is not None:
         return failure
     completed = frozenset(map(dashed, params.completed_steps))
     context = {} if isinstance(params.context, UnsetType) else params.context
@@ -85,7 +85,7 @@ def following(library: Library, params: Next) -> Outcome:
     return reply({**answer, "isComplete": offered.step is None})
 
 
-def _unknown_step(params: Next, names: Names) -> RpcError | None:
+def _step_error(params: Next, names: Names) -> RpcError | None:
     """Refuse a completed or current step that the workflow does not have, or that is listed twice."""
     seen = set[str]()
     for step_id in params.completed_steps:
@@ -97,10 +97,10 @@ def _unknown_step(params: Next, names: Names) -> RpcError | None:
     current = params.current_step
     if isinstance(current, UnsetType) or names.find(current) is not None:
         return None
-    return _no_step("currentStep", current)
+    return _not_found_error("currentStep", current)
 
 
-def _no_step(field: str, step_id: str) -> RpcError:
+def _not_found_error(field: str, step_id: str) -> RpcError:
     error = length_error(field, step_id)
     return errors.step_not_found(step_id) if error is None else errors.invalid_params(error)
 
@@ -159,33 +159,26 @@ def _demands(criteria: Criteria | None, scope: Scope) -> Iterator[str]:
             yield requirement(criteria)
 
 
-def validated(library: Library, params: Validate) -> Outcome:
+def validate_reply(library: Library, params: Validate) -> Outcome:
     """Check a step's output against its criteria; conditional rules read the context."""
     workflow = _loaded(library, "workflowId", params.workflow_id)
     if isinstance(workflow, RpcError):
         return workflow
     step = names_of(workflow).find(params.step_id)
     if step is None:
-        return _no_step("stepId", params.step_id)
+        return _not_found_error("stepId", params.step_id)
     context = {} if isinstance(params.context, UnsetType) else params.context
     scope = Scope(context, workflow.defaults())
-    if (error := _cannot_run(step.criteria, params.output, scope)) is not None:
-        return errors.invalid_criteria(params.step_id, error)
+    for rule in _patterns(step.criteria):
+        if not holds(rule.condition, scope) or prepare(rule.pattern, rule.flags).engine == "re2":
+            continue  # only the slow engine can give up on a text (rule 33)
+        try:
+            search(rule.pattern, params.output, rule.flags)
+        except BadPattern as error:
+            return errors.invalid_criteria(params.step_id, str(error))
     failed = failed_checks(step.criteria, params.output, scope)
     issues, suggestions = [check.message for check in failed], [check.requirement for check in failed]
     return reply({"valid": not failed, "issues": issues, "suggestions": suggestions})
-
-
-def _cannot_run(criteria: Criteria | None, text: str, scope: Scope) -> str | None:
-    """Say which pattern gave up on this text; only the slow engine can (rule 33)."""
-    for rule in _patterns(criteria):
-        if not holds(rule.condition, scope) or prepare(rule.pattern, rule.flags).engine == "re2":
-            continue
-        try:
-            search(rule.pattern, text, rule.flags)
-        except BadPattern as error:
-            return str(error)
-    return None
 
 
 def _patterns(criteria: Criteria | None) -> Iterator[Rule]:

@@ -11,11 +11,10 @@ from pathlib import Path
 from interlock.authoring.compile.ids import check_id, mounted
 from interlock.authoring.compile.steps import compile_steps
 from interlock.authoring.diagnostics.codes import Report
-from interlock.authoring.diagnostics.diagnostic import Diagnostic
 from interlock.authoring.lint.structure import lint
 from interlock.authoring.sources.sources import Source
 from interlock.authoring.text.formats import decode, parse
-from interlock.authoring.text.locations import Parsed, SourceLocation
+from interlock.authoring.text.locations import SourceLocation
 from interlock.core.values import Json
 
 _FILE = "workflow.json"
@@ -28,30 +27,19 @@ def checked(text: str) -> dict[str, Json]:
     decoded = decode(_FILE, text.encode(errors="surrogatepass"), report)
     parsed = None if decoded is None else parse(_FILE, decoded, "json", report)
     if parsed is not None:
-        _compile(parsed, report)
-    diagnostics = report.diagnostics()
-    errors = [diagnostic for diagnostic in diagnostics if diagnostic.severity == "error"]
-    issues: list[Json] = [_located(error, error.message) for error in errors]
-    suggestions: list[Json] = [_located(diagnostic, _advice(diagnostic)) for diagnostic in diagnostics]
+        value, at = parsed.value, SourceLocation(parsed)
+        check_id(value.get("id") if isinstance(value, Mapping) else None, "steps", at, report)
+        compiled = compile_steps(value, at, report)
+        if compiled is not None:
+            lint(compiled[0], at, compiled[1])
+            mounted(compiled[0], _NOWHERE, at, report)
+    issues: list[Json] = []
+    suggestions: list[Json] = []
+    for diagnostic in report.diagnostics():
+        where = f"line {diagnostic.line}, column {diagnostic.column}"
+        if diagnostic.severity == "error":
+            issues.append(f"{where}: {diagnostic.message}")
+            suggestions.append(f"{where}: {diagnostic.next_action}")
+        else:
+            suggestions.append(f"{where}: {diagnostic.message}: {diagnostic.next_action}")
     return {"valid": not issues, "issues": issues, "suggestions": suggestions}
-
-
-def _compile(parsed: Parsed, report: Report) -> None:
-    value, at = parsed.value, SourceLocation(parsed)
-    check_id(value.get("id") if isinstance(value, Mapping) else None, "steps", at, report)
-    made = compile_steps(value, at, report)
-    if made is not None:
-        lint(made[0], at, made[1])
-        mounted(made[0], _NOWHERE, at, report)
-
-
-def _advice(diagnostic: Diagnostic) -> str:
-    return (
-        diagnostic.next_action
-        if diagnostic.severity == "error"
-        else f"{diagnostic.message}: {diagnostic.next_action}"
-    )
-
-
-def _located(diagnostic: Diagnostic, text: str) -> str:
-    return f"line {diagnostic.line}, column {diagnostic.column}: {text}"

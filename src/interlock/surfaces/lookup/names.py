@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from interlock.core.definition.workflow import Step, Workflow
 
-Target: TypeAlias = tuple[str, str]
+StepKey: TypeAlias = tuple[str, str]
 
 _NUMBER = re.compile(r"[2-9]|[1-9][0-9]{1,5}")
 _DASHED = str.maketrans("._#", "---")
@@ -23,12 +23,12 @@ _DASHED = str.maketrans("._#", "---")
 class Names(Struct, frozen=True):
     """The names of all steps, by activity and step id, and the steps by name."""
 
-    shown: Mapping[Target, str]
+    by_step: Mapping[StepKey, str]
     steps: Mapping[str, Step]
 
-    def find(self, given: str) -> Step | None:
+    def find(self, step_id: str) -> Step | None:
         """Find a step by its name, or by the name of one of its instances."""
-        name = dashed(given)
+        name = dashed(step_id)
         if name in self.steps:
             return self.steps[name]
         first, _, number = name.rpartition("-")
@@ -42,35 +42,31 @@ class Visits:
         self._names = names
         self._last: dict[str, int] = {}
 
-    def name(self, target: Target) -> str:
+    def name(self, key: StepKey) -> str:
         """Name the next visit of the step."""
-        shown = self._names.shown[target]
-        if shown not in self._last:
-            self._last[shown] = 1
-            return shown
-        number = next(n for n in count(self._last[shown] + 1) if f"{shown}-{n}" not in self._names.steps)
-        self._last[shown] = number
-        return f"{shown}-{number}"
+        name = self._names.by_step[key]
+        if name not in self._last:
+            self._last[name] = 1
+            return name
+        number = next(n for n in count(self._last[name] + 1) if f"{name}-{n}" not in self._names.steps)
+        self._last[name] = number
+        return f"{name}-{number}"
 
 
-def dashed(given: str) -> str:
+def dashed(id_: str) -> str:
     """Write an id as this surface shows it."""
-    return given.translate(_DASHED).lower()
+    return id_.translate(_DASHED).lower()
 
 
 def names_of(workflow: Workflow) -> Names:
     """Name every step of the workflow, in the order of its activities."""
-    shown: dict[Target, str] = {}
+    by_step: dict[StepKey, str] = {}
     steps: dict[str, Step] = {}
     for activity in workflow.activities:
         for step in activity.steps():
-            name = _free(dashed(step.id), steps)
-            shown[activity.id, step.id] = name
+            first = name = dashed(step.id)
+            if first in steps:
+                name = next(numbered for n in count(2) if (numbered := f"{first}-{n}") not in steps)
+            by_step[activity.id, step.id] = name
             steps[name] = step
-    return Names(shown, steps)
-
-
-def _free(name: str, taken: Mapping[str, Step]) -> str:
-    if name not in taken:
-        return name
-    return next(numbered for n in count(2) if (numbered := f"{name}-{n}") not in taken)
+    return Names(by_step, steps)

@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from interlock.core.values import Json
+from interlock.surfaces.arguments import decoding_error
 
 SHORTEST_ID, LONGEST_ID = 3, 64
 
@@ -19,7 +20,6 @@ Text = Annotated[str, Meta(min_length=1)]
 
 _MISSING = re.compile(r"Object missing required field `(?P<field>[^`]*)`")
 _UNKNOWN = re.compile(r"Object contains unknown field `(?P<field>[^`]*)`")
-_WRONG = re.compile(r"(?P<what>.*) - at `\$\.?(?P<field>.*)`", re.DOTALL)
 _PATTERN = re.compile(r"Expected `str` matching regex .*", re.DOTALL)
 
 
@@ -52,13 +52,13 @@ def details(error: str) -> str:
         return f"{match['field']} is required"
     if match := _UNKNOWN.match(error):
         return f"{match['field']} is not a parameter"
-    if match := _WRONG.fullmatch(error):
-        return f"{match['field']}: {_PATTERN.sub('must match ^[a-z0-9-]+$', match['what'])}"
-    return f"params: {error}"
+    decoding = decoding_error(error)
+    message = _PATTERN.sub("must match ^[a-z0-9-]+$", decoding.message)
+    return f"{decoding.path or 'params'}: {message}"
 
 
-def length_error(field: str, given: str) -> str | None:
+def length_error(field: str, id_: str) -> str | None:
     """Say what is wrong with the length of an id that does not exist."""
-    if SHORTEST_ID <= len(given) <= LONGEST_ID:
+    if SHORTEST_ID <= len(id_) <= LONGEST_ID:
         return None
     return f"{field}: must have {SHORTEST_ID} to {LONGEST_ID} characters"

@@ -54,11 +54,17 @@ def due_step(
     activities = tuple(
         replace(activity, items=tuple(_without_gates(activity.items))) for activity in workflow.activities
     )
-    plan = Plan(replace(workflow, activities=activities, initial=_initial(workflow, context)))
+    ids, chosen = [activity.id for activity in activities], context.get(ENTRANCE)
+    initial = workflow.initial or (chosen if isinstance(chosen, str) and chosen in ids else ids[0])
+    plan = Plan(replace(workflow, activities=activities, initial=initial))
     visits, warnings, passes = Visits(names), dict[str, None](), 0
     run = _decided(plan, RunState(), StartRun(EXECUTION, 0, "", "", PRESETS["never-stop"], context))
     while passes < MOST_PASSES:
-        warnings.update(dict.fromkeys(_warnings(run)))
+        # What was passed over because of unset variables (rule 20), and loops and exits without their input.
+        passed_over = [notice.message for notice in run.notices if notice.code == PASSED_OVER]
+        gaps = [event for event in run.events if isinstance(event, e.GapRecorded)]
+        missing = [gap.summary for gap in gaps if gap.detail in ("missing_input", "loop_limit")]
+        warnings.update(dict.fromkeys((*passed_over, *missing)))
         match run.awaited:
             case NeedStep(step=step):
                 name = visits.name((run.state.activity or "", step.id))
@@ -79,12 +85,6 @@ def _decided(plan: Plan, state: RunState, command: StartRun | AcknowledgeStep) -
     return outcome
 
 
-def _initial(workflow: Workflow, context: Variables) -> str | None:
-    ids = [activity.id for activity in workflow.activities]
-    chosen = context.get(ENTRANCE)
-    return workflow.initial or (chosen if isinstance(chosen, str) and chosen in ids else ids[0])
-
-
 def _without_gates(items: tuple[Item, ...]) -> Iterator[Item]:
     for item in items:
         match item:
@@ -94,11 +94,3 @@ def _without_gates(items: tuple[Item, ...]) -> Iterator[Item]:
                 yield replace(item, body=body)
             case Loop() | Gate():
                 continue
-
-
-def _warnings(decided: Decided) -> Iterator[str]:
-    """Name what was passed over because of unset variables (rule 20), and loops and exits without input."""
-    yield from (notice.message for notice in decided.notices if notice.code == PASSED_OVER)
-    for event in decided.events:
-        if isinstance(event, e.GapRecorded) and event.detail in ("missing_input", "loop_limit"):
-            yield event.summary

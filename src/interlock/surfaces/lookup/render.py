@@ -21,7 +21,6 @@ from interlock.core.definition.workflow import (
     NotRule,
     Rule,
     Step,
-    Variable,
     Workflow,
 )
 from interlock.core.values import Json
@@ -47,11 +46,17 @@ _WORDS: Mapping[Operator, str] = {
 def whole(workflow: Workflow, names: Names) -> Shape:
     """Write the whole workflow."""
     steps = [item for activity in workflow.activities for item in _items(activity.items, activity.id, names)]
-    return {
-        **header(workflow),
-        **_kept(variables=[_variable(variable) for variable in workflow.variables]),
-        "steps": steps,
-    }
+    variables: list[Json] = [
+        {
+            "name": variable.name,
+            "type": variable.type,
+            "required": variable.required,
+            **({"defaultValue": variable.default} if variable.has_default else {}),
+            **_kept(description=variable.description),
+        }
+        for variable in workflow.variables
+    ]
+    return {**header(workflow), **_kept(variables=variables), "steps": steps}
 
 
 def header(workflow: Workflow) -> Shape:
@@ -78,7 +83,7 @@ def _items(items: tuple[Item, ...], activity: str, names: Names) -> Iterator[Sha
     for item in items:
         match item:
             case Step():
-                yield _step(item, names.shown[activity, item.id])
+                yield _step(item, names.by_step[activity, item.id])
             case Loop():
                 yield _loop(item, activity, names)
             case Gate():
@@ -110,19 +115,8 @@ def _terms(step: Step) -> Shape:
 
 
 def _loop(loop: Loop, activity: str, names: Names) -> Shape:
-    return {
-        "id": dashed(loop.id),
-        "type": "loop",
-        "title": loop.title,
-        **_kept(description=loop.description, runCondition=_optional(loop.run_condition)),
-        "loop": _loop_terms(loop),
-        "body": list(_items(loop.body, activity, names)),
-    }
-
-
-def _loop_terms(loop: Loop) -> Shape:
     steering: Shape = {"kind": "artifact_contract", "contractRef": "wr.contracts.loop_control"}
-    return {
+    terms: Shape = {
         "type": loop.kind,
         "maxIterations": loop.max_iterations,
         **_kept(
@@ -136,13 +130,14 @@ def _loop_terms(loop: Loop) -> Shape:
             indexVar=loop.index_var,
         ),
     }
-
-
-def _variable(variable: Variable) -> Shape:
-    shape: Shape = {"name": variable.name, "type": variable.type, "required": variable.required}
-    if variable.has_default:
-        shape["defaultValue"] = variable.default
-    return {**shape, **_kept(description=variable.description)}
+    return {
+        "id": dashed(loop.id),
+        "type": "loop",
+        "title": loop.title,
+        **_kept(description=loop.description, runCondition=_optional(loop.run_condition)),
+        "loop": terms,
+        "body": list(_items(loop.body, activity, names)),
+    }
 
 
 def _optional(condition: Condition | None) -> Json:
@@ -152,8 +147,15 @@ def _optional(condition: Condition | None) -> Json:
 def condition_json(condition: Condition) -> Json:
     """Write a condition; strict comparisons keep the words of activity files."""
     match condition:
+        case Compare() if condition.operator in _WORDS:
+            return {"var": condition.variable, _WORDS[condition.operator]: condition.value}
+        case Compare(operator="truthy"):
+            return {"var": condition.variable}
+        case Compare(operator="exists" | "notExists"):
+            return {"var": condition.variable, condition.operator: True}
         case Compare():
-            return _comparison(condition)
+            operator, value = condition.operator, condition.value
+            return {"variable": condition.variable, "operator": operator, "value": value}
         case AllOf():
             return {"and": [condition_json(part) for part in condition.conditions]}
         case AnyOf():
@@ -162,18 +164,6 @@ def condition_json(condition: Condition) -> Json:
             return {"not": condition_json(condition.condition)}
         case _:
             assert_never(condition)
-
-
-def _comparison(test: Compare) -> Shape:
-    if (word := _WORDS.get(test.operator)) is not None:
-        return {"var": test.variable, word: test.value}
-    match test.operator:
-        case "truthy":
-            return {"var": test.variable}
-        case "exists" | "notExists":
-            return {"var": test.variable, test.operator: True}
-        case _:
-            return {"variable": test.variable, "operator": test.operator, "value": test.value}
 
 
 def criteria_json(criteria: Criteria) -> Json:

@@ -46,8 +46,8 @@ class LookupSurface(Surface):
             ),
         }
 
-    def invalid(self, tool: Tool, diagnostic: str) -> Outcome:
-        return errors.invalid_params(details(diagnostic))
+    def invalid(self, tool: Tool, reason: str) -> Outcome:
+        return errors.invalid_params(details(reason))
 
     def unknown(self, name: str) -> Outcome:
         return errors.method_not_found(name)
@@ -59,24 +59,24 @@ class LookupSurface(Surface):
         return errors.internal_error(error, reference)
 
     def workflow_list(self, _params: NoParams, _call: Call) -> Outcome:
-        from interlock.surfaces.lookup.answers import listed
+        from interlock.surfaces.lookup.answers import list_reply
 
-        return listed(self._library)
+        return list_reply(self._library)
 
     def workflow_get(self, params: Get, _call: Call) -> Outcome:
-        from interlock.surfaces.lookup.answers import got
+        from interlock.surfaces.lookup.answers import get_reply
 
-        return got(self._library, params)
+        return get_reply(self._library, params)
 
     def workflow_next(self, params: Next, _call: Call) -> Outcome:
-        from interlock.surfaces.lookup.answers import following
+        from interlock.surfaces.lookup.answers import next_reply
 
-        return following(self._library, params)
+        return next_reply(self._library, params)
 
     def workflow_validate(self, params: Validate, _call: Call) -> Outcome:
-        from interlock.surfaces.lookup.answers import validated
+        from interlock.surfaces.lookup.answers import validate_reply
 
-        return validated(self._library, params)
+        return validate_reply(self._library, params)
 
     def workflow_validate_json(self, params: ValidateJson, _call: Call) -> Outcome:
         from interlock.surfaces.lookup.answers import reply

@@ -1,4 +1,4 @@
-"""From an action to a command, and from what came of it to a message."""
+"""From an action to a command, and from its outcome to a message."""
 
 from __future__ import annotations
 
@@ -31,29 +31,32 @@ _NEEDS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def missing(params: NavAction) -> list[str]:
+def missing_parameters(params: NavAction) -> list[str]:
     """Name the parameters that the action needs and does not have."""
     return [name for name in _NEEDS[params.action] if getattr(params, name) is None]
 
 
-def asked(params: NavAction) -> dict[str, Json]:
-    """What was asked, without the state: the same again is a replay (rule 9)."""
+def request_of(params: NavAction) -> dict[str, Json]:
+    """Return what was asked, without the state: the same again is a replay (rule 9)."""
     names = (*_NEEDS[params.action], "loop_items", "variables", "output", "note")
-    given = {name: getattr(params, name) for name in names}
-    return {"action": params.action, **{name: one for name, one in given.items() if one is not None}}
+    arguments = {name: getattr(params, name) for name in names}
+    return {
+        "action": params.action,
+        **{name: value for name, value in arguments.items() if value is not None},
+    }
 
 
 def attempt_of(request: Mapping[str, Json]) -> int:
-    """The attempt that these words stand for. 52 bits, which every JSON reader keeps exactly; never 0."""
+    """Return the attempt of a request: 52 bits, which every JSON reader keeps exactly; never 0."""
     digest = sha256(msgspec.json.encode(request, order="deterministic")).digest()
     return (int.from_bytes(digest[:8], "big") >> 12) or 1
 
 
 def command_of(
-    params: NavAction, at: Position, output: Output, terms: Terms, now: int, client: str
+    params: NavAction, position: Position, output: Output, terms: Terms, now: int, client: str
 ) -> Action:
-    """The command that the action stands for; its parameters have been checked."""
-    given = params.variables or {}
+    """Return the command that the action stands for; its parameters have been checked."""
+    variables = params.variables or {}
     match params.action:
         case "complete_step":
             return AcknowledgeStep(
@@ -61,9 +64,9 @@ def command_of(
                 now=now,
                 terms=terms,
                 output=output,
-                variables=given,
+                variables=variables,
                 step=params.step_id,
-                decisions=at.decisions,
+                decisions=position.decisions,
                 reports=False,
                 client=client,
             )
@@ -77,46 +80,38 @@ def command_of(
                 option=params.option_id,
                 client=client,
                 note=params.note or "",
-                variables=given,
-                decisions=at.decisions,
+                variables=variables,
+                decisions=position.decisions,
             )
         case "transition":
             target = params.activity_id or ""
-            return EnterActivity(NAVIGATION, now, terms, target, variables=given, client=client)
+            return EnterActivity(NAVIGATION, now, terms, target, variables=variables, client=client)
         case "advance_loop":
             items = None if params.loop_items is None else tuple(params.loop_items)
-            return AdvanceLoop(NAVIGATION, now, terms, params.loop_id or "", items, given)
+            return AdvanceLoop(NAVIGATION, now, terms, params.loop_id or "", items, variables)
         case _:
             assert_never(params.action)
 
 
 def done_message(params: NavAction, view: View) -> str:
-    """What the action did."""
-    text = _done(params, view)
+    """Say what the action did."""
+    match params.action:
+        case "complete_step":
+            text = f"Completed step '{params.step_id}'"
+        case "respond_to_checkpoint":
+            text = f"Responded to checkpoint '{params.checkpoint_id}' with '{params.option_id}'"
+        case "transition":
+            text = f"Transitioned to activity '{params.activity_id}'"
+        case "advance_loop":
+            frame = next((frame for frame in view.state.frames if frame.loop == params.loop_id), None)
+            text = f"Loop '{params.loop_id}' ended"
+            if frame is not None and frame.iteration == 0:
+                text = f"Started loop '{params.loop_id}'"
+            elif frame is not None:
+                text = f"Advanced loop '{params.loop_id}' to iteration {frame.iteration + 1}"
+        case _:
+            assert_never(params.action)
     if not view.state.finished:
         return text
     back = ". Go on with the parent's state" if view.session.parent_session else ""
     return f"{text}. Workflow '{view.plan.workflow.name}' is completed{back}"
-
-
-def _done(params: NavAction, view: View) -> str:
-    match params.action:
-        case "complete_step":
-            return f"Completed step '{params.step_id}'"
-        case "respond_to_checkpoint":
-            return f"Responded to checkpoint '{params.checkpoint_id}' with '{params.option_id}'"
-        case "transition":
-            return f"Transitioned to activity '{params.activity_id}'"
-        case "advance_loop":
-            return _advanced(params.loop_id or "", view)
-        case _:
-            assert_never(params.action)
-
-
-def _advanced(loop_id: str, view: View) -> str:
-    frame = next((one for one in view.state.frames if one.loop == loop_id), None)
-    if frame is None:
-        return f"Loop '{loop_id}' ended"
-    if frame.iteration == 0:
-        return f"Started loop '{loop_id}'"
-    return f"Advanced loop '{loop_id}' to iteration {frame.iteration + 1}"

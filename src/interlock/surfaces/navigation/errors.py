@@ -11,7 +11,7 @@ from interlock.authoring.diagnostics.diagnostic import Diagnostic
 from interlock.core.run.outcomes import Code, Refusal
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
-from interlock.ledger.tokens.tokens import StateProblem
+from interlock.ledger.tokens.tokens import StateError
 from interlock.surfaces.call import Reply
 from interlock.surfaces.refusals import INBOX, Words, names, only_the_user_answers, sentence
 
@@ -28,7 +28,7 @@ AVAILABLE = "Take one of availableActions."
 
 
 def code_of(refusal: Refusal) -> str:
-    """The name that this surface has for the reason."""
+    """Return the code that this surface has for the reason."""
     return CODES.get(refusal.code, refusal.code.value)
 
 
@@ -100,7 +100,7 @@ def _next_action(refusal: Refusal) -> str:
 
 
 def failure(code: str, message: str, next_action: str, **more: Json) -> Reply:
-    """A call that could not be understood or served at all."""
+    """Answer a call that could not be understood or served at all."""
     error: dict[str, Json] = {"code": code, "message": message, "next": next_action, **more}
     body: dict[str, Json] = {"success": False, "message": message, "error": error}
     return Reply(msgspec.json.encode(body).decode(), body, is_error=True)
@@ -108,24 +108,21 @@ def failure(code: str, message: str, next_action: str, **more: Json) -> Reply:
 
 def of_error(error: LedgerError) -> Reply:
     """Answer an error of the ledger."""
-    more: dict[str, Json] = {} if error.after_ms is None else {"retry_after_ms": error.after_ms}
-    return failure(error.code, error.message, _recovery(error), **more)
-
-
-def _recovery(error: LedgerError) -> str:
     match error.code:
         case "TOKEN_UNKNOWN_NODE":
-            return START_AGAIN
+            next_action = START_AGAIN
         case "TOKEN_SCOPE_MISMATCH" | "TOKEN_UNSUPPORTED_VERSION" | "TOKEN_BAD_SIGNATURE":
-            return error.next_action or START_AGAIN
+            next_action = error.next_action or START_AGAIN
         case "TOKEN_WORKFLOW_HASH_MISMATCH":
-            return f"{error.next_action} To go on, start a new run with nav_start."
+            next_action = f"{error.next_action} To go on, start a new run with nav_start."
         case _:
-            return error.next_action
+            next_action = error.next_action
+    more: dict[str, Json] = {} if error.after_ms is None else {"retry_after_ms": error.after_ms}
+    return failure(error.code, error.message, next_action, **more)
 
 
-def of_state(error: StateProblem) -> Reply:
-    return failure(error.code, error.message, error.suggestion)
+def of_state(error: StateError) -> Reply:
+    return failure(error.code, error.message, error.next_action)
 
 
 def not_loaded(diagnostic: Diagnostic) -> Reply:
@@ -134,6 +131,6 @@ def not_loaded(diagnostic: Diagnostic) -> Reply:
     )
 
 
-def not_found(code: str, message: str, listed: list[str]) -> Reply:
-    """Something that the workflow does not have, and what it has."""
-    return failure(code, message, f"Use one of: {', '.join(listed)}." if listed else "There is none.")
+def not_found(code: str, message: str, known: list[str]) -> Reply:
+    """Answer for something that the workflow does not have, and name what it has."""
+    return failure(code, message, f"Use one of: {', '.join(known)}." if known else "There is none.")

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from itertools import chain
 
 from interlock import __version__
 from interlock.authoring.diagnostics.diagnostic import Diagnostic
-from interlock.authoring.library import Library, Listed, Loaded
+from interlock.authoring.library import Library, Loaded
 from interlock.core.definition.workflow import TERMINAL, Activity, Workflow
 from interlock.core.values import Json
 from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.navigation import params as p
 from interlock.surfaces.navigation.errors import not_found, not_loaded
-from interlock.surfaces.navigation.render import shown
+from interlock.surfaces.navigation.render import body_reply
 from interlock.surfaces.shared.documents import META
-from interlock.surfaces.shared.written import activity_shape, gate_shape, gates_of, workflow_shape
+from interlock.surfaces.shared.workflow_shapes import activity_shape, gate_shape, gates_of, workflow_shape
 from interlock.surfaces.strict_params import NoParams
+
+MOST_ERRORS = 20
 
 
 class CatalogueTools:
@@ -28,31 +31,41 @@ class CatalogueTools:
 
     def list_workflows(self, params: NoParams, call: Call) -> Outcome:
         listing = self.library.listing()
-        broken = [one for one in listing.diagnostics if one.severity == "error"]
-        body: dict[str, Json] = {"workflows": [_entry(one) for one in listing.entries]}
-        if broken:
-            body["warnings"] = [f"{one.file}:{one.line}: {one.message}" for one in broken[:20]]
-        return shown(body)
+        workflows: list[Json] = []
+        for entry in listing.entries:
+            description = {"description": entry.description} if entry.description else {}
+            tags = {"tags": list(entry.tags)} if entry.tags else {}
+            fields: dict[str, Json] = {"id": entry.id, "title": entry.name, "version": entry.version}
+            workflows.append({**fields, **description, **tags})
+        errors = [diagnostic for diagnostic in listing.diagnostics if diagnostic.severity == "error"]
+        body: dict[str, Json] = {"workflows": workflows}
+        if errors:
+            body["warnings"] = [
+                f"{error.file}:{error.line}: {error.message}" for error in errors[:MOST_ERRORS]
+            ]
+        if listing.shadowed:
+            body["shadowed"] = [workflow.message for workflow in listing.shadowed]
+        return body_reply(body)
 
     def get_workflow(self, params: p.OfWorkflow, call: Call) -> Outcome:
         loaded = self.library.load(params.workflow_id)
-        return (
-            not_loaded(loaded) if isinstance(loaded, Diagnostic) else shown(workflow_shape(loaded.workflow))
-        )
+        if isinstance(loaded, Diagnostic):
+            return not_loaded(loaded)
+        return body_reply(workflow_shape(loaded.workflow))
 
     def get_workflow_activity(self, params: p.OfActivity, call: Call) -> Outcome:
-        found = self._activity(params.workflow_id, params.activity_id)
-        return found if isinstance(found, Reply) else shown(activity_shape(found))
+        activity = self._activity(params.workflow_id, params.activity_id)
+        return activity if isinstance(activity, Reply) else body_reply(activity_shape(activity))
 
     def get_checkpoint(self, params: p.OfCheckpoint, call: Call) -> Outcome:
-        found = self._activity(params.workflow_id, params.activity_id)
-        if isinstance(found, Reply):
-            return found
-        gates = {gate.id: gate for gate in gates_of(found)}
+        activity = self._activity(params.workflow_id, params.activity_id)
+        if isinstance(activity, Reply):
+            return activity
+        gates = {gate.id: gate for gate in gates_of(activity)}
         if params.checkpoint_id not in gates:
-            text = f"Checkpoint not found: {params.checkpoint_id} in activity {found.id}"
+            text = f"Checkpoint not found: {params.checkpoint_id} in activity {activity.id}"
             return not_found("CHECKPOINT_NOT_FOUND", text, list(gates))
-        return shown(gate_shape(gates[params.checkpoint_id]))
+        return body_reply(gate_shape(gates[params.checkpoint_id]))
 
     def _activity(self, workflow_id: str, activity_id: str) -> Activity | Reply:
         loaded = self.library.load(workflow_id)
@@ -60,16 +73,16 @@ class CatalogueTools:
             return not_loaded(loaded)
         activity = loaded.workflow.activity(activity_id)
         if activity is None:
-            listed = [one.id for one in loaded.workflow.activities]
-            return not_found("ACTIVITY_NOT_FOUND", f"Activity not found: {activity_id}", listed)
+            known = [activity.id for activity in loaded.workflow.activities]
+            return not_found("ACTIVITY_NOT_FOUND", f"Activity not found: {activity_id}", known)
         return activity
 
     def validate_transition(self, params: p.ValidateTransition, call: Call) -> Outcome:
         loaded = self.library.load(params.workflow_id)
         if isinstance(loaded, Diagnostic):
             return not_loaded(loaded)
-        reason = _objection(loaded.workflow, params.from_activity, params.to_activity)
-        return shown({"valid": True} if reason is None else {"valid": False, "reason": reason})
+        reason = _transition_error(loaded.workflow, params.from_activity, params.to_activity)
+        return body_reply({"valid": True} if reason is None else {"valid": False, "reason": reason})
 
     def health_check(self, params: NoParams, call: Call) -> Outcome:
         body: dict[str, Json] = {
@@ -79,90 +92,76 @@ class CatalogueTools:
             "workflows_available": len(self.library.listing().entries),
             "uptime_seconds": int(time.monotonic() - self.started),
         }
-        return shown(body)
+        return body_reply(body)
 
     def get_activities(self, params: NoParams, call: Call) -> Outcome:
         entries = list(self._entries())
-        matches = {
+        quick_match = {
             words.lower(): activity.id for _, activity in reversed(entries) for words in activity.recognition
         }
+        activities: list[Json] = [
+            {
+                "id": activity.id,
+                "workflowId": workflow_id,
+                "problem": activity.problem or activity.description,
+                "primary_skill": activity.primary_skill,
+                "next_action": {"tool": "get_activity", "parameters": {"activity_id": activity.id}},
+            }
+            for workflow_id, activity in entries
+        ]
         body: dict[str, Json] = {
             "description": "Goals that users have, each with the activity that serves it.",
             "usage": "Match the user's words against quick_match and problem, then follow next_action.",
             "next_action": {"tool": "get_activity", "parameters": {"activity_id": "<matched id>"}},
-            "activities": [_indexed(workflow_id, activity) for workflow_id, activity in entries],
-            "quick_match": dict(matches),
+            "activities": activities,
+            "quick_match": dict(quick_match),
         }
-        return shown(body)
+        return body_reply(body)
 
     def get_activity(self, params: p.GetActivity, call: Call) -> Outcome:
-        known = list(self._entries())
-        found = _named(known, params.activity_id) or _named(self._all(), params.activity_id)
-        if found is None:
-            listed = [activity.id for _, activity in known]
-            return not_found("ACTIVITY_NOT_FOUND", f"Activity not found: {params.activity_id}", listed)
-        workflow_id, activity = found
-        following: dict[str, Json] = {"tool": "nav_start", "parameters": {"workflow_id": workflow_id}}
-        return shown({"workflowId": workflow_id, **activity_shape(activity), "next_action": following})
+        entries = list(self._entries())
+        others = (
+            (loaded.workflow.id, activity)
+            for loaded in self._activity_workflows()
+            for activity in loaded.workflow.activities
+        )
+        for workflow_id, activity in chain(entries, others):
+            if activity.id == params.activity_id:
+                start: dict[str, Json] = {"tool": "nav_start", "parameters": {"workflow_id": workflow_id}}
+                body = {"workflowId": workflow_id, **activity_shape(activity), "next_action": start}
+                return body_reply(body)
+        known = [activity.id for _, activity in entries]
+        return not_found("ACTIVITY_NOT_FOUND", f"Activity not found: {params.activity_id}", known)
 
     def _entries(self) -> Iterator[tuple[str, Activity]]:
-        """Activities that are entries of their own: those of `meta`, and of workflows without a beginning."""
-        for loaded in self._folders():
+        """Yield the activities that a run can begin with: of `meta`, and of workflows without a first one."""
+        for loaded in self._activity_workflows():
             if loaded.workflow.id == META or loaded.workflow.initial is None:
-                yield from ((loaded.workflow.id, one) for one in loaded.workflow.activities)
+                yield from ((loaded.workflow.id, activity) for activity in loaded.workflow.activities)
 
-    def _all(self) -> Iterator[tuple[str, Activity]]:
-        for loaded in self._folders():
-            yield from ((loaded.workflow.id, one) for one in loaded.workflow.activities)
-
-    def _folders(self) -> Iterator[Loaded]:
-        """Every workflow made of activities, `meta` first."""
-        entries = [one for one in self.library.listing().entries if one.form == "activities"]
-        for entry in sorted(entries, key=lambda one: (one.id != META, one.id)):
+    def _activity_workflows(self) -> Iterator[Loaded]:
+        """Yield every workflow made of activities, `meta` first."""
+        entries = [entry for entry in self.library.listing().entries if entry.form == "activities"]
+        for entry in sorted(entries, key=lambda entry: (entry.id != META, entry.id)):
             loaded = self.library.load(entry.id)
             if isinstance(loaded, Loaded):
                 yield loaded
 
 
-def _entry(entry: Listed) -> dict[str, Json]:
-    about = {"description": entry.description} if entry.description else {}
-    tags = {"tags": list(entry.tags)} if entry.tags else {}
-    return {"id": entry.id, "title": entry.name, "version": entry.version, **about, **tags}
-
-
-def _indexed(workflow_id: str, activity: Activity) -> dict[str, Json]:
-    following: dict[str, Json] = {"tool": "get_activity", "parameters": {"activity_id": activity.id}}
-    return {
-        "id": activity.id,
-        "workflowId": workflow_id,
-        "problem": activity.problem or activity.description,
-        "primary_skill": activity.primary_skill,
-        "next_action": following,
-    }
-
-
-def _named(
-    listed: Iterator[tuple[str, Activity]] | list[tuple[str, Activity]], name: str
-) -> tuple[str, Activity] | None:
-    return next((one for one in listed if one[1].id == name), None)
-
-
-def _objection(workflow: Workflow, source: str, target: str) -> str | None:
+def _transition_error(workflow: Workflow, source: str, target: str) -> str | None:
     """Say why one activity does not lead to another, as far as the definition alone can tell."""
     activity = workflow.activity(source)
     if activity is None:
         return f"Source activity not found: {source}"
     if workflow.activity(target) is None and not workflow.is_end(target):
         return f"Target activity not found: {target}"
-    valid = list(dict.fromkeys(_targets(activity)))
-    ends = workflow.is_end(target) and any(workflow.is_end(one) for one in valid)
-    return None if target in valid or ends else f"No valid transition. Valid: {', '.join(valid)}"
-
-
-def _targets(activity: Activity) -> Iterator[str]:
-    yield from (one.to for one in activity.transitions)
-    yield from (branch.to for one in activity.decisions for branch in one.branches if branch.to)
-    options = (option for gate in activity.gates() for option in gate.options)
-    yield from (one.effect.transition_to for one in options if one.effect.transition_to)
+    targets = [transition.to for transition in activity.transitions]
+    targets += [branch.to for decision in activity.decisions for branch in decision.branches if branch.to]
+    effects = [option.effect for gate in activity.gates() for option in gate.options]
+    targets += [effect.transition_to for effect in effects if effect.transition_to]
     if not activity.transitions:
-        yield TERMINAL
+        targets.append(TERMINAL)
+    ends = workflow.is_end(target) and any(workflow.is_end(valid) for valid in targets)
+    if target in targets or ends:
+        return None
+    return f"No valid transition. Valid: {', '.join(dict.fromkeys(targets))}"

@@ -1,4 +1,4 @@
-"""The consistent response of the navigation tools: where the run stands, and what can be done from there."""
+"""The consistent response of the navigation tools: where the run is, and what can be done from there."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from typing import assert_never
 import msgspec
 from msgspec import Struct
 
+from interlock.core.definition.conditions import Scope
 from interlock.core.definition.criteria import requirement
 from interlock.core.definition.prompts import interpolate, remark_text, step_prompt
-from interlock.core.definition.workflow import Activity, Loop, Trigger, walk
-from interlock.core.engine.gates import Question, question_of
-from interlock.core.engine.moves import Decisions, Move, Moves, moves
+from interlock.core.definition.workflow import Activity, Loop, walk
+from interlock.core.engine.gates import question_of
+from interlock.core.engine.moves import Decisions, Move, moves
 from interlock.core.run.commands import Terms
-from interlock.core.run.outcomes import NeedAnswer, NeedInput, NeedLoop, NeedStep, Notice
-from interlock.core.run.reasons import ContextKey, ContractPointer
+from interlock.core.run.outcomes import Awaited, NeedAnswer, NeedInput, NeedLoop, NeedStep
+from interlock.core.run.reasons import Blocker, ContextKey, ContractPointer
 from interlock.core.values import Json
 from interlock.ledger.runs.position import View
 from interlock.ledger.tokens.slots import slot
@@ -31,7 +32,7 @@ _NAMES = {
 _encode = msgspec.json.Encoder().encode
 
 
-class Landscape(Struct, frozen=True):
+class Situation(Struct, frozen=True):
     """A view, and what decides what is open in it: the user's terms and answers, the workflows there are."""
 
     view: View
@@ -44,120 +45,110 @@ class Landscape(Struct, frozen=True):
     def activity(self) -> Activity | None:
         return self.view.plan.workflow.activity(self.view.state.activity)
 
+    @property
+    def scope(self) -> Scope:
+        return self.view.plan.scope(self.view.state.variables)
 
-def recorded(here: Landscape, message: str) -> bytes:
+
+def recorded(situation: Situation, message: str) -> bytes:
     """Render a response with a slot for its state, ready to be recorded."""
-    return _encode(body(here, message))
+    return _encode(response_body(situation, message))
 
 
 def again(view: View) -> bytes:
     """Render a lost response once more; its message is the situation, the words of the call being gone."""
-    here = Landscape(view, view.terms)
-    return recorded(here, situated(here))
+    situation = Situation(view, view.terms)
+    return recorded(situation, situation_line(situation))
 
 
-def replied(encoded: bytes) -> Reply:
-    """The same JSON as text and as structure."""
+def encoded_reply(encoded: bytes) -> Reply:
+    """Reply with the same JSON as text and as structure."""
     return Reply(encoded.decode(), msgspec.Raw(encoded))
 
 
-def shown(value: dict[str, Json]) -> Reply:
-    """What a reading tool answers."""
-    return replied(_encode(value))
+def body_reply(body: dict[str, Json]) -> Reply:
+    """Reply to a reading tool."""
+    return encoded_reply(_encode(body))
 
 
-def body(here: Landscape, message: str) -> dict[str, Json]:
-    """The JSON of a response."""
-    view = here.view
-    told: dict[str, Json] = {
+def response_body(situation: Situation, message: str) -> dict[str, Json]:
+    """Return the JSON of a response."""
+    view, activity = situation.view, situation.activity
+    body: dict[str, Json] = {
         "success": True,
-        "position": position(here),
+        "position": {
+            "workflow": view.plan.workflow.id,
+            "activity": None if activity is None else {"id": activity.id, "name": activity.name},
+            "step": _step_json(situation),
+            "loop": _loop_json(situation),
+        },
         "message": message,
-        "availableActions": _actions(here),
-        "checkpoint": checkpoint_of(here),
+        "availableActions": _available_actions(situation),
+        "checkpoint": open_checkpoint(situation),
         "state": slot("nav", view.node),
     }
     if view.state.finished:
-        told["status"] = "completed"
+        body["status"] = "completed"
     if view.state.children:
-        told["children"] = [{"workflow": name} for name in view.state.children.values()]
+        body["children"] = [{"workflow": name} for name in view.state.children.values()]
     if view.notices:
-        told["warnings"] = [_warning(one) for one in view.notices]
-    return told
+        body["warnings"] = [{"code": notice.code, "message": notice.message} for notice in view.notices]
+    return body
 
 
-def _warning(notice: Notice) -> dict[str, Json]:
-    return {"code": notice.code, "message": notice.message}
-
-
-def position(here: Landscape) -> dict[str, Json]:
-    """Where the run stands: workflow, activity, step and the innermost loop."""
-    activity = here.activity
-    return {
-        "workflow": here.view.plan.workflow.id,
-        "activity": None if activity is None else {"id": activity.id, "name": activity.name},
-        "step": _step(here, activity),
-        "loop": _loop(here, activity),
-    }
-
-
-def _step(here: Landscape, activity: Activity | None) -> dict[str, Json] | None:
-    need = here.view.awaited
-    step = (
-        need.step if isinstance(need, NeedStep) else need.confirms if isinstance(need, NeedAnswer) else None
-    )
-    if step is None or activity is None:
+def _step_json(situation: Situation) -> dict[str, Json] | None:
+    need, activity = situation.view.awaited, situation.activity
+    confirmed = need.confirms if isinstance(need, NeedAnswer) else None
+    pending = need.step if isinstance(need, NeedStep) else confirmed
+    if pending is None or activity is None:
         return None
-    index = next(n for n, one in enumerate(activity.steps()) if one.id == step.id)
-    scope = here.view.plan.scope(here.view.state.variables)
-    return {"id": step.id, "index": index, "name": interpolate(step.title, scope)}
+    index = next(index for index, step in enumerate(activity.steps()) if step.id == pending.id)
+    return {"id": pending.id, "index": index, "name": interpolate(pending.title, situation.scope)}
 
 
-def _loop(here: Landscape, activity: Activity | None) -> dict[str, Json] | None:
-    frames = here.view.state.frames
+def _loop_json(situation: Situation) -> dict[str, Json] | None:
+    """Return the innermost loop."""
+    frames, activity = situation.view.state.frames, situation.activity
     if not frames or activity is None:
         return None
     frame = frames[-1]
     loop = next(item for item in walk(activity.items) if isinstance(item, Loop) and item.id == frame.loop)
-    told: dict[str, Json] = {"id": loop.id, "name": loop.title, "iteration": frame.iteration + 1}
-    told["total"] = frame.total
+    body: dict[str, Json] = {"id": loop.id, "name": loop.title, "iteration": frame.iteration + 1}
+    body["total"] = frame.total
     if frame.iteration < len(frame.items):
-        told["item"] = frame.items[frame.iteration]
-    return told
+        body["item"] = frame.items[frame.iteration]
+    return body
 
 
-def checkpoint_of(here: Landscape) -> dict[str, Json] | None:
-    """The open question, if there is one."""
-    need = here.view.awaited
+def open_checkpoint(situation: Situation) -> dict[str, Json] | None:
+    """Return the open question, if there is one."""
+    need = situation.view.awaited
     if not isinstance(need, NeedAnswer):
         return None
-    question = question_of(here.view.plan, here.view.state, need.gate, need.confirms)
-    return {
-        "id": question.id,
-        "name": question.name,
-        "message": question.text,
-        "options": _options(question),
-    }
-
-
-def _options(question: Question) -> list[Json]:
-    told: list[Json] = []
+    question = question_of(situation.view.plan, situation.view.state, need.gate, need.confirms)
+    options: list[Json] = []
     for option in question.options:
-        about = {"description": option.description} if option.description else {}
-        told.append({"id": option.id, "label": option.label, **about})
-    return told
+        description = {"description": option.description} if option.description else {}
+        options.append({"id": option.id, "label": option.label, **description})
+    return {"id": question.id, "name": question.name, "message": question.text, "options": options}
 
 
-def _actions(here: Landscape) -> dict[str, Json]:
-    found = moves(here.view.plan, here.view.state, here.terms, here.decisions)
+def _available_actions(situation: Situation) -> dict[str, Json]:
+    view = situation.view
+    open_moves = moves(view.plan, view.state, situation.terms, situation.decisions)
+    blocked: list[Json] = []
+    for move in open_moves.blocked:
+        variables = {"variables": list(move.variables)} if move.variables else {}
+        refused: dict[str, Json] = {"action": move.action, _NAMES[move.action]: move.target}
+        blocked.append({**refused, "reason": move.reason, **variables})
     return {
-        "required": [_offer(here, move) for move in found.required],
-        "optional": [*(_offer(here, move) for move in found.optional), *_reading(here, found)],
-        "blocked": [_refused(move) for move in found.blocked],
+        "required": [_offer(situation, move) for move in open_moves.required],
+        "optional": [*(_offer(situation, move) for move in open_moves.optional), *_side_actions(situation)],
+        "blocked": blocked,
     }
 
 
-def _offer(here: Landscape, move: Move) -> dict[str, Json]:
+def _offer(situation: Situation, move: Move) -> dict[str, Json]:
     offer: dict[str, Json] = {"action": move.action, _NAMES[move.action]: move.target}
     if move.options:
         offer["options"] = list(move.options)
@@ -166,142 +157,100 @@ def _offer(here: Landscape, move: Move) -> dict[str, Json]:
     if move.variables:
         offer["variables"] = list(move.variables)
     if move.needs:
-        offer["needs"] = [_need(one) for one in _needs(here, move)]
+        offer["needs"] = [_need(situation, blocker) for blocker in move.needs]
     if move.condition:
         offer["condition"] = move.condition
-    return {**offer, "description": _description(here, move)}
+    return {**offer, "description": _description(situation, move)}
 
 
-class _Need(Struct, frozen=True, omit_defaults=True):
-    """Something that must come with the action, by parameter, and a value that would do."""
-
-    parameter: str
-    message: str
-    example: Json = None
-
-
-def _needs(here: Landscape, move: Move) -> Iterator[_Need]:
-    for blocker in move.needs:
-        if isinstance(blocker.pointer, ContextKey):
-            yield _Need("variables", blocker.message, blocker.example)
-        elif isinstance(blocker.pointer, ContractPointer) or blocker.example is not None:
-            yield _Need("output.artifacts", blocker.message, blocker.example)
-        else:
-            yield _Need("output.notesMarkdown", _criteria(here) or blocker.message)
+def _need(situation: Situation, blocker: Blocker) -> dict[str, Json]:
+    """Return what must come with the action, by parameter, and a value that would do."""
+    if isinstance(blocker.pointer, ContextKey):
+        parameter = "variables"
+    elif isinstance(blocker.pointer, ContractPointer) or blocker.example is not None:
+        parameter = "output.artifacts"
+    else:
+        awaited = situation.view.awaited
+        criteria = awaited.step.criteria if isinstance(awaited, NeedStep) else None
+        message = requirement(criteria) if criteria is not None else ""
+        return {"parameter": "output.notesMarkdown", "message": message or blocker.message}
+    need: dict[str, Json] = {"parameter": parameter, "message": blocker.message}
+    return need if blocker.example is None else {**need, "example": blocker.example}
 
 
-def _criteria(here: Landscape) -> str:
-    need = here.view.awaited
-    criteria = need.step.criteria if isinstance(need, NeedStep) else None
-    return requirement(criteria) if criteria is not None else ""
-
-
-def _need(need: _Need) -> dict[str, Json]:
-    told: dict[str, Json] = {"parameter": need.parameter, "message": need.message}
-    return told if need.example is None else {**told, "example": need.example}
-
-
-def _description(here: Landscape, move: Move) -> str:
+def _description(situation: Situation, move: Move) -> str:
+    view, workflow = situation.view, situation.view.plan.workflow
     match move.action:
         case "complete_step":
-            return _prompt(here)
-        case "respond_to_checkpoint" if move.target in here.decisions:
+            assert isinstance(view.awaited, NeedStep)
+            preferences, remark = view.state.preferences, view.state.remark
+            prompt = step_prompt(view.awaited.step, situation.scope, preferences, workflow.capabilities)
+            return prompt if remark is None else f"{prompt}\n\n{remark_text(remark)}"
+        case "respond_to_checkpoint" if move.target in situation.decisions:
             return "The user has decided: pass on the option."
         case "respond_to_checkpoint":
             return "Put the checkpoint to the user and pass on the option that was chosen."
         case "transition":
-            return _way(here, move)
+            target = workflow.activity(move.target)
+            if target is None:
+                return "End the workflow."
+            if view.state.activity is None:
+                return f"Begin with '{target.name}'. {target.problem or target.description or ''}".strip()
+            claim = f" By taking it you state that {move.condition}." if move.condition else ""
+            return f"Go on to '{target.name}'.{claim}"
         case "advance_loop":
-            return _round(here)
+            return _loop_description(view.awaited)
         case _:
             assert_never(move.action)
 
 
-def _prompt(here: Landscape) -> str:
-    view = here.view
-    assert isinstance(view.awaited, NeedStep)
-    scope = view.plan.scope(view.state.variables)
-    workflow = view.plan.workflow
-    prompt = step_prompt(view.awaited.step, scope, view.state.preferences, workflow.capabilities)
-    remark = view.state.remark
-    return prompt if remark is None else f"{prompt}\n\n{remark_text(remark)}"
-
-
-def _way(here: Landscape, move: Move) -> str:
-    workflow = here.view.plan.workflow
-    target = workflow.activity(move.target)
-    if target is None:
-        return "End the workflow."
-    about = target.problem or target.description or ""
-    if here.view.state.activity is None:
-        return f"Begin with “{target.name}”. {about}".strip()
-    claim = f" By taking it you state that {move.condition}." if move.condition else ""
-    return f"Go on to “{target.name}”.{claim}"
-
-
-def _round(here: Landscape) -> str:
-    need = here.view.awaited
+def _loop_description(need: Awaited) -> str:
     if isinstance(need, NeedInput):
         return f"{need.message} Send it in variables."
     assert isinstance(need, NeedLoop)
     if need.needs_items:
-        return f"Start loop “{need.loop.title}”: send its list as loop_items."
+        return f"Start loop '{need.loop.title}': send its list as loop_items."
     verb = "Start" if need.iteration == 0 else f"Go on to iteration {need.iteration + 1} of"
     total = f" ({need.total} iterations)" if need.total is not None else ""
-    return f"{verb} loop “{need.loop.title}”{total}."
+    return f"{verb} loop '{need.loop.title}'{total}."
 
 
-def _refused(move: Move) -> dict[str, Json]:
-    told: dict[str, Json] = {"action": move.action, _NAMES[move.action]: move.target, "reason": move.reason}
-    return {**told, "variables": list(move.variables)} if move.variables else told
-
-
-def _reading(here: Landscape, found: Moves) -> Iterator[Json]:
-    """What an agent may want to read or start beside the work itself."""
-    workflow, activity = here.view.plan.workflow, here.activity
-    if activity is None or here.view.state.finished:
+def _side_actions(situation: Situation) -> Iterator[Json]:
+    """Yield what an agent may want to read or start beside the work itself."""
+    view, workflow, activity = situation.view, situation.view.plan.workflow, situation.activity
+    if activity is None or view.state.finished:
         return
-    need = here.view.awaited
-    step = need.step if isinstance(need, NeedStep) else None
+    step = view.awaited.step if isinstance(view.awaited, NeedStep) else None
     skill = (step.skill if step else None) or activity.primary_skill
-    if skill and any(one.kind == "skill" and one.ref == skill for one in workflow.documents):
+    if skill and any(document.kind == "skill" and document.ref == skill for document in workflow.documents):
         yield {"action": "get_skill", "skill_id": skill, "workflow_id": workflow.id}
-    for index in (one.ref for one in workflow.documents if one.kind == "resource" and "/" not in one.ref):
+    resources = [document.ref for document in workflow.documents if document.kind == "resource"]
+    index = next((ref for ref in resources if "/" not in ref), None)
+    if index is not None:
         yield {"action": "get_resource", "workflow_id": workflow.id, "index": index}
-        break
     for trigger in (*activity.triggers, *(step.triggers if step else ())):
-        if here.startable(trigger.workflow):
-            yield _triggered(here, trigger)
+        if situation.startable(trigger.workflow):
+            yield {
+                "action": "nav_start",
+                "workflow_id": trigger.workflow,
+                "parent_state": slot("nav", view.node),
+                "description": trigger.description or f"Run '{trigger.workflow}' as a child of this run.",
+            }
 
 
-def _triggered(here: Landscape, trigger: Trigger) -> dict[str, Json]:
-    about = trigger.description or f"Run “{trigger.workflow}” as a child of this run."
-    parent = slot("nav", here.view.node)
-    return {
-        "action": "nav_start",
-        "workflow_id": trigger.workflow,
-        "parent_state": parent,
-        "description": about,
-    }
-
-
-def situated(here: Landscape) -> str:
-    """One line that says where the run stands."""
-    target = position(here)
-    return " | ".join(_situated(here, target)) or "Choose an activity to begin with"
-
-
-def _situated(here: Landscape, target: dict[str, Json]) -> Iterator[str]:
-    if here.view.state.finished:
-        yield f"Workflow '{here.view.plan.workflow.name}' is completed"
-    activity, step, loop = here.activity, target["step"], target["loop"]
-    if activity is not None:
-        yield f"Activity: {activity.name}"
-    if isinstance(step, dict):
-        yield f"Step {step['index'] + 1}: {step['name']}"
-    if isinstance(loop, dict):
+def situation_line(situation: Situation) -> str:
+    """Return one line that says where the run is."""
+    parts: list[str] = []
+    if situation.view.state.finished:
+        parts.append(f"Workflow '{situation.view.plan.workflow.name}' is completed")
+    if situation.activity is not None:
+        parts.append(f"Activity: {situation.activity.name}")
+    if step := _step_json(situation):
+        assert isinstance(step["index"], int)
+        parts.append(f"Step {step['index'] + 1}: {step['name']}")
+    if loop := _loop_json(situation):
         total = f" of {loop['total']}" if loop["total"] is not None else ""
-        yield f"Loop: {loop['name']} (iteration {loop['iteration']}{total})"
-    question = checkpoint_of(here)
-    if question is not None:
-        yield f"Checkpoint: {question['message']}"
+        parts.append(f"Loop: {loop['name']} (iteration {loop['iteration']}{total})")
+    if checkpoint := open_checkpoint(situation):
+        parts.append(f"Checkpoint: {checkpoint['message']}")
+    return " | ".join(parts) or "Choose an activity to begin with"

@@ -9,30 +9,30 @@ from interlock.core.engine.moves import Decisions, settled_for_navigation
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.runs.position import Position, View
-from interlock.ledger.tokens.tokens import STATE_PREFIX, Pointer, StateProblem, read_state
+from interlock.ledger.tokens.tokens import STATE_PREFIX, Pointer, StateError, read_state
 from interlock.surfaces.call import Reply
 from interlock.surfaces.navigation.errors import of_error, of_state
-from interlock.surfaces.navigation.render import Landscape
+from interlock.surfaces.navigation.render import Situation
 
 OTHER_PREFIXES = ("st.", "ses.")
 
 
-def opened(ledger: Ledger, state: str) -> Pointer | Reply:
+def state_pointer(ledger: Ledger, state: str) -> Pointer | Reply:
     """Check a state before anything in it is trusted."""
     pointer = read_state(ledger.keys.keyring(), state)
-    return of_state(pointer) if isinstance(pointer, StateProblem) else pointer
+    return of_state(pointer) if isinstance(pointer, StateError) else pointer
 
 
-def opened_anywhere(ledger: Ledger, token: str) -> Pointer | Reply:
-    """Take any surface's token of a run."""
+def run_pointer(ledger: Ledger, token: str) -> Pointer | Reply:
+    """Check any surface's token of a run."""
     if token.startswith(STATE_PREFIX) or not token.startswith(OTHER_PREFIXES):
-        return opened(ledger, token)
+        return state_pointer(ledger, token)
     pointer = ledger.read_token(token, "st", "ses")
     return of_error(pointer) if isinstance(pointer, LedgerError) else pointer
 
 
-def situation(ledger: Ledger, position: Position) -> Landscape:
-    """The run as it is at a position; nothing is written."""
+def situation_at(ledger: Ledger, position: Position) -> Situation:
+    """Return the run as it is at a position; nothing is written."""
     state, pending = settled_for_navigation(position.plan, position.state)
     view = View(
         session=position.session,
@@ -41,15 +41,15 @@ def situation(ledger: Ledger, position: Position) -> Landscape:
         state=state,
         awaited=pending,
         node=position.node.node,
-        notices=ledger.drift(position.run),
+        notices=ledger.drift.notices(position.run),
     )
-    return replace(landscape(ledger, view, position.decisions), handle=position.handle)
+    return replace(situation_of(ledger, view, position.decisions), handle=position.handle)
 
 
-def landscape(ledger: Ledger, view: View, decisions: Decisions) -> Landscape:
-    """A view with all that decides what is open in it."""
+def situation_of(ledger: Ledger, view: View, decisions: Decisions) -> Situation:
+    """Return a view with all that decides what is open in it."""
 
     def startable(workflow_id: str) -> bool:
         return isinstance(ledger.library.load(workflow_id), Loaded)
 
-    return Landscape(view, ledger.terms(view.state), decisions, startable)
+    return Situation(view, ledger.terms(view.state), decisions, startable)

@@ -11,10 +11,11 @@ from interlock.ledger.runs.shared_sessions import Calling
 from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.session import params as p
 from interlock.surfaces.shared import session_params as shared
-from interlock.surfaces.shared.position import SessionPosition
-from interlock.surfaces.shared.replies import failure, told
-from interlock.surfaces.shared.session_tools import SessionTools, digest_mark, found_text
-from interlock.surfaces.shared.written import as_toon, header_shape, summary_shape
+from interlock.surfaces.shared.documents import FoundDocument
+from interlock.surfaces.shared.reading_call import ReadingCall
+from interlock.surfaces.shared.replies import failure
+from interlock.surfaces.shared.session_tools import SessionTools, digest_mark
+from interlock.surfaces.shared.workflow_shapes import as_toon, header_shape, summary_shape
 
 FENCE = "\n\n---\n\n"
 
@@ -26,139 +27,134 @@ class SessionReading:
         self._tools = tools
 
     def get_workflow(self, params: shared.GetWorkflow, call: Call) -> Outcome:
-        position = self._unblocked(params.session_token, Calling("get_workflow"))
-        if isinstance(position, Reply):
-            return position
+        reading = self._unblocked(params.session_token, Calling("get_workflow"))
+        if isinstance(reading, Reply):
+            return reading
+        workflow = reading.workflow
         shape = summary_shape if params.summary else header_shape
-        head = self._tools.written(position, shape.__name__, lambda: as_toon(shape(position.workflow)))
-        parts = [f"session_token: {position.token}\n{head}"]
-        skill = position.documents.skill(position.workflow.primary_skill or "")
+        header = self._tools.cached_text(reading, shape.__name__, lambda: as_toon(shape(workflow)))
+        parts = [f"session_token: {reading.token}\n{header}"]
+        skill = reading.documents.skill(workflow.primary_skill or "")
         if skill is not None:
             parts.insert(0, skill.text.rstrip())
         if not params.summary:
-            parts += [
-                self._activity(position, activity).rstrip() for activity in position.workflow.activities
-            ]
-        return _told(position, FENCE.join(parts))
+            parts += [self._activity_text(reading, activity).rstrip() for activity in workflow.activities]
+        return reading.text_answer(FENCE.join(parts))
 
     def get_activity(self, params: p.GetActivity, call: Call) -> Outcome:
-        position = self._unblocked(params.session_token, Calling("get_activity"))
-        if isinstance(position, Reply):
-            return position
-        if position.activity is None:
-            return position.answer(_no_activity(position))
-        text = self._activity(position, position.activity)
+        reading = self._unblocked(params.session_token, Calling("get_activity"))
+        if isinstance(reading, Reply):
+            return reading
+        if reading.activity is None:
+            return reading.answer(_no_activity(reading))
+        text = self._activity_text(reading, reading.activity)
         mark = digest_mark(digest_of(text.encode()))
-        header = "\n".join((f"session_token: {position.token}", f"digest: {mark}", *_situation(position)))
-        same = params.known == mark
-        return _told(position, f"{header}\nunchanged: true" if same else f"{header}\n\n{text}")
+        header = "\n".join((f"session_token: {reading.token}", f"digest: {mark}", *_situation(reading)))
+        unchanged = params.known == mark
+        return reading.text_answer(f"{header}\nunchanged: true" if unchanged else f"{header}\n\n{text}")
 
     def get_skills(self, params: p.GetActivity, call: Call) -> Outcome:
-        position = self._unblocked(params.session_token, Calling("get_skills"))
-        if isinstance(position, Reply):
-            return position
-        header = f"scope: workflow\nsession_token: {position.token}"
-        ref = position.workflow.primary_skill
+        reading = self._unblocked(params.session_token, Calling("get_skills"))
+        if isinstance(reading, Reply):
+            return reading
+        header = f"scope: workflow\nsession_token: {reading.token}"
+        ref = reading.workflow.primary_skill
         if ref is None:
-            return _told(position, header)
-        skill = position.documents.skill(ref)
+            return reading.text_answer(header)
+        skill = reading.documents.skill(ref)
         if skill is None:
-            return _told(position, f"{header}\nfailed_skills: {ref}")
-        return _told(position, found_text(skill, header, params.known, FENCE))
+            return reading.text_answer(f"{header}\nfailed_skills: {ref}")
+        return reading.text_answer(_skill_text(skill, header, params.known, FENCE))
 
     def get_skill(self, params: p.GetSkill, call: Call) -> Outcome:
         about = {"step": params.step_id} if params.step_id else {}
-        position = self._unblocked(params.session_token, Calling("get_skill", about))
-        if isinstance(position, Reply):
-            return position
-        ref = _skill_ref(position, params.step_id)
+        reading = self._unblocked(params.session_token, Calling("get_skill", about))
+        if isinstance(reading, Reply):
+            return reading
+        ref = _skill_ref(reading, params.step_id)
         if isinstance(ref, Reply):
-            return position.answer(ref)
-        skill = position.documents.skill(ref)
+            return reading.answer(ref)
+        skill = reading.documents.skill(ref)
         if skill is None:
-            return position.not_found("Skill", ref, "Go on without it, and tell the user that it is missing.")
-        return _told(position, found_text(skill, f"session_token: {position.token}", params.known))
+            next_action = "Go on without it, and tell the user that it is missing."
+            return reading.error_answer("NOT_FOUND", f"Skill not found: {ref}", next_action)
+        header = f"session_token: {reading.token}"
+        return reading.text_answer(_skill_text(skill, header, params.known, "\n\n"))
 
     def get_resource(self, params: p.GetResource, call: Call) -> Outcome:
-        calling = Calling("get_resource", {"resource": params.resource_id[:128]})
-        position = self._unblocked(params.session_token, calling)
-        if isinstance(position, Reply):
-            return position
-        resource = position.documents.resource(params.resource_id)
+        ref = params.resource_id
+        reading = self._unblocked(params.session_token, Calling("get_resource", {"resource": ref[:128]}))
+        if isinstance(reading, Reply):
+            return reading
+        resource = reading.documents.resource(ref)
         if resource is None:
-            return position.not_found("Resource", params.resource_id, _near(position, params.resource_id))
+            known = [document.ref for document in reading.documents.own("resource")]
+            similar = [name for name in known if name.rpartition("/")[2] == ref]
+            names = ", ".join(similar or known) or "none; this workflow has no resources"
+            return reading.error_answer("NOT_FOUND", f"Resource not found: {ref}", f"Use one of: {names}.")
         document = resource.document
-        header = f"resource_id: {params.resource_id}\nid: {document.id}\nversion: {document.version}"
-        return _told(position, f"{header}\nsession_token: {position.token}\n\n{resource.text}")
+        header = f"resource_id: {ref}\nid: {document.id}\nversion: {document.version}"
+        return reading.text_answer(f"{header}\nsession_token: {reading.token}\n\n{resource.text}")
 
-    def _activity(self, position: SessionPosition, activity: Activity) -> str:
-        return self._tools.written(
-            position, f"activity {activity.id}", lambda: position.documents.activity(activity)
-        )
+    def _activity_text(self, reading: ReadingCall, activity: Activity) -> str:
+        name = f"activity {activity.id}"
+        return self._tools.cached_text(reading, name, lambda: reading.documents.activity(activity))
 
-    def _unblocked(self, token: str, calling: Calling) -> SessionPosition | Reply:
+    def _unblocked(self, token: str, calling: Calling) -> ReadingCall | Reply:
         """Open the head for a read, which is refused while a checkpoint is open (rule 15)."""
-        position = self._tools.reading(token, calling)
-        if isinstance(position, Reply) or position.state.open is None:
-            return position
-        return position.answer(_blocked(position, position.state.open.gate))
+        reading = self._tools.reading_call(token, calling)
+        if isinstance(reading, Reply) or reading.state.open is None:
+            return reading
+        gate = reading.state.open.gate
+        text = (
+            f"Blocked: Active checkpoint '{gate}' on activity '{reading.state.activity}'. "
+            "All tools are gated until the checkpoint is resolved. The orchestrator must call "
+            "respond_checkpoint with the checkpoint_handle to clear the gate before any other tool calls can "
+            "proceed."
+        )
+        next_action = "Have the checkpoint answered with respond_checkpoint."
+        return reading.error_answer("DECISION_PENDING", text, next_action, {"checkpoint": gate})
 
 
-def _blocked(position: SessionPosition, gate: str) -> Reply:
-    text = (
-        f"Blocked: Active checkpoint '{gate}' on activity '{position.state.activity}'. "
-        "All tools are gated until the checkpoint is resolved. The orchestrator must call respond_checkpoint "
-        "with the checkpoint_handle to clear the gate before any other tool calls can proceed."
-    )
-    then = "Have the checkpoint answered with respond_checkpoint."
-    return failure("DECISION_PENDING", text, then, {"checkpoint": gate}, position.token)
+def _skill_text(skill: FoundDocument, header: str, known: str | None, fence: str) -> str:
+    """Return a skill under its header, or only that the agent holds it already."""
+    mark = digest_mark(skill.document.digest)
+    header = f"{header}\ndigest: {mark}"
+    return f"{header}\nunchanged: true" if known == mark else f"{header}{fence}{skill.text}"
 
 
-def _told(position: SessionPosition, text: str) -> Reply:
-    warnings = position.warnings()
-    return position.answer(told(text, position.token, warnings), warnings)
-
-
-def _no_activity(position: SessionPosition) -> Reply:
+def _no_activity(reading: ReadingCall) -> Reply:
     text = "No activity has been entered yet."
-    return failure("NO_ACTIVITY", text, "Call next_activity with the initialActivity.", token=position.token)
+    return failure("NO_ACTIVITY", text, "Call next_activity with the initialActivity.", token=reading.token)
 
 
-def _situation(position: SessionPosition) -> Iterator[str]:
-    """What the file cannot say: the exits as the variables are now, and the answers given so far."""
-    if not position.state.finished:
-        listed = (
+def _situation(reading: ReadingCall) -> Iterator[str]:
+    """Yield what the file cannot say: the exits as the variables are now, and the answers given so far."""
+    if not reading.state.finished:
+        open_exits = (
             f"{exit_.to}{f' if {exit_.condition}' if exit_.condition else ''}"
             f"{' (expected)' if exit_.expected else ''}"
-            for exit_ in exits(position.position.plan, position.state)
+            for exit_ in exits(reading.position.plan, reading.state)
         )
-        yield f"ways: {'; '.join(listed)}"
-    answers = [f"{key}={option or 'dismissed'}" for key, option in position.state.answers.items()]
+        yield f"ways: {'; '.join(open_exits)}"
+    answers = [f"{key}={option or 'dismissed'}" for key, option in reading.state.answers.items()]
     if answers:
         yield f"answered: {', '.join(answers)}"
 
 
-def _skill_ref(position: SessionPosition, step_id: str | None) -> str | Reply:
-    activity = position.activity
+def _skill_ref(reading: ReadingCall, step_id: str | None) -> str | Reply:
+    activity = reading.activity
+    if activity is None and step_id is not None:
+        return _no_activity(reading)
     if activity is None:
-        if step_id is not None:
-            return _no_activity(position)
-        return position.workflow.primary_skill or _no_skill(position, f"Workflow '{position.workflow.id}'")
-    if step_id is None:
-        return activity.primary_skill or _no_skill(position, f"Activity '{activity.id}'")
-    step = activity.step(step_id)
-    if step is None:
-        listed = ", ".join(step.id for step in activity.steps())
-        text = f"Step not found: {step_id} in activity {activity.id}"
-        return failure("STEP_NOT_FOUND", text, f"Use one of: {listed}.", token=position.token)
-    return step.skill or _no_skill(position, f"Step '{step_id}'")
-
-
-def _no_skill(position: SessionPosition, who: str) -> Reply:
-    return failure("NO_SKILL", f"{who} has no skill.", "Go on without one.", token=position.token)
-
-
-def _near(position: SessionPosition, ref: str) -> str:
-    known = [document.ref for document in position.documents.own("resource")]
-    same = [name for name in known if name.rpartition("/")[2] == ref]
-    return f"Use one of: {', '.join(same or known) or 'none; this workflow has no resources'}."
+        ref, owner = reading.workflow.primary_skill, f"Workflow '{reading.workflow.id}'"
+    elif step_id is None:
+        ref, owner = activity.primary_skill, f"Activity '{activity.id}'"
+    else:
+        step = activity.step(step_id)
+        if step is None:
+            steps = ", ".join(step.id for step in activity.steps())
+            text = f"Step not found: {step_id} in activity {activity.id}"
+            return failure("STEP_NOT_FOUND", text, f"Use one of: {steps}.", token=reading.token)
+        ref, owner = step.skill, f"Step '{step_id}'"
+    return ref or failure("NO_SKILL", f"{owner} has no skill.", "Go on without one.", token=reading.token)

@@ -6,19 +6,16 @@ from collections.abc import Mapping, Sequence
 
 from interlock import __version__
 from interlock.core.definition.prompts import remark_text
-from interlock.core.engine.decide import decide
-from interlock.core.run.outcomes import Decided, Refusal
 from interlock.core.run.surface_policy import SESSION
 from interlock.core.values import Json
-from interlock.ledger.errors import LedgerError, error_of, internal_error
+from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.runs.children import Ancestor, LastAnswer, ancestors, last_answer
+from interlock.ledger.runs.children import Ancestor, ancestors, last_answer
 from interlock.ledger.runs.position import Position
-from interlock.ledger.runs.shared_sessions import Calling, SessionCall
-from interlock.ledger.tokens.slots import slot
+from interlock.ledger.runs.shared_sessions import Calling
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.call import Call, Outcome, Reply
-from interlock.surfaces.recorded import body_of, encoded, live, replayed
+from interlock.surfaces.ledger_surface import LedgerSurface
 from interlock.surfaces.session import params as p
 from interlock.surfaces.session.checkpoints import Checkpoints
 from interlock.surfaces.session.errors import words
@@ -26,22 +23,22 @@ from interlock.surfaces.session.reading import SessionReading
 from interlock.surfaces.session.tools import INSTRUCTIONS, tools
 from interlock.surfaces.shared import session_params as shared
 from interlock.surfaces.shared.documents import META
-from interlock.surfaces.shared.position import status_of
-from interlock.surfaces.shared.replies import of_error, of_refusal, told_json
-from interlock.surfaces.shared.session_tools import RECOVERED, SERVER, SessionTools, claims_of
-from interlock.surfaces.shared.written import as_toon
+from interlock.surfaces.shared.reading_call import status_of
+from interlock.surfaces.shared.replies import json_reply, of_error, of_refusal
+from interlock.surfaces.shared.session_tools import RECOVERED, SERVER, NotEntered, SessionTools
+from interlock.surfaces.shared.workflow_shapes import as_toon
 from interlock.surfaces.strict_params import NoParams
-from interlock.surfaces.tool import Surface, Tool
+from interlock.surfaces.tool import Tool
 
 
-class SessionSurface(Surface):
+class SessionSurface(LedgerSurface):
     """Sixteen tools over one head per session."""
 
     name = "session"
     instructions = INSTRUCTIONS
 
     def __init__(self, ledger: Ledger) -> None:
-        self.ledger = ledger
+        super().__init__(ledger)
         self.shared = SessionTools(ledger, SESSION)
         self.reading = SessionReading(self.shared)
         self.checkpoints = Checkpoints(self.shared)
@@ -55,28 +52,19 @@ class SessionSurface(Surface):
     def unknown(self, name: str) -> Outcome:
         return self.shared.unknown(name, self.tools)
 
-    def expected(self, error: Exception) -> Outcome | None:
-        known = error_of(error)
-        return of_error(known) if known is not None else None
-
-    def failed(self, tool: Tool, error: Exception, reference: str) -> Outcome:
-        return of_error(internal_error(error, reference))
-
-    def idle(self) -> None:
-        self.ledger.idle()
-
-    def close(self) -> None:
-        self.ledger.close()
+    def error_reply(self, error: LedgerError) -> Reply:
+        return of_error(error)
 
     def discover(self, params: NoParams, call: Call) -> Outcome:
         return Reply(f"server: {SERVER}\nversion: {__version__}\n\n{self.shared.bootstrap()}")
 
     def list_workflows(self, params: NoParams, call: Call) -> Outcome:
-        listed: list[Json] = [
+        workflows: list[Json] = [
             {"id": entry.id, "title": entry.name, "version": entry.version, "tags": list(entry.tags)}
-            for entry in self.shared.listed()
+            for entry in self.shared.visible_workflows()
         ]
-        return Reply(as_toon({"workflows": listed}))
+        shadowed: list[Json] = [workflow.message for workflow in self.shared.shadowed()]
+        return Reply(as_toon({"workflows": workflows, **({"shadowed": shadowed} if shadowed else {})}))
 
     def start_session(self, params: p.StartSession, call: Call) -> Outcome:
         about: dict[str, Json] = {"workflow": params.workflow_id[:128]} if params.workflow_id else {}
@@ -101,42 +89,36 @@ class SessionSurface(Surface):
         return self.shared.start(calling, params.agent_id, workflow_id, parent)
 
     def next_activity(self, params: shared.NextActivity, call: Call) -> Outcome:
-        calling = Calling("next_activity", {"target": params.activity_id})
-        progress = self.shared.calling(params.session_token, calling, params.variables)
-        if isinstance(progress, Reply):
-            return progress
-        claims = claims_of(params.step_manifest)
-        if isinstance(claims, Reply):
-            return claims
-        if progress.is_stale or progress.state.finished:
-            repeated = progress.repeated(params.activity_id)
-            if repeated is not None:
-                return (
-                    of_error(repeated)
-                    if isinstance(repeated, LedgerError)
-                    else replayed(repeated, self.ledger)
-                )
-        if progress.is_stale:
-            return self.shared.stale(progress)
-        command = self.shared.entering(progress, params, claims, call.client.name)
-        decided = decide(progress.position.plan, progress.state, command)
-        if isinstance(decided, Refusal):
-            progress.refuse(decided.code.value, decided.kept)
-            return of_refusal(decided, words(decided), progress.token)
-        warnings = self.shared.entry_warnings(progress, params, decided)
-        reply = encoded(_entered(progress, decided, warnings))
-        progress.record(decided, body_of(reply), warnings=warnings, claims=claims, target=params.activity_id)
-        return live(reply, self.ledger, progress.pointer.handle)
+        entered = self.shared.enter_activity(params, call.client.name)
+        if isinstance(entered, Reply):
+            return entered
+        if isinstance(entered, NotEntered):
+            return of_refusal(entered.refusal, words(entered.refusal), entered.progress.token)
+        state, activity = entered.decided.state, entered.activity
+        body: dict[str, Json] = {"activity_id": activity.id, "name": activity.name}
+        if state.finished:
+            body = {"activity_id": state.left_to, "name": "Completed", "status": "completed"}
+        elif state.remark is not None:
+            body["user_note"] = remark_text(state.remark)
+        return self.shared.record_entry(entered, body)
 
     def get_workflow_status(self, params: shared.WithToken, call: Call) -> Outcome:
-        """Say where the session stands; readable at any time, and never traced."""
+        """Return the position of the session; readable at any time, and never traced."""
         position = self.ledger.open(params.session_token, "ses")
         if isinstance(position, LedgerError):
             return of_error(position)
-        last, above = last_answer(self.ledger, position.session_id), ancestors(self.ledger, position)
-        body = {**_status(position), **_last_checkpoint(last), **_parent(above)}
+        body = _status(position)
+        last = last_answer(self.ledger, position.session_id)
+        if last is not None:
+            body["last_checkpoint"] = {
+                "activity_id": last.activity,
+                "checkpoint_id": last.event.gate,
+                "option_id": last.event.option,
+                "timestamp": last.event.at // 1000,
+            }
         token = self.ledger.mint("ses", position.handle, position.state.visit)
-        return told_json({**body, "session_token": token}, token)
+        body |= _parent(ancestors(self.ledger, position))
+        return json_reply({**body, "session_token": token}, token)
 
 
 def _status(position: Position) -> dict[str, Json]:
@@ -157,45 +139,15 @@ def _status(position: Position) -> dict[str, Json]:
     return body
 
 
-def _last_checkpoint(last: LastAnswer | None) -> dict[str, Json]:
-    if last is None:
-        return {}
-    answer: dict[str, Json] = {
-        "activity_id": last.activity,
-        "checkpoint_id": last.event.gate,
-        "option_id": last.event.option,
-        "timestamp": last.event.at // 1000,
-    }
-    return {"last_checkpoint": answer}
-
-
 def _parent(above: Sequence[Ancestor]) -> dict[str, Json]:
-    """The sessions above, each within the one below it."""
+    """Nest the sessions above, each within the one below it."""
     if not above:
         return {}
+    nearest, *others = above
     parent: dict[str, Json] = {
-        "session_id": above[0].session_id,
-        "workflow_id": above[0].workflow_id,
-        "activity": above[0].activity,
-        "version": above[0].version,
+        "session_id": nearest.session_id,
+        "workflow_id": nearest.workflow_id,
+        "activity": nearest.activity,
+        "version": nearest.version,
     }
-    return {"parent": {**parent, **_parent(above[1:])}}
-
-
-def _entered(progress: SessionCall, decided: Decided, warnings: tuple[str, ...]) -> Reply:
-    state = decided.state
-    token = slot("ses", state.visit)
-    activity = progress.position.plan.workflow.activity(state.activity)
-    assert activity is not None, "a session that moved is in an activity"
-    body: dict[str, Json] = {"activity_id": activity.id, "name": activity.name, "session_token": token}
-    if state.finished:
-        body = {
-            "activity_id": state.left_to,
-            "name": "Completed",
-            "status": "completed",
-            "session_token": token,
-        }
-    if state.remark is not None and not state.finished:
-        body["user_note"] = remark_text(state.remark)
-    meta: dict[str, Json] = {"trace_token": slot("trc", *progress.trace_range)}
-    return told_json(body, token, warnings, meta)
+    return {"parent": {**parent, **_parent(others)}}

@@ -6,12 +6,13 @@ reference `workflow/NN` names its owner. What a run is pinned to comes before wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 
 from msgspec import Struct
 
 from interlock.authoring.compile.ids import DOTLESS, NAMESPACED
+from interlock.authoring.diagnostics.diagnostic import Diagnostic
 from interlock.authoring.library import BUNDLED, Library, Loaded
 from interlock.core.definition.workflow import Activity, Document, DocumentKind, Workflow
 
@@ -40,17 +41,27 @@ class Documents:
 
     def own(self, kind: DocumentKind) -> list[Document]:
         """List what the workflow itself holds or borrows by name."""
-        return [one for one in self.workflow.documents if one.kind == kind]
+        return [document for document in self.workflow.documents if document.kind == kind]
 
     def find(self, kind: DocumentKind, ref: str) -> FoundDocument | None:
         """Find a document by id or number, bare or as `workflow/ref`."""
-        here = self._here(kind, ref)
-        if here is not None:
-            return FoundDocument(here, self._text(here.digest), self.workflow.id)
+        document = self._own_document(kind, ref)
+        if document is not None:
+            return FoundDocument(document, self._text(document.digest), self.workflow.id)
         owner, _, name = ref.rpartition("/")
         if owner == self.workflow.id:
             return self.find(kind, name)
-        return next(self._elsewhere(kind, owner, name), None)
+        owner = owner or (META if kind == "skill" else "")
+        if not (DOTLESS.fullmatch(owner) or NAMESPACED.fullmatch(owner)):
+            return None
+        for library in [self._library, _bundled()] if owner == META else [self._library]:
+            lender = library.load(owner)
+            if isinstance(lender, Diagnostic):
+                continue
+            document = Documents.of(lender, library)._own_document(kind, name)
+            if document is not None:
+                return FoundDocument(document, lender.text(document.digest), lender.workflow.id)
+        return None
 
     def skill(self, ref: str) -> FoundDocument | None:
         return self.find("skill", ref)
@@ -59,35 +70,17 @@ class Documents:
         return self.find("resource", ref)
 
     def activity(self, activity: Activity) -> str:
-        """The activity's own TOON file, or the compiled activity written as one."""
+        """Return the activity's own TOON file, or the compiled activity written as one."""
         if activity.document is not None:
             return self._text(activity.document)
-        from interlock.surfaces.shared.written import activity_shape, as_toon
+        from interlock.surfaces.shared.workflow_shapes import activity_shape, as_toon
 
         return as_toon(activity_shape(activity))
 
-    def _here(self, kind: DocumentKind, ref: str) -> Document | None:
+    def _own_document(self, kind: DocumentKind, ref: str) -> Document | None:
         documents = self.own(kind)
-        exact = next((one for one in documents if one.ref == ref), None)
-        return exact or next((one for one in documents if _matches(one, ref)), None)
-
-    def _elsewhere(self, kind: DocumentKind, owner: str, name: str) -> Iterator[FoundDocument]:
-        if not owner and kind != "skill":
-            return
-        for loaded in self._lenders(owner or META):
-            lender = Documents.of(loaded, self._library)
-            found = lender._here(kind, name)
-            if found is not None:
-                yield FoundDocument(found, lender._text(found.digest), loaded.workflow.id)
-
-    def _lenders(self, owner: str) -> Iterator[Loaded]:
-        if not (DOTLESS.fullmatch(owner) or NAMESPACED.fullmatch(owner)):
-            return
-        libraries = [self._library, _bundled()] if owner == META else [self._library]
-        for library in libraries:
-            loaded = library.load(owner)
-            if isinstance(loaded, Loaded):
-                yield loaded
+        exact = next((document for document in documents if document.ref == ref), None)
+        return exact or next((document for document in documents if _matches(document, ref)), None)
 
 
 @cache
@@ -97,13 +90,10 @@ def _bundled() -> Library:
 
 
 def _matches(document: Document, ref: str) -> bool:
+    """Tell whether a reference means the document; 5, 05 and 005 are the same number."""
     owner, _, name = ref.rpartition("/")
     lender, _, known = document.ref.rpartition("/")
     if owner != lender:
         return False
-    return name in (known, document.id) or _same_number(name, known)
-
-
-def _same_number(left: str, right: str) -> bool:
-    """Numbers match whatever their zeros: 5, 05 and 005 are one."""
-    return left.isdigit() and right.isdigit() and int(left) == int(right)
+    same_number = name.isdigit() and known.isdigit() and int(name) == int(known)
+    return same_number or name in (known, document.id)

@@ -11,30 +11,31 @@ from interlock.core.run.outcomes import Refusal
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
 from interlock.surfaces.call import Reply
-from interlock.surfaces.refusals import Words
+from interlock.surfaces.refusals import Words, fields
 from interlock.surfaces.shared.session_errors import recovery
 
 _encode = msgspec.json.Encoder().encode
 _SLOT = re.compile(r"\\u0000([a-z]+:\d+:\d+)\\u0000")
 
 
-def told(
+def text_reply(
     text: str, token: str | None, warnings: Sequence[str] = (), meta: Mapping[str, Json] | None = None
 ) -> Reply:
     """Reply with a text, the token to go on with, and the warnings about the call."""
     tokens: dict[str, Json] = {"session_token": token} if token else {}
-    return Reply(text, meta={**tokens, **(meta or {}), "validation": _validation(warnings)})
+    validation: dict[str, Json] = {"status": "warning" if warnings else "valid", "warnings": list(warnings)}
+    return Reply(text, meta={**tokens, **(meta or {}), "validation": validation})
 
 
-def told_json(
+def json_reply(
     body: Mapping[str, Json],
     token: str | None,
     warnings: Sequence[str] = (),
     meta: Mapping[str, Json] | None = None,
 ) -> Reply:
     """Reply with a JSON object as the text; a model sees nothing else, so the warnings are in it."""
-    told_too: dict[str, Json] = {"warnings": list(warnings)} if warnings else {}
-    return told(as_json({**body, **told_too}), token, warnings, meta)
+    warned: dict[str, Json] = {"warnings": list(warnings)} if warnings else {}
+    return text_reply(as_json({**body, **warned}), token, warnings, meta)
 
 
 def as_json(body: Json) -> str:
@@ -42,25 +43,16 @@ def as_json(body: Json) -> str:
     return _SLOT.sub(lambda match: f"\0{match[1]}\0", _encode(body).decode())
 
 
-def recorded(reply: Reply) -> bytes:
-    """A reply as it is recorded, its tokens still slots."""
-    return _encode(reply)
-
-
-def replayed(body: bytes) -> Reply:
-    return msgspec.json.decode(body, type=Reply)
-
-
-def _validation(warnings: Sequence[str]) -> dict[str, Json]:
-    return {"status": "warning" if warnings else "valid", "warnings": list(warnings)}
-
-
 def failure(
-    code: str, message: str, then: str, about: Mapping[str, Json] | None = None, token: str | None = None
+    code: str,
+    message: str,
+    next_action: str,
+    about: Mapping[str, Json] | None = None,
+    token: str | None = None,
 ) -> Reply:
     """Say what is wrong and what to do next, in the text and as fields."""
-    body: dict[str, Json] = {"code": code, "message": message, "next": then, **(about or {})}
-    lines = [message, f"Next: {then}"] + ([f"session_token: {token}"] if token else [])
+    body: dict[str, Json] = {"code": code, "message": message, "next": next_action, **(about or {})}
+    lines = [message, f"Next: {next_action}"] + ([f"session_token: {token}"] if token else [])
     meta: dict[str, Json] = {"validation": {"status": "error", "warnings": []}}
     return Reply("\n".join(lines), body, {**meta, "session_token": token} if token else meta, is_error=True)
 
@@ -75,4 +67,4 @@ def of_error(error: LedgerError) -> Reply:
 
 def of_refusal(refusal: Refusal, words: Words, token: str | None) -> Reply:
     """Answer a refusal in the words of the surface, its data as fields."""
-    return failure(refusal.code.value, words.message, words.next_action, refusal.about, token)
+    return failure(refusal.code.value, words.message, words.next_action, fields(refusal), token)

@@ -1,4 +1,4 @@
-"""Answered checkpoints as both session surfaces tell them, and when a second answer is only a repeat."""
+"""Answered checkpoints as both session surfaces show them, and when a second answer is only a repeat."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Protocol
 
 from interlock.core.definition.workflow import Effect
 from interlock.core.run.events import GateResolved
-from interlock.core.values import Json
-from interlock.surfaces.shared.written import effect_shape
+from interlock.core.values import Json, Variables
+from interlock.surfaces.shared.workflow_shapes import effect_shape
 
 
-class Resolving(Protocol):
-    """The three ways to answer, of which a call names exactly one (rule 24)."""
+class Answering(Protocol):
+    """A call of `respond_checkpoint`, which answers in exactly one of three ways (rule 24)."""
 
     @property
     def option_id(self) -> str | None: ...
@@ -19,20 +19,24 @@ class Resolving(Protocol):
     def auto_advance(self) -> bool: ...
     @property
     def condition_not_met(self) -> bool: ...
+    @property
+    def note(self) -> str | None: ...
+    @property
+    def variables(self) -> Variables | None: ...
 
 
 def resolution(answer: GateResolved) -> dict[str, Json]:
-    """What was decided, and what that has done."""
+    """Return what was decided, and its effect."""
     body: dict[str, Json] = {"resolved_option": answer.option} if answer.option else {"dismissed": True}
     effect = effect_shape(Effect(answer.sets, answer.transition_to, answer.skip_activities))
     noted: dict[str, Json] = {"note": answer.note} if answer.note else {}
     return {**body, **noted, **({"effect": effect} if effect else {})}
 
 
-def repeats(answer: GateResolved, asked: Resolving) -> bool:
+def repeats(answer: GateResolved, call: Answering) -> bool:
     """Say whether a call asks for exactly the answer that was recorded."""
-    if asked.condition_not_met:
-        return answer.how == "dismissed" and asked.option_id is None
-    if asked.auto_advance:
-        return answer.how == "auto_advanced" and asked.option_id is None
-    return asked.option_id is not None and answer.option == asked.option_id
+    if call.condition_not_met:
+        return answer.how == "dismissed" and call.option_id is None
+    if call.auto_advance:
+        return answer.how == "auto_advanced" and call.option_id is None
+    return call.option_id is not None and answer.option == call.option_id

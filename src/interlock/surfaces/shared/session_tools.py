@@ -7,29 +7,35 @@ from _thread import allocate_lock
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 
+from msgspec import Struct
+
 from interlock import __version__
 from interlock.authoring.diagnostics.diagnostic import Diagnostic
-from interlock.authoring.library import Listed, Loaded
-from interlock.core.definition.workflow import Workflow
-from interlock.core.run.commands import Claim, EnterActivity
-from interlock.core.run.outcomes import Decided
+from interlock.authoring.library import Listed, Shadowed
+from interlock.core.definition.workflow import Activity, Gate, Workflow
+from interlock.core.engine.decide import decide
+from interlock.core.run.commands import Claim, EnterActivity, ResolveCheckpoint
+from interlock.core.run.outcomes import Decided, Refusal
 from interlock.core.run.surface_policy import SurfacePolicy
 from interlock.core.values import Json, Variables
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.runs.children import passed_on
 from interlock.ledger.runs.position import Position
-from interlock.ledger.runs.shared_sessions import Calling, Joined, SessionCall, Sessions
+from interlock.ledger.runs.shared_sessions import Calling, SessionCall, Sessions
 from interlock.ledger.tokens.slots import slot
 from interlock.ledger.tokens.tokens import Pointer
-from interlock.surfaces.arguments import Unfit, check_context
+from interlock.surfaces.arguments import InvalidArgument, check_context, decoding_error
 from interlock.surfaces.call import Call, Outcome, Reply
-from interlock.surfaces.recorded import encoded, live
+from interlock.surfaces.recorded import body_of, encoded, live, replayed
 from interlock.surfaces.shared import session_params as p
-from interlock.surfaces.shared import trace_view, validation
-from interlock.surfaces.shared.documents import META, Documents, FoundDocument
-from interlock.surfaces.shared.position import SessionPosition, status_of
-from interlock.surfaces.shared.replies import failure, of_error, told_json
+from interlock.surfaces.shared import validation
+from interlock.surfaces.shared.asking import heard
+from interlock.surfaces.shared.documents import META, Documents
+from interlock.surfaces.shared.reading_call import ReadingCall, status_of
+from interlock.surfaces.shared.replies import failure, json_reply, of_error
+from interlock.surfaces.shared.resolutions import Answering
+from interlock.surfaces.shared.trace_json import trace_segments_json, whole_trace_json
 from interlock.surfaces.strict_params import NoParams
 from interlock.surfaces.tool import Tool
 
@@ -38,6 +44,30 @@ MOST_TEXTS = 256
 RECOVERED = (
     "The session token was not recognised. This is a fresh session; the earlier state was NOT inherited."
 )
+
+
+class Entered(Struct, frozen=True):
+    """A `next_activity` that passes, before it is recorded."""
+
+    progress: SessionCall
+    decided: Decided
+    warnings: tuple[str, ...]
+    claims: tuple[Claim, ...]
+    target: str
+
+    @property
+    def activity(self) -> Activity:
+        """The activity that the session is in now."""
+        activity = self.progress.position.plan.workflow.activity(self.decided.state.activity)
+        assert activity is not None, "a session that moved is in an activity"
+        return activity
+
+
+class NotEntered(Struct, frozen=True):
+    """A `next_activity` that was refused; its call is traced."""
+
+    progress: SessionCall
+    refusal: Refusal
 
 
 class SessionTools:
@@ -52,9 +82,7 @@ class SessionTools:
         self._turn = allocate_lock()
 
     def invalid(self, tool: Tool, reason: str) -> Reply:
-        message, _, path = reason.partition(" - at `$")
-        where = path.rstrip("`").lstrip(".")
-        text = f"{tool.name}: {message}" + (f" ({where})" if where else "")
+        text = f"{tool.name}: {decoding_error(reason)}"
         return failure("VALIDATION_ERROR", text, "Correct the arguments and call again.")
 
     def unknown(self, name: str, tools: Mapping[str, Tool]) -> Reply:
@@ -65,17 +93,21 @@ class SessionTools:
             "status": "healthy",
             "server": SERVER,
             "version": __version__,
-            "workflows_available": len(self.listed()),
+            "workflows_available": len(self.visible_workflows()),
             "uptime_seconds": int(time.monotonic() - self.began),
         }
-        return told_json(body, None)
+        return json_reply(body, None)
 
-    def listed(self) -> list[Listed]:
-        """The workflows that an agent may be shown."""
+    def visible_workflows(self) -> list[Listed]:
+        """Return the workflows that an agent may see."""
         return [entry for entry in self.ledger.library.listing().entries if not entry.hidden]
 
+    def shadowed(self) -> tuple[Shadowed, ...]:
+        """The workflows that another one of the same id hides (rule 38a)."""
+        return self.ledger.library.listing().shadowed
+
     def bootstrap(self) -> str:
-        """How to work with this server: the first resource of `meta`."""
+        """Return how to work with this server: the first resource of `meta`."""
         loaded = self.ledger.library.load(META)
         if isinstance(loaded, Diagnostic):
             return ""
@@ -97,13 +129,17 @@ class SessionTools:
             next_action = loaded.next_action or "Call list_workflows for the ids."
             return failure("NOT_FOUND", loaded.message, next_action)
         passed = passed_on(parent, loaded.workflow.id) if parent else {}
-        warnings = [text for text in (warning, *_untriggered(parent, passed, loaded)) if text]
+        warnings = [warning] if warning else []
+        if parent is not None and passed is None:
+            where = parent.state.activity or "none"
+            warnings.append(
+                f"Activity '{where}' declares no trigger of '{loaded.workflow.id}'; no context was passed on."
+            )
         start = self.ledger.start(loaded, passed or {}, policy=self.policy, parent=parent, agent=agent)
         if isinstance(start, LedgerError):
             return of_error(start)
         token = slot("ses", start.view.state.visit)
-        body = _session_body(workflow_info(loaded.workflow), token, flags or {}, warnings)
-        reply = encoded(told_json(body, token, warnings))
+        reply = encoded(_session_reply(loaded.workflow, token, flags or {}, warnings))
         now = self.ledger.clock()
         traced = calling.traced(agent, start.view.state, now, warnings=tuple(warnings))
         self.ledger.record_start(start, traced)
@@ -114,10 +150,9 @@ class SessionTools:
         joined = self.sessions.join(token, agent, calling)
         if joined is None:
             return None
-        return of_error(joined) if isinstance(joined, LedgerError) else self._joined(joined, agent)
-
-    def _joined(self, joined: Joined, agent: str | None) -> Reply:
-        warnings = list(validation.drift(self.ledger.library, joined.position))
+        if isinstance(joined, LedgerError):
+            return of_error(joined)
+        warnings = list(validation.drift(self.ledger, joined.position))
         if joined.adopted:
             warnings.append(
                 "The session token's signature did not match; the session it names was found and the token "
@@ -130,12 +165,11 @@ class SessionTools:
             )
         flags: dict[str, Json] = {"adopted": True} if joined.adopted else {"inherited": True}
         token = self.ledger.mint("ses", joined.handle, joined.position.state.visit)
-        workflow = joined.position.plan.workflow
-        return told_json(_session_body(workflow_info(workflow), token, flags, warnings), token, warnings)
+        return _session_reply(joined.position.plan.workflow, token, flags, warnings)
 
-    def written(self, position: SessionPosition, what: str, write: Callable[[], str]) -> str:
-        """A text that follows from the pinned workflow alone, written once."""
-        key = (position.position.run.workflow_hash, what)
+    def cached_text(self, reading: ReadingCall, name: str, write: Callable[[], str]) -> str:
+        """Return a text that follows from the pinned workflow alone, written once."""
+        key = (reading.position.run.workflow_hash, name)
         text = self._texts.get(key)
         if text is None:
             text = write()
@@ -145,126 +179,174 @@ class SessionTools:
                     self._texts.popitem(last=False)
         return text
 
-    def reading(self, token: str, calling: Calling) -> SessionPosition | Reply:
+    def reading_call(self, token: str, calling: Calling) -> ReadingCall | Reply:
         """Open a session's head for a reading call."""
         pointer = self.ledger.read_token(token, "ses")
         position = pointer if isinstance(pointer, LedgerError) else self.ledger.at(pointer)
         if isinstance(position, LedgerError):
             return of_error(position)
         assert isinstance(pointer, Pointer)
-        return SessionPosition(self.sessions, pointer, position, calling)
+        return ReadingCall(self.sessions, pointer, position, calling)
 
-    def calling(
+    def progress_call(
         self, token: str, calling: Calling, variables: Variables | None = None
     ) -> SessionCall | Reply:
         """Open a session's head for a progress call."""
-        unfit = check_context(variables, "variables")
-        if unfit:
-            return failure("VALIDATION_ERROR", unfit.message, unfit.suggestion)
+        invalid = check_context(variables, "variables")
+        if invalid is not None:
+            return failure("VALIDATION_ERROR", invalid.message, invalid.next_action)
         pointer = self.ledger.read_token(token, "ses")
         if isinstance(pointer, LedgerError):
             return of_error(pointer)
         call = self.sessions.call(pointer, calling)
         return of_error(call) if isinstance(call, LedgerError) else call
 
-    def stale(self, call: SessionCall) -> Reply:
+    def refuse_stale(self, progress: SessionCall) -> Reply:
         """Refuse a progress call with the token of another visit, and name the current one (rule 13)."""
-        call.refuse("stale token")
-        position = call.position
+        progress.refuse("stale token")
+        position = progress.position
         where = f"activity '{position.state.activity}'" if position.state.activity else "its beginning"
         text = f"This token is of an earlier activity; the session is now in {where}."
         about: dict[str, Json] = {
             "current_activity": position.state.activity,
             "status": status_of(position),
         }
-        then = "Go on from there with the session_token of this answer."
-        return failure("STALE_TOKEN", text, then, about, call.token)
+        next_action = "Go on from there with the session_token of this answer."
+        return failure("STALE_TOKEN", text, next_action, about, progress.token)
 
-    def entering(
-        self, call: SessionCall, params: p.NextActivity, claims: tuple[Claim, ...], client: str
-    ) -> EnterActivity:
-        """The command that `next_activity` stands for."""
-        return EnterActivity(
+    def enter_activity(self, params: p.NextActivity, client: str) -> Entered | NotEntered | Reply:
+        """Decide `next_activity`; a repeated call returns its recorded reply, and nothing is recorded yet."""
+        calling = Calling("next_activity", {"target": params.activity_id})
+        progress = self.progress_call(params.session_token, calling, params.variables)
+        if isinstance(progress, Reply):
+            return progress
+        claims = claims_of(params.step_manifest)
+        if isinstance(claims, Reply):
+            return claims
+        if progress.is_stale or progress.state.finished:
+            repeated = progress.repeated(params.activity_id)
+            if isinstance(repeated, LedgerError):
+                return of_error(repeated)
+            if repeated is not None:
+                return replayed(repeated, self.ledger)
+        if progress.is_stale:
+            return self.refuse_stale(progress)
+        position = progress.position
+        command = EnterActivity(
             policy=self.policy,
-            now=call.now,
-            terms=self.ledger.terms(call.state),
+            now=progress.now,
+            terms=self.ledger.terms(position.state),
             target=params.activity_id,
             claims=claims,
             claimed_condition=params.transition_condition,
             variables=params.variables or {},
-            decisions=call.position.decisions,
+            decisions=position.decisions,
             client=client,
         )
-
-    def entry_warnings(self, call: SessionCall, params: p.NextActivity, decided: Decided) -> tuple[str, ...]:
-        """What the documents call validation of `next_activity`."""
-        position = call.position
-        return (
+        decided = decide(position.plan, position.state, command)
+        if isinstance(decided, Refusal):
+            progress.refuse(decided.code.value, decided.kept)
+            return NotEntered(progress, decided)
+        warnings = (
             *validation.step_manifest(position, params.step_manifest),
             *validation.activity_manifest(position.plan.workflow, params.activity_manifest),
             *validation.outcome(position, decided),
-            *validation.drift(self.ledger.library, position),
+            *validation.drift(self.ledger, position),
         )
+        return Entered(progress, decided, warnings, claims, params.activity_id)
+
+    def record_entry(self, entered: Entered, body: Mapping[str, Json]) -> Reply:
+        """Record an entry with its reply, and return the reply with the caller's tokens."""
+        progress, token = entered.progress, slot("ses", entered.decided.state.visit)
+        meta: dict[str, Json] = {"trace_token": slot("trc", *progress.trace_range)}
+        reply = json_reply({**body, "session_token": token}, token, entered.warnings, meta)
+        return self.record(
+            progress,
+            entered.decided,
+            reply,
+            warnings=entered.warnings,
+            claims=entered.claims,
+            target=entered.target,
+        )
+
+    def resolve(
+        self, progress: SessionCall, gate: Gate | None, gate_id: str, params: Answering, call: Call
+    ) -> Decided | Refusal:
+        """Decide an answer to a gate: the user's own if there is one, else the one that the agent reports."""
+        position = progress.position
+        command = ResolveCheckpoint(
+            policy=self.policy,
+            now=progress.now,
+            terms=self.ledger.terms(position.state),
+            channel="agent",
+            gate=gate.id if gate is not None else gate_id,
+            option=params.option_id,
+            auto_advance=params.auto_advance,
+            condition_not_met=params.condition_not_met,
+            agent=progress.agent,
+            client=call.client.name,
+            note=params.note or "",
+            variables=params.variables or {},
+        )
+        return decide(position.plan, position.state, heard(position, position.state, command, call))
+
+    def record(
+        self,
+        progress: SessionCall,
+        decided: Decided,
+        reply: Reply,
+        *,
+        warnings: tuple[str, ...] = (),
+        claims: tuple[Claim, ...] = (),
+        target: str | None = None,
+    ) -> Reply:
+        """Record what came of a progress call, and return its reply with the caller's tokens."""
+        reply = encoded(reply)
+        progress.record(decided, body_of(reply), warnings=warnings, claims=claims, target=target)
+        return live(reply, self.ledger, progress.pointer.handle)
 
     def get_trace(self, params: p.GetTrace, call: Call) -> Outcome:
         """Read the trace; this is the one call that leaves none."""
         position = self.ledger.open(params.session_token, "ses")
         if isinstance(position, LedgerError):
             return of_error(position)
-        name = position.run.workflow_id
         if params.trace_tokens:
-            body = trace_view.segments(self.ledger, position.session_id, name, params.trace_tokens)
+            body = trace_segments_json(self.ledger, position, params.trace_tokens)
         else:
-            body = trace_view.whole(self.ledger, position)
+            body = whole_trace_json(self.ledger, position)
         token = self.ledger.mint("ses", position.handle, position.state.visit)
         if position.session.parent_session is not None:
             body["psid"] = position.session.parent_session
-        return told_json({**body, "session_token": token}, token)
+        return json_reply({**body, "session_token": token}, token)
 
 
-def _untriggered(parent: Position | None, passed: Mapping[str, Json] | None, loaded: Loaded) -> list[str]:
-    if parent is None or passed is not None:
-        return []
-    where = parent.state.activity or "none"
-    return [f"Activity '{where}' declares no trigger of '{loaded.workflow.id}'; no context was passed on."]
-
-
-def _session_body(
-    workflow: Mapping[str, Json], token: str, flags: Mapping[str, Json], warnings: Sequence[str]
-) -> dict[str, Json]:
-    body: dict[str, Json] = {"workflow": workflow, "session_token": token, **flags}
-    return {**body, "warning": " ".join(warnings)} if warnings else body
-
-
-def workflow_info(workflow: Workflow) -> dict[str, Json]:
-    """A workflow in a line."""
-    return {
+def _session_reply(
+    workflow: Workflow, token: str, flags: Mapping[str, Json], warnings: Sequence[str]
+) -> Reply:
+    workflow_fields: dict[str, Json] = {
         "id": workflow.id,
         "version": workflow.version,
         "title": workflow.name,
         "description": workflow.description,
     }
+    body: dict[str, Json] = {"workflow": workflow_fields, "session_token": token, **flags}
+    if warnings:
+        body["warning"] = " ".join(warnings)
+    return json_reply(body, token, warnings)
 
 
 def claims_of(manifest: Sequence[p.StepDone] | None) -> tuple[Claim, ...] | Reply:
-    """The claims of a manifest; an output that does not fit is refused with its step."""
+    """Return the claims of a manifest; an invalid output is refused with its step."""
     claims: list[Claim] = []
     for entry in manifest or ():
         output = validation.output_of(entry)
-        if isinstance(output, Unfit):
+        if isinstance(output, InvalidArgument):
             text = f"step_manifest, step '{entry.step_id}': {output.message}"
-            return failure("VALIDATION_ERROR", text, output.suggestion, output.details)
+            return failure("VALIDATION_ERROR", text, output.next_action, output.details)
         claims.append(Claim(entry.step_id, output))
     return tuple(claims)
 
 
-def found_text(found: FoundDocument, header: str, known: str | None, fence: str = "\n\n") -> str:
-    """A document under its header, or only the news that the agent holds it already."""
-    mark = digest_mark(found.document.digest)
-    head = f"{header}\ndigest: {mark}"
-    return f"{head}\nunchanged: true" if known == mark else f"{head}{fence}{found.text}"
-
-
 def digest_mark(digest: str) -> str:
-    """Enough of a digest to say that a text is the same."""
+    """Shorten a digest to what tells whether a text is the same."""
     return digest.removeprefix("sha256:")[:12]

@@ -7,39 +7,37 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from interlock.authoring.diagnostics.diagnostic import Diagnostic
-from interlock.authoring.library import Library
 from interlock.core.definition.conditions import describe, holds
-from interlock.core.definition.program import Plan
-from interlock.core.definition.workflow import Activity, Step, Workflow
+from interlock.core.definition.workflow import Step, Workflow
 from interlock.core.run import events as e
 from interlock.core.run.outcomes import Decided
 from interlock.core.run.output import Output
-from interlock.core.run.state import RunState
+from interlock.ledger.ledger import Ledger
 from interlock.ledger.runs.position import Position
-from interlock.surfaces.arguments import Unfit, read_output
+from interlock.surfaces.arguments import InvalidArgument, read_output
 from interlock.surfaces.shared.replies import as_json
 from interlock.surfaces.shared.session_params import ActivityDone, StepDone
 
 
-def drift(library: Library, at: Position) -> Iterator[str]:
-    """Say when the definition is no longer the one that the session began with."""
-    run, workflow = at.run, at.plan.workflow
-    now = library.load(run.workflow_id)
-    if isinstance(now, Diagnostic):
-        yield f"Workflow '{run.workflow_id}' can no longer be loaded; the session goes on with its copy."
-    elif now.workflow.version != workflow.version:
+def drift(ledger: Ledger, position: Position) -> Iterator[str]:
+    """Warn when the definition is no longer the one that the session began with."""
+    current, pinned = ledger.drift.of(position.run), position.plan.workflow
+    if current is None:
+        return
+    if current.version is None:
+        yield f"Workflow '{pinned.id}' can no longer be loaded; the session goes on with its copy."
+    elif current.version != pinned.version:
         yield (
-            f"Workflow version drift: session started with v{workflow.version} but current definition "
-            f"is v{now.workflow.version}. Workflow may have changed mid-session."
+            f"Workflow version drift: session started with v{pinned.version} but current definition "
+            f"is v{current.version}. Workflow may have changed mid-session."
         )
-    elif now.hash != run.workflow_hash:
-        yield f"Workflow '{run.workflow_id}' has changed on disk; the session goes on with its copy."
+    else:
+        yield f"Workflow '{pinned.id}' has changed on disk; the session goes on with its copy."
 
 
-def step_manifest(at: Position, manifest: Sequence[StepDone] | None) -> Iterator[str]:
+def step_manifest(position: Position, manifest: Sequence[StepDone] | None) -> Iterator[str]:
     """Compare the steps that are claimed with those of the activity that is left."""
-    activity = at.plan.workflow.activity(at.state.activity)
+    activity = position.plan.workflow.activity(position.state.activity)
     if activity is None:
         return
     if not manifest:
@@ -50,36 +48,30 @@ def step_manifest(at: Position, manifest: Sequence[StepDone] | None) -> Iterator
             )
         return
     claimed = [step.step_id for step in manifest]
-    due = [step.id for step in _due(at.plan, at.state, activity)]
-    missing = [] if at.state.exit_to else [step for step in due if step not in claimed]
+    scope = position.plan.scope(position.state.variables)
+    outside_loops = (item for item in activity.items if isinstance(item, Step))
+    due = [
+        step.id for step in outside_loops if holds(step.condition, scope) or step.id in position.state.done
+    ]  # a step that is done was due when its condition held
+    missing = [] if position.state.exit_to else [step for step in due if step not in claimed]
     if missing:
         yield f"Missing steps in manifest: [{', '.join(missing)}]"
     unexpected = [step for step in claimed if activity.step(step) is None]
     if unexpected:
         yield f"Unexpected steps in manifest: [{', '.join(unexpected)}]"
-    yield from _order(due, claimed)
-    yield from (f"Step '{step.step_id}' has empty output" for step in manifest if _is_empty(step))
+    yield from _order_mismatch(due, claimed)
+    for step in manifest:
+        if not (step.output.strip() if isinstance(step.output, str) else step.output):
+            yield f"Step '{step.step_id}' has empty output"
 
 
-def _due(plan: Plan, state: RunState, activity: Activity) -> Iterator[Step]:
-    """Steps outside loops whose condition holds, or held when they were done."""
-    scope = plan.scope(state.variables)
-    for item in activity.items:
-        if isinstance(item, Step) and (holds(item.condition, scope) or item.id in state.done):
-            yield item
-
-
-def _order(due: Sequence[str], claimed: Sequence[str]) -> Iterator[str]:
-    expected = [step for step in due if step in claimed]
-    listed = [step for step in dict.fromkeys(claimed) if step in due]
-    for index, (wanted, step) in enumerate(zip(expected, listed, strict=True)):
-        if wanted != step:
-            yield f"Step order mismatch at position {index}: expected '{wanted}' but got '{step}'"
+def _order_mismatch(due: Sequence[str], claimed: Sequence[str]) -> Iterator[str]:
+    expected_order = [step for step in due if step in claimed]
+    claimed_order = [step for step in dict.fromkeys(claimed) if step in due]
+    for index, (expected, step) in enumerate(zip(expected_order, claimed_order, strict=True)):
+        if expected != step:
+            yield f"Step order mismatch at position {index}: expected '{expected}' but got '{step}'"
             return
-
-
-def _is_empty(done: StepDone) -> bool:
-    return not (done.output.strip() if isinstance(done.output, str) else done.output)
 
 
 def activity_manifest(workflow: Workflow, manifest: Sequence[ActivityDone] | None) -> Iterator[str]:
@@ -88,7 +80,12 @@ def activity_manifest(workflow: Workflow, manifest: Sequence[ActivityDone] | Non
         return
     if not manifest:
         yield "Empty activity_manifest provided. Omit the parameter if no activities have been completed."
-    conditions = set(_conditions(workflow))
+    conditions = set[str]()
+    for activity in workflow.activities:
+        branches = [branch for decision in activity.decisions for branch in decision.branches]
+        declared = [transition.condition for transition in activity.transitions]
+        declared += [branch.condition for branch in branches]
+        conditions.update(describe(condition) for condition in declared if condition is not None)
     for done in manifest:
         if workflow.activity(done.activity_id) is None:
             yield f"Activity manifest references unknown activity '{done.activity_id}'"
@@ -102,31 +99,20 @@ def activity_manifest(workflow: Workflow, manifest: Sequence[ActivityDone] | Non
             )
 
 
-def _conditions(workflow: Workflow) -> Iterator[str]:
-    for activity in workflow.activities:
-        branches = [branch for decision in activity.decisions for branch in decision.branches]
-        conditions = [transition.condition for transition in activity.transitions]
-        conditions += [branch.condition for branch in branches]
-        yield from (describe(condition) for condition in conditions if condition is not None)
-
-
-def outcome(at: Position, decided: Decided) -> Iterator[str]:
+def outcome(position: Position, decided: Decided) -> Iterator[str]:
     """Warn about what the caller may have overlooked in the outcome of the call (rules 19 and 20)."""
     yield from (notice.message for notice in decided.notices)
-    activity = at.plan.workflow.activity(at.state.activity)
-    for event in decided.events:
-        if isinstance(event, e.StepCompleted) and activity is not None:
-            yield from _not_produced(activity.step(event.step), decided.state)
+    activity = position.plan.workflow.activity(position.state.activity)
+    completed = [event.step for event in decided.events if isinstance(event, e.StepCompleted)]
+    steps = [step for step_id in completed if activity is not None and (step := activity.step(step_id))]
+    for step in steps:
+        for action in step.actions:
+            left_to_the_agent = action.action == "set" and action.target and not action.has_value
+            if left_to_the_agent and action.target not in decided.state.variables:
+                yield f"Step '{step.id}' should set '{action.target}'; it is not set."
 
 
-def _not_produced(step: Step | None, state: RunState) -> Iterator[str]:
-    for action in step.actions if step is not None else ():
-        produced = action.action == "set" and action.target and not action.has_value
-        if step is not None and produced and action.target not in state.variables:
-            yield f"Step '{step.id}' should set '{action.target}'; it is not set."
-
-
-def output_of(done: StepDone) -> Output | Unfit:
+def output_of(done: StepDone) -> Output | InvalidArgument:
     """Read the output of a step in a manifest: text, notes and artifacts, or any value as text."""
     match done.output:
         case str() as text:

@@ -44,7 +44,14 @@ def command() -> None:
             story.tree()
         finally:
             story.agent.disconnect()
-    _connect()
+    here, anywhere = _own_command()
+    say()
+    say(paint("Connect your own client:", "strong"))
+    say(f"  {here} install claude-code")
+    say(paragraph(f"It installs into {', '.join(CLIENTS)}. Any other client starts the server with:"))
+    say(f"  {anywhere} mcp")
+    say("Then ask your agent to start a workflow. Or work through one yourself:")
+    say(f"  {here} play wr.small_task")
 
 
 class Story:
@@ -83,8 +90,7 @@ class Story:
         self.agent.kill()
         self.agent = ScriptedAgent(self.folder)
         _aside(f"Process {killed} is gone. A new chat, process {self.agent.pid}, knows only one word:")
-        found = self.agent.call("resume_session", query="login")
-        candidates = found["candidates"]
+        candidates = self.agent.call("resume_session", query="login")["candidates"]
         assert isinstance(candidates, list)
         _line("resume_session login", f"found '{line_of(str(candidates[0]['title']))}'")
         body = self.agent.rehydrate(candidates[0]["stateToken"])
@@ -149,19 +155,8 @@ def _line(call: str, outcome: str) -> None:
     say(f"{paint(f'  {call:<29}', 'accent')} {outcome}")
 
 
-def _connect() -> None:
-    here, anywhere = _own_command()
-    say()
-    say(paint("Connect your own client:", "strong"))
-    say(f"  {here} install claude-code")
-    say(paragraph(f"It installs into {', '.join(CLIENTS)}. Any other client starts the server with:"))
-    say(f"  {anywhere} mcp")
-    say("Then ask your agent to start a workflow. Or work through one yourself:")
-    say(f"  {here} play wr.small_task")
-
-
 def _own_command() -> tuple[str, str]:
-    """How to type this command in this folder, and in any: by its name only where the PATH leads to it."""
+    """Return how to type this command in this folder and in any; by its name only if it is on the PATH."""
     script = Path(sys.executable).with_name("interlock")
     if not script.is_file():
         module = shlex.join([sys.executable, "-m", "interlock"])

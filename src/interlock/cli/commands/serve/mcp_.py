@@ -7,7 +7,7 @@ from typing import Any, get_args
 import click
 
 from interlock.cli.mcp import run
-from interlock.cli.options import data_options
+from interlock.cli.options import data_options, store_option
 from interlock.core.run.preferences import DecisionPolicy, Enforcement, Mode
 from interlock.surfaces.registry import SURFACES
 
@@ -34,9 +34,7 @@ from interlock.surfaces.registry import SURFACES
     help="Refuse an answer within N seconds after a gate opened.",
 )
 @click.option("--disable-tools", metavar="NAME", multiple=True, help="Leave out a tool; repeatable.")
-@click.option(
-    "--store", metavar="URL", help="The database: sqlite:///PATH/TO/FILE.db; default: in the data directory."
-)
+@store_option
 @data_options
 def command(**flags: Any) -> None:
     """Serve agents over stdio. MCP clients start this command."""

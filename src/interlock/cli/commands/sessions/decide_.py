@@ -9,7 +9,7 @@ from interlock.cli.interactive import choose, require_pin, require_terminal
 from interlock.cli.options import session_argument, with_ledger
 from interlock.cli.references import session_of, stop_with
 from interlock.cli.screen import CHECK_FAILED, CONFLICT, USAGE, inform, line_of, say, stop
-from interlock.ledger.decisions.inbox import WaitingQuestion, decide_question, questions
+from interlock.ledger.decisions.inbox import decide_question, questions
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 
@@ -23,9 +23,19 @@ from interlock.ledger.ledger import Ledger
 def command(ledger: Ledger, ref: str, option: str | None, gate: str | None, note: str) -> None:
     """Answer the gate that a run waits at. Needs a terminal, and the PIN if one is set."""
     require_terminal("A decision")
-    question = _question(ledger, ref, gate)
+    session = session_of(ledger, ref)
+    position = ledger.position(session.session_id)
+    if isinstance(position, LedgerError) and position.code == "SESSION_NOT_HEALTHY":
+        stop_with(position)
+    waiting = [question for question in questions(ledger, session) if gate in (None, question.id)]
+    if not waiting:
+        stop(CONFLICT, f"No decision is waiting in session {ref}. See `interlock inbox`.")
+    if len(waiting) > 1:
+        names = ", ".join(question.id for question in waiting)
+        stop(USAGE, f"Several gates are waiting in session {ref}: {names}. Name one with --gate.")
+    question = waiting[0]
     show_question(question)
-    options = [one.id for one in question.options]
+    options = [choice.id for choice in question.options]
     if option is None:
         answer = choose(options) if options else str(click.prompt("Your answer", err=True))
     elif options and option not in options:
@@ -40,17 +50,3 @@ def command(ledger: Ledger, ref: str, option: str | None, gate: str | None, note
         stop_with(error)
     say(f"{question.id}: {line_of(answer)}")
     inform("Recorded. The agent continues with its next call.")
-
-
-def _question(ledger: Ledger, ref: str, gate: str | None) -> WaitingQuestion:
-    session = session_of(ledger, ref)
-    position = ledger.position(session.session_id)
-    if isinstance(position, LedgerError) and position.code == "SESSION_NOT_HEALTHY":
-        stop_with(position)
-    waiting = [question for question in questions(ledger, session) if gate in (None, question.id)]
-    if not waiting:
-        stop(CONFLICT, f"No decision is waiting in session {ref}. See `interlock inbox`.")
-    if len(waiting) > 1:
-        names = ", ".join(question.id for question in waiting)
-        stop(USAGE, f"Several gates are waiting in session {ref}: {names}. Name one with --gate.")
-    return waiting[0]

@@ -39,9 +39,29 @@ def command(
     guided stops for confirmations and gates; stop only for gates and for inputs that you alone can give;
     never-stop for nothing, and records a gap for everything it had to assume.
     """
+    session = session_of(ledger, ref) if ref is not None else None
+    modes = session_modes(ledger, session) if session else (global_mode(ledger),)
     if mode is not None or risk is not None:
-        _change(ledger, mode, risk, ref)
-    modes = _modes(ledger, ref)
+        if not modes:
+            stop(CONFLICT, f"Session {ref} has no unfinished run to set a mode for.")
+        wanted = PRESETS[mode] if mode else Preferences(modes[0].autonomy, modes[0].risk_policy)
+        wanted = replace(wanted, risk_policy=risk) if risk else wanted
+        if any(is_looser(wanted, line) for line in modes):
+            require_terminal("A looser mode")
+            require_pin(ledger)
+        if session is None:
+            set_global_mode(ledger, wanted)
+            inform("Set for new sessions; sessions that have started keep their mode.")
+            if ledger.settings.preferences_fixed:
+                outranked = "But a mode in the environment or a config file outranks it"
+                inform(f"{outranked}: see `interlock config show`.")
+        else:
+            changed = set_session_mode(ledger, session.session_id, wanted)
+            if isinstance(changed, LedgerError):
+                stop_with(changed)
+            short = ref_of(session.session_id)
+            inform(f"Set at {changed} tips of session {short}; earlier nodes keep their mode.")
+        modes = session_modes(ledger, session_of(ledger, ref)) if ref else (global_mode(ledger),)
     if as_json:
         print_json({"session": ref, "modes": msgspec.to_builtins(modes)})
         return
@@ -50,33 +70,8 @@ def command(
         say(f"{paint(line.mode, 'accent')}  {scope}, {line.risk_policy} risk")
 
 
-def _modes(ledger: Ledger, ref: str | None) -> tuple[ModeLine, ...]:
-    if ref is None:
-        return (global_mode(ledger),)
-    return session_modes(ledger, session_of(ledger, ref))
-
-
-def _change(ledger: Ledger, mode: Mode | None, risk: RiskPolicy | None, ref: str | None) -> None:
-    before = _modes(ledger, ref)
-    if not before:
-        stop(CONFLICT, f"Session {ref} has no unfinished run to set a mode for.")
-    wanted = PRESETS[mode] if mode else Preferences(before[0].autonomy, before[0].risk_policy)
-    wanted = replace(wanted, risk_policy=risk) if risk else wanted
-    if any(
-        AUTONOMY.index(wanted.autonomy) > AUTONOMY.index(line.autonomy)
-        or RISK.index(wanted.risk_policy) > RISK.index(line.risk_policy)
-        for line in before
-    ):
-        require_terminal("A looser mode")
-        require_pin(ledger)
-    if ref is None:
-        set_global_mode(ledger, wanted)
-        inform("Set for new sessions; sessions that have started keep their mode.")
-        if ledger.settings.preferences_fixed:
-            inform("But a mode in the environment or a config file outranks it: see `interlock config show`.")
-        return
-    session = session_of(ledger, ref)
-    changed = set_session_mode(ledger, session.session_id, wanted)
-    if isinstance(changed, LedgerError):
-        stop_with(changed)
-    inform(f"Set at {changed} tips of session {ref_of(session.session_id)}; earlier nodes keep their mode.")
+def is_looser(wanted: Preferences, current: ModeLine) -> bool:
+    """Say whether a mode stops for less than the current one; only the user may set such a mode."""
+    return AUTONOMY.index(wanted.autonomy) > AUTONOMY.index(current.autonomy) or (
+        RISK.index(wanted.risk_policy) > RISK.index(current.risk_policy)
+    )

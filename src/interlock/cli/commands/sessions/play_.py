@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import click
 import msgspec
 
@@ -41,7 +39,16 @@ def command(ledger: Ledger, workflow_id: str, goal: str | None) -> None:
     """Work through a workflow in the terminal, in a real run. ID may also be a session to continue."""
     require_terminal("Playing")
     require_pin(ledger)
-    run = _run(ledger, workflow_id, goal)
+    session = find_session(ledger, workflow_id, ledger.settings.owner)
+    if not isinstance(session, LedgerError):
+        run = PlayedRun.resumed(ledger, session)
+    else:
+        loaded = workflow_of(ledger.library, workflow_id)
+        say(paint(loaded.workflow.name, "strong"))
+        say(paragraph(loaded.workflow.description))
+        run = PlayedRun.started(ledger, loaded, {"goal": goal} if goal else {})
+    if isinstance(run, LedgerError):
+        stop_with(run)
     inform(paint("Type :help for the commands.", "quiet"))
     try:
         _play(run)
@@ -51,23 +58,20 @@ def command(ledger: Ledger, workflow_id: str, goal: str | None) -> None:
         raise click.exceptions.Exit(1) from None
 
 
-def _run(ledger: Ledger, name: str, goal: str | None) -> PlayedRun:
-    session = find_session(ledger, name, ledger.settings.owner)
-    if not isinstance(session, LedgerError):
-        run = PlayedRun.resumed(ledger, session)
-    else:
-        loaded = workflow_of(ledger.library, name)
-        say(paint(loaded.workflow.name, "strong"))
-        say(paragraph(loaded.workflow.description))
-        run = PlayedRun.started(ledger, loaded, {"goal": goal} if goal else {})
-    return stop_with(run) if isinstance(run, LedgerError) else run
-
-
 def _play(run: PlayedRun) -> None:
     while (pending := pending_of(run.view)) is not None:
-        _show(run, pending)
-        turn = _turn(run, pending)
-        match turn:
+        for blocker in run.view.blockers:
+            inform(f"Blocked: {block_of(blocker.message)}")
+            if blocker.example is not None:
+                how = ":set" if isinstance(blocker.pointer, ContextKey) else ":artifact"
+                inform(f"Send it with {how}, for example {msgspec.json.encode(blocker.example).decode()}")
+        for notice in run.view.notices:
+            inform(f"Warning: {block_of(notice.message)}")
+        say()
+        say(f"{paint(line_of(pending.title), 'strong')}  {paint(pending.stepId, 'quiet')}")
+        if not run.view.blockers:
+            markdown(pending.prompt)
+        match turn := _turn(run, pending):
             case ":quit":
                 _leave(run)
                 return
@@ -87,20 +91,6 @@ def _leave(run: PlayedRun) -> None:
     inform(f"The run is saved. Continue with: interlock play {ref_of(run.view.session.session_id)}")
 
 
-def _show(run: PlayedRun, pending: Pending) -> None:
-    for blocker in run.view.blockers:
-        inform(f"Blocked: {block_of(blocker.message)}")
-        if blocker.example is not None:
-            how = ":set" if isinstance(blocker.pointer, ContextKey) else ":artifact"
-            inform(f"Send it with {how}, for example {msgspec.json.encode(blocker.example).decode()}")
-    for notice in run.view.notices:
-        inform(f"Warning: {block_of(notice.message)}")
-    say()
-    say(f"{paint(line_of(pending.title), 'strong')}  {paint(pending.stepId, 'quiet')}")
-    if not run.view.blockers:
-        markdown(pending.prompt)
-
-
 def _turn(run: PlayedRun, pending: Pending) -> Turn | str:
     """Ask for what the run awaits; `:back` and `:quit` are returned as they are."""
     match run.view.awaited:
@@ -116,6 +106,7 @@ def _turn(run: PlayedRun, pending: Pending) -> Turn | str:
 
 
 def _step(need: NeedStep, pending: Pending) -> Turn | str:
+    """Read notes, variables and artifacts, then ask for what only the user can give."""
     notes: list[str] = []
     artifacts: list[dict[str, Json]] = []
     variables: dict[str, Json] = {}
@@ -136,7 +127,17 @@ def _step(need: NeedStep, pending: Pending) -> Turn | str:
                     inform('An artifact is a JSON object with a kind, such as {"kind": "wr.decision"}.')
             case _:
                 notes.append(line)
-    decisions = dict(_decisions(need, pending))
+    decisions: dict[str, Decision] = {}
+    for wanted in need.step.user_input:
+        if wanted.is_approval:
+            inform(line_of(wanted.question))
+            answer = choose([APPROVE, REJECT])
+        else:
+            answer = click.prompt(line_of(wanted.question), err=True)
+        decisions[input_id(need.step, wanted)] = _decision(answer)
+    if pending.requireConfirmation:
+        good = click.confirm("Good enough to continue? (No repeats the step.)", default=True, err=True)
+        decisions[confirmation(need.step).id] = _decision("proceed" if good else "revise")
     return Turn(Output("\n".join(notes), tuple(artifacts)), variables, decisions)
 
 
@@ -147,20 +148,6 @@ def _value(text: str) -> Json:
     except msgspec.DecodeError:
         return text.strip()
     return value
-
-
-def _decisions(need: NeedStep, pending: Pending) -> Iterator[tuple[str, Decision]]:
-    """Ask for the inputs that only the user can give, and for the confirmation of the step."""
-    for wanted in need.step.user_input:
-        if wanted.is_approval:
-            click.echo(line_of(wanted.question), err=True)
-            answer = choose([APPROVE, REJECT])
-        else:
-            answer = click.prompt(line_of(wanted.question), err=True)
-        yield input_id(need.step, wanted), _decision(answer)
-    if pending.requireConfirmation:
-        good = click.confirm("Good enough to continue? (No repeats the step.)", default=True, err=True)
-        yield confirmation(need.step).id, _decision("proceed" if good else "revise")
 
 
 def _decision(option: str) -> Decision:

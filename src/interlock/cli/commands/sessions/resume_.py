@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import click
 
 from interlock.cli.options import json_option, with_ledger
@@ -24,8 +22,10 @@ from interlock.cli.screen import (
 from interlock.core.values import Json
 from interlock.ledger.git_context import observe
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.queries.search import Candidate, find
+from interlock.ledger.queries.search import find
 from interlock.ledger.queries.status import ref_of
+
+INDENT = " " * 10
 
 
 @click.command(epilog="Example: interlock resume flaky login")
@@ -37,9 +37,28 @@ def command(ledger: Ledger, query: tuple[str, ...], as_json: bool) -> None:
     observed: dict[str, str] = {event.key: event.value for event in observe(ledger.settings.project)}
     candidates = find(ledger, " ".join(query), ledger.settings.owner, observed)
     if as_json:
-        print_json({"candidates": [_fields(candidate) for candidate in candidates]})
-    else:
-        _show(candidates)
+        listed: list[Json] = [
+            {
+                "sessionId": candidate.session.session_id,
+                "resumeRef": ref_of(candidate.session.session_id),
+                "runId": candidate.run.run_id,
+                "title": candidate.session.title,
+                "workflowId": candidate.run.workflow_id,
+                "status": candidate.run.status,
+                "whyMatched": candidate.why,
+                "snippet": candidate.snippet,
+                "updatedAt": candidate.session.updated_at,
+            }
+            for candidate in candidates
+        ]
+        print_json({"candidates": listed})
+    for candidate in () if as_json else candidates:
+        session, run = candidate.session, candidate.run
+        say(paint(fit(f"{ref_of(session.session_id)}  {line_of(session.title)}", width()), "strong"))
+        status = paint(words(run.status), STATUS_TONES.get(run.status, "plain"))
+        say(f"{INDENT}{run.workflow_id}, {status}, {age(session.updated_at)}, {words(candidate.why)}")
+        if candidate.snippet:
+            say(paint(fit(f"{INDENT}{line_of(candidate.snippet)}", width()), "quiet"))
     matched = any(candidate.why != "recency_fallback" for candidate in candidates)
     if not matched and (query or not candidates):
         rest = "These are the newest sessions." if candidates else "No session is stored yet."
@@ -47,27 +66,3 @@ def command(ledger: Ledger, query: tuple[str, ...], as_json: bool) -> None:
     if not as_json:
         ref = ref_of(candidates[0].session.session_id)
         inform(f"To continue in a chat, say: resume the Interlock session {ref}")
-
-
-def _show(candidates: Sequence[Candidate]) -> None:
-    for candidate in candidates:
-        session, run = candidate.session, candidate.run
-        say(paint(fit(f"{ref_of(session.session_id)}  {line_of(session.title)}", width()), "strong"))
-        status = paint(words(run.status), STATUS_TONES.get(run.status, "plain"))
-        say(f"          {run.workflow_id}, {status}, {age(session.updated_at)}, {words(candidate.why)}")
-        if candidate.snippet:
-            say(paint(fit(f"          {line_of(candidate.snippet)}", width()), "quiet"))
-
-
-def _fields(candidate: Candidate) -> dict[str, Json]:
-    return {
-        "sessionId": candidate.session.session_id,
-        "resumeRef": ref_of(candidate.session.session_id),
-        "runId": candidate.run.run_id,
-        "title": candidate.session.title,
-        "workflowId": candidate.run.workflow_id,
-        "status": candidate.run.status,
-        "whyMatched": candidate.why,
-        "snippet": candidate.snippet,
-        "updatedAt": candidate.session.updated_at,
-    }

@@ -28,10 +28,10 @@ def command(
 ) -> None:
     """List sessions, newest activity first. ◆ marks those that wait for a decision or an input."""
     wanted = SessionFilter(ledger.settings.owner, status, workflow, awaiting, limit=limit + 1)
-    found = session_lines(ledger, wanted)
-    sessions = found[:limit]
+    lines = session_lines(ledger, wanted)
+    sessions = lines[:limit]
     if as_json:
-        print_json({"sessions": msgspec.to_builtins(sessions), "more": len(found) > limit})
+        print_json({"sessions": msgspec.to_builtins(sessions), "more": len(lines) > limit})
         return
     if not sessions:
         say("No sessions.")
@@ -42,5 +42,5 @@ def command(
         rows.append((session.ref, age(session.updated_at), status, session.workflow_id, title))
         tones.append(("accent", "quiet", STATUS_TONES.get(session.status, "plain"), "quiet", "plain"))
     table(rows, tones)
-    if len(found) > limit:
+    if len(lines) > limit:
         say(f"… and more; see --limit {limit * 2}.")

@@ -24,7 +24,7 @@ from interlock.cli.screen import (
     words,
 )
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.queries.status import RunStatus, SessionStatus, session_status
+from interlock.ledger.queries.status import session_status
 
 
 @click.command(epilog="Example: interlock status hmc3gzdk")
@@ -37,38 +37,30 @@ def command(ledger: Ledger, ref: str, as_json: bool) -> None:
     if as_json:
         print_json(msgspec.to_builtins(session))
     else:
-        _show(session)
+        say(f"{paint(fit(line_of(session.title), width()), 'strong')}")
+        say(paint(f"{session.session_id}, started {clock(session.created_at)}", "quiet"))
+        for name, value in session.observed.items():
+            say(fit(f"{name:<14} {line_of(value)}", width()))
+        if not session.runs:
+            say("No run yet.")
+    for run in () if as_json else session.runs:
+        say()
+        status = paint(words(run.status), STATUS_TONES.get(run.status, "plain"))
+        say(f"{paint(run.workflow_id, 'accent')}  {status}, {age(run.updated_at)}")
+        rows = [("run", run.run_id), ("mode", f"{run.mode}, {run.risk_policy} risk")]
+        if run.pending.kind != "nothing":
+            rows.append((f"waits for {run.pending.kind}", f"{run.pending.title} ({run.pending.id})"))
+        if run.decided is not None:
+            rows.append(("decided", f"{run.decided}; the agent continues with its next call"))
+        if run.gaps:
+            rows.append(("gaps", f"{run.gaps} recorded"))
+        if run.branches > 1:
+            rows.append(("branches", f"{run.branches}, preferred tip is node {run.tip}"))
+        for name, value in rows:
+            say(fit(f"  {name:<20}{line_of(value)}", width()))
     if session.reason:
         stop(CHECK_FAILED, f"The log is damaged: {session.reason}. Run `interlock doctor --repair`.")
     if any(run.pending.kind == "decision" and run.decided is None for run in session.runs):
         if not as_json:
             inform(f"It waits for a decision: interlock decide {session.ref}")
         raise click.exceptions.Exit(WAITS)
-
-
-def _show(session: SessionStatus) -> None:
-    say(f"{paint(fit(line_of(session.title), width()), 'strong')}")
-    say(paint(f"{session.session_id}, started {clock(session.created_at)}", "quiet"))
-    for name, value in session.observed.items():
-        say(fit(f"{name:<14} {line_of(value)}", width()))
-    if not session.runs:
-        say("No run yet.")
-    for run in session.runs:
-        say()
-        status = paint(words(run.status), STATUS_TONES.get(run.status, "plain"))
-        say(f"{paint(run.workflow_id, 'accent')}  {status}, {age(run.updated_at)}")
-        for name, value in _rows(run):
-            say(fit(f"  {name:<20}{line_of(value)}", width()))
-
-
-def _rows(run: RunStatus) -> list[tuple[str, str]]:
-    rows = [("run", run.run_id), ("mode", f"{run.mode}, {run.risk_policy} risk")]
-    if run.pending.kind != "nothing":
-        rows.append((f"waits for {run.pending.kind}", f"{run.pending.title} ({run.pending.id})"))
-    if run.decided is not None:
-        rows.append(("decided", f"{run.decided}; the agent continues with its next call"))
-    if run.gaps:
-        rows.append(("gaps", f"{run.gaps} recorded"))
-    if run.branches > 1:
-        rows.append(("branches", f"{run.branches}, preferred tip is node {run.tip}"))
-    return rows

@@ -60,25 +60,19 @@ def draw(tree: Tree) -> None:
     say(f"{paint(tree.workflow_id, 'accent')}  {paint(words(tree.status), tone)}")
     say()
     children = children_of(tree.nodes)
-    preferred = _preferred_branch(tree)
+    parents = {node.node: node.parent for node in tree.nodes}
+    preferred = set[int]()  # the nodes from the root to the preferred tip
+    node = tree.tip if tree.tip in parents else None
+    while node is not None:
+        preferred.add(node)
+        node = parents[node]
     for root in children[None]:
         for line in _branch(root, children, preferred, ""):
             say(line)
 
 
-def _preferred_branch(tree: Tree) -> frozenset[int]:
-    """Return the nodes from the root to the preferred tip."""
-    parents = {node.node: node.parent for node in tree.nodes}
-    node = tree.tip if tree.tip in parents else None
-    branch = set[int]()
-    while node is not None:
-        branch.add(node)
-        node = parents[node]
-    return frozenset(branch)
-
-
 def _branch(
-    start: TreeNode, children: Mapping[int | None, list[TreeNode]], preferred: frozenset[int], margin: str
+    start: TreeNode, children: Mapping[int | None, list[TreeNode]], preferred: set[int], margin: str
 ) -> Iterator[str]:
     """Draw a branch to its tip. At a fork, the side branches come first and are indented."""
     node: TreeNode | None = start

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import msgspec
 
-from interlock.cli.config import origins, setting_names
+from interlock.cli.config import PROJECT_WORKFLOWS, origins, setting_names, without_password
 from interlock.cli.interactive import require_pin, require_terminal
 from interlock.cli.options import config_of, data_options, flags_of, json_option, with_ledger
 from interlock.cli.screen import inform, print_json, say, table
@@ -30,6 +30,10 @@ def show(data_dir: str | None, project: str | None, workflows: tuple[str, ...], 
         name: msgspec.to_builtins(getattr(config, attribute)) for name, attribute in setting_names().items()
     }
     values["data-dir"] = str(config.folder)
+    if config.project_workflows:
+        values[PROJECT_WORKFLOWS] = list(config.project_workflows)
+    if config.store is not None:
+        values["store"] = without_password(config.store)
     if as_json:
         print_json(
             {name: {"value": value, "from": origin.get(name, "default")} for name, value in values.items()}

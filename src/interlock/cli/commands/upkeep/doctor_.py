@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from interlock.cli.doctor_checks import run_checks
-from interlock.cli.options import config_of, data_options, json_option
+from interlock.cli.options import config_of, data_options, json_option, store_option
 from interlock.cli.screen import CHECK_FAILED, line_of, paint, print_json, say
 
 
@@ -17,6 +17,7 @@ from interlock.cli.screen import CHECK_FAILED, line_of, paint, print_json, say
     "--repair", "repairs", is_flag=True, help="Repair damage; events that are removed are kept aside."
 )
 @data_options
+@store_option
 @json_option
 def command(repairs: bool, as_json: bool, **data: Any) -> None:
     """Check keys, files, logs and rows. Exits with 1 if a check fails."""

@@ -31,42 +31,34 @@ def command(
 ) -> None:
     """Remove old sessions, or mark sessions to be kept."""
     if keep or unkeep:
-        _mark(ledger, keep, unkeep, as_json)
+        kept = [session_of(ledger, ref).session_id for ref in keep]
+        unkept = [session_of(ledger, ref).session_id for ref in unkeep]
+        for session_id in kept:
+            set_keep(ledger.store, session_id, True)
+        for session_id in unkept:
+            set_keep(ledger.store, session_id, False)
+        if as_json:
+            print_json({"kept": kept, "unkept": unkept})
+            return
+        for session_id in kept:
+            say(f"{session_id} is kept until `interlock gc --unkeep`.")
+        for session_id in unkept:
+            say(f"{session_id} is removed when it is old enough, like any other.")
         return
     before = max(0, ledger.clock() - days * DAY)
     if dry_run:
-        _preview(ledger, before, days, as_json)
+        session_ids = stale(ledger.store, before)
+        if as_json:
+            print_json({"wouldRemove": len(session_ids), "days": days, "sessions": list(session_ids)})
+            return
+        say(f"Would remove {counted(len(session_ids), 'session')} without activity for {days} days.")
+        for session_id in session_ids[:SHOWN]:
+            say(f"  {session_id}")
+        if len(session_ids) > SHOWN:
+            say(f"  and {len(session_ids) - SHOWN} more; --json lists all")
         return
     removed = collect(ledger.store, before, ledger.clock())
     if as_json:
         print_json({"removed": removed, "days": days})
     else:
         say(f"Removed {counted(removed, 'session')} without activity for {days} days.")
-
-
-def _mark(ledger: Ledger, keep: tuple[str, ...], unkeep: tuple[str, ...], as_json: bool) -> None:
-    kept = [session_of(ledger, ref).session_id for ref in keep]
-    unkept = [session_of(ledger, ref).session_id for ref in unkeep]
-    for session_id in kept:
-        set_keep(ledger.store, session_id, True)
-    for session_id in unkept:
-        set_keep(ledger.store, session_id, False)
-    if as_json:
-        print_json({"kept": kept, "unkept": unkept})
-        return
-    for session_id in kept:
-        say(f"{session_id} is kept until `interlock gc --unkeep`.")
-    for session_id in unkept:
-        say(f"{session_id} is removed when it is old enough, like any other.")
-
-
-def _preview(ledger: Ledger, before: int, days: int, as_json: bool) -> None:
-    session_ids = stale(ledger.store, before)
-    if as_json:
-        print_json({"wouldRemove": len(session_ids), "days": days, "sessions": list(session_ids)})
-        return
-    say(f"Would remove {counted(len(session_ids), 'session')} without activity for {days} days.")
-    for session_id in session_ids[:SHOWN]:
-        say(f"  {session_id}")
-    if len(session_ids) > SHOWN:
-        say(f"  and {len(session_ids) - SHOWN} more; --json lists all")

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
 
 from interlock.cli.clients import (
     CLIENTS,
-    ClientConfig,
     ClientName,
-    ServerEntry,
     UnreadableConfig,
     entry_of,
     save,
@@ -43,7 +40,14 @@ def command(
     """Add the server to a client's configuration. A copy of the old file is kept."""
     if not name.replace("-", "").replace("_", "").isalnum():
         stop(USAGE, f"'{name}' cannot be the name of a server. Use letters, digits, - and _.")
-    entry = entry_of(name, list(_arguments(surface, workflows, data_dir, project)))
+    arguments = [f"--surface={surface}"] if surface else []
+    for mount in workflows:
+        namespace, separator, mounted = mount.rpartition("=")
+        arguments.append(f"--workflows={namespace}{separator}{Path(mounted).expanduser().resolve()}")
+    for flag, folder in (("data-dir", data_dir), ("project", project)):
+        if folder:
+            arguments.append(f"--{flag}={Path(folder).expanduser().resolve()}")
+    entry = entry_of(name, arguments)
     chosen = CLIENTS[client]
     if only_print:
         say(snippet(chosen, entry).rstrip())
@@ -53,34 +57,15 @@ def command(
         if chosen.project is None:
             stop(USAGE, f"{client} has no configuration file for projects. Leave out --project.")
         path = Path(project) / chosen.project
-    _install(client, chosen, path, entry)
-
-
-def _arguments(
-    surface: str | None, workflows: tuple[str, ...], data_dir: str | None, project: str | None
-) -> Iterator[str]:
-    if surface:
-        yield f"--surface={surface}"
-    for mount in workflows:
-        name, separator, path = mount.rpartition("=")
-        yield f"--workflows={name}{separator}{Path(path).expanduser().resolve()}"
-    if data_dir:
-        yield f"--data-dir={Path(data_dir).expanduser().resolve()}"
-    if project:
-        yield f"--project={Path(project).expanduser().resolve()}"
-
-
-def _install(client: ClientName, chosen: ClientConfig, path: Path, entry: ServerEntry) -> None:
     try:
         text, change = with_entry(chosen, path, entry)
         backup = save(path, text) if change != "unchanged" else None
     except (UnreadableConfig, UnicodeDecodeError) as error:
-        stop(
-            CHECK_FAILED, f"{error}; it was not changed. Add this by hand: interlock install {client} --print"
-        )
+        by_hand = f"Add this by hand: interlock install {client} --print"
+        stop(CHECK_FAILED, f"{error}; it was not changed. {by_hand}")
     except OSError as error:
         stop(CHECK_FAILED, f"{path} cannot be written: {error.strerror}. Use --print and add it by hand.")
-    say(f"{entry.name}: {change} in {path}")
+    say(f"{name}: {change} in {path}")
     if backup is not None:
         inform(f"The old file is kept as {backup.name}.")
     if change != "unchanged":

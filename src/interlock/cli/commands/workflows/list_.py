@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from interlock.authoring.library import Diagnostic, Listed
 from interlock.cli.compose import library_of
 from interlock.cli.options import config_of, data_options, json_option
 from interlock.cli.screen import inform, line_of, print_json, say, table
@@ -23,8 +22,47 @@ def command(
     entries = [entry for entry in listing.entries if with_hidden or not entry.hidden]
     errors = [diagnostic for diagnostic in listing.diagnostics if diagnostic.severity == "error"]
     if as_json:
-        problems = [_problem(diagnostic) for diagnostic in errors]
-        print_json({"workflows": [_fields(entry) for entry in entries], "problems": problems})
+        usable: list[Json] = [
+            {
+                "workflowId": entry.id,
+                "name": entry.name,
+                "description": entry.description,
+                "version": entry.version,
+                "kind": entry.kind,
+                "form": entry.form,
+                "category": entry.category,
+                "tags": list(entry.tags),
+                "source": entry.source,
+                "workflowHash": entry.hash,
+                "idStatus": entry.id_status,
+                "suggestedId": entry.suggested_id,
+            }
+            for entry in entries
+        ]
+        problems: list[Json] = [
+            {
+                "code": error.code,
+                "message": error.message,
+                "fix": error.next_action,
+                "file": error.file,
+                "line": error.line,
+                "column": error.column,
+                "severity": error.severity,
+                "workflow_id": error.workflow_id,
+                "suggestions": list(error.suggestions),
+            }
+            for error in errors
+        ]
+        shadowed: list[Json] = [
+            {
+                "workflowId": workflow.workflow_id,
+                "source": workflow.source,
+                "file": workflow.file,
+                "shadowedBy": {"source": workflow.by_source, "file": workflow.by_file},
+            }
+            for workflow in listing.shadowed
+        ]
+        print_json({"workflows": usable, "problems": problems, "shadowed": shadowed})
         return
     if not entries:
         say("No workflows are available.")
@@ -32,36 +70,7 @@ def command(
     table(rows, [("accent", "plain")] * len(rows))
     for error in errors:
         inform(f"{error.file}:{error.line}: {error.message}")
+    for workflow in listing.shadowed:
+        inform(workflow.message)
     if errors:
         inform("Run `interlock validate PATH` to see every error in a file.")
-
-
-def _fields(entry: Listed) -> dict[str, Json]:
-    return {
-        "workflowId": entry.id,
-        "name": entry.name,
-        "description": entry.description,
-        "version": entry.version,
-        "kind": entry.kind,
-        "form": entry.form,
-        "category": entry.category,
-        "tags": list(entry.tags),
-        "source": entry.source,
-        "workflowHash": entry.hash,
-        "idStatus": entry.id_status,
-        "suggestedId": entry.suggested_id,
-    }
-
-
-def _problem(diagnostic: Diagnostic) -> Json:
-    return {
-        "code": diagnostic.code,
-        "message": diagnostic.message,
-        "fix": diagnostic.next_action,
-        "file": diagnostic.file,
-        "line": diagnostic.line,
-        "column": diagnostic.column,
-        "severity": diagnostic.severity,
-        "workflow_id": diagnostic.workflow_id,
-        "suggestions": list(diagnostic.suggestions),
-    }

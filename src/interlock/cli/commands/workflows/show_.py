@@ -7,12 +7,11 @@ from collections.abc import Iterator
 import click
 import msgspec
 
-from interlock.authoring.library import Loaded
 from interlock.cli.compose import library_of
 from interlock.cli.options import config_of, data_options, json_option, workflow_argument
 from interlock.cli.references import workflow_of
 from interlock.cli.screen import fit, inform, line_of, paint, paragraph, say, width
-from interlock.core.definition.workflow import Gate, Item, Loop, Step, Workflow
+from interlock.core.definition.workflow import Gate, Item, Loop, Step
 from interlock.surfaces.execution.catalogue import described
 
 
@@ -29,10 +28,6 @@ def command(
         body = msgspec.json.encode(described(loaded, "preview").structured)
         click.echo(msgspec.json.format(body, indent=2).decode())
         return
-    _show(loaded)
-
-
-def _show(loaded: Loaded) -> None:
     workflow = loaded.workflow
     say(f"{paint(line_of(workflow.name), 'strong')}  {paint(f'{workflow.id} {workflow.version}', 'quiet')}")
     say(paragraph(workflow.description))
@@ -48,21 +43,17 @@ def _show(loaded: Loaded) -> None:
         for line in lines:
             say(f"- {paragraph(line, '  ')[2:]}")
     say()
-    for line in _outline(workflow):
-        say(fit(line, width()))
+    for activity in workflow.activities:
+        indent = "  " if len(workflow.activities) > 1 else ""
+        if indent:
+            say(fit(f"{line_of(activity.name)}  {activity.id}", width()))
+        for line in _items(activity.items, indent):
+            say(fit(line, width()))
+        for transition in activity.transitions:
+            remark = "" if transition.condition is None else " (conditional)"
+            say(fit(f"{indent}→ {transition.to}{remark}", width()))
     for diagnostic in loaded.diagnostics:
         inform(f"{diagnostic.file}:{diagnostic.line}: {diagnostic.message}")
-
-
-def _outline(workflow: Workflow) -> Iterator[str]:
-    for activity in workflow.activities:
-        indent = ""
-        if len(workflow.activities) > 1:
-            yield f"{line_of(activity.name)}  {activity.id}"
-            indent = "  "
-        yield from _items(activity.items, indent)
-        for transition in activity.transitions:
-            yield f"{indent}→ {transition.to}{'' if transition.condition is None else ' (conditional)'}"
 
 
 def _items(items: tuple[Item, ...], indent: str) -> Iterator[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -12,7 +11,7 @@ from interlock.authoring.filetypes.scenario_file import Scenario, read_answers
 from interlock.authoring.library import Loaded
 from interlock.authoring.simulate.explore import MOST_STATES
 from interlock.authoring.simulate.findings import Simulated, simulate
-from interlock.authoring.simulate.play import Played, Visit, play
+from interlock.authoring.simulate.play import Played, play
 from interlock.cli.options import config_of, data_options, json_option
 from interlock.cli.references import workflow_at
 from interlock.cli.screen import (
@@ -56,33 +55,62 @@ def command(
     """Explore a workflow: dead ends, unreachable parts, the longest path, the size of its instructions."""
     loaded = workflow_at(config_of(data_dir, project, workflows), workflow)
     if answers is not None:
-        _follow(loaded, _scenario(Path(answers).expanduser()), as_json)
+        _follow(loaded, Path(answers).expanduser(), as_json)
         return
     simulated = simulate(loaded.workflow, most)
     if as_json:
-        print_json(_as_json(simulated))
+        unreached: list[Json] = [
+            {
+                "kind": "way" if part.kind == "transition" else part.kind,
+                "activity": part.activity,
+                "id": part.id,
+                "detail": part.detail,
+            }
+            for part in simulated.unreached
+        ]
+        print_json(
+            {
+                "workflow": simulated.workflow,
+                "states": simulated.states,
+                "whole": simulated.whole,
+                "ends": simulated.ends,
+                "sound": simulated.sound,
+                "deadEnds": [{"place": end.position, "reason": end.reason} for end in simulated.dead_ends],
+                "impassable": list(simulated.impassable),
+                "unreached": unreached,
+                "onlyByLimit": list(simulated.limited),
+                "longest": list(simulated.longest),
+                "bytes": {"least": simulated.least_bytes, "most": simulated.most_bytes},
+            }
+        )
     else:
         _show(simulated)
     if simulated.broken or (strict and not simulated.sound):
         raise click.exceptions.Exit(CHECK_FAILED)
 
 
-def _scenario(path: Path) -> Scenario:
+def _follow(loaded: Loaded, path: Path, as_json: bool) -> None:
+    """Play one scenario and print the path that was taken."""
     if not path.is_file():
         stop(NOT_FOUND, f"there is no file {path}.")
     scenario = read_answers(path)
-    if isinstance(scenario, Scenario):
-        return scenario
-    error = scenario[0]
-    return stop(
-        USAGE, f"{path}:{error.line}:{error.column} {error.code} {error.message}; {error.next_action}."
-    )
-
-
-def _follow(loaded: Loaded, scenario: Scenario, as_json: bool) -> None:
+    if not isinstance(scenario, Scenario):
+        error = scenario[0]
+        location = f"{path}:{error.line}:{error.column}"
+        stop(USAGE, f"{location} {error.code} {error.message}; {error.next_action}.")
     played = play(Plan(loaded.workflow), loaded.hash, scenario)
     if as_json:
-        print_json(_played_json(played))
+        visits: list[Json] = [
+            {
+                "id": visit.id,
+                "activity": visit.activity,
+                "option": visit.option,
+                "context": dict(visit.context),
+            }
+            for visit in played.visits
+        ]
+        blockers = list(played.blockers)
+        print_json({"path": visits, "end": played.end, "blockers": blockers, "reason": played.reason})
     else:
         _show_played(loaded, played)
     if played.end not in ("complete", "complete_with_gaps"):
@@ -95,7 +123,11 @@ def _show_played(loaded: Loaded, played: Played) -> None:
         if visit.activity != activity and len(loaded.workflow.activities) > 1:
             activity = visit.activity
             say(paint(activity or loaded.workflow.id, "strong"))
-        say(f"  {visit.id}{_outcome(visit)}")
+        outcome = f" = {visit.option}" if visit.option is not None else ""
+        if visit.option is None and visit.context:
+            sets = (f"{name} = {line_of(text_of(value))[:40]}" for name, value in visit.context.items())
+            outcome = f"  ({', '.join(sets)})"
+        say(f"  {visit.id}{outcome}")
     tone: Tone = "good" if played.end == "complete" else "warn"
     say(f"{paint(words(played.end), tone)} after {len(played.visits)} items")
     if played.reason:
@@ -103,18 +135,19 @@ def _show_played(loaded: Loaded, played: Played) -> None:
         say(paragraph(f"{played.reason}{codes}"))
 
 
-def _outcome(visit: Visit) -> str:
-    if visit.option is not None:
-        return f" = {visit.option}"
-    sets = (f"{name} = {line_of(text_of(value))[:40]}" for name, value in visit.context.items())
-    return f"  ({', '.join(sets)})" if visit.context else ""
-
-
 def _show(simulated: Simulated) -> None:
     extent = "all explored" if simulated.whole else "stopped at the limit; raise it with --most"
     say(f"{paint(simulated.workflow, 'strong')}  {simulated.states} states, {extent}")
-    for heading, tone, text in _findings(simulated):
-        say(f"  {paint(f'{heading:15}', tone)} {line_of(text)}")
+    if not simulated.ends:
+        _finding("never ends", "bad", "no path that was explored reaches the end")
+    for dead_end in simulated.dead_ends:
+        _finding("dead end", "bad", f"{dead_end.position}: {dead_end.reason}")
+    for gate in simulated.impassable:
+        _finding("impassable", "bad", f"gate {gate}: no option leads to the end")
+    for loop in simulated.limited:
+        _finding("only by limit", "warn", f"loop {loop} never ends before maxIterations")
+    for part in simulated.unreached:
+        _finding("unreachable" if simulated.whole else "not reached", "warn", str(part))
     say(f"  {paint('longest path', 'quiet')}    {len(simulated.longest)} items, each loop a few times")
     path, indent, limit = ARROW.join(simulated.longest), " " * 18, width()
     if limit is not None:
@@ -130,56 +163,5 @@ def _show(simulated: Simulated) -> None:
     say(f"  {paint('instructions', 'quiet')}    {size} bytes per run")
 
 
-def _findings(simulated: Simulated) -> Iterator[tuple[str, Tone, str]]:
-    if not simulated.ends:
-        yield "never ends", "bad", "no path that was explored reaches the end"
-    for dead_end in simulated.dead_ends:
-        yield "dead end", "bad", f"{dead_end.position}: {dead_end.reason}"
-    for gate in simulated.impassable:
-        yield "impassable", "bad", f"gate {gate}: no option leads to the end"
-    for loop in simulated.limited:
-        yield "only by limit", "warn", f"loop {loop} never ends before maxIterations"
-    heading = "unreachable" if simulated.whole else "not reached"
-    for part in simulated.unreached:
-        yield heading, "warn", str(part)
-
-
-def _as_json(simulated: Simulated) -> Json:
-    return {
-        "workflow": simulated.workflow,
-        "states": simulated.states,
-        "whole": simulated.whole,
-        "ends": simulated.ends,
-        "sound": simulated.sound,
-        "deadEnds": [{"place": end.position, "reason": end.reason} for end in simulated.dead_ends],
-        "impassable": list(simulated.impassable),
-        "unreached": [
-            {
-                "kind": "way" if part.kind == "transition" else part.kind,
-                "activity": part.activity,
-                "id": part.id,
-                "detail": part.detail,
-            }
-            for part in simulated.unreached
-        ],
-        "onlyByLimit": list(simulated.limited),
-        "longest": list(simulated.longest),
-        "bytes": {"least": simulated.least_bytes, "most": simulated.most_bytes},
-    }
-
-
-def _played_json(played: Played) -> Json:
-    return {
-        "path": [
-            {
-                "id": visit.id,
-                "activity": visit.activity,
-                "option": visit.option,
-                "context": dict(visit.context),
-            }
-            for visit in played.visits
-        ],
-        "end": played.end,
-        "blockers": list(played.blockers),
-        "reason": played.reason,
-    }
+def _finding(heading: str, tone: Tone, text: str) -> None:
+    say(f"  {paint(f'{heading:15}', tone)} {line_of(text)}")

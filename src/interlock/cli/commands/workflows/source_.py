@@ -55,7 +55,7 @@ def list_(data_dir: str | None, as_json: bool) -> None:
         return
     if not known:
         say("No sources have been added.")
-    rows = [(one.name, one.commit[:12], one.ref or "-", line_of(one.url)) for one in known]
+    rows = [(source.name, source.commit[:12], source.ref or "-", line_of(source.url)) for source in known]
     table(rows, [("accent", "quiet", "plain", "plain")] * len(rows))
 
 

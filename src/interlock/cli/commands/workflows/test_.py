@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import takewhile
 from pathlib import Path
 
@@ -47,7 +47,13 @@ def command(
 ) -> None:
     """Play scenario files through the engine, without an agent."""
     library = library_of(config_of(data_dir, project, workflows))
-    runs = [run_file(file, library) for file in _files(paths)]
+    files: list[Path] = []
+    for path in paths:
+        scenarios = scenario_files(Path(path).expanduser()) if Path(path).exists() else []
+        if not scenarios:
+            stop(NOT_FOUND, f"there is no scenario file (*.scenario.yaml) at {path}.")
+        files += scenarios
+    runs = [run_file(file, library) for file in dict.fromkeys(files)]
     if as_json:
         print_json({"files": [_as_json(run) for run in runs]})
     else:
@@ -56,8 +62,8 @@ def command(
         outcomes = [outcome for run in runs for outcome in run.outcomes]
         failed = sum(not outcome.passed for outcome in outcomes)
         unusable = sum(bool(run.diagnostics) for run in runs)
-        files = f", {counted(unusable, 'file')} could not be used" if unusable else ""
-        inform(f"{counted(len(outcomes), 'scenario')}, {failed} failed{files}.")
+        remark = f", {counted(unusable, 'file')} could not be used" if unusable else ""
+        inform(f"{counted(len(outcomes), 'scenario')}, {failed} failed{remark}.")
     low = False
     for run in runs:
         coverage = min((share.percent for share in run.coverage.values()), default=0.0)
@@ -66,16 +72,6 @@ def command(
             low = True
     if low or not all(run.passed for run in runs):
         raise click.exceptions.Exit(CHECK_FAILED)
-
-
-def _files(paths: Sequence[str]) -> list[Path]:
-    files: list[Path] = []
-    for path in paths:
-        scenarios = scenario_files(Path(path).expanduser()) if Path(path).exists() else []
-        if not scenarios:
-            stop(NOT_FOUND, f"there is no scenario file (*.scenario.yaml) at {path}.")
-        files += scenarios
-    return list(dict.fromkeys(files))
 
 
 def _show(run: FileRun, missed: bool) -> None:
@@ -129,23 +125,21 @@ def _as_json(run: FileRun) -> Json:
             }
             for diagnostic in run.diagnostics
         ],
-        "scenarios": [_outcome(outcome) for outcome in run.outcomes],
+        "scenarios": [
+            {
+                "name": outcome.name,
+                "line": outcome.location.line,
+                "passed": outcome.passed,
+                "differences": list(outcome.differences),
+                "path": list(outcome.played.path),
+                "end": outcome.played.end,
+                "blockers": list(outcome.played.blockers),
+                "reason": outcome.played.reason,
+            }
+            for outcome in run.outcomes
+        ],
         "coverage": {
             name: {"touched": share.touched, "total": share.total} for name, share in run.coverage.items()
         },
         "missed": [str(part) for part in run.missed],
-    }
-
-
-def _outcome(outcome: Outcome) -> Json:
-    played = outcome.played
-    return {
-        "name": outcome.name,
-        "line": outcome.location.line,
-        "passed": outcome.passed,
-        "differences": list(outcome.differences),
-        "path": list(played.path),
-        "end": played.end,
-        "blockers": list(played.blockers),
-        "reason": played.reason,
     }

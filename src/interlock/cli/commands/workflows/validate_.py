@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import click
 import msgspec
 from msgspec import Struct
 
+from interlock.authoring.diagnostics.codes import CODES
 from interlock.authoring.diagnostics.diagnostic import Severity
 from interlock.authoring.filetypes.scenario_file import scenario_files
 from interlock.authoring.library import Diagnostic, Library
 from interlock.authoring.simulate.scenarios import check_file
+from interlock.authoring.sources.sources import Source, units
 from interlock.cli.compose import library_of
 from interlock.cli.config import Config
 from interlock.cli.options import config_of, data_options, json_option, paths_argument
@@ -60,9 +63,31 @@ def command(
     if not usable and not diagnostics:
         stop(NOT_FOUND, f"there is no workflow in {', '.join(paths)}.")
     if as_json:
-        print_json({"workflows": usable, "problems": [_fields(diagnostic) for diagnostic in diagnostics]})
+        problems: list[Json] = [
+            {
+                "file": diagnostic.file,
+                "line": diagnostic.line,
+                "column": diagnostic.column,
+                "code": diagnostic.code,
+                "severity": diagnostic.severity,
+                "message": diagnostic.message,
+                "fix": diagnostic.next_action,
+                "workflowId": diagnostic.workflow_id,
+            }
+            for diagnostic in diagnostics
+        ]
+        print_json({"workflows": usable, "problems": problems})
     else:
-        _show(usable, diagnostics)
+        for diagnostic in diagnostics:
+            location = paint(f"{diagnostic.file}:{diagnostic.line}:{diagnostic.column}", "strong")
+            code = paint(diagnostic.code, SEVERITY_TONES[diagnostic.severity])
+            say(f"{location} {code} {line_of(diagnostic.message)}")
+            if diagnostic.next_action:
+                say(f"  {paint('fix:', 'accent')} {line_of(diagnostic.next_action)}")
+        errors = sum(diagnostic.severity == "error" for diagnostic in diagnostics)
+        warnings = len(diagnostics) - errors
+        counts = f"{counted(errors, 'error')}, {counted(warnings, 'warning')}" if diagnostics else "no errors"
+        inform(f"{counted(usable, 'workflow')} usable, {counts}.")
     if any(strict or diagnostic.severity == "error" for diagnostic in diagnostics):
         raise click.exceptions.Exit(CHECK_FAILED)
 
@@ -90,30 +115,26 @@ def _checked(paths: Sequence[str], config: Config) -> Iterator[Checked]:
             )
             for diagnostic in listing.diagnostics
         ]
-        yield Checked(len(listing.entries), (*in_workflows, *in_scenarios))
+        shadowing = _shadowing(source, library)
+        yield Checked(len(listing.entries), (*in_workflows, *shadowing, *in_scenarios))
 
 
-def _fields(diagnostic: Diagnostic) -> Json:
-    return {
-        "file": diagnostic.file,
-        "line": diagnostic.line,
-        "column": diagnostic.column,
-        "code": diagnostic.code,
-        "severity": diagnostic.severity,
-        "message": diagnostic.message,
-        "fix": diagnostic.next_action,
-        "workflowId": diagnostic.workflow_id,
-    }
-
-
-def _show(usable: int, diagnostics: Sequence[Diagnostic]) -> None:
-    for diagnostic in diagnostics:
-        location = paint(f"{diagnostic.file}:{diagnostic.line}:{diagnostic.column}", "strong")
-        code = paint(diagnostic.code, SEVERITY_TONES[diagnostic.severity])
-        say(f"{location} {code} {line_of(diagnostic.message)}")
-        if diagnostic.next_action:
-            say(f"  {paint('fix:', 'accent')} {line_of(diagnostic.next_action)}")
-    errors = sum(diagnostic.severity == "error" for diagnostic in diagnostics)
-    warnings = len(diagnostics) - errors
-    result = f"{counted(errors, 'error')}, {counted(warnings, 'warning')}" if diagnostics else "no errors"
-    inform(f"{counted(usable, 'workflow')} usable, {result}.")
+def _shadowing(source: Source, library: Library) -> Iterator[Diagnostic]:
+    """Report files here that hide a workflow of another source, or that one hides."""
+    inside = {str(unit.path) for unit in units(source)}
+    is_known = any(source.path == known.path for known in library.sources)
+    listing = (library if is_known else Library([*library.sources, source])).listing()
+    for shadowed in listing.shadowed:
+        path = next((path for path in (shadowed.path, shadowed.by_path) if path in inside), None)
+        if path is not None and shadowed.path != shadowed.by_path:
+            kind = CODES["IL407"]
+            yield Diagnostic(
+                kind.code,
+                shadowed.message,
+                kind.next_action,
+                Path(path).as_posix(),
+                1,
+                1,
+                kind.severity,
+                shadowed.workflow_id,
+            )

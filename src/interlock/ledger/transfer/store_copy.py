@@ -1,0 +1,155 @@
+"""Copying one store into another: whole sessions, each checked against its chain before and after.
+
+A copy can be stopped and run again: what the target already has is skipped, what grew since is replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal, TypeVar
+
+from msgspec import Struct
+
+from interlock.ledger.log.health import examine_commits
+from interlock.store.protocol import (
+    CommitRow,
+    HandleRow,
+    Reader,
+    SessionRow,
+    SessionRows,
+    StartRow,
+    Store,
+    TraceRow,
+    Writer,
+)
+
+BATCH = 200
+EVERY_TRACE = 2**31
+
+T = TypeVar("T")
+
+Outcome = Literal["copied", "present", "refused"]
+
+
+class SessionCopied(Struct, frozen=True):
+    """What became of one session, and why it was refused if it was."""
+
+    session_id: str
+    outcome: Outcome
+    reason: str = ""
+
+
+class Everything(Struct, frozen=True, kw_only=True):
+    """All rows that belong to one session."""
+
+    rows: SessionRows
+    handles: Sequence[HandleRow]
+    starts: Sequence[StartRow]
+    traces: Sequence[TraceRow]
+
+
+def copy_store(source: Store, target: Store) -> Iterator[SessionCopied]:
+    """Copy contents, settings and tombstones, then every session."""
+    _copy_contents(source, target)
+    with source.reading() as reader:
+        settings = reader.settings()
+    with target.writing() as writer:
+        for key, value in settings.items():
+            writer.set_setting(key, value)
+    for removed in _pages(source, lambda reader, last: reader.tombstones(last[0] if last else "", BATCH)):
+        with target.writing() as writer:
+            for session_id, removed_at in removed:
+                writer.set_tombstone(session_id, removed_at)
+    for session_ids in _pages(source, lambda reader, last: reader.session_ids(last or "", BATCH)):
+        for session_id in session_ids:
+            yield _copy_session(source, target, session_id)
+
+
+def _pages(source: Store, page: Callable[[Reader, T | None], list[T]]) -> Iterator[list[T]]:
+    last: T | None = None
+    while True:
+        with source.reading() as reader:
+            rows = page(reader, last)
+        if not rows:
+            return
+        yield rows
+        last = rows[-1]
+
+
+def _copy_contents(source: Store, target: Store) -> None:
+    for digests in _pages(source, lambda reader, last: reader.content_digests(last or "", BATCH)):
+        with target.reading() as reader:
+            missing = [digest for digest in digests if reader.content(digest) is None]
+        if not missing:
+            continue
+        with source.reading() as reader, target.writing() as writer:
+            for digest in missing:
+                if (body := reader.content(digest)) is not None:
+                    writer.add_content(digest, body)
+
+
+def _copy_session(source: Store, target: Store, session_id: str) -> SessionCopied:
+    with source.reading() as reader:
+        wanted = _everything(reader, session_id)
+    if wanted is None:
+        return SessionCopied(session_id, "refused", "it was removed meanwhile")
+    rows = wanted.rows
+    report = examine_commits(rows.commits, rows.session)
+    if report.health != "healthy":
+        return SessionCopied(session_id, "refused", f"its log is damaged: {report.reason}")
+    with target.writing() as writer:
+        known = writer.session(session_id)
+        present = list(writer.commits(session_id)) if known is not None else []
+        if known == rows.session and present == list(rows.commits):
+            _add_missing(writer, wanted)
+            return SessionCopied(session_id, "present")
+        if present != list(rows.commits)[: len(present)]:
+            return SessionCopied(session_id, "refused", "the target has another log under this id")
+        writer.replace_session(rows)
+        _add_missing(writer, wanted)
+    target.trace(wanted.traces if not present else ())
+    return _verified(target, rows.session, rows.commits)
+
+
+def _everything(reader: Reader, session_id: str) -> Everything | None:
+    session = reader.session(session_id)
+    if session is None:
+        return None
+    rows = SessionRows(
+        session=session,
+        commits=list(reader.commits(session_id)),
+        runs=reader.runs(session_id),
+        nodes=list(reader.nodes(session_id)),
+        blocked=list(reader.blocked(session_id)),
+        modes=reader.modes(session_id),
+        observations=reader.observations(session_id),
+    )
+    return Everything(
+        rows=rows,
+        handles=reader.handles(session_id),
+        starts=reader.starts(session_id),
+        traces=reader.traces(session_id, 0, session.head_index, EVERY_TRACE),
+    )
+
+
+def _add_missing(writer: Writer, wanted: Everything) -> None:
+    session_id = wanted.rows.session.session_id
+    handles, starts = writer.handles(session_id), writer.starts(session_id)
+    for handle in wanted.handles:
+        if handle not in handles:
+            writer.add_handle(handle)
+    for start in wanted.starts:
+        if start not in starts:
+            writer.add_start(start)
+
+
+def _verified(target: Store, session: SessionRow, commits: Sequence[CommitRow]) -> SessionCopied:
+    """Read a copy back: its chain must hold and be the source's, digest by digest."""
+    with target.reading() as reader:
+        stored = list(reader.commits(session.session_id))
+    report = examine_commits(stored, session)
+    if report.health != "healthy" or [row.digest for row in stored] != [row.digest for row in commits]:
+        return SessionCopied(
+            session.session_id, "refused", f"the copy differs: {report.reason or 'its digests'}"
+        )
+    return SessionCopied(session.session_id, "copied")

@@ -1,0 +1,336 @@
+"""The shared store: one PostgreSQL database, durable at every commit, used by any number of processes.
+
+A command is one statement that compares the head, so no lock is held while a command is decided.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from random import random
+from threading import local
+from typing import Any, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import astuple, replace
+from psycopg import OperationalError
+
+from interlock.store.postgres.appending import append_statement
+from interlock.store.postgres.columns import slots
+from interlock.store.postgres.connections import (
+    POOL_SIZE,
+    Connection,
+    Connections,
+    connect,
+    is_lost,
+    name_of,
+    translated,
+)
+from interlock.store.postgres.loading import LOAD_BY_BOTH, LOAD_BY_HANDLE, LOAD_BY_ID, loaded_rows
+from interlock.store.postgres.queries import PostgresReader, PostgresWriter
+from interlock.store.postgres.tables import MIGRATIONS
+from interlock.store.protocol import (
+    Changes,
+    LoadedRows,
+    StoreAway,
+    StoreConflict,
+    StoreTooNew,
+    StoreUnavailable,
+    TraceRow,
+)
+
+T = TypeVar("T")
+
+OLDEST_SERVER = 150_000
+MIGRATION_LOCK = 0x1E7E210C
+KNOWN_HANDLES = 10_000
+LONGEST_PAUSE = 0.05
+READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
+ADD_TRACE = (  # the setting holds for this one statement, which is its own transaction
+    "WITH later AS (SELECT set_config('synchronous_commit', 'off', true))"
+    f" INSERT INTO traces SELECT {slots('traces')} FROM later"
+)
+IS_STORED = "SELECT 1 FROM commits WHERE session_id = $1 AND last = $2::int8 AND digest = $3"
+
+
+class Current(local):
+    """The transaction that this thread is in."""
+
+    connection: Connection | None = None
+    writer: PostgresWriter | None = None
+
+
+class PostgresStore:
+    """A store in one database. Threads of a process share a bounded pool of connections."""
+
+    def __init__(self, url: str, size: int = POOL_SIZE) -> None:
+        self.name = name_of(url)
+        self._connections = Connections(url, size)
+        self._current = Current()
+        self._sessions: dict[bytes, str] = {}
+        self._losses = 0
+
+    def load(
+        self, handle: bytes | str, *, node: int | None = None, attempt: int | None = None
+    ) -> LoadedRows | None:
+        """Read what a command needs, in one round trip and without a lock."""
+        sql, values = LOAD_BY_ID, [handle, node, attempt]
+        if isinstance(handle, bytes):
+            sql = LOAD_BY_HANDLE
+            if (session_id := self._sessions.get(handle)) is not None:
+                sql, values = LOAD_BY_BOTH, [session_id, node, attempt, handle]
+
+        def read(connection: Connection) -> LoadedRows | None:
+            return loaded_rows(connection.execute(sql, values, binary=True).fetchall(), attempt)
+
+        with translated(self.name):
+            loaded = self._read_again_if_lost(read)
+        if isinstance(handle, bytes):
+            self._remember(handle, loaded)
+        return loaded
+
+    def _remember(self, handle: bytes, loaded: LoadedRows | None) -> None:
+        if loaded is None:
+            self._sessions.pop(handle, None)
+            return
+        if len(self._sessions) >= KNOWN_HANDLES:
+            self._sessions.clear()
+        self._sessions[handle] = loaded.session.session_id
+
+    def _read_again_if_lost(self, read: Callable[[Connection], T]) -> T:
+        """Run a read; once more on a new connection if the first one turns out to be lost."""
+        if self._current.connection is not None:
+            return read(self._current.connection)
+        try:
+            with self._connection() as connection:
+                return read(connection)
+        except OperationalError as error:
+            if not is_lost(connection, error):
+                raise
+        with self._connection() as connection:
+            return read(connection)
+
+    def append(self, *changes: Changes) -> None:
+        """Store what a command changed, durably, or raise StoreConflict and store nothing."""
+        if self._current.connection is not None:
+            raise RuntimeError("a transaction does not nest in another, nor in a reading")
+        statements = [append_statement(change) for change in sorted(changes, key=_session_id)]
+        try:
+            with translated(self.name):
+                try:
+                    with self._connection() as connection:
+                        self._send(connection, statements)
+                except OperationalError as error:
+                    if not is_lost(connection, error):
+                        raise
+                    self._find_again(changes, error)
+            self._losses = 0
+        except StoreConflict:
+            self._let_others_finish()
+            raise
+
+    def _send(self, connection: Connection, statements: Sequence[tuple[str, list[Any]]]) -> None:
+        if len(statements) == 1:
+            _compare_and_set(connection, *statements[0])
+            return
+        with _transaction(connection, WRITE):
+            for sql, values in statements:
+                _compare_and_set(connection, sql, values)
+
+    def _find_again(self, changes: Sequence[Changes], error: OperationalError) -> None:
+        """Look up, on a new connection, whether a command was stored whose answer was lost."""
+        commit = changes[0].commit
+        key = (commit.session_id, commit.last, commit.digest)
+        try:
+            stored = self._read_again_if_lost(lambda new: new.execute(IS_STORED, key).fetchone())
+        except (OperationalError, StoreAway) as away:
+            raise StoreAway(
+                f"The connection to {self.name} was lost while the call was stored."
+                " Repeat it: if it was stored, its recorded response is returned."
+            ) from away
+        if stored is None:
+            raise StoreConflict("the connection was lost before the command was stored") from error
+
+    def _let_others_finish(self) -> None:
+        """Pause a random time that grows with the races lost in a row, so that not all try again at once."""
+        self._losses = min(self._losses + 1, 8)
+        if self._losses > 1:
+            time.sleep(random() * min(LONGEST_PAUSE, 0.001 * 2**self._losses))
+
+    def trace(self, rows: Sequence[TraceRow]) -> None:
+        """Keep traces of reading calls without waiting for the disk."""
+        if not rows:
+            return
+        with translated(self.name), self._connection() as connection, connection.pipeline():
+            for row in rows:
+                connection.execute(ADD_TRACE, astuple(row))
+
+    @contextmanager
+    def reading(self) -> Iterator[PostgresReader]:
+        """Give one consistent view; within `writing`, that of the transaction."""
+        if self._current.connection is not None:
+            yield self._current.writer or PostgresReader(self._current.connection)
+            return
+        with self._begun(READ) as connection:
+            yield PostgresReader(connection)
+
+    @contextmanager
+    def writing(self) -> Iterator[PostgresWriter]:
+        """Give one transaction; it is stored when the block is left without exception."""
+        if self._current.connection is not None:
+            raise RuntimeError("a transaction does not nest in another, nor in a reading")
+        with self._begun(WRITE) as connection:
+            writer = self._current.writer = PostgresWriter(connection)
+            yield writer
+            writer.take_marks_off()
+
+    @contextmanager
+    def _begun(self, begin: str) -> Iterator[Connection]:
+        """Give a connection with an open transaction."""
+        with translated(self.name):
+            connection = self._begin(begin)
+            failure: BaseException | None = None
+            try:
+                self._current.connection = connection
+                yield connection
+                connection.execute("COMMIT")
+            except BaseException as error:
+                failure = error
+                _roll_back(connection)
+                raise
+            finally:
+                self._current.connection = self._current.writer = None
+                self._connections.give_back(connection, failure)
+
+    def _begin(self, begin: str) -> Connection:
+        """Open a transaction; a connection that turns out to be lost is replaced once."""
+        for tries_left in (1, 0):
+            connection = self._connections.take()
+            try:
+                connection.execute(begin)
+                return connection
+            except BaseException as error:
+                self._connections.give_back(connection, error)
+                if not tries_left or not is_lost(connection, error):
+                    raise
+        raise AssertionError("the last try returns or raises")
+
+    @contextmanager
+    def _connection(self) -> Iterator[Connection]:
+        connection = self._connections.take()
+        try:
+            yield connection
+        except BaseException as error:
+            self._connections.give_back(connection, error)
+            raise
+        self._connections.give_back(connection)
+
+    def close(self) -> None:
+        self._connections.close()
+
+
+class Status(Struct, frozen=True):
+    """A database as it is: nothing is created or upgraded to look at it."""
+
+    name: str
+    server: str
+    schema_version: int
+    sessions: int = 0
+    unindexed: int = 0
+    unhealthy: int = 0
+    size: int = 0
+
+
+STATUS = (
+    "SELECT count(*), count(*) FILTER (WHERE unindexed), count(*) FILTER (WHERE health <> 'healthy'),"
+    " pg_database_size(current_database()) FROM sessions"
+)
+
+
+def status_of(url: str) -> Status:
+    """Say which server and schema a database has and what is stored in it."""
+    connection = connect(url)
+    try:
+        with translated(name_of(url)):
+            version = version_of(connection)
+            server = connection.execute("SELECT current_setting('server_version')").fetchone()
+            status = Status(name_of(url), str(server[0]) if server else "", version)
+            counts = connection.execute(STATUS).fetchone() if version else None
+    finally:
+        connection.close()
+    if counts is None:
+        return status
+    sessions, unindexed, unhealthy, size = counts
+    return replace(status, sessions=sessions, unindexed=unindexed, unhealthy=unhealthy, size=size)
+
+
+def _session_id(changes: Changes) -> str:
+    return changes.session.session_id
+
+
+def _compare_and_set(connection: Connection, sql: str, values: Sequence[Any]) -> None:
+    if connection.execute(sql, values).fetchone() is None:
+        raise StoreConflict(f"session {values[0]} has moved since it was read")
+
+
+@contextmanager
+def _transaction(connection: Connection, begin: str) -> Iterator[None]:
+    connection.execute(begin)
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        _roll_back(connection)
+        raise
+
+
+def _roll_back(connection: Connection) -> None:
+    if not connection.closed:
+        with suppress(OperationalError):
+            connection.rollback()
+
+
+def open_store(url: str, size: int = POOL_SIZE) -> PostgresStore:
+    """Connect to a database, and create or upgrade its tables where needed."""
+    connection = connect(url)
+    try:
+        with translated(name_of(url)):
+            if connection.info.server_version < OLDEST_SERVER:
+                raise StoreUnavailable(f"{name_of(url)} is older than PostgreSQL 15, which Interlock needs")
+            if version_of(connection) != len(MIGRATIONS):
+                migrate(connection, MIGRATIONS, name_of(url))
+    finally:
+        connection.close()
+    return PostgresStore(url, size)
+
+
+def version_of(connection: Connection) -> int:
+    """Return the number of migrations that a database has; 0 if it has no tables yet."""
+    known = connection.execute("SELECT to_regclass('interlock_schema') IS NOT NULL").fetchone()
+    if known != (True,):
+        return 0
+    row = connection.execute("SELECT max(version) FROM interlock_schema").fetchone()
+    return int(row[0]) if row and row[0] is not None else 0
+
+
+def migrate(connection: Connection, migrations: Sequence[str], name: str) -> None:
+    """Bring a database to the last migration; processes that start at once take turns."""
+    with _transaction(connection, WRITE):
+        connection.execute(
+            "SELECT set_config('lock_timeout', '60s', true), set_config('statement_timeout', '0', true)"
+        )
+        connection.execute(
+            "SELECT pg_advisory_xact_lock($1::int4, hashtext(current_schema()))", (MIGRATION_LOCK,)
+        )
+        version = version_of(connection)
+        if version > len(migrations):
+            raise StoreTooNew(
+                f"{name} has schema {version}, and this Interlock knows {len(migrations)}: update Interlock"
+            )
+        for number, script in enumerate(migrations[version:], version + 1):
+            if number == 1:
+                connection.execute("CREATE TABLE interlock_schema (version int8 PRIMARY KEY)", prepare=False)
+            connection.execute(script, prepare=False)
+            connection.execute("INSERT INTO interlock_schema VALUES ($1::int8)", (number,))

@@ -1,0 +1,34 @@
+"""What the surfaces over a ledger share: expected errors, bugs and the end of the process."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from interlock.ledger.errors import LedgerError, error_of, internal_error
+from interlock.ledger.ledger import Ledger
+from interlock.surfaces.call import Outcome, Reply
+from interlock.surfaces.tool import Surface, Tool
+
+
+class LedgerSurface(Surface):
+    """A surface over a ledger. A subclass says how it answers an error of the ledger."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
+
+    @abstractmethod
+    def error_reply(self, error: LedgerError) -> Reply:
+        """Answer an error of the ledger in the words of this surface."""
+
+    def expected(self, error: Exception) -> Outcome | None:
+        known = error_of(error)
+        return self.error_reply(known) if known is not None else None
+
+    def failed(self, tool: Tool, error: Exception, reference: str) -> Outcome:
+        return self.error_reply(internal_error(error, reference))
+
+    def idle(self) -> None:
+        self.ledger.idle()
+
+    def close(self) -> None:
+        self.ledger.close()

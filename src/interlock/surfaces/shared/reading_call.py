@@ -1,0 +1,103 @@
+"""One call of one agent on the head of its session: what it may read, its token, and its trace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from interlock.core.definition.workflow import Activity, Gate, Workflow
+from interlock.core.engine.gates import find_gate, question_of
+from interlock.core.run.state import RunState
+from interlock.core.values import Json
+from interlock.ledger.runs.position import Position
+from interlock.ledger.runs.shared_sessions import Calling, Sessions
+from interlock.ledger.tokens.tokens import Pointer
+from interlock.surfaces.call import Reply
+from interlock.surfaces.shared import validation
+from interlock.surfaces.shared.documents import Documents
+from interlock.surfaces.shared.replies import failure, json_reply, text_reply
+from interlock.surfaces.shared.workflow_shapes import gate_shape
+
+
+class ReadingCall(Struct, frozen=True):
+    """A reading call on the head of a session."""
+
+    sessions: Sessions
+    pointer: Pointer
+    position: Position
+    calling: Calling
+
+    @property
+    def state(self) -> RunState:
+        return self.position.state
+
+    @property
+    def workflow(self) -> Workflow:
+        return self.position.plan.workflow
+
+    @property
+    def activity(self) -> Activity | None:
+        return self.workflow.activity(self.state.activity)
+
+    @property
+    def token(self) -> str:
+        """The caller's token for the current visit."""
+        return self.sessions.ledger.mint("ses", self.pointer.handle, self.state.visit)
+
+    @property
+    def documents(self) -> Documents:
+        """The texts that the run is pinned to."""
+        ledger = self.sessions.ledger
+        return Documents(self.workflow, ledger.text, ledger.library)
+
+    def text_answer(self, text: str) -> Reply:
+        """Answer with a text, the current token, and the warnings about the token and the definition."""
+        warnings = self._warnings()
+        return self.answer(text_reply(text, self.token, warnings), warnings)
+
+    def json_answer(self, body: Mapping[str, Json]) -> Reply:
+        """Answer with JSON, the current token in it, and the warnings about the token and the definition."""
+        warnings = self._warnings()
+        reply = json_reply({**body, "session_token": self.token}, self.token, warnings)
+        return self.answer(reply, warnings)
+
+    def error_answer(
+        self, code: str, message: str, next_action: str, about: Mapping[str, Json] | None = None
+    ) -> Reply:
+        """Answer with what is wrong, what to do next, and the current token."""
+        return self.answer(failure(code, message, next_action, about, self.token))
+
+    def answer(self, reply: Reply, warnings: Sequence[str] = ()) -> Reply:
+        """Trace the call and return its answer."""
+        error = reply.text.partition("\n")[0] if reply.is_error else ""
+        self.sessions.trace(self.position, self.calling, error, tuple(warnings))
+        return reply
+
+    def _warnings(self) -> tuple[str, ...]:
+        drift = tuple(validation.drift(self.sessions.ledger, self.position))
+        if self.pointer.node == self.state.visit:
+            return drift
+        where = f"'{self.state.activity}'" if self.state.activity else "its beginning"
+        return (f"The session has moved on to {where}; use the session_token of this response.", *drift)
+
+
+def status_of(position: Position) -> str:
+    """Return active, blocked or completed."""
+    if position.state.finished:
+        return "completed"
+    return "blocked" if position.state.open is not None else "active"
+
+
+def open_gate(position: Position) -> Gate | None:
+    """Return the gate whose question is open."""
+    opened = position.state.open
+    instance = find_gate(position.plan, position.state, opened.gate) if opened else None
+    return instance.gate if instance else None
+
+
+def presented_gate(reading: ReadingCall, gate: Gate) -> dict[str, Json]:
+    """Return a gate with its question as the user is asked it now (rule 26)."""
+    question = question_of(reading.position.plan, reading.state, gate)
+    return gate_shape(replace(gate, name=question.name, message=question.text, options=question.options))

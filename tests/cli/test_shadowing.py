@@ -1,0 +1,73 @@
+"""A workflow that another source hides is named wherever workflows are listed (rule 38a)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from interlock.authoring.library import Library, Source
+from interlock.core.run.commands import Terms
+from interlock.surfaces.execution import ExecutionSurface
+from interlock.surfaces.navigation import NavigationSurface
+from interlock.surfaces.session import SessionSurface
+from support.authored import ASK, head
+from support.cli_process import interlock
+from support.harness import Agent, Bench
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A data directory whose own workflow hides one of a cloned repository."""
+    for folder, name in (("sources/team", "Theirs"), ("workflows", "Mine")):
+        path = tmp_path / "data" / folder
+        path.mkdir(parents=True)
+        (path / f"{name.lower()}.json").write_text(json.dumps(head(ASK, name=name)))
+    return tmp_path / "data"
+
+
+MESSAGE = "'t.w' of git team (theirs.json) is shadowed by user (mine.json)"
+
+
+def test_the_list_names_both_sources(data: Path) -> None:
+    ran = interlock(data, "list", "--json")
+    assert ran.json["shadowed"] == [
+        {
+            "workflowId": "t.w",
+            "source": "git team",
+            "file": "theirs.json",
+            "shadowedBy": {"source": "user", "file": "mine.json"},
+        }
+    ]
+    assert [entry["name"] for entry in ran.json["workflows"] if entry["workflowId"] == "t.w"] == ["Mine"]
+    assert MESSAGE in interlock(data, "list").err
+
+
+def test_validation_and_the_doctor_name_them(data: Path) -> None:
+    for folder in ("sources/team", "workflows"):
+        ran = interlock(data, "validate", "--json", str(data / folder))
+        assert [(one["code"], one["message"]) for one in ran.json["problems"]] == [("IL407", MESSAGE)]
+        assert ran.code == 0
+    checks = interlock(data, "doctor", "--json").json["checks"]
+    assert [check["detail"] for check in checks if check["name"] == "workflows"] == [MESSAGE]
+
+
+def test_validation_of_another_folder_says_what_it_would_hide(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "w.yaml").write_text(json.dumps(head(ASK)))
+    ran = interlock(data, "validate", "--json", str(tmp_path / "new"))
+    assert {one["code"] for one in ran.json["problems"]} == {"IL407"}
+    assert any("is shadowed by --workflows new (w.yaml)" in one["message"] for one in ran.json["problems"])
+
+
+def test_agents_are_told(data: Path, bench: Bench) -> None:
+    ledger = bench.ledger(terms=Terms())
+    ledger.library = Library(
+        [Source("git", data / "sources/team", "team"), Source("user", data / "workflows")]
+    )
+    for surface in (ExecutionSurface(ledger), SessionSurface(ledger), NavigationSurface(ledger)):
+        agent = Agent(surface)
+        agent.call("list_workflows")
+        assert MESSAGE in agent.text
+        assert str(data) not in agent.text

@@ -511,3 +511,28 @@ def test_a_store_whose_file_was_replaced_leaves_the_new_one_alone_when_it_closes
     assert indexes(other) == [0, 1]
     other.close()
     new.close()
+
+
+def test_no_call_reads_a_whole_session(tmp_path: Path) -> None:
+    store = begin(tmp_path)
+    asked: list[tuple[str, object]] = []
+
+    def note(cursor: object, sql: str, bindings: object) -> bool:
+        asked.append((sql, bindings))
+        return True
+
+    with store.reading() as reader:
+        connection = reader._connection  # type: ignore[attr-defined]
+        connection.exec_trace = note
+        reader.load("sess_a", node=0, attempt=1)
+        reader.path("sess_a", 0, 10)
+        reader.notes("sess_a", [0, 1])
+        list(reader.blocked("sess_a", [0, 1]))
+        connection.exec_trace = None
+        plans = [
+            row[3] for sql, values in asked for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", values)
+        ]
+    assert len(plans) >= 10
+    assert not [plan for plan in plans if plan.endswith("(session_id=?)") and "sessions" not in plan]
+    assert not [plan for plan in plans if plan.startswith("SCAN") and plan != "SCAN path"]
+    store.close()

@@ -89,7 +89,7 @@ PATH = (
     " SELECT node, parent, 0 FROM nodes WHERE session_id = ?1 AND node = ?2"
     " UNION ALL SELECT n.node, n.parent, far + 1 FROM path"
     " JOIN nodes AS n ON n.session_id = ?1 AND n.node = path.above LIMIT ?3)"
-    f" SELECT {_columns(NodeRow, 'response')} FROM path JOIN nodes USING (node)"
+    f" SELECT {_columns(NodeRow, 'response')} FROM path CROSS JOIN nodes USING (node)"
     " WHERE session_id = ?1 ORDER BY far"
 )
 EQUALS, BEGINS = "value = ?", "value BETWEEN ? AND ?"
@@ -164,7 +164,7 @@ class SqliteReader:
             ),
             decisions=self._all(
                 CommitRow,
-                COMMIT + "WHERE session_id = ? AND key BETWEEN ? AND ? ORDER BY last",
+                COMMIT + "WHERE session_id = ? AND key BETWEEN ? AND ? ORDER BY +last",
                 session_id,
                 f"decision:{number}:",
                 f"decision:{number};",
@@ -253,7 +253,7 @@ class SqliteReader:
 
     def children(self, session_id: str, node: int) -> list[NodeRow]:
         return self._all(
-            _node, LIGHT_NODE + "WHERE session_id = ? AND parent = ? ORDER BY node", session_id, node
+            _node, LIGHT_NODE + "WHERE session_id = ? AND parent = ? ORDER BY +node", session_id, node
         )
 
     def path(self, session_id: str, node: int, limit: int) -> list[NodeRow]:
@@ -278,7 +278,7 @@ class SqliteReader:
     def notes(self, session_id: str, nodes: Sequence[int]) -> list[NodeRow]:
         """Return the note nodes that hang on some nodes."""
         among = ", ".join("?" * len(nodes))
-        where = f"WHERE session_id = ? AND parent IN ({among}) AND kind = 'note' ORDER BY node"
+        where = f"WHERE session_id = ? AND parent IN ({among}) AND kind = 'note' ORDER BY +node"
         return self._all(_node, LIGHT_NODE + where, session_id, *nodes)
 
     def modes(self, session_id: str) -> list[ModeRow]:

@@ -16,6 +16,10 @@ from interlock.authoring.text.locations import START_OF_FILE, Location, SourceLo
 __all__ = ["CODES", "Diagnostic", "DiagnosticKind", "Report", "did_you_mean"]
 
 
+# Warnings that are errors in files of our own form, where such a name can only be a mistake.
+UNKNOWN_NAMES = ("IL105", "IL205", "IL507", "IL513")
+
+
 class DiagnosticKind(Struct, frozen=True):
     """One kind of diagnostic: its title, why it matters, and what usually resolves it."""
 
@@ -32,16 +36,27 @@ class Report:
     def __init__(self) -> None:
         self._diagnostics: dict[tuple[str, str, int, int, str], Diagnostic] = {}
         self.errors = 0
+        self.unknown_names = 0
 
     def add(self, code: str, message: str, at: SourceLocation, next_action: str = "") -> None:
         """Report a diagnostic at a value of a parsed file."""
-        self.add_at(at.parsed.file, code, message, at.located(), next_action)
+        is_strict = code in UNKNOWN_NAMES and at.parsed.is_ours
+        severity: Severity | None = "error" if is_strict else None
+        self.unknown_names += is_strict
+        self.add_at(at.parsed.file, code, message, at.located(), next_action, severity)
 
     def add_at(
-        self, file: str, code: str, message: str, location: Location = START_OF_FILE, next_action: str = ""
+        self,
+        file: str,
+        code: str,
+        message: str,
+        location: Location = START_OF_FILE,
+        next_action: str = "",
+        severity: Severity | None = None,
     ) -> None:
-        """Report a diagnostic at a line and column; without a next action, that of the code is used."""
+        """Report a diagnostic at a line and column; next action and severity are by default the code's."""
         kind = CODES[code]
+        severity = severity or kind.severity
         diagnostic = Diagnostic(
             code,
             message,
@@ -49,10 +64,10 @@ class Report:
             file,
             location.line,
             location.column,
-            kind.severity,
+            severity,
         )
         self._diagnostics.setdefault((code, file, location.line, location.column, message), diagnostic)
-        self.errors += kind.severity == "error"
+        self.errors += severity == "error"
 
     def add_as_warnings(self, other: Report) -> None:
         """Add the diagnostics of a text that is served as it is; only IL009 stays an error."""
@@ -188,7 +203,8 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         "IL105",
         "unknown field",
         "warning",
-        "No field of this name is known here; it is kept, but has no effect.",
+        "No field of this name is known here. In a file of our own form this is an error; elsewhere the "
+        "field is kept, but has no effect.",
         "remove it or correct its name",
     ),
     (
@@ -266,7 +282,8 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         "IL205",
         "unknown contract",
         "warning",
-        "No contract has this name; only the artifact's kind is checked.",
+        "No contract has this name. In a file of our own form this is an error; elsewhere only the "
+        "artifact's kind is checked.",
         "use a known contract, or give output.schema and output.example",
     ),
     (
@@ -519,7 +536,8 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         "IL507",
         "undeclared variable",
         "warning",
-        "The workflow declares its variables, but not this one.",
+        "The workflow declares its variables, but not this one, or nothing declares, sets or mentions it. In "
+        "a file of our own form this is an error.",
         "declare it or correct its name",
     ),
     (
@@ -556,6 +574,14 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         "error",
         "No source has a workflow with this id.",
         "see the list of workflows",
+    ),
+    (
+        "IL513",
+        "unknown variable in a text",
+        "warning",
+        "A text shows a variable that nothing declares, sets or mentions, so it is always shown as unset. In "
+        "a file of our own form this is an error.",
+        "declare it or correct its name",
     ),
     (
         "IL601",

@@ -29,9 +29,9 @@ _NAMES: dict[type[inspect.Type], str] = {
 
 def read_as(kind: type[S], value: Json, at: SourceLocation, report: Report) -> S | None:
     """Convert a value to its source type, or report everything that is wrong with it."""
-    errors = report.errors
+    errors = report.errors - report.unknown_names
     _check(_type_info(kind), value, at, report)
-    if report.errors > errors:
+    if report.errors - report.unknown_names > errors:
         return None
     try:
         return msgspec.convert(value, kind)

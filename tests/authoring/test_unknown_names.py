@@ -140,3 +140,59 @@ def test_nothing_wrong_is_sarif_without_results(tmp_path: Path) -> None:
     write(tmp_path, {"w.yaml": json.dumps(with_step())})
     ran = interlock(tmp_path / "data", "validate", "--format", "sarif", str(tmp_path / "w.yaml"))
     assert (ran.code, ran.json["runs"][0]["results"]) == (0, [])
+
+
+FIXES = {
+    "a word for equals": (
+        "  - {id: a, title: A, prompt: P, runCondition: {var: goal, eq: 1}}\n",
+        "use 'equals'",
+    ),
+    "a sign for an operator": (
+        "  - {id: a, title: A, prompt: P, runCondition: {var: goal, '>=': 1}}\n",
+        "use 'gte'",
+    ),
+    "no such operator": (
+        "  - {id: a, title: A, prompt: P, runCondition: {var: goal, resembles: 1}}\n",
+        "use one of: equals, not_equals,",
+    ),
+    "a word for an activity's operator": (
+        "  - {id: a, title: A, prompt: P, runCondition: {variable: goal, operator: equal, value: 1}}\n",
+        "use '=='",
+    ),
+    "gates": (
+        "  - {type: gates, id: g, message: Go on?, options: [{id: y}, {id: n}]}\n",
+        "did you mean 'gate'?",
+    ),
+    "no such item": ("  - {type: robot, id: g}\n", "use one of: step, parallel, gate, checkpoint, loop"),
+}
+
+
+@pytest.mark.parametrize(("item", "fix"), FIXES.values(), ids=FIXES)
+def test_a_fix_names_the_word_to_write(tmp_path: Path, item: str, fix: str) -> None:
+    write(tmp_path, {"w.yaml": "id: t.w\nname: W\nversion: 1.0.0\nsteps:\n" + item})
+    (diagnostic,) = diagnostics(tmp_path)
+    assert fix in diagnostic.next_action
+
+
+SYNTAX = {
+    "colon in a text": ("steps:\n  - id: one\n    title: One: two\n", 3, 15, "put the text in quotes"),
+    "tab": ("steps:\n\t- id: one\n", 2, 1, "indent with spaces"),
+    "reserved character": ("name: @team\n", 1, 7, "put the text in quotes"),
+    "open quote": ('name: W\ntitle: "One\nsteps: []\n', 2, 8, "close the quote"),
+    "open bracket": ("name: W\ntags: [a,\n  b\nsteps: []\n", 2, 7, "close the bracket"),
+    "indentation": ("steps:\n  - id: one\n   title: One\n", 3, 4, "same indentation"),
+    "missing colon": ("name: W\nsteps\n  - id: one\n", 2, 1, "add ':' after the name"),
+    "escape": ('name: "C:\\Users"\n', 1, 12, "single quotes"),
+}
+
+
+@pytest.mark.parametrize(("text", "line", "column", "fix"), SYNTAX.values(), ids=SYNTAX)
+def test_an_error_of_yaml_syntax_says_what_to_do(
+    tmp_path: Path, text: str, line: int, column: int, fix: str
+) -> None:
+    write(tmp_path, {"w.yaml": text})
+    (diagnostic,) = diagnostics(tmp_path)
+    assert fix in diagnostic.next_action
+    assert (diagnostic.code, diagnostic.line, diagnostic.column) == ("IL004", line, column)
+    assert "token" not in diagnostic.message
+    assert "node" not in diagnostic.message

@@ -5,7 +5,7 @@ Validation, the listing of broken files and the generated documentation all use 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 from msgspec import Struct
@@ -13,7 +13,7 @@ from msgspec import Struct
 from interlock.authoring.diagnostics.diagnostic import Diagnostic, Severity, in_reading_order
 from interlock.authoring.text.locations import START_OF_FILE, Location, SourceLocation
 
-__all__ = ["CODES", "Diagnostic", "DiagnosticKind", "Report", "did_you_mean"]
+__all__ = ["CODES", "Diagnostic", "DiagnosticKind", "Report", "did_you_mean", "one_of"]
 
 
 # Warnings that are errors in files of our own form, where such a name can only be a mistake.
@@ -91,6 +91,11 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Suggest the nearest known word as the next action, or return nothing."""
     near = get_close_matches(word, list(known), n=1, cutoff=0.72)
     return f"did you mean '{near[0]}'?" if near else ""
+
+
+def one_of(word: str, known: Sequence[str]) -> str:
+    """Suggest the nearest of a few known words, or name them all."""
+    return did_you_mean(word, known) or f"use one of: {', '.join(known)}"
 
 
 _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (

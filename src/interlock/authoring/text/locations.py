@@ -67,11 +67,12 @@ class Parsed:
 
 
 class Unreadable(Struct, frozen=True):
-    """Why a text has no value, as the code, message and location of a diagnostic."""
+    """Why a text has no value, as the parts of a diagnostic."""
 
     code: str
     message: str
     location: Location = START_OF_FILE
+    next_action: str = ""
 
 
 class SourceLocation(Struct, frozen=True):

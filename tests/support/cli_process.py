@@ -7,7 +7,6 @@ import json
 import os
 import pty
 import re
-import select
 import signal
 import struct
 import subprocess
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from support import paths
+from support.stdio_pipe import readable
 
 GOLDEN = paths.GOLDEN / "cli"
 WRITE_GOLDEN = os.environ.get("INTERLOCK_GOLDEN") == "write"  # read now: no test sees INTERLOCK_ variables
@@ -233,7 +233,7 @@ class Terminal:
         return self.process.wait(PATIENCE), self.seen
 
     def _chunk(self) -> str:
-        ready, _, _ = select.select([self.master], [], [], PATIENCE)
+        ready = readable(self.master, PATIENCE)
         if not ready:
             self.process.kill()
             self.process.wait()

@@ -216,12 +216,12 @@ class Terminal:
 
     def interrupt(self) -> tuple[int, str]:
         """Press Ctrl-C, as often as it takes: a key pressed just before a prompt reads is lost."""
-        for _ in range(2 * PATIENCE):
+        for _ in range(PATIENCE // 20):
             if self.process.poll() is not None:
                 return self.end()
             self.type("\x03")
             with suppress(subprocess.TimeoutExpired):
-                self.process.wait(0.5)
+                self.process.wait(20)  # long: a second Ctrl-C would end the command while it says goodbye
         self.process.kill()
         raise AssertionError(f"the command ignores Ctrl-C: {self.seen}")
 

@@ -98,6 +98,29 @@ def holds(condition: Condition | None, scope: Scope) -> bool:
             assert_never(condition)
 
 
+def is_known_false(condition: Condition | None, scope: Scope) -> bool:
+    """Say whether values that were set in the run make the condition false; defaults do not count."""
+    return _known(condition, scope) is False
+
+
+def _known(condition: Condition | None, scope: Scope) -> bool | None:
+    """Return the truth of the condition, or None where it depends on what nobody has set."""
+    match condition:
+        case None:
+            return True
+        case Compare():
+            return _compare(condition, scope) if scope.is_set(condition.variable) else None
+        case Not():
+            inner = _known(condition.condition, scope)
+            return None if inner is None else not inner
+        case AllOf() | AnyOf():
+            decisive = isinstance(condition, AnyOf)
+            parts = [_known(part, scope) for part in condition.conditions]
+            return decisive if decisive in parts else None if None in parts else not decisive
+        case _:
+            assert_never(condition)
+
+
 def _compare(test: Compare, scope: Scope) -> bool:
     actual, expected = scope.value(test.variable), test.value
     match test.operator:

@@ -271,7 +271,10 @@ def _supply_input(
 
 
 def without_input(draft: Draft, need: NeedInput) -> Iterator[e.Event]:
-    """In never-stop mode leave the loop, take the first exit, or end an endless run, and disclose it."""
+    """In never-stop mode leave the loop, take an exit that is not known to be closed, or end an endless run.
+
+    What was assumed is disclosed as a gap.
+    """
     yield e.GapRecorded("critical", "unexpected", "missing_input", need.message, need.subject)
     assert draft.state.activity is not None
     if need.loop is not None:
@@ -280,5 +283,5 @@ def without_input(draft: Draft, need: NeedInput) -> Iterator[e.Event]:
         yield e.LoopLeft(need.loop.id, head.after, "gap")
         return
     endless = need.subject.startswith(CIRCLE)
-    target = TERMINAL if endless else exits(draft.plan, draft.state)[0].to
-    yield e.ActivityLeft(draft.state.activity, target, "gap")
+    undecided = (exit_.to for exit_ in exits(draft.plan, draft.state) if not exit_.decided)
+    yield e.ActivityLeft(draft.state.activity, TERMINAL if endless else next(undecided), "gap")

@@ -112,7 +112,7 @@ def _loop(plan: Plan, state: RunState, need: NeedLoop | NeedInput) -> Moves:
 def _exits(plan: Plan, state: RunState, need: NeedExit) -> Moves:
     opened = tuple(exit_ for exit_ in need.exits if exit_.open)
     if not opened and state.preferences.never_stops:
-        opened = need.exits
+        opened = tuple(exit_ for exit_ in need.exits if not exit_.decided)
     expected = tuple(exit_ for exit_ in opened if exit_.expected) or opened
     closed = [exit_ for exit_ in need.exits if exit_ not in opened]
     if state.exit_to is not None:

@@ -14,7 +14,7 @@ from interlock.core.engine.decisions import inbox_only
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.exits import ChosenExit, chosen_exit, exits, gate_left_out
 from interlock.core.engine.gates import pending_gates
-from interlock.core.engine.settle import arrived, entered, left
+from interlock.core.engine.settle import arrived, consequences, entered, left
 from interlock.core.run import events as e
 from interlock.core.run.commands import EnterActivity
 from interlock.core.run.outcomes import Code, Decided, Done, Exit, NeedAnswer, NeedExit, Refusal
@@ -123,7 +123,7 @@ def _take(draft: Draft, command: EnterActivity) -> Refusal | None:
         _abandon_children(draft)
         _cross(draft, exit_.to, via="claim" if exit_.unset else "transition")
         return None
-    if exit_ is None or valid or not draft.state.preferences.never_stops:
+    if exit_ is None or valid or exit_.decided or not draft.state.preferences.never_stops:
         return Refusal(Code.INVALID_TRANSITION, {"target": target, "valid": valid})
     text = f"No exit of activity '{draft.state.activity}' was open; '{exit_.to}' was taken."
     draft.record(e.GapRecorded("critical", "unexpected", "missing_input", text))
@@ -144,7 +144,8 @@ def _cross(draft: Draft, target: str, *, via: Literal["claim", "transition", "ga
     plan, state = draft.plan, draft.state
     expected = chosen_exit(plan, state)
     if expected is not None and expected.to == target:
-        draft.record(left(plan, state, expected))
+        leaving = left(plan, state, expected)
+        draft.record(leaving, *consequences(leaving))
     else:
         listed = exits(plan, state) if state.activity else ()
         condition = next((exit_.condition for exit_ in listed if exit_.to == target), "")
@@ -169,10 +170,12 @@ def _advise(draft: Draft, command: EnterActivity) -> None:
         )
         draft.record(_diverged(f"went from '{activity.id}' to '{command.target}', which it does not lead to"))
     elif not exit_.open:
-        draft.notice(
-            "CONDITION_FALSE",
-            f"Transition to '{command.target}' requires condition '{exit_.condition}', which does not hold.",
-        )
+        chosen = chosen_exit(draft.plan, draft.state)
+        because = f"requires condition '{exit_.condition}', which does not hold."
+        if not exit_.condition and chosen is not None:
+            decides = f"'{chosen.condition}' holds" if chosen.condition else "a decision was made"
+            because = f"is open only when nothing else decides, but {decides}: '{chosen.to}' is expected."
+        draft.notice("CONDITION_FALSE", f"Transition to '{command.target}' {because}")
         draft.record(_diverged(f"went from '{activity.id}' to '{command.target}' against its condition"))
     if command.claimed_condition is not None and exit_ is not None:
         _advise_condition(draft, activity, command)

@@ -50,13 +50,17 @@ class NeedLoop(Struct, frozen=True):
 
 
 class Exit(Struct, frozen=True):
-    """An exit of an activity. `open` says whether its condition holds now."""
+    """An exit of an activity. `open` says whether its condition holds now.
+
+    `decided` says that values which were set in the run close it.
+    """
 
     to: str
     open: bool
     condition: str = ""
     unset: tuple[str, ...] = ()
     expected: bool = False
+    decided: bool = False
 
 
 class NeedExit(Struct, frozen=True):

@@ -95,7 +95,8 @@ def _start(plan: Plan, start: StartRun) -> Decided:
 def _advance_loop(plan: Plan, state: RunState, command: AdvanceLoop) -> Decided | Refusal:
     draft = Draft(plan, state, command.policy, command.now)
     draft.take(command.variables)
-    pending = _with_items(draft, draft.settle(), command)
+    draft.take_expired_open()
+    pending = _with_items(draft, draft.skip_optional(), command)
     if not isinstance(pending, (NeedLoop, NeedInput)) or pending.loop is None:
         return Refusal(Code.LOOP_NOT_FOUND, {"loop": command.loop})
     if pending.loop.id != command.loop:

@@ -139,7 +139,8 @@ def _entered(state: RunState, event: e.ActivityEntered) -> RunState:
 
 def _resolved(state: RunState, event: e.GateResolved) -> RunState:
     declined = tuple(key for key in state.declined if key != event.key)
-    state = _with(replace(state, open=None, declined=declined), event.sets)
+    opened = None if state.open is None or state.open.key == event.key else state.open
+    state = _with(replace(state, open=opened, declined=declined), event.sets)
     if event.resumable:
         answer = Resolution(event.key, event.gate, event.option)
         state = replace(state, yielded={**state.yielded, event.agent: answer})

@@ -32,8 +32,9 @@ def _entered(draft: Draft, command: EnterActivity) -> Refusal | None:
     state, workflow, target = draft.state, draft.plan.workflow, command.target
     if state.finished:
         return Refusal(Code.RUN_FINISHED)
-    if state.open is not None:
-        return gate_open(state, {"target": target}, command.terms)
+    draft.take_expired_open()
+    if draft.state.open is not None:
+        return gate_open(draft.state, {"target": target}, command.terms)
     if not workflow.is_end(target) and workflow.activity(target) is None:
         listed = [activity.id for activity in workflow.activities]
         return Refusal(Code.ACTIVITY_NOT_FOUND, {"target": target, "activities": listed})
@@ -79,7 +80,9 @@ def _gates_pending(draft: Draft, command: EnterActivity) -> Refusal | None:
     state, terms = draft.state, command.terms
     if draft.policy.gates != "pending" or state.preferences.never_stops or terms.enforcement == "advisory":
         return None
-    pending = [gate.id for gate in pending_gates(draft.plan, state)]
+    for gate in pending_gates(draft.plan, state):
+        draft.take_expired(gate, gate.id, state.entered_at)
+    pending = [gate.id for gate in pending_gates(draft.plan, draft.state)]
     if not pending:
         return None
     about = {"target": command.target, "activity": state.activity, "pending": pending}
@@ -112,7 +115,7 @@ def _begin(draft: Draft, command: EnterActivity) -> Refusal | None:
 
 def _take(draft: Draft, command: EnterActivity) -> Refusal | None:
     """Take an exit that is open (rule 22); in never-stop mode a closed one, if none is open."""
-    pending, target = draft.settle(), command.target
+    pending, target = draft.skip_optional(), command.target
     if draft.state.open is not None:
         return gate_open(draft.state, {"target": target}, command.terms)
     if not isinstance(pending, NeedExit):

@@ -80,11 +80,15 @@ class Draft:
         """Pass over steps that are not required, up to one; return what is awaited then."""
         while isinstance(pending := self.settle(), NeedStep):
             step = pending.step
-            if step.required or step.id == until or self.state.activity is None:
+            if step.required or step.id == until:
                 break
-            following = self.plan.program(self.state.activity).after(f"step:{step.id}")
-            self.record(e.StepSkipped(pending.key, step.id, following, "it is not required"))
+            self.skip(pending)
         return pending
+
+    def skip(self, need: NeedStep) -> None:
+        """Pass over a step that is not required."""
+        following = self.plan.program(self.state.activity or "").after(f"step:{need.step.id}")
+        self.record(e.StepSkipped(need.key, need.step.id, following, "it is not required"))
 
     def settle(self) -> Awaited:
         """Apply the automatic events, and return what is awaited then."""

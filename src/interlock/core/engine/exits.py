@@ -23,8 +23,10 @@ from interlock.core.definition.workflow import (
     Branch,
     DecisionPoint,
     Gate,
+    Loop,
     Transition,
     Workflow,
+    walk,
 )
 from interlock.core.run.outcomes import Exit
 from interlock.core.run.state import RunState
@@ -75,6 +77,24 @@ def possible_exits(workflow: Workflow, activity: Activity) -> Iterator[PossibleE
         yield exit_
         for target, passed in _targets_past(workflow, exit_.to, skippable):
             yield replace(exit_, to=target, skipping=passed)
+
+
+def entry_activities(workflow: Workflow) -> list[str]:
+    """Name the activities that a run can begin with: the first, and any that no other leads to."""
+    led_to = set[str]()
+    for activity in workflow.activities:
+        led_to.update(exit_.to for exit_ in possible_exits(workflow, activity) if exit_.to != activity.id)
+    inlined = {
+        name
+        for activity in workflow.activities
+        for item in walk(activity.items)
+        if isinstance(item, Loop)
+        for name in item.activities
+    }
+    names = [activity.id for activity in workflow.activities]
+    if workflow.initial is None:
+        return names
+    return [name for name in names if name == workflow.initial or name not in led_to | inlined]
 
 
 def gate_left_out(plan: Plan, state: RunState, target: str) -> tuple[str, str] | None:

@@ -73,12 +73,17 @@ def moves(plan: Plan, state: RunState, terms: Terms, decisions: Decisions) -> Mo
 
     Steps that are not required, and gates that may be answered early, are optional beside what is.
     """
+    if state.children:
+        held = f"The run waits for its child: {', '.join(state.children.values())}"
+        listed = moves(plan, replace(state, children={}), terms, decisions)
+        waiting = (*listed.required, *listed.optional, *listed.blocked)
+        return Moves(blocked=tuple(replace(move, reason=held) for move in waiting))
     state, pending = settled_for_navigation(plan, state)
     early = tuple(_early_answers(plan, state, terms, decisions))
     if isinstance(pending, NeedStep) and not pending.step.required:
         needs = examine(plan, state, pending.step, pending.key, Output(), terms, decisions).stopping
         skipped = Draft(plan, state, NAVIGATION, state.entered_at)
-        skipped.skip_optional()
+        skipped.skip(pending)
         later = moves(plan, skipped.state, terms, decisions)
         own = Move("complete_step", pending.step.id, needs=needs, step=pending.step)
         beside = [move for move in later.optional if move.target not in {other.target for other in early}]

@@ -93,6 +93,7 @@ def _abandon_children(draft: Draft) -> None:
     """Record that a parent that goes on abandons its running children (rule 35)."""
     for session, workflow in draft.state.children.items():
         draft.record(e.ChildReturned(workflow, session, "abandoned"))
+        draft.notice("CHILD_ABANDONED", f"Child '{workflow}' was still running; it is abandoned.")
 
 
 def _begin(draft: Draft, command: EnterActivity) -> Refusal | None:
@@ -123,7 +124,6 @@ def _take(draft: Draft, command: EnterActivity) -> Refusal | None:
     exit_ = _matching(draft, pending.exits, target)
     valid = [listed.to for listed in pending.exits if listed.open]
     if exit_ is not None and exit_.open:
-        _abandon_children(draft)
         _cross(draft, exit_.to, via="claim" if exit_.unset else "transition")
         return None
     if exit_ is None or valid or exit_.decided or not draft.state.preferences.never_stops:

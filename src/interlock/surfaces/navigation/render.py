@@ -90,7 +90,7 @@ def response_body(situation: Situation, message: str) -> dict[str, Json]:
     if view.state.finished:
         body["status"] = "completed"
     if view.state.children:
-        body["children"] = [{"workflow": name} for name in view.state.children.values()]
+        body["children"] = [{"workflow": name, "status": "running"} for name in view.state.children.values()]
     if view.notices:
         body["warnings"] = [{"code": notice.code, "message": notice.message} for notice in view.notices]
     return body

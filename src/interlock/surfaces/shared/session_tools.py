@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import Struct
 
 from interlock import __version__
-from interlock.authoring.diagnostics.diagnostic import Diagnostic
+from interlock.authoring.diagnostics.diagnostic import ABSENT, Diagnostic, located
 from interlock.authoring.library import Listed, Shadowed
 from interlock.core.definition.workflow import Activity, Gate, Workflow
 from interlock.core.engine.decide import decide
@@ -126,6 +126,8 @@ class SessionTools:
         loaded = self.ledger.library.load(workflow_id)
         if isinstance(loaded, Diagnostic):
             next_action = loaded.next_action or "Call list_workflows for the ids."
+            if loaded.code != ABSENT:
+                return failure("WORKFLOW_INVALID", located(loaded), next_action)
             return failure("NOT_FOUND", loaded.message, next_action)
         passed = passed_on(parent, loaded.workflow.id) if parent else {}
         warnings = [warning] if warning else []

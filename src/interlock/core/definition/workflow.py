@@ -48,10 +48,11 @@ class Value(Struct, frozen=True, omit_defaults=True):
 
 
 class Fragment(Value, frozen=True):
-    """A piece of a prompt, shown when its condition holds."""
+    """A piece of a prompt, shown when its condition holds; `part` is the field of its own that it was."""
 
     text: str
     when: Condition | None = None
+    part: Literal["role", "guidance"] | None = None
 
 
 class Contract(Value, frozen=True):

@@ -71,6 +71,9 @@ class GatedSurface(LedgerSurface):
         return Reply(as_json(body))
 
     def list_workflows(self, params: NoParams, call: Call) -> Outcome:
+        shadowed: dict[str, list[Json]] = {}
+        for hidden_workflow in self.shared.shadowed():
+            shadowed.setdefault(hidden_workflow.workflow_id, []).append(hidden_workflow.message)
         workflows: list[Json] = [
             {
                 "id": entry.id,
@@ -78,6 +81,7 @@ class GatedSurface(LedgerSurface):
                 "version": entry.version,
                 "description": entry.description,
                 "tags": list(entry.tags),
+                **({"shadows": hidden} if (hidden := shadowed.get(entry.id)) else {}),
             }
             for entry in self.shared.visible_workflows()
         ]

@@ -342,7 +342,8 @@ class ActivityMode(Value, frozen=True):
 class Document(Value, frozen=True):
     """A text that belongs to the workflow, by digest: raw activity files, skills, resources, templates.
 
-    `ref` is what people write to get it: a skill's id, or a resource's two-digit index.
+    `ref` is what people write to get it: a skill's id, or a resource's two-digit index. A borrowed skill
+    names its `owner`.
     """
 
     kind: DocumentKind
@@ -352,6 +353,7 @@ class Document(Value, frozen=True):
     title: str = ""
     version: str = ""
     format: Literal["toon", "md"] = "toon"
+    owner: str = ""
 
 
 class Workflow(Value, frozen=True):

@@ -98,8 +98,8 @@ class SessionTools:
         return json_reply(body, None)
 
     def visible_workflows(self) -> list[Listed]:
-        """Return the workflows that an agent may see."""
-        return [entry for entry in self.ledger.library.listing().entries if not entry.hidden]
+        """Return the workflows that an agent can start, `meta` among them."""
+        return list(self.ledger.library.listing().entries)
 
     def shadowed(self) -> tuple[Shadowed, ...]:
         """The workflows that another one of the same id hides (rule 38a)."""

@@ -67,7 +67,7 @@ RESULTS: Mapping[str, Mapping[str, str]] = {
         "get_trace": _TRACE,
     },
     "navigation": {
-        "nav_checkpoint": "JSON: `active` says whether a checkpoint is open; beside it `success`, `position`, "
+        "nav_checkpoint": "JSON: `active` (whether a checkpoint is open), `success`, `position`, "
         "`message`, `availableActions`, `checkpoint`, `state`, as in `nav_situation`.",
         "list_workflows": "JSON: `workflows`.",
         "get_workflow": f"JSON: `id`, `version`, `title`, `activities`, {OPEN}.",

@@ -62,8 +62,8 @@ def again(view: View) -> bytes:
 
 
 def encoded_reply(encoded: bytes) -> Reply:
-    """Reply with the same JSON as text and as structure."""
-    return Reply(encoded.decode(), msgspec.Raw(encoded))
+    """Reply with JSON as the text; it is not sent a second time as structure."""
+    return Reply(encoded.decode())
 
 
 def body_reply(body: dict[str, Json]) -> Reply:

@@ -72,6 +72,7 @@ def test_a_checkpoint_blocks_when_its_step_is_reached(client: NavigationClient) 
         "id": "redo",
         "label": "Redo",
         "description": "Begin again",
+        "effect": "goes to plan",
     }
     refused = client.done("decide")
     assert refused["error"]["code"] == "CHECKPOINT_BLOCKING"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from interlock.core.definition.prompts import filled
 from interlock.core.definition.workflow import Activity
 from interlock.core.engine.exits import exits
 from interlock.core.hashing import digest_of
@@ -53,7 +54,8 @@ class SessionReading:
             return reading
         if reading.activity is None:
             return reading.answer(_no_activity(reading))
-        text = self._activity_text(reading, reading.activity)
+        scope = reading.position.plan.scope(reading.state.variables)
+        text = filled(self._activity_text(reading, reading.activity), scope)
         mark = digest_mark(digest_of(text.encode()))
         header = "\n".join((f"session_token: {reading.token}", f"digest: {mark}", *_situation(reading)))
         unchanged = params.known == mark

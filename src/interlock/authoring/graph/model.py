@@ -113,25 +113,24 @@ def _flow(items: Sequence[Item]) -> Iterator[Arrow]:
         name = START if start is None else start.id
         # A drawing takes it that a step leaves the variables of its own condition alone.
         given = start.condition if isinstance(start, Step) else None
-        passed, options = (
-            list[Condition](),
-            [option.id for option in start.options] if isinstance(start, Gate) else [],
-        )
+        passed, otherwise = list[Condition](), ""
+        options = [option.id for option in start.options] if isinstance(start, Gate) else []
         for item in items[index:]:
             condition = item.run_condition if isinstance(item, Loop) else item.condition
             if condition in passed or (given and condition and contradicts(AllOf((given, condition)))):
                 continue
             chosen = _deciding_options(start, condition)
             label = " or ".join(chosen) or (describe(condition) if condition else "")
-            yield Arrow(name, item.id, label or "else" * bool(passed))
+            yield Arrow(name, item.id, label or otherwise)
             options = [option for option in options if option not in chosen]
+            otherwise = " or ".join(options) if chosen else "else"
             if condition in (None, given) or (chosen and not options):
                 break
             if any(are_opposites(other, condition) for other in passed):
                 break
             passed.append(condition)
         else:
-            yield Arrow(name, END, "else" * bool(passed))
+            yield Arrow(name, END, otherwise)
 
 
 def _deciding_options(start: Item | None, condition: Condition | None) -> list[str]:

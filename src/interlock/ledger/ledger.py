@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from copy import copy
 from hashlib import sha256
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from interlock.authoring.compile.ids import LEGACY_ID
 from interlock.authoring.library import Library, Loaded
@@ -83,6 +85,12 @@ class Ledger(Positions):
         self.library = library
         self.settings = settings
         self.drift = DriftCheck(library, clock)
+
+    def owned_by(self, owner: str) -> Ledger:
+        """Return this ledger as another owner sees it: the same log, keys and library, other sessions."""
+        view = copy(self)
+        view.settings = replace(self.settings, owner=owner)
+        return view
 
     def attempt(
         self, pointer: Pointer, number: int, request: Mapping[str, Json]

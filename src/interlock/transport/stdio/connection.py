@@ -9,10 +9,8 @@ from typing import assert_never
 
 from interlock.surfaces.call import Era, RpcError
 from interlock.surfaces.tool import Surface
-from interlock.transport.stdio.handshake import BATCHING, Handshake
-from interlock.transport.stdio.modern import Modern, has_envelope, unsupported_version
-from interlock.transport.stdio.results import ServerInfo
-from interlock.transport.stdio.rpc import (
+from interlock.transport.results import ServerInfo
+from interlock.transport.rpc import (
     INVALID_REQUEST,
     Malformed,
     Message,
@@ -24,6 +22,8 @@ from interlock.transport.stdio.rpc import (
     guarded,
     parse,
 )
+from interlock.transport.stdio.handshake import BATCHING, Handshake
+from interlock.transport.stdio.modern import Modern, has_envelope, unsupported_version
 
 
 class Connection:

@@ -14,7 +14,7 @@ from msgspec import Struct
 from interlock.core.values import Json
 from interlock.surfaces.call import Ask, Call, Client, FormAnswer, Reply, RpcError
 from interlock.surfaces.tool import Surface, call_tool
-from interlock.transport.stdio.results import (
+from interlock.transport.results import (
     ServerInfo,
     client_of,
     elicitation_params,
@@ -25,7 +25,7 @@ from interlock.transport.stdio.results import (
     tool_name,
     tool_result,
 )
-from interlock.transport.stdio.rpc import (
+from interlock.transport.rpc import (
     INVALID_REQUEST,
     Notification,
     Request,

@@ -10,8 +10,8 @@ from typing import assert_never
 from interlock.core.values import Json
 from interlock.surfaces.call import Ask, Call, Reply, RpcError
 from interlock.surfaces.tool import Surface, call_tool
-from interlock.transport.stdio.results import STRUCTURE_SINCE, JsonObject, client_of, tool_result
-from interlock.transport.stdio.rpc import (
+from interlock.transport.results import STRUCTURE_SINCE, JsonObject, client_of, tool_result
+from interlock.transport.rpc import (
     INVALID_PARAMS,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,

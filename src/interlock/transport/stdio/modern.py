@@ -11,30 +11,31 @@ from typing import assert_never
 import msgspec
 
 from interlock.core.values import Json
-from interlock.surfaces.call import Ask, Call, Client, FormAnswer, Reply, RpcError
+from interlock.surfaces.call import Ask, Client, Reply, RpcError
 from interlock.surfaces.tool import Surface, call_tool
-from interlock.transport.stdio.results import (
+from interlock.transport.results import (
+    CAPABILITIES,
+    CLIENT_INFO,
+    COMPLETE,
+    PREFIX,
+    UNCACHED,
     JsonObject,
     ServerInfo,
+    call_with_answers,
     client_of,
-    elicitation_params,
-    form_answer,
+    input_required,
     invalid_params,
     listed_tools,
     method_not_found,
     tool_name,
     tool_result,
 )
-from interlock.transport.stdio.rpc import Params, Request, error_line, notification_line, result_line
+from interlock.transport.rpc import Params, Request, error_line, notification_line, result_line
 
 VERSION = "2026-07-28"
 UNSUPPORTED_VERSION = -32022
 
-_PREFIX = "io.modelcontextprotocol/"
-PROTOCOL_VERSION = _PREFIX + "protocolVersion"
-CAPABILITIES = _PREFIX + "clientCapabilities"
-
-_UNCACHED = {"ttlMs": 0, "cacheScope": "private"}
+PROTOCOL_VERSION = PREFIX + "protocolVersion"
 
 
 def has_envelope(params: Params) -> bool:
@@ -56,7 +57,7 @@ class Modern:
 
     def __init__(self, surface: Surface, server: ServerInfo) -> None:
         self._surface = surface
-        self._server_meta = {_PREFIX + "serverInfo": msgspec.to_builtins(server)}
+        self._server_meta = {PREFIX + "serverInfo": msgspec.to_builtins(server)}
 
     def answer(self, request: Request) -> list[bytes]:
         """Answer a request that carries its own envelope."""
@@ -71,10 +72,10 @@ class Modern:
                 }
                 if self._surface.instructions:
                     discovered["instructions"] = self._surface.instructions
-                return [self._result_line(request, discovered | _UNCACHED)]
+                return [self._result_line(request, discovered | UNCACHED)]
             case "tools/list":
                 tools = listed_tools(self._surface, VERSION)
-                return [self._result_line(request, {"tools": tools, **_UNCACHED})]
+                return [self._result_line(request, {"tools": tools, **UNCACHED})]
             case "tools/call":
                 return [self._call(request, client)]
             case "subscriptions/listen":
@@ -86,7 +87,7 @@ class Modern:
         tool = tool_name(request.params)
         if isinstance(tool, RpcError):
             return error_line(request.id, tool)
-        call = _call_with_answers(request.params, client)
+        call = call_with_answers(request.params, client)
         if isinstance(call, RpcError):
             return error_line(request.id, call)
         outcome = call_tool(self._surface, tool, request.params.get("arguments"), call)
@@ -98,21 +99,13 @@ class Modern:
             case Ask():
                 if not client.can_elicit:
                     raise RuntimeError(f"{tool} asked the user through a client that shows no forms")
-                forms = {
-                    key: {
-                        "method": "elicitation/create",
-                        "params": {"mode": "form", **elicitation_params(form)},
-                    }
-                    for key, form in outcome.questions.items()
-                }
-                result = {"resultType": "input_required", "inputRequests": forms}
-                return self._result_line(request, {**result, "requestState": outcome.state})
+                return self._result_line(request, input_required(outcome))
             case _:
                 assert_never(outcome)
 
     def _result_line(self, request: Request, result: JsonObject) -> bytes:
         meta = {**result.get("_meta", {}), **self._server_meta}
-        return result_line(request.id, {"resultType": "complete", **result, "_meta": meta})
+        return result_line(request.id, {**COMPLETE, **result, "_meta": meta})
 
 
 def _calling_client(params: Params) -> Client | RpcError:
@@ -126,23 +119,7 @@ def _calling_client(params: Params) -> Client | RpcError:
         return invalid_params(f"{PROTOCOL_VERSION} must be a string")
     if version != VERSION:
         return unsupported_version(version)
-    return client_of(meta.get(_PREFIX + "clientInfo"), meta[CAPABILITIES], "modern", version)
-
-
-def _call_with_answers(params: Params, client: Client) -> Call | RpcError:
-    responses, state = params.get("inputResponses"), params.get("requestState")
-    if state is not None and not isinstance(state, str):
-        return invalid_params("requestState must be a string")
-    if responses is None:
-        return Call(client, {}, state)
-    if not isinstance(responses, Mapping):
-        return invalid_params("inputResponses must be an object")
-    answers: dict[str, FormAnswer] = {}
-    for key, response in responses.items():
-        if (answer := form_answer(response)) is None:
-            return invalid_params(f"inputResponses.{key} is not the answer to a form")
-        answers[key] = answer
-    return Call(client, answers, state)
+    return client_of(meta.get(CLIENT_INFO), meta[CAPABILITIES], "modern", version)
 
 
 def _subscription_line(request: Request) -> bytes:
@@ -150,5 +127,5 @@ def _subscription_line(request: Request) -> bytes:
     wanted = request.params.get("notifications")
     tools = isinstance(wanted, Mapping) and wanted.get("toolsListChanged") is True
     granted: Params = {"toolsListChanged": True} if tools else {}
-    params = {"notifications": granted, "_meta": {_PREFIX + "subscriptionId": request.id}}
+    params = {"notifications": granted, "_meta": {PREFIX + "subscriptionId": request.id}}
     return notification_line("notifications/subscriptions/acknowledged", params)

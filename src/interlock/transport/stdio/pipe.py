@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Protocol
 
 from interlock.surfaces.tool import Surface
-from interlock.transport.stdio.rpc import error_line, parse_error
+from interlock.transport.rpc import error_line, parse_error
 
 LINE_LIMIT = 8 * 1024 * 1024
 _READ_BYTES = 64 * 1024
@@ -48,8 +48,8 @@ def serve(
 
         conversation = Lookup(surface)
     else:
+        from interlock.transport.results import ServerInfo
         from interlock.transport.stdio.connection import Connection
-        from interlock.transport.stdio.results import ServerInfo
 
         conversation = Connection(surface, ServerInfo(server_name, version))
     stop = StopSignal()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
+from contextlib import suppress
 
 import msgspec
 import pytest
@@ -127,10 +128,8 @@ def test_a_nul_is_refused_by_the_surface(server: HttpServer) -> None:
 def _raw(server: HttpServer, request: bytes) -> bytes:
     """Send bytes and return the first bytes of the answer."""
     with socket.create_connection((server.host, server.port), timeout=60) as connection:
-        try:
+        with suppress(ConnectionError):
             connection.sendall(request)
-        except ConnectionError:
-            pass
         try:
             return connection.recv(12)
         except ConnectionError:

@@ -87,3 +87,14 @@ class RpcError(Struct, frozen=True):
 
 
 Outcome: TypeAlias = Reply | Ask | RpcError
+
+
+class PromptTexts(Struct, frozen=True):
+    """How a surface tells an agent to begin a workflow, with inputs that the user gave, and to find back.
+
+    `{id}` is the workflow, `{inputs}` the second text with its `{json}`, `{token}` a token of the run.
+    """
+
+    start: str
+    inputs: str
+    resume: str = ""

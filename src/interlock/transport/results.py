@@ -23,6 +23,7 @@ STRUCTURE_SINCE = ELICITATION_SINCE = "2025-06-18"
 PREFIX = "io.modelcontextprotocol/"  # of the keys in `_meta` that every modern request carries
 CLIENT_INFO = PREFIX + "clientInfo"
 CAPABILITIES = PREFIX + "clientCapabilities"
+DOCUMENTS = ("prompts/", "resources/", "completion/")  # methods that few chats use
 COMPLETE = {"resultType": "complete"}
 UNCACHED = {"ttlMs": 0, "cacheScope": "private"}
 
@@ -32,6 +33,16 @@ class ServerInfo(Struct, frozen=True):
 
     name: str
     version: str
+
+
+def capabilities_of(surface: Surface, era: Era) -> JsonObject:
+    """Return what a server says it can do. In the modern era one can listen to the list of tools."""
+    capabilities: JsonObject = {"tools": {"listChanged": era == "modern"}}
+    if surface.prompt_texts is not None:
+        capabilities["prompts"] = {"listChanged": False}
+        capabilities["resources"] = {"listChanged": False, "subscribe": False}
+        capabilities["completions"] = {}
+    return capabilities
 
 
 def listed_tools(surface: Surface, version: str) -> list[JsonObject]:

@@ -26,7 +26,7 @@ from interlock.surfaces.execution.errors import envelope, invalid, of_error, of_
 from interlock.surfaces.execution.questions import answered, questions
 from interlock.surfaces.execution.render import reply
 from interlock.surfaces.execution.resuming import resumed
-from interlock.surfaces.execution.tools import INSTRUCTIONS, template_of, tools
+from interlock.surfaces.execution.tools import INSTRUCTIONS, PROMPTS, template_of, tools
 from interlock.surfaces.ledger_surface import LedgerSurface
 from interlock.surfaces.recorded import body_of, encoded, live, replayed
 from interlock.surfaces.tool import Tool
@@ -44,6 +44,7 @@ class ExecutionSurface(LedgerSurface):
 
     name = "execution"
     instructions = INSTRUCTIONS
+    prompt_texts = PROMPTS
 
     def __init__(self, ledger: Ledger) -> None:
         super().__init__(ledger)

@@ -25,6 +25,7 @@ from interlock.core.principals import LOCAL
 from interlock.core.run.surface_policy import SurfaceName
 from interlock.surfaces.call import Ask, Call, Client, FormAnswer, Outcome, Reply, RpcError
 from interlock.surfaces.tool import Surface, call_tool
+from interlock.transport.documents import document_result
 from interlock.transport.http.metrics import Metrics
 from interlock.transport.http.seal import KeyringCodec
 from interlock.transport.http.service import RequestRecord, Service, record_of
@@ -76,6 +77,12 @@ class SurfaceServer:
             on_list_tools=self._list_tools,  # type: ignore[arg-type]  # dicts are sieved per version
             on_call_tool=self._call_tool,  # type: ignore[arg-type]
             on_subscriptions_listen=listen,
+            on_list_prompts=self._document,  # type: ignore[arg-type]
+            on_get_prompt=self._document,  # type: ignore[arg-type]
+            on_list_resources=self._document,  # type: ignore[arg-type]
+            on_list_resource_templates=self._document,  # type: ignore[arg-type]
+            on_read_resource=self._document,  # type: ignore[arg-type]
+            on_completion=self._document,  # type: ignore[arg-type]
         )
         security = RequestStateSecurity(
             codec=KeyringCodec(service.secrets),
@@ -108,6 +115,13 @@ class SurfaceServer:
         finally:
             self._metrics.observe_call(self.name, record.tool, outcome, time.perf_counter() - began)
 
+    async def _document(self, ctx: Context, params: Any) -> JsonObject:
+        surface, era = self.surface_of(ctx), client_in(ctx).era
+        result = await self.in_thread(document_result, surface, ctx.method, ctx.params or {}, era)
+        if isinstance(result, RpcError):
+            raise mcp_error(result)
+        return result | COMPLETE | UNCACHED
+
     async def _result(self, ctx: Context, tool: str) -> JsonObject:
         surface, client, raw = self.surface_of(ctx), client_in(ctx), ctx.params or {}
         call = call_with_answers(raw, client) if is_modern(ctx) else Call(client)
@@ -117,7 +131,10 @@ class SurfaceServer:
             outcome: Outcome = await self.in_thread(call_tool, surface, tool, raw.get("arguments"), call)
             match outcome:
                 case Reply():
-                    return _plain(tool_result(outcome, ctx.protocol_version))
+                    result = tool_result(outcome, ctx.protocol_version)
+                    if isinstance(structured := result.get("structuredContent"), msgspec.Raw):
+                        result["structuredContent"] = msgspec.json.decode(structured)  # the SDK encodes
+                    return result | COMPLETE
                 case RpcError():
                     raise mcp_error(outcome)
                 case Ask() if is_modern(ctx):
@@ -171,11 +188,3 @@ def client_in(ctx: Context) -> Client:
 def mcp_error(error: RpcError) -> MCPError:
     """Return an error of a surface as the SDK raises it; it goes out unchanged."""
     return MCPError(error.code, error.message, error.data)
-
-
-def _plain(result: JsonObject) -> JsonObject:
-    """Decode JSON that a recorded answer carries encoded: the SDK encodes with its own encoder."""
-    structured = result.get("structuredContent")
-    if isinstance(structured, msgspec.Raw):
-        result["structuredContent"] = msgspec.json.decode(structured)
-    return result | COMPLETE

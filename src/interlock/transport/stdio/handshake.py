@@ -15,7 +15,9 @@ from interlock.core.values import Json
 from interlock.surfaces.call import Ask, Call, Client, FormAnswer, Reply, RpcError
 from interlock.surfaces.tool import Surface, call_tool
 from interlock.transport.results import (
+    DOCUMENTS,
     ServerInfo,
+    capabilities_of,
     client_of,
     elicitation_params,
     form_answer,
@@ -80,6 +82,13 @@ class Handshake:
                 if isinstance(tool, RpcError):
                     return [error_line(request.id, tool)]
                 return self._call(request.id, tool, request.params.get("arguments"), Call(self._client))
+            case method, str() if self._surface.prompt_texts and method.startswith(DOCUMENTS):
+                from interlock.transport.documents import document_result
+
+                result = document_result(self._surface, method, request.params, "handshake")
+                if isinstance(result, RpcError):
+                    return [error_line(request.id, result)]
+                return [result_line(request.id, result)]
             case method, _:
                 return [error_line(request.id, method_not_found(method))]
 
@@ -121,7 +130,7 @@ class Handshake:
         self._client = client_of(info, capabilities, "handshake", self.version)
         welcome: dict[str, Json] = {
             "protocolVersion": self.version,
-            "capabilities": {"tools": {"listChanged": False}},
+            "capabilities": capabilities_of(self._surface, "handshake"),
             "serverInfo": msgspec.to_builtins(self._server),
         }
         if self._surface.instructions:

@@ -17,11 +17,13 @@ from interlock.transport.results import (
     CAPABILITIES,
     CLIENT_INFO,
     COMPLETE,
+    DOCUMENTS,
     PREFIX,
     UNCACHED,
     JsonObject,
     ServerInfo,
     call_with_answers,
+    capabilities_of,
     client_of,
     input_required,
     invalid_params,
@@ -68,7 +70,7 @@ class Modern:
             case "server/discover":
                 discovered: JsonObject = {
                     "supportedVersions": [VERSION],
-                    "capabilities": {"tools": {"listChanged": True}},
+                    "capabilities": capabilities_of(self._surface, "modern"),
                 }
                 if self._surface.instructions:
                     discovered["instructions"] = self._surface.instructions
@@ -80,6 +82,13 @@ class Modern:
                 return [self._call(request, client)]
             case "subscriptions/listen":
                 return [_subscription_line(request)]
+            case method if self._surface.prompt_texts and method.startswith(DOCUMENTS):
+                from interlock.transport.documents import document_result
+
+                result = document_result(self._surface, method, request.params, "modern")
+                if isinstance(result, RpcError):
+                    return [error_line(request.id, result)]
+                return [self._result_line(request, result | UNCACHED)]
             case method:
                 return [error_line(request.id, method_not_found(method))]
 

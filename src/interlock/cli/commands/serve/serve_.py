@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import click
 
-from interlock.cli.config import BadConfig, Config, resolve
+from interlock.cli.config import BadConfig, resolve
 from interlock.cli.options import data_options, store_option
 from interlock.core.run.preferences import DecisionPolicy, Enforcement, Mode
 
@@ -46,10 +46,6 @@ def command(quiet: bool, **flags: Any) -> None:
     config = resolve(settings)
     if missing := [name for name in PACKAGES if find_spec(name) is None]:
         raise BadConfig(f"serve: {missing[0]} is not installed; run `pip install 'interlock[serve]'`")
-    raise click.exceptions.Exit(_serve(config, quiet))
-
-
-def _serve(config: Config, quiet: bool) -> int:
     from interlock.cli.served_ledger import ServedLedger
     from interlock.transport.http.access_log import write_to_stderr
     from interlock.transport.http.app import HttpSettings, application
@@ -77,7 +73,7 @@ def _serve(config: Config, quiet: bool) -> int:
         listener = listening(config.host, config.port)
     except OSError as error:
         raise BadConfig(f"cannot listen on {config.host}:{config.port}: {error.strerror}") from error
-    return run(application(service, settings), listener)
+    raise click.exceptions.Exit(run(application(service, settings), listener))
 
 
 def is_loopback(host: str) -> bool:

@@ -42,8 +42,7 @@ def command(quiet: bool, **flags: Any) -> None:
     Listens on loopback only. To listen elsewhere, make tokens with `interlock auth add` first.
     """
     given = {name: value for name, value in flags.items() if value not in (None, ())}
-    settings = {name.replace("_", "-"): value for name, value in given.items()}
-    config = resolve(settings)
+    config = resolve({name.replace("_", "-"): value for name, value in given.items()})
     if missing := [name for name in PACKAGES if find_spec(name) is None]:
         raise BadConfig(f"serve: {missing[0]} is not installed; run `pip install 'interlock[serve]'`")
     from interlock.cli.served_ledger import ServedLedger

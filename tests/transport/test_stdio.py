@@ -251,7 +251,9 @@ ALLOWED = {"interlock", "interlock.core", "interlock.core.values", "interlock.su
 ALLOWED |= {f"interlock.surfaces.{name}" for name in ("call", "input_schema", "tool")}
 ALLOWED |= {"interlock.transport", "interlock.transport.results", "interlock.transport.rpc"}
 ALLOWED |= {"interlock.transport.stdio"}
-ALLOWED |= {f"interlock.transport.stdio.{name}" for name in ("connection", "handshake", "modern", "pipe")}
+ALLOWED |= {
+    f"interlock.transport.stdio.{name}" for name in ("connection", "handshake", "modern", "pipe", "waiting")
+}
 HEAVY = {
     "asyncio",
     "click",

@@ -18,12 +18,12 @@ from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger, note_attempt
 from interlock.ledger.tokens.tokens import Kind, Pointer
 from interlock.surfaces.arguments import InvalidArgument, check_context, decoding_error, read_output
-from interlock.surfaces.call import Call, Outcome, Reply
+from interlock.surfaces.call import Call, Outcome, Reply, Wait
 from interlock.surfaces.elicitation import ask_for
 from interlock.surfaces.execution import params as p
 from interlock.surfaces.execution.catalogue import described, listing_reply
 from interlock.surfaces.execution.errors import envelope, invalid, of_error, of_refusal
-from interlock.surfaces.execution.questions import answered, questions
+from interlock.surfaces.execution.questions import answered, questions, waits_for_the_user
 from interlock.surfaces.execution.render import reply
 from interlock.surfaces.execution.resuming import resumed
 from interlock.surfaces.execution.tools import INSTRUCTIONS, PROMPTS, template_of, tools
@@ -37,6 +37,10 @@ REPLAY_NOTE: Mapping[str, Json] = {
     "message": "This ackToken was used before; the recorded response is returned and this call's output "
     "and context were ignored. To try another way, call without ackToken: its fresh ackToken forks.",
 }
+STILL_WAITING = Notice(
+    "STILL_WAITING",
+    "The user has not decided yet. Tell the user what waits, then call again with waitSeconds.",
+)
 
 
 class ExecutionSurface(LedgerSurface):
@@ -116,6 +120,10 @@ class ExecutionSurface(LedgerSurface):
         decided = decide(attempt.plan, attempt.state, command)
         if isinstance(decided, Refusal):
             return of_refusal(decided)
+        if params.waitSeconds and waits_for_the_user(decided):
+            if call.may_wait:
+                return Wait(params.waitSeconds)
+            decided = replace(decided, notices=(*decided.notices, STILL_WAITING))
         answer = encoded(reply(attempt.view(decided, command.terms, output)))
         attempt.record(
             decided,

@@ -56,7 +56,7 @@ def application(service: Service, settings: HttpSettings, more: Sequence[BaseRou
     for name in SURFACES:
         listen = ListenHandler(InMemorySubscriptionBus())
         stopping.on_stop(listen.close)
-        server = SurfaceServer(name, service, workers, metrics, listen).server
+        server = SurfaceServer(name, service, workers, metrics, listen, stopping).server
         modern, handshake = (
             StreamableHTTPSessionManager(app=server, json_response=as_json, max_request_body_size=BODY_BYTES)
             for as_json in (True, False)

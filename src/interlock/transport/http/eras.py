@@ -5,8 +5,6 @@ What stdio refuses to read is refused here too, before the SDK's more lenient pa
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.responses import Response
@@ -51,7 +49,7 @@ class Eras:
             await Response(answer, 400, media_type="application/json")(scope, receive, send)
             return
         version = next((value for name, value in scope["headers"] if name == VERSION_HEADER), b"")
-        as_json = version.decode("latin-1") in MODERN_PROTOCOL_VERSIONS and not wants_progress(message)
+        as_json = version.decode("latin-1") in MODERN_PROTOCOL_VERSIONS and not needs_stream(message)
         manager = self._modern if as_json else self._handshake
         await manager.handle_request(scope, replay(body, receive), send)
 
@@ -64,10 +62,16 @@ def unreadable(message: Message | list[Message]) -> Malformed | None:
     )
 
 
-def wants_progress(message: Message | list[Message]) -> bool:
-    """Tell whether a request asks for progress, which only a stream can carry."""
+def needs_stream(message: Message | list[Message]) -> bool:
+    """Tell whether a request asks for progress, which only a stream carries, or may wait.
+
+    Only from a stream does the SDK hear that the client has gone.
+    """
     match message:
-        case Request(params={"_meta": Mapping() as meta}):
-            return "progressToken" in meta
+        case (
+            Request(params={"_meta": {"progressToken": _}})
+            | Request(params={"arguments": {"waitSeconds": _}})
+        ):
+            return True
         case _:
             return False

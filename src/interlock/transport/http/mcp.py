@@ -20,15 +20,17 @@ from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.server.subscriptions import ListenHandler
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from msgspec.structs import replace
 
 from interlock.core.principals import LOCAL
 from interlock.core.run.surface_policy import SurfaceName
-from interlock.surfaces.call import Ask, Call, Client, FormAnswer, Outcome, Reply, RpcError
+from interlock.surfaces.call import Ask, Call, Client, FormAnswer, Outcome, Reply, RpcError, Wait
 from interlock.surfaces.tool import Surface, call_tool
 from interlock.transport.documents import document_result
 from interlock.transport.http.metrics import Metrics
 from interlock.transport.http.seal import KeyringCodec
 from interlock.transport.http.service import RequestRecord, Service, record_of
+from interlock.transport.http.stopping import Stopping
 from interlock.transport.results import (
     CAPABILITIES,
     CLIENT_INFO,
@@ -50,6 +52,7 @@ T = TypeVar("T")
 SERVER_NAME = "interlock"
 STATE_SECONDS = 24 * 3600.0
 FORM_SECONDS = 600.0
+LOOK_SECONDS = 1.0
 
 
 class SurfaceServer:
@@ -62,11 +65,13 @@ class SurfaceServer:
         workers: anyio.CapacityLimiter,
         metrics: Metrics,
         listen: ListenHandler,
+        stopping: Stopping,
     ) -> None:
         self.name = name
         self._service = service
         self._workers = workers
         self._metrics = metrics
+        self._stopping = stopping
         surface = service.surface(name, LOCAL)
         self._tools = {tool.name: tool.argument_schema() for tool in surface.tools.values()}
         self.server: Server[Any] = Server(
@@ -122,11 +127,21 @@ class SurfaceServer:
             raise mcp_error(result)
         return result | COMPLETE | UNCACHED
 
+    async def _waited(self, ctx: Context, began: float, seconds: float) -> bool:
+        """Wait a second and report it; tell whether the call may wait on."""
+        left = began + seconds - anyio.current_time()
+        with anyio.move_on_after(min(LOOK_SECONDS, max(0.0, left))):
+            await self._stopping.wait()
+        waited = anyio.current_time() - began
+        await ctx.session.report_progress(round(waited, 1), seconds, "Waiting for the user's decision")
+        return waited < seconds and not self._stopping.is_set
+
     async def _result(self, ctx: Context, tool: str) -> JsonObject:
         surface, client, raw = self.surface_of(ctx), client_in(ctx), ctx.params or {}
         call = call_with_answers(raw, client) if is_modern(ctx) else Call(client)
         if isinstance(call, RpcError):
             raise mcp_error(call)
+        began = 0.0
         while True:
             outcome: Outcome = await self.in_thread(call_tool, surface, tool, raw.get("arguments"), call)
             match outcome:
@@ -137,6 +152,9 @@ class SurfaceServer:
                     return result | COMPLETE
                 case RpcError():
                     raise mcp_error(outcome)
+                case Wait():
+                    began = began or anyio.current_time()
+                    call = replace(call, may_wait=await self._waited(ctx, began, outcome.seconds))
                 case Ask() if is_modern(ctx):
                     return input_required(outcome)
                 case Ask():

@@ -6,12 +6,13 @@ If a tool must ask the user, its result holds the forms, and the client calls ag
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import assert_never
 
 import msgspec
 
 from interlock.core.values import Json
-from interlock.surfaces.call import Ask, Client, Reply, RpcError
+from interlock.surfaces.call import Ask, Call, Client, Reply, RpcError, Wait
 from interlock.surfaces.tool import Surface, call_tool
 from interlock.transport.results import (
     CAPABILITIES,
@@ -33,6 +34,7 @@ from interlock.transport.results import (
     tool_result,
 )
 from interlock.transport.rpc import Params, Request, error_line, notification_line, result_line
+from interlock.transport.stdio.waiting import WaitingTurns
 
 VERSION = "2026-07-28"
 UNSUPPORTED_VERSION = -32022
@@ -57,7 +59,8 @@ def unsupported_version(requested: Json) -> RpcError:
 class Modern:
     """Answers requests one by one; nothing is kept between them."""
 
-    def __init__(self, surface: Surface, server: ServerInfo) -> None:
+    def __init__(self, surface: Surface, server: ServerInfo, turns: WaitingTurns) -> None:
+        self._turns = turns
         self._surface = surface
         self._server_meta = {PREFIX + "serverInfo": msgspec.to_builtins(server)}
 
@@ -79,7 +82,7 @@ class Modern:
                 tools = listed_tools(self._surface, VERSION)
                 return [self._result_line(request, {"tools": tools, **UNCACHED})]
             case "tools/call":
-                return [self._call(request, client)]
+                return self._call(request, client)
             case "subscriptions/listen":
                 return [_subscription_line(request)]
             case method if self._surface.prompt_texts and method.startswith(DOCUMENTS):
@@ -92,23 +95,30 @@ class Modern:
             case method:
                 return [error_line(request.id, method_not_found(method))]
 
-    def _call(self, request: Request, client: Client) -> bytes:
+    def _call(self, request: Request, client: Client) -> list[bytes]:
         tool = tool_name(request.params)
         if isinstance(tool, RpcError):
-            return error_line(request.id, tool)
+            return [error_line(request.id, tool)]
         call = call_with_answers(request.params, client)
         if isinstance(call, RpcError):
-            return error_line(request.id, call)
+            return [error_line(request.id, call)]
+        return self._made(request, tool, call)
+
+    def _made(self, request: Request, tool: str, call: Call) -> list[bytes]:
+        """Make a call, for the first time or again."""
         outcome = call_tool(self._surface, tool, request.params.get("arguments"), call)
         match outcome:
             case Reply():
-                return self._result_line(request, tool_result(outcome, VERSION))
+                return [self._result_line(request, tool_result(outcome, VERSION))]
             case RpcError():
-                return error_line(request.id, outcome)
+                return [error_line(request.id, outcome)]
+            case Wait():
+                again = partial(self._made, request, tool)
+                return self._turns.add(request.id, outcome, call, request.params, again)
             case Ask():
-                if not client.can_elicit:
+                if not call.client.can_elicit:
                     raise RuntimeError(f"{tool} asked the user through a client that shows no forms")
-                return self._result_line(request, input_required(outcome))
+                return [self._result_line(request, input_required(outcome))]
             case _:
                 assert_never(outcome)
 

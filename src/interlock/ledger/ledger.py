@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from copy import copy
 from hashlib import sha256
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from interlock.authoring.compile.ids import LEGACY_ID
 from interlock.authoring.library import Library, Loaded
@@ -79,10 +81,17 @@ class Ledger(Positions):
         settings: Settings,
         clock: Callable[[], int] = milliseconds,
     ) -> None:
-        super().__init__(store, keys, clock)
+        super().__init__(store, keys, settings.owner, clock)
         self.library = library
         self.settings = settings
         self.drift = DriftCheck(library, clock)
+
+    def of(self, owner: str) -> Ledger:
+        """Return the same ledger for another owner: it finds and writes only that owner's sessions."""
+        ledger = copy(self)
+        ledger.settings, ledger.owner = replace(self.settings, owner=owner), owner
+        self.used = True  # whoever is idle indexes for every owner
+        return ledger
 
     def attempt(
         self, pointer: Pointer, number: int, request: Mapping[str, Json]
@@ -93,7 +102,7 @@ class Ledger(Positions):
         """
         digest, node = request_digest(request), pointer.node
         while True:
-            loaded = self.store.load(pointer.handle, node=node, attempt=number)
+            loaded = self.load(pointer.handle, node=node, attempt=number)
             if loaded is not None and (recorded := loaded.recorded) is not None:
                 if not intact(recorded.response, recorded.response_digest):
                     return not_healthy(recorded.session_id, "a recorded response does not match its digest")
@@ -203,7 +212,7 @@ class Ledger(Positions):
         self, title: str, policy: SurfacePolicy, parent: Position | None
     ) -> tuple[Commit, SessionCreated]:
         """Begin a session under the user's terms; those of a parent are not loosened in its child."""
-        now, owner, above = self.clock(), self.settings.owner, parent.session_id if parent else None
+        now, owner, above = self.clock(), self.owner, parent.session_id if parent else None
         session = SessionRow(new_id("sess"), owner, title, now, now, -1, GENESIS, 0, parent_session=above)
         commit = Commit(Rows(session), now, new=True)
         terms, preferences = self.settings.terms, self.preferences()
@@ -226,7 +235,7 @@ class Ledger(Positions):
         return commit, created
 
     def _healthy(self, pointer: Pointer) -> SessionRow | LedgerError:
-        loaded = self.store.load(pointer.handle)
+        loaded = self.load(pointer.handle)
         if loaded is None:
             return unknown_session()
         reason = damage(loaded)
@@ -235,7 +244,7 @@ class Ledger(Positions):
     def preferences(self) -> Preferences:
         """Return the mode of new sessions: the one this process was started with, else the user's choice."""
         with self.store.reading() as reader:
-            stored = reader.setting("preferences")
+            stored = reader.setting(self.owner, "preferences")
         if stored is None or self.settings.preferences_fixed:
             return self.settings.preferences
         return msgspec.json.decode(stored, type=Preferences)

@@ -77,7 +77,7 @@ def test_what_a_command_writes_comes_back_as_it_was(store: Store) -> None:
         blocked=[blocked],
         modes=[mode],
         handles=[HandleRow(b"0123456789", "sess_a", "worker")],
-        starts=[StartRow("me", b"\0id", b"q", "sess_a", 0, 5)],
+        starts=[StartRow("me", b"\0id", b"q", "sess_a", b"handle", b"answer", 5)],
         observations={"git_branch": "main"},
         contents={"sha256:1": b"body"},
     )
@@ -175,7 +175,7 @@ def test_a_stale_head_is_a_conflict_and_stores_nothing(store: Store) -> None:
         runs=[run_row(run=5)],
         blocked=[blocked_row(0, 9)],
         handles=[HandleRow(b"late", "sess_a", "late")],
-        starts=[StartRow("me", b"late", b"", "sess_a", 0, 1)],
+        starts=[StartRow("me", b"late", b"", "sess_a", b"handle", b"answer", 1)],
         observations={"git_branch": "late"},
         contents={"sha256:late": b"late"},
     )
@@ -219,6 +219,7 @@ def test_changes_of_two_sessions_are_stored_together_or_not_at_all(store: Store)
     assert bodies(store, "sess_a") == bodies(store, "sess_b") == ["[]", "both"]
 
 
+ONCE = StartRow("me", b"once", b"", "sess_a", b"handle", b"answer", 1)
 TAKEN: dict[str, Callable[[Changes], Changes]] = {
     "attempt": lambda changes: replace(changes, nodes=[node_row(8, 0, attempt=0)]),
     "node": lambda changes: replace(changes, nodes=[node_row(1, 0, attempt=9)]),
@@ -227,14 +228,16 @@ TAKEN: dict[str, Callable[[Changes], Changes]] = {
     "events": lambda changes: replace(changes, commit=commit_row("sess_a", 1, "again")),
     "handle": lambda changes: replace(changes, handles=[HandleRow(handle_of("sess_a"), "sess_a", "new")]),
     "agent": lambda changes: replace(changes, handles=[HandleRow(b"new", "sess_a")]),
-    "start": lambda changes: replace(changes, starts=[StartRow("me", b"once", b"", "sess_a", 0, 1)]),
+    "start": lambda changes: replace(
+        changes, starts=[StartRow("me", b"once", b"", "sess_a", b"handle", b"answer", 1)]
+    ),
     "mode": lambda changes: replace(changes, modes=[ModeRow("sess_a", 0, 1, b"{}")]),
 }
 
 
 @pytest.mark.parametrize("again", TAKEN.values(), ids=TAKEN)
 def test_a_key_is_taken_once(store: Store, again: Callable[[Changes], Changes]) -> None:
-    store.append(replace(start(), starts=[StartRow("me", b"once", b"", "sess_a", 0, 1)]))
+    store.append(replace(start(), starts=[ONCE]))
     first = step(session_of(store), blocked=[blocked_row(0, 4)], modes=[ModeRow("sess_a", 0, 1, b"{}")])
     store.append(replace(first, commit=replace(first.commit, key="k")))
     before = session_of(store)
@@ -737,6 +740,16 @@ def test_rule_46_every_question_that_finds_sessions_is_bound_to_their_owner(stor
 # What is not a command.
 
 
+def test_rule_13a_a_start_is_dropped_only_if_it_is_still_the_one_that_was_read(store: Store) -> None:
+    store.append(start(starts=[ONCE]))
+    put(store, lambda writer: writer.drop_start(replace(ONCE, started_at=9)))
+    with store.reading() as reader:
+        assert reader.start("me", b"once") == ONCE
+    put(store, lambda writer: writer.drop_start(ONCE))
+    with store.reading() as reader:
+        assert reader.start("me", b"once") is None
+
+
 @pytest.mark.parametrize("body", [b"", b"short", b"long " * 1000, bytes(range(256)) * 8])
 def test_content_comes_back_whatever_its_size_and_is_kept_once(store: Store, body: bytes) -> None:
     put(store, lambda writer: writer.add_content("sha256:1", body))
@@ -826,7 +839,7 @@ def filled(name: str) -> Changes:
         nodes=[node_row(0, session_id=name)],
         blocked=[blocked_row(0, 0, session_id=name)],
         modes=[ModeRow(name, 0, 0, b"{}")],
-        starts=[StartRow("me", name.encode(), b"", name, 0, 1)],
+        starts=[StartRow("me", name.encode(), b"", name, b"handle", b"answer", 1)],
         observations={"branch": "main"},
     )
 

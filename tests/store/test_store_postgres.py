@@ -450,7 +450,7 @@ def test_a_copy_there_and_back_is_the_same(tmp_path: Path, store: PostgresStore)
         writer.set_setting(SettingRow("me", "mode", "x"))
         writer.set_keep(session_id, True)
         writer.set_tombstone(TombstoneRow("sess_gone", "me", 5))
-        writer.add_start(StartRow("me", b"id", b"q", session_id, 0, 5))
+        writer.add_start(StartRow("me", b"id", b"q", session_id, b"handle", b"answer", 5))
         writer.add_handle(HandleRow(b"second", session_id, "worker"))
     source.trace([TraceRow(session_id, 0, 1, b"{}")])
     assert [row.outcome for row in copy_store(source, store)] == ["copied"] * 3

@@ -391,6 +391,10 @@ class MemoryWriter(MemoryReader):
         _refuse_if(any(row.handle == known.handle for known in self.tables.handles.values()), "handle")
         _add(self.tables.handles, (row.session_id, row.agent), row)
 
+    def drop_start(self, row: StartRow) -> None:
+        if self.tables.starts.get((row.owner, row.request_id)) == row:
+            del self.tables.starts[row.owner, row.request_id]
+
     def add_content(self, digest: str, body: bytes) -> None:
         self.tables.contents.setdefault(digest, body)
 

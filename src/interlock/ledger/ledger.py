@@ -39,6 +39,7 @@ from interlock.ledger.runs.position import Position, View, tip_of
 from interlock.ledger.runs.positions import Positions, milliseconds
 from interlock.ledger.runs.recap import branches, recap
 from interlock.ledger.settings import Settings
+from interlock.ledger.starts import StartKey
 from interlock.ledger.tokens.keyring import Keys
 from interlock.ledger.tokens.slots import named as with_names
 from interlock.ledger.tokens.tokens import Pointer, new_attempt, new_handle
@@ -68,6 +69,14 @@ class Start(Struct, frozen=True):
     contents: Mapping[str, bytes]
     parent: Changes | None = None
     agent: str = ""
+
+
+class NewSession(Struct, frozen=True):
+    """A session without a run that is ready to be recorded."""
+
+    session_id: str
+    handle: bytes
+    commit: Commit
 
 
 class Ledger(Positions):
@@ -117,15 +126,15 @@ class Ledger(Positions):
                 return Attempt(self, position, number, digest)
             node = position.loaded.carried_to
 
-    def start_session(
-        self, title: str, policy: SurfacePolicy = EXECUTION, context: Variables | None = None
-    ) -> tuple[str, bytes]:
-        """Begin a session without a run; returns its id and its handle."""
-        handle = new_handle()
-        commit, _ = self._new_session(title_of(context or {}, title), policy, None)
-        session_id = commit.rows.session.session_id
-        self.append(commit.finish(handles=(HandleRow(handle, session_id),)))
-        return session_id, handle
+    def start_session(self, title: str, policy: SurfacePolicy = EXECUTION) -> NewSession:
+        """Prepare a session without a run. Nothing is stored before `record_session`."""
+        commit, _ = self._new_session(title, policy, None)
+        return NewSession(commit.rows.session.session_id, new_handle(), commit)
+
+    def record_session(self, new: NewSession, response: bytes, key: StartKey | None) -> None:
+        """Store a session that was prepared, and its answer where the call can be repeated."""
+        starts = (key.row(new.session_id, new.handle, response, new.commit.now),) if key else ()
+        self.append(new.commit.finish(handles=(HandleRow(new.handle, new.session_id),), starts=starts))
 
     def start(
         self,
@@ -180,12 +189,20 @@ class Ledger(Positions):
             above = begin_in_parent(parent, session.session_id, loaded.workflow.id, commit.now)
         return Start(view, handle, commit, within is None, contents, above, agent)
 
-    def record_start(self, start: Start, trace: CallTraced | None = None) -> None:
-        """Store a run that was prepared, with the call that started it where calls are traced."""
+    def record_start(
+        self,
+        start: Start,
+        response: bytes = b"",
+        key: StartKey | None = None,
+        trace: CallTraced | None = None,
+    ) -> None:
+        """Store a run that was prepared, its answer where the call can be repeated, and the call's trace."""
         if trace is not None:
             start.commit.add(trace)
-        handles = (HandleRow(start.handle, start.view.session.session_id, start.agent),) if start.new else ()
-        changes = [start.commit.finish(handles=handles, contents=start.contents)]
+        session_id = start.view.session.session_id
+        handles = (HandleRow(start.handle, session_id, start.agent),) if start.new else ()
+        starts = (key.row(session_id, start.handle, response, start.commit.now),) if key else ()
+        changes = [start.commit.finish(handles=handles, starts=starts, contents=start.contents)]
         self.append(*changes, *([start.parent] if start.parent else []))
 
     def _started(

@@ -155,13 +155,14 @@ class CommitRow(Struct, frozen=True):
 
 
 class StartRow(Struct, frozen=True):
-    """A start that can be repeated: who asked with which request id, and what came of it (rule 13a)."""
+    """A start that can be repeated: who asked with which request id, and the answer (rule 13a)."""
 
     owner: str
     request_id: bytes
     request_digest: bytes
     session_id: str
-    node: int
+    handle: bytes
+    response: bytes
     started_at: int
 
 
@@ -331,6 +332,7 @@ class Writer(Reader, Protocol):
     def index(self, row: SearchRow, outputs: Sequence[str]) -> None: ...
     def replace_session(self, rows: SessionRows) -> None: ...
     def add_start(self, row: StartRow) -> None: ...
+    def drop_start(self, row: StartRow) -> None: ...
     def set_tombstone(self, row: TombstoneRow) -> None: ...
 
 

@@ -399,6 +399,10 @@ class PostgresWriter(PostgresReader):
     def add_start(self, row: StartRow) -> None:
         self._run(insert("starts"), *astuple(row))
 
+    def drop_start(self, row: StartRow) -> None:
+        where = "WHERE owner = $1 AND request_id = $2 AND started_at = $3::int8"
+        self._run(f"DELETE FROM starts {where}", row.owner, row.request_id, row.started_at)
+
     def add_content(self, digest: str, body: bytes) -> None:
         """Keep a body under its digest; the same digest again changes nothing."""
         self._run("INSERT INTO contents VALUES ($1, $2) ON CONFLICT (digest) DO NOTHING", digest, body)

@@ -446,6 +446,10 @@ class SqliteWriter(SqliteReader):
     def add_start(self, row: StartRow) -> None:
         self._run(ADD_START, astuple(row))
 
+    def drop_start(self, row: StartRow) -> None:
+        where = "WHERE owner = ? AND request_id = ? AND started_at = ?"
+        self._run(f"DELETE FROM starts {where}", (row.owner, row.request_id, row.started_at))
+
     def add_content(self, digest: str, body: bytes) -> None:
         """Keep a body under its digest; the same digest again changes nothing."""
         small = zlib.compress(body) if len(body) > COMPRESS_OVER else body

@@ -284,6 +284,7 @@ class Ledger(Positions):
                 awaited=position.awaited,
                 node=number,
                 attempt=new_attempt() if used else 0,
+                note_attempt=new_attempt(),
                 recap=recap(reader, position.node),
                 branches=branches(reader, position.node, tip),
                 terms=self.terms(position.state),

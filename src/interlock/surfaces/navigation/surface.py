@@ -127,8 +127,17 @@ class NavigationSurface(LedgerSurface):
         return body_reply({"active": True, "checkpoint": checkpoint})
 
     def _situation(self, token: str) -> Situation | Reply:
-        position = self._position(run_pointer(self.ledger, token))
-        return position if isinstance(position, Reply) else situation_at(self.ledger, position)
+        pointer = run_pointer(self.ledger, token)
+        if isinstance(pointer, Reply):
+            return pointer
+        position = self._position(pointer)
+        if isinstance(position, Reply):
+            return position
+        situation = situation_at(self.ledger, position)
+        if pointer.kind != "nav":
+            return situation
+        # The state stays the one that its actions are recorded under, so that a repeat is known (rule 9).
+        return replace(situation, view=replace(situation.view, node=pointer.node))
 
     def _position(self, pointer: Pointer | Reply) -> Position | Reply:
         """Return the run at the node that a pointer leads to by now."""

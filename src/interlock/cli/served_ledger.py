@@ -27,7 +27,7 @@ class OwnedBackend:
     """What surfaces of one principal are built on."""
 
     def __init__(self, ledger: Ledger, owner: str) -> None:
-        self._ledger = ledger.owned_by(owner)
+        self._ledger = ledger.of(owner)
 
     def ledger(self) -> Ledger:
         return self._ledger
@@ -44,7 +44,6 @@ class ServedLedger:
     def __init__(self, config: Config) -> None:
         self._disabled = frozenset(config.disable_tools)
         self._ledger = ConfiguredBackend(config).ledger()
-        self._ledger.used = True  # other views of it write, and this one catches up the search index
         self.tokens = AccessTokens(config.folder)
         self._surface = lru_cache(MOST_SURFACES)(self._built)
         surfaces = [build_surface(name, OwnedBackend(self._ledger, LOCAL.name)) for name in SURFACES]
@@ -69,8 +68,7 @@ class ServedLedger:
 
     def not_ready(self) -> str | None:
         try:
-            with self._ledger.store.reading() as reader:
-                reader.setting("preferences")
+            self._ledger.content("")  # the shortest question; its answer does not matter
         except Exception as error:
             known = error_of(error)
             if known is None:

@@ -76,14 +76,14 @@ class Prompts:
         """Return values for an argument that begin as given."""
         offered: Sequence[str] = ()
         if name == "resume" and argument == "query" and self._ledger is not None:
-            offered = recent_references(self._ledger, self._ledger.settings.owner, MOST_COMPLETIONS)
+            offered = recent_references(self._ledger, MOST_COMPLETIONS)
         elif (prompt := next((one for one in self.all() if one.name == name), None)) is not None:
             kinds = {variable.name: variable.type for variable in prompt.arguments}
             offered = ("true", "false") if kinds.get(argument) == "boolean" else ()
         return [value for value in offered if value.startswith(beginning)][:MOST_COMPLETIONS]
 
     def _resume(self, ledger: Ledger, query: str) -> str:
-        candidates = find(ledger, query, ledger.settings.owner)
+        candidates = find(ledger, query)
         if not candidates:
             return "Nothing stored fits. Tell the user so, and ask what to look for."
         best = candidates[0]

@@ -109,7 +109,7 @@ class Resources:
         """Return what changes when the resource does; None if there is no such resource for the caller."""
         for template in OF_LEDGER:
             if self._ledger is not None and (reference := template.value_in(uri)) is not None:
-                session = find_session(self._ledger, reference, self._ledger.settings.owner)
+                session = find_session(self._ledger, reference)
                 return None if isinstance(session, LedgerError) else session.head_digest.hex()
         known = {line.uri for line in self.all()}
         return self.version() if uri in known else None
@@ -133,7 +133,7 @@ class Resources:
                 values = contracts()
             case _:
                 assert self._ledger is not None
-                values = recent_references(self._ledger, self._ledger.settings.owner, MOST_COMPLETIONS)
+                values = recent_references(self._ledger, MOST_COMPLETIONS)
         return [value for value in values if value.startswith(beginning)][:MOST_COMPLETIONS]
 
     def _text(self, template: Template, value: str) -> str | None:
@@ -150,7 +150,7 @@ class Resources:
                 return mermaid_of(drawing_of(loaded.workflow)) if is_graph else _json(loaded.workflow)
         ledger = self._ledger
         assert ledger is not None
-        session = find_session(ledger, value, ledger.settings.owner)
+        session = find_session(ledger, value)
         if isinstance(session, LedgerError):
             return None
         if template is TRANSCRIPT:

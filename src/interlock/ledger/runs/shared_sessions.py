@@ -197,8 +197,8 @@ class Sessions:
         known = peek(keyring, token) if isinstance(pointer, TokenError) else pointer
         if known is None:
             return None
-        loaded = self.ledger.store.load(known.handle)
-        if loaded is None or loaded.session.owner != self.ledger.settings.owner:
+        loaded = self.ledger.load(known.handle)
+        if loaded is None:
             return None
         position = self._head_of_run(known)
         if isinstance(position, LedgerError):

@@ -26,8 +26,9 @@ from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.gated import params as p
 from interlock.surfaces.gated.errors import words
 from interlock.surfaces.gated.reading import GatedReading
-from interlock.surfaces.gated.tools import INSTRUCTIONS, tools
+from interlock.surfaces.gated.tools import INSTRUCTIONS, PROMPTS, tools
 from interlock.surfaces.ledger_surface import LedgerSurface
+from interlock.surfaces.recorded import repeatable
 from interlock.surfaces.refusals import INBOX, sentence
 from interlock.surfaces.shared import session_params as shared
 from interlock.surfaces.shared import validation
@@ -46,6 +47,7 @@ class GatedSurface(LedgerSurface):
 
     name = "gated"
     instructions = INSTRUCTIONS
+    prompt_texts = PROMPTS
 
     def __init__(self, ledger: Ledger) -> None:
         super().__init__(ledger)
@@ -91,10 +93,13 @@ class GatedSurface(LedgerSurface):
         return Reply(as_json(workflows))
 
     def start_session(self, params: p.StartSession, call: Call) -> Outcome:
+        key = repeatable(self.ledger, "gated start_session", params.requestId, params, of_error)
+        if isinstance(key, Reply):
+            return key
         calling = Calling("start_session", {"workflow": params.workflow_id[:128]})
         agent = params.agent_id or ""
         if params.session_token is None:
-            return self.shared.start(calling, agent, params.workflow_id)
+            return self.shared.start(calling, agent, params.workflow_id, key)
         mismatch = self._mismatch(params.session_token, params.workflow_id)
         if mismatch is not None:
             return mismatch
@@ -102,7 +107,7 @@ class GatedSurface(LedgerSurface):
         if joined is not None:
             return joined
         recovered: dict[str, Json] = {"recovered": True}
-        return self.shared.start(calling, agent, params.workflow_id, flags=recovered, warning=RECOVERED)
+        return self.shared.start(calling, agent, params.workflow_id, key, flags=recovered, warning=RECOVERED)
 
     def _mismatch(self, token: str, workflow_id: str) -> Reply | None:
         """Refuse a token of another workflow (rule 17)."""

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from interlock.core.values import Json
-from interlock.surfaces.strict_params import Params
+from interlock.surfaces.strict_params import Params, RequestId
 
 WorkflowId = Annotated[str, Meta(max_length=128)]
 State = Annotated[str, Meta(description="Of the last response, whole")]
@@ -23,6 +23,7 @@ class NavStart(Params, frozen=True):
     initial_variables: Variables | None = None
     activity_id: Annotated[str, Meta(description="Begin with this independent activity")] | None = None
     parent_state: Annotated[str, Meta(description="Of the run that triggers it")] | None = None
+    requestId: RequestId | None = None
 
 
 class NavState(Params, frozen=True):

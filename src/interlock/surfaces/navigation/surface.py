@@ -19,6 +19,7 @@ from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.runs.children import passed_on
 from interlock.ledger.runs.position import Position
+from interlock.ledger.starts import start_key
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.arguments import InvalidArgument, check_context, decoding_error, read_output
 from interlock.surfaces.call import Call, Outcome, Reply
@@ -45,7 +46,7 @@ from interlock.surfaces.navigation.render import (
 )
 from interlock.surfaces.navigation.situations import run_pointer, situation_at, situation_of, state_pointer
 from interlock.surfaces.navigation.texts import Texts
-from interlock.surfaces.navigation.tools import INSTRUCTIONS, tools
+from interlock.surfaces.navigation.tools import INSTRUCTIONS, PROMPTS, tools
 from interlock.surfaces.tool import Tool
 
 
@@ -54,6 +55,7 @@ class NavigationSurface(LedgerSurface):
 
     name = "navigation"
     instructions = INSTRUCTIONS
+    prompt_texts = PROMPTS
 
     def __init__(self, ledger: Ledger) -> None:
         super().__init__(ledger)
@@ -74,6 +76,11 @@ class NavigationSurface(LedgerSurface):
         return of_error(error)
 
     def nav_start(self, params: p.NavStart, call: Call) -> Outcome:
+        key = start_key(self.ledger, "nav_start", params.requestId, params)
+        if isinstance(key, LedgerError):
+            return of_error(key)
+        if isinstance(key, Replayed):
+            return encoded_reply(self.ledger.filled(key.body, key.handle))
         variables = params.initial_variables or {}
         invalid_variables = check_context(variables, "initial_variables")
         if invalid_variables is not None:
@@ -107,7 +114,7 @@ class NavigationSurface(LedgerSurface):
         where = f" at activity '{view.state.activity}'" if view.state.activity else ""
         message = f"Started workflow '{view.plan.workflow.name}'{where}"
         response = recorded(situation_of(self.ledger, view, {}), message)
-        self.ledger.record_start(start)
+        self.ledger.record_start(start, response, key)
         return encoded_reply(self.ledger.filled(response, start.handle))
 
     def nav_situation(self, params: p.NavState, call: Call) -> Outcome:

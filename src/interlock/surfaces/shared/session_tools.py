@@ -23,6 +23,7 @@ from interlock.ledger.ledger import Ledger
 from interlock.ledger.runs.children import passed_on
 from interlock.ledger.runs.position import Position
 from interlock.ledger.runs.shared_sessions import Calling, SessionCall, Sessions
+from interlock.ledger.starts import StartKey
 from interlock.ledger.tokens.slots import slot
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.arguments import InvalidArgument, check_context, decoding_error
@@ -119,6 +120,7 @@ class SessionTools:
         calling: Calling,
         agent: str,
         workflow_id: str,
+        key: StartKey | None,
         parent: Position | None = None,
         flags: Mapping[str, Json] | None = None,
         warning: str = "",
@@ -144,7 +146,7 @@ class SessionTools:
         reply = encoded(_session_reply(loaded.workflow, token, flags or {}, warnings))
         now = self.ledger.clock()
         traced = calling.traced(agent, start.view.state, now, warnings=tuple(warnings))
-        self.ledger.record_start(start, traced)
+        self.ledger.record_start(start, body_of(reply), key, traced)
         return live(reply, self.ledger, start.handle)
 
     def join(self, calling: Calling, token: str, agent: str | None) -> Reply | None:

@@ -185,7 +185,7 @@ class _Explorer:
         scope, activity = self._plan.scope(state.variables), state.activity or ""
         match awaited:
             case NeedStep(step=step):
-                text = step_prompt(step, scope, state.preferences, self._plan.workflow.capabilities)
+                text = step_prompt(self._plan, state, step)
                 return ExploredState(activity, step.id, awaited, len(text.encode()))
             case NeedAnswer(gate=gate):
                 return ExploredState(activity, gate.id, awaited, len(gate_prompt(gate, scope).encode()))

@@ -20,7 +20,7 @@ from interlock.core.engine.decisions import (
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.exits import exits
 from interlock.core.engine.gates import auto_advances, needs_confirmation, question_of
-from interlock.core.engine.requirements import examine, observations, questions_at
+from interlock.core.engine.requirements import DIVERGENCE, examine, observations, questions_at
 from interlock.core.engine.settle import CIRCLE, REST, sets_of
 from interlock.core.run import events as e
 from interlock.core.run.commands import AcknowledgeStep, Decision
@@ -41,8 +41,6 @@ from interlock.core.run.output import Output
 from interlock.core.run.reasons import Blocker, BlockerCode, ContextKey, WorkflowStep, ordered
 from interlock.core.run.state import RunState, instance
 from interlock.core.values import Json
-
-DIVERGENCE = ("wr.workflow_divergence", "workflow_divergence", "wr.contracts.workflow_divergence")
 
 
 def acknowledge(plan: Plan, state: RunState, ack: AcknowledgeStep) -> Decided | Refusal:

@@ -70,7 +70,8 @@ def evolve(state: RunState, event: e.Event) -> RunState:
         case e.LoopSteered():
             return replace(state, steer=event.decision)
         case e.CapabilityObserved():
-            status = event.status if event.strong else state.capabilities.get(event.capability, "unknown")
+            believed = event.strong or event.status == "unavailable"
+            status = event.status if believed else state.capabilities.get(event.capability, "unknown")
             return replace(state, capabilities={**state.capabilities, event.capability: status})
         case e.GapRecorded():
             return replace(state, gaps=state.gaps + (event.severity != "info"))

@@ -39,9 +39,18 @@ from interlock.core.values import Json
 
 ASSESSMENT = "wr.assessment"
 OBSERVATION = ("wr.capability_observation", "capability_observation", "wr.contracts.capability_observation")
+DIVERGENCE = ("wr.workflow_divergence", "workflow_divergence", "wr.contracts.workflow_divergence")
+REASONS = (
+    "missing_user_context",
+    "capability_unavailable",
+    "efficiency_skip",
+    "safety_stop",
+    "policy_constraint",
+)
 APPROVE, REJECT = "approve", "reject"
 APPROVAL = (Option(APPROVE, "Approve"), Option(REJECT, "Reject"))
 STRONG = ("probe_step", "attempted_use")
+RESULTS: Mapping[CapabilityStatus, str] = {"available": "success", "unavailable": "failure"}
 CAPABILITIES: tuple[Capability, ...] = get_args(Capability)
 STATUSES: tuple[CapabilityStatus, ...] = get_args(CapabilityStatus)
 
@@ -74,7 +83,8 @@ def examine(
     stopping: list[Blocker] = []
     gaps: list[e.GapRecorded] = []
     answers: list[e.GateResolved] = []
-    for blocker in (*unmet(step, output, plan.scope(state.variables)), *_unproven(step, output)):
+    unproven, unfounded = _unproven(step, output), _unfounded(output)
+    for blocker in (*unmet(step, output, plan.scope(state.variables)), *unproven, *unfounded):
         if state.preferences.never_stops:
             gaps.append(_gap(blocker, key, "critical"))
         elif downgraded(blocker, state.preferences):
@@ -180,18 +190,20 @@ def observations(output: Output) -> Iterator[e.CapabilityObserved]:
         origin: Mapping[str, Json] = (
             provenance if isinstance(provenance, Mapping) else {"kind": "manual_claim"}
         )
-        yield e.CapabilityObserved(capability, status, origin.get("kind") in STRONG, origin)
+        shown = origin.get("kind") in STRONG and origin.get("result") == RESULTS.get(status)
+        yield e.CapabilityObserved(capability, status, shown, origin)
 
 
 def _unproven(step: Step, output: Output) -> Iterator[Blocker]:
     """Name what keeps a probe step from unlocking its capability: only strong provenance does."""
-    seen = [event for event in observations(output) if event.capability == step.probes]
-    if step.probes is None or not seen:
+    observed = tuple(observations(output))
+    if step.probes is None or not observed:
         return
     pointer = CapabilityPointer(step.probes)
+    seen = [event for event in observed if event.capability == step.probes]
     strong = [event for event in seen if event.strong]
-    if not strong or strong[-1].status == "unknown":
-        message = f"This workflow requires {step.probes}, and a claim alone does not show that it works."
+    if not strong:
+        message = f"This workflow requires {step.probes}, and {_doubt(seen)}."
         example: Json = {
             "kind": OBSERVATION[0],
             "capability": step.probes,
@@ -202,6 +214,28 @@ def _unproven(step: Step, output: Output) -> Iterator[Blocker]:
     elif strong[-1].status == "unavailable":
         message = f"This workflow requires {step.probes}, and the probe found it unavailable."
         yield Blocker(BlockerCode.REQUIRED_CAPABILITY_UNAVAILABLE, pointer, message)
+
+
+def _unfounded(output: Output) -> Iterator[Blocker]:
+    """Name each divergence that gives no reason of the closed set, or does not say what was done instead."""
+    for artifact in output.of_kind(*DIVERGENCE):
+        summary = artifact.get("summary")
+        if artifact.get("reason") in REASONS and isinstance(summary, str) and summary.strip():
+            continue
+        reasons = ", ".join(REASONS)
+        message = f"A divergence has a summary of what was done instead, and one of these reasons: {reasons}."
+        example: Json = {"kind": DIVERGENCE[0], "reason": REASONS[0], "summary": "<what was done instead>"}
+        pointer = ContractPointer("wr.contracts.workflow_divergence")
+        yield Blocker(BlockerCode.INVALID_REQUIRED_OUTPUT, pointer, message, example=example)
+
+
+def _doubt(seen: list[e.CapabilityObserved]) -> str:
+    """Say why observations do not show that a capability works."""
+    if not seen:
+        return "the observation is of another capability"
+    if seen[-1].provenance.get("kind") not in STRONG:
+        return "a claim alone does not show that it works"
+    return f"the result of the attempt does not say that it is {seen[-1].status}"
 
 
 def _given(

@@ -8,7 +8,7 @@ from typing import assert_never
 import msgspec
 from msgspec import Struct
 
-from interlock.core.definition.prompts import gate_prompt, interpolate, remark_text, step_prompt
+from interlock.core.definition.prompts import gate_prompt, interpolate, step_prompt
 from interlock.core.engine.decisions import example_decision, waits_for_user
 from interlock.core.engine.gates import question_of
 from interlock.core.run.outcomes import (
@@ -82,9 +82,7 @@ def pending_of(view: View) -> Pending | None:
     scope = view.plan.scope(view.state.variables)
     match view.awaited:
         case NeedStep(step=step):
-            prompt = step_prompt(step, scope, view.state.preferences, view.plan.workflow.capabilities)
-            if view.state.remark is not None:
-                prompt = f"{prompt}\n\n{remark_text(view.state.remark)}"
+            prompt = step_prompt(view.plan, view.state, step)
             asks = step.confirm is not False and view.state.preferences.guided
             return Pending(step.id, interpolate(step.title, scope), prompt, asks)
         case NeedAnswer(gate=gate):

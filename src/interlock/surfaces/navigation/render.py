@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from interlock.core.definition.conditions import Scope
 from interlock.core.definition.criteria import requirement
-from interlock.core.definition.prompts import interpolate, remark_text, step_prompt
+from interlock.core.definition.prompts import interpolate, step_prompt
 from interlock.core.definition.workflow import Activity, Loop, walk
 from interlock.core.engine.gates import question_of
 from interlock.core.engine.moves import Decisions, Move, moves
@@ -183,9 +183,7 @@ def _description(situation: Situation, move: Move) -> str:
     match move.action:
         case "complete_step":
             assert isinstance(view.awaited, NeedStep)
-            preferences, remark = view.state.preferences, view.state.remark
-            prompt = step_prompt(view.awaited.step, situation.scope, preferences, workflow.capabilities)
-            return prompt if remark is None else f"{prompt}\n\n{remark_text(remark)}"
+            return step_prompt(view.plan, view.state, view.awaited.step)
         case "respond_to_checkpoint" if move.target in situation.decisions:
             return "The user has decided: pass on the option."
         case "respond_to_checkpoint":

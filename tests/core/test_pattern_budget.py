@@ -7,13 +7,16 @@ from typing import Any
 
 import pytest
 
-from interlock.core.definition.conditions import Scope
+from interlock.core.definition.conditions import Compare, Scope, holds
 from interlock.core.definition.criteria import failed_checks
 from interlock.core.definition.workflow import AllRules, AnyRule, Criteria, NotRule, Rule
-from interlock.core.patterns import BadPattern, limited_time, matches, search
-from support.harness import Bench
+from interlock.core.patterns import BadPattern, limited_time, search
+from interlock.surfaces.call import Call, RpcError
+from interlock.surfaces.lookup.surface import LookupSurface
+from interlock.surfaces.tool import call_tool
+from support.harness import Bench, steps, workflow
 
-SLOW_TEXT = "a" * 28 + "!"
+SLOW_TEXT = "a" * 60 + "!"
 NOWHERE = Scope({}, {})
 
 
@@ -51,9 +54,30 @@ def test_fast_patterns_count_too() -> None:
     assert search("a", "a")
 
 
-def test_a_condition_that_was_not_evaluated_does_not_hold() -> None:
+def test_a_condition_that_cannot_be_evaluated_is_an_error() -> None:
+    condition = Compare("text", "matches", "a")
     with limited_time(0.5, Ticks(0.4)):
-        assert [matches("a", "a") for _ in range(3)] == [True, True, False]
+        assert [holds(condition, Scope({"text": "a"}, {})) for _ in range(2)] == [True, True]
+        with pytest.raises(BadPattern):
+            holds(condition, Scope({"text": "a"}, {}))
+
+
+def test_no_step_is_passed_over_because_its_condition_could_not_be_evaluated(bench: Bench) -> None:
+    condition = {"var": "text", "matches": slow(0)}
+    conditional = steps("sure", runCondition=condition)
+    bench.write(workflow(*steps("first"), *conditional, *steps("last"), id="t.slow"))
+    agent = bench.agent()
+    agent.start("t.slow")
+    before = agent.last
+    refused = agent.ack("done", text=SLOW_TEXT)
+    assert refused["code"] == "VALIDATION_ERROR"
+    assert "cannot be evaluated" in agent.text
+    assert agent.ack("done", at=before, text="b")["pending"]["stepId"] == "last"
+    lookup = LookupSurface(agent.ledger.library)
+    arguments = {"workflowId": "t.slow", "completedSteps": ["first"], "context": {"text": SLOW_TEXT}}
+    answer = call_tool(lookup, "workflow_next", arguments, Call())
+    assert isinstance(answer, RpcError)
+    assert (answer.code, "cannot be evaluated" in str(answer.data)) == (-32005, True)
 
 
 def test_every_call_has_its_own_budget() -> None:

@@ -57,15 +57,6 @@ def limited_time(seconds: float, clock: Callable[[], float]) -> Iterator[None]:
         _budget.reset(token)
 
 
-def matches(pattern: str, text: str, *, flags: str = "", ignore_case: bool = False) -> bool:
-    """Say whether the pattern is found in the text; an invalid or too slow one, which lint names, is not."""
-    letters = flags + ("i" if ignore_case else "")
-    try:
-        return search(pattern, text, letters)
-    except BadPattern:
-        return False
-
-
 def search(pattern: str, text: str, flags: str = "") -> bool:
     """Search the text, or say why that is impossible."""
     budget = _budget.get()

@@ -167,9 +167,9 @@ def _truth(value: Json) -> bool | None:
 
 def _text_matches(text: str, operator: Literal["startsWith", "endsWith", "matches"], wanted: str) -> bool:
     if operator == "matches":
-        from interlock.core.patterns import matches
+        from interlock.core.patterns import search
 
-        return matches(wanted, text, ignore_case=True)
+        return search(wanted, text, "i")  # what cannot be evaluated is an error, never a way past a gate
     left, right = text.casefold(), wanted.casefold()
     return left.startswith(right) if operator == "startsWith" else left.endswith(right)
 

@@ -149,7 +149,7 @@ def decide_question(
     options = [choice.id for choice in question.options]
     if options and option not in options:
         message = f"'{option}' is not an option of '{question.id}'."
-        return LedgerError("INVALID", message, f"Options: {', '.join(options)}.")
+        return LedgerError("VALIDATION_ERROR", message, f"Options: {', '.join(options)}.")
     is_gate = find_gate(position.plan, position.state, question.id) is not None
     if is_gate and POLICIES[position.run.surface].exits == "claimed":
         return _resolve(ledger, position, question, option, note)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import UnsetType
+from msgspec.structs import replace
 
 from interlock.core.definition.conditions import Scope, holds
 from interlock.core.definition.criteria import failed_checks, requirement
@@ -14,6 +15,7 @@ from interlock.core.definition.prompts import step_prompt
 from interlock.core.definition.workflow import AllRules, AnyRule, Criteria, NotRule, Rule, Workflow
 from interlock.core.engine.gates import needs_confirmation
 from interlock.core.patterns import BadPattern, prepare, search
+from interlock.core.run.preferences import Preferences
 from interlock.core.values import Json
 from interlock.surfaces.call import Outcome, Reply, RpcError
 from interlock.surfaces.lookup import errors, render
@@ -136,7 +138,7 @@ def _guidance(workflow: Workflow, offered: Offered) -> dict[str, Json]:
     scope = offered.plan.scope(offered.state.variables)
     hint = step.extra.get("modelHint", step.extra.get("modelTier"))
     return {
-        "prompt": step_prompt(offered.plan, offered.state, step),
+        "prompt": step_prompt(offered.plan, replace(offered.state, preferences=Preferences()), step),
         **({"modelHint": hint} if isinstance(hint, str) else {}),
         "requiresConfirmation": needs_confirmation(offered.plan, offered.state, step),
         "validationCriteria": list(_demands(step.criteria, scope)),

@@ -8,6 +8,7 @@ from hashlib import sha256
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from interlock.authoring.compile.ids import LEGACY_ID
 from interlock.authoring.library import Library, Loaded
@@ -41,6 +42,7 @@ from interlock.ledger.tokens.keyring import Keys
 from interlock.ledger.tokens.slots import named as with_names
 from interlock.ledger.tokens.tokens import Pointer, new_attempt, new_handle
 from interlock.store.protocol import (
+    WHOLE_SESSION,
     Changes,
     HandleRow,
     Reader,
@@ -143,6 +145,7 @@ class Ledger(Positions):
             rows = Rows(session)
             with self.store.reading() as reader:
                 began = began_with(reader, session.session_id)
+                began = replace(began, preferences=self.preferences_within(session.session_id))
                 rows.runs.update({run.run: run for run in reader.runs(session.session_id)})
             number, handle, commit = len(rows.runs), within.handle, Commit(rows, self.clock())
         plan, contents = self.pins.pin(self.content, loaded)
@@ -239,6 +242,14 @@ class Ledger(Positions):
         if stored is None or self.settings.preferences_fixed:
             return self.settings.preferences
         return msgspec.json.decode(stored, type=Preferences)
+
+    def preferences_within(self, session_id: str) -> Preferences:
+        """Return the mode of a session's next run: the user's last choice for it, else that of its start."""
+        with self.store.reading() as reader:
+            chosen = [row for row in reader.modes(session_id) if row.node == WHOLE_SESSION]
+            if chosen:
+                return msgspec.json.decode(chosen[-1].preferences, type=Preferences)
+            return began_with(reader, session_id).preferences or self.preferences()
 
     def terms(self, state: RunState) -> Terms:
         """The terms that hold for a call of this process on a run (rule 29)."""

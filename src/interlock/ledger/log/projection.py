@@ -33,7 +33,15 @@ from interlock.ledger.log.records import (
     ResponseRestored,
     SessionCreated,
 )
-from interlock.store.protocol import BlockedRow, CommitRow, ModeRow, NodeRow, RunRow, SessionRow
+from interlock.store.protocol import (
+    WHOLE_SESSION,
+    BlockedRow,
+    CommitRow,
+    ModeRow,
+    NodeRow,
+    RunRow,
+    SessionRow,
+)
 
 _encode = msgspec.json.Encoder().encode
 _decode_state = msgspec.json.Decoder(RunState).decode
@@ -194,6 +202,10 @@ def _apply_run_event(rows: Rows, event: Event, logged: Logged) -> None:
             started_at=event.at,
             updated_at=event.at,
         )
+    if isinstance(event, PreferencesChanged) and logged.node is None:
+        mode = ModeRow(rows.session.session_id, WHOLE_SESSION, logged.index, _encode(event.effective))
+        rows.modes.append(mode)
+        return
     if isinstance(event, PreferencesChanged) and logged.node in rows.nodes:
         assert logged.node is not None
         preferences = _encode(event.effective)

@@ -14,9 +14,8 @@ from msgspec import Struct
 from interlock.cli.config import Config
 from interlock.cli.doctor_checks import Check, run_checks
 from interlock.store.protocol import CommitRow
-from interlock.store.sqlite.schema import TABLES
+from interlock.store.sqlite.schema import FILE, TABLES
 from interlock.store.sqlite.statements import _inflated
-from interlock.store.sqlite.store import FILE
 from support.harness import Agent, Bench, gate, steps, workflow
 
 FLOW = workflow(*steps("one", "two"), gate("fork", "left", "right"), *steps("three"))

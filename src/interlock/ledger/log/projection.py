@@ -37,8 +37,6 @@ from interlock.ledger.log.records import (
 from interlock.store.protocol import BlockedRow, CommitRow, ModeRow, NodeRow, RunRow, SessionRow
 
 _encode = msgspec.json.Encoder().encode
-_decode_state = msgspec.json.Decoder(RunState).decode
-_decode_preferences = msgspec.json.Decoder(Preferences).decode
 
 
 class StoredOutput(Struct, frozen=True, array_like=True):
@@ -53,7 +51,6 @@ class RowDamaged(ValueError):
     """A stored row cannot be read. The message names its session and what it is."""
 
 
-_decode_kept = msgspec.json.Decoder(dict[str, Json]).decode
 _decode_outputs = msgspec.json.Decoder(tuple[StoredOutput, ...]).decode
 
 
@@ -73,8 +70,10 @@ def notes_in(row: NodeRow | BlockedRow) -> list[StoredOutput]:
 def state_of(node: NodeRow, mode: bytes | None = None) -> RunState:
     """Return the state of a node, with the mode that was attached to it."""
     try:
-        state: RunState = _decode_state(node.state)
-        return state if mode is None else replace(state, preferences=_decode_preferences(mode))
+        state = msgspec.json.decode(node.state, type=RunState)
+        if mode is None:
+            return state
+        return replace(state, preferences=msgspec.json.decode(mode, type=Preferences))
     except (ValueError, TypeError) as error:
         raise RowDamaged(f"the state of node {node.node} of session {node.session_id}") from error
 
@@ -151,7 +150,7 @@ def kept_at(blocked: Sequence[BlockedRow]) -> Mapping[str, Json]:
     if not blocked or not blocked[-1].kept:
         return {}
     try:
-        kept: Mapping[str, Json] = _decode_kept(blocked[-1].kept)
+        kept: Mapping[str, Json] = msgspec.json.decode(blocked[-1].kept, type=dict[str, Json])
     except (ValueError, TypeError) as error:
         last = blocked[-1]
         raise RowDamaged(f"the context at node {last.node} of session {last.session_id}") from error

@@ -18,8 +18,8 @@ from msgspec import Struct
 
 from interlock.store.protocol import StoreCorrupt
 from interlock.store.sqlite.lock import FileLock
-from interlock.store.sqlite.schema import MIGRATIONS, TABLES
-from interlock.store.sqlite.store import FILE, connect, has_own_schema, lock_path, make_private, migrate
+from interlock.store.sqlite.schema import FILE, MIGRATIONS, TABLES
+from interlock.store.sqlite.store import connect, has_own_schema, lock_path, make_private, migrate
 
 UNREADABLE = (apsw.CorruptError, apsw.NotADBError, apsw.IOError)
 PAGE_SIZE, LOG_HEADER, FRAME_HEADER = 4096, 32, 24

@@ -6,6 +6,7 @@ What neither a digest nor an event covers stands in an index too, so that SQLite
 
 from __future__ import annotations
 
+FILE = "interlock.db"
 TIPS = 2**40  # one word index holds both, so that a commit flushes once: outputs below, tips above
 
 FIRST = """

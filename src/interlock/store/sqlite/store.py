@@ -26,11 +26,10 @@ from interlock.store.protocol import (
     TraceRow,
 )
 from interlock.store.sqlite.lock import PATIENCE, FileLock
-from interlock.store.sqlite.schema import MIGRATIONS
+from interlock.store.sqlite.schema import FILE, MIGRATIONS
 from interlock.store.sqlite.statements import SqliteReader, SqliteWriter
 from interlock.store.sqlite.witness import Head, Witness
 
-FILE = "interlock.db"
 CHECKPOINT_PAGES = 2000
 
 

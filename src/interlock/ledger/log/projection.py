@@ -32,6 +32,7 @@ from interlock.ledger.log.records import (
     OutputAppended,
     ResponseRestored,
     SessionCreated,
+    SessionImported,
 )
 from interlock.store.protocol import (
     WHOLE_SESSION,
@@ -54,12 +55,19 @@ class StoredOutput(Struct, frozen=True, array_like=True):
     body: str
 
 
+class RowDamaged(ValueError):
+    """A stored row cannot be read. The message names its session and what it is."""
+
+
 _decode_outputs = msgspec.json.Decoder(tuple[StoredOutput, ...]).decode
 
 
 def outputs_of(row: NodeRow | BlockedRow) -> tuple[StoredOutput, ...]:
     """Return the outputs that came with an attempt."""
-    outputs: tuple[StoredOutput, ...] = _decode_outputs(row.outputs) if row.outputs else ()
+    try:
+        outputs: tuple[StoredOutput, ...] = _decode_outputs(row.outputs) if row.outputs else ()
+    except (ValueError, TypeError) as error:
+        raise RowDamaged(f"the outputs at node {row.node} of session {row.session_id}") from error
     return outputs
 
 
@@ -69,10 +77,13 @@ def notes_in(row: NodeRow | BlockedRow) -> list[StoredOutput]:
 
 def state_of(node: NodeRow, mode: bytes | None = None) -> RunState:
     """Return the state of a node, with the mode that was attached to it."""
-    state = msgspec.json.decode(node.state, type=RunState)
-    if mode is None:
-        return state
-    return replace(state, preferences=msgspec.json.decode(mode, type=Preferences))
+    try:
+        state = msgspec.json.decode(node.state, type=RunState)
+        if mode is None:
+            return state
+        return replace(state, preferences=msgspec.json.decode(mode, type=Preferences))
+    except (ValueError, TypeError) as error:
+        raise RowDamaged(f"the state of node {node.node} of session {node.session_id}") from error
 
 
 class Rows:
@@ -144,7 +155,13 @@ def leading_to(blocked: Sequence[BlockedRow], attempt: int | None) -> list[Block
 
 def kept_at(blocked: Sequence[BlockedRow]) -> Mapping[str, Json]:
     """Return the context that blocked attempts at a node have sent; each row holds all of it (rule 10)."""
-    kept: Mapping[str, Json] = msgspec.json.decode(blocked[-1].kept) if blocked and blocked[-1].kept else {}
+    if not blocked or not blocked[-1].kept:
+        return {}
+    try:
+        kept: Mapping[str, Json] = msgspec.json.decode(blocked[-1].kept, type=dict[str, Json])
+    except (ValueError, TypeError) as error:
+        last = blocked[-1]
+        raise RowDamaged(f"the context at node {last.node} of session {last.session_id}") from error
     return kept
 
 
@@ -159,6 +176,8 @@ def apply(rows: Rows, logged: Logged) -> None:
                 created_at=created.at,
                 parent_session=created.parent_session,
             )
+        case SessionImported() as imported:
+            rows.session = replace(rows.session, owner=imported.owner)
         case ObservationRecorded() as observation:
             rows.observations[observation.key] = observation.value
         case OutputAppended() as output:

@@ -14,7 +14,8 @@ from interlock.authoring.library import Library, Loaded
 from interlock.core.definition.program import Plan
 from interlock.core.engine.decide import decide
 from interlock.core.run.commands import StartRun, Terms
-from interlock.core.run.outcomes import Decided, Notice
+from interlock.core.run.notices import Notice, Notices
+from interlock.core.run.outcomes import Decided
 from interlock.core.run.output import Output, within_budget
 from interlock.core.run.preferences import Preferences, stricter
 from interlock.core.run.state import RunState
@@ -79,10 +80,9 @@ class Ledger(Positions):
         settings: Settings,
         clock: Callable[[], int] = milliseconds,
     ) -> None:
-        super().__init__(store, keys, clock)
+        super().__init__(store, keys, DriftCheck(library, clock), clock)
         self.library = library
         self.settings = settings
-        self.drift = DriftCheck(library, clock)
 
     def attempt(
         self, pointer: Pointer, number: int, request: Mapping[str, Json]
@@ -155,6 +155,7 @@ class Ledger(Positions):
             for diagnostic in loaded.diagnostics
             if diagnostic.code == LEGACY_ID
         )
+        self.drift.seen(loaded)
         view = View(
             session=session,
             run=_run_row(session.session_id, number, loaded, policy, decided.state, node, commit.now),
@@ -162,7 +163,7 @@ class Ledger(Positions):
             state=decided.state,
             awaited=decided.awaited,
             node=node,
-            notices=(*decided.notices, *legacy),
+            notices=decided.notices.plus(legacy),
             started=True,
             terms=self.terms(decided.state),
         )
@@ -258,6 +259,7 @@ class Ledger(Positions):
                 awaited=position.awaited,
                 node=number,
                 attempt=new_attempt() if used else 0,
+                notices=Notices(self.standing(position.run, position.plan, position.state)),
                 recap=recap(reader, position.node),
                 branches=branches(reader, position.node, tip),
                 terms=self.terms(position.state),

@@ -17,6 +17,7 @@ _EXPRESSION = re.compile(r"\{\{\s*([A-Za-z_][\w-]*(?:\.[\w-]+)*)\s*\}\}")
 
 AUTO_LINE = "Full-auto: resolve questions from context and by stated assumptions; write both into your notes."
 FOR_THE_USER = "Only the user can answer this, before the work:"
+UNASKED = "Only the user could answer this, and nobody is asked in this mode; state what you assume:"
 SEQUENTIAL = (
     "Delegate to subagents if you can. If you cannot, do the parts one after the other and report it "
     "(artifact wr.capability_observation, capability delegation, status unavailable)."
@@ -58,9 +59,8 @@ def step_prompt(
     if capabilities.get("delegation") == "preferred":
         parts.append(SEQUENTIAL)
     if step.user_input:
-        parts.append(
-            "\n".join([FOR_THE_USER, *(f"- {user_question(need, scope)}" for need in step.user_input)])
-        )
+        asked = UNASKED if preferences.never_stops else FOR_THE_USER
+        parts.append("\n".join([asked, *(f"- {user_question(need, scope)}" for need in step.user_input)]))
     if not preferences.guided:
         parts.append(AUTO_LINE)
     return "\n\n".join(parts)

@@ -12,7 +12,7 @@ from interlock.core.definition.workflow import Gate, Step, Workflow
 from interlock.core.engine.gates import Question, find_gate, question_of, unset_in_effect, variables_read
 from interlock.core.run import events as e
 from interlock.core.run.commands import Decision, Terms
-from interlock.core.run.outcomes import Notice
+from interlock.core.run.notices import Notice
 from interlock.core.run.output import Output
 from interlock.core.run.preferences import Preferences
 from interlock.core.run.reasons import Blocker, BlockerCode, ContractPointer, Severity

@@ -9,10 +9,12 @@ from msgspec.structs import replace
 
 from interlock.core.definition.program import END
 from interlock.core.run import events as e
-from interlock.core.run.state import Frame, OpenGate, Remark, Resolution, RunState
+from interlock.core.run.state import Frame, KnownGap, OpenGate, Remark, Resolution, RunState
 from interlock.core.values import Variables, cut, merged
 
 MOST_REMARK = 2048
+MOST_GAPS = 50
+MOST_SUMMARY = 200
 
 
 def evolve(state: RunState, event: e.Event) -> RunState:
@@ -73,7 +75,7 @@ def evolve(state: RunState, event: e.Event) -> RunState:
             status = event.status if event.strong else state.capabilities.get(event.capability, "unknown")
             return replace(state, capabilities={**state.capabilities, event.capability: status})
         case e.GapRecorded():
-            return replace(state, gaps=state.gaps + (event.severity != "info"))
+            return _with_gap(state, event)
         case e.PreferencesChanged():
             return replace(state, preferences=event.effective)
         case e.ChildStarted():
@@ -94,6 +96,17 @@ def evolved(state: RunState, events: Iterable[e.Event]) -> RunState:
     for event in events:
         state = evolve(state, event)
     return state
+
+
+def _with_gap(state: RunState, event: e.GapRecorded) -> RunState:
+    """Number a gap and keep the newest ones, assumptions last (the log has them all)."""
+    number = state.gaps_ever + 1
+    listed = (*state.gap_list, KnownGap(number, event.severity, cut(event.summary, MOST_SUMMARY, "…")))
+    if len(listed) > MOST_GAPS:
+        dropped = next((gap for gap in listed if gap.severity == "info" or gap.resolved), listed[0])
+        listed = tuple(gap for gap in listed if gap is not dropped)
+    gaps = state.gaps + (event.severity != "info")
+    return replace(state, gaps=gaps, gaps_ever=number, gap_list=listed)
 
 
 def _with(state: RunState, delta: Variables) -> RunState:

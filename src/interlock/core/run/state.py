@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from interlock.core.definition.workflow import Capability
 from interlock.core.run.preferences import DecisionPolicy, Enforcement, Preferences
+from interlock.core.run.reasons import Severity
 from interlock.core.values import Json
 
 Status = Literal["in_progress", "complete", "complete_with_gaps"]
@@ -52,6 +53,15 @@ class Remark(Struct, frozen=True, omit_defaults=True):
     note: str
 
 
+class KnownGap(Struct, frozen=True, omit_defaults=True):
+    """A gap on the run's path, by its number there; `resolved` says how it was closed later."""
+
+    number: int
+    severity: Severity
+    summary: str
+    resolved: str = ""
+
+
 class RunState(Struct, frozen=True, omit_defaults=True):
     """Everything that decides what happens next; the history is in the log.
 
@@ -60,7 +70,8 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     decision has set, with its gate; `shown` those that a decided question showed, with where it was asked
     (rules 19 and 26); `declined` the questions that the user was asked and did not answer (rule 27);
     `waived` the gates that advisory enforcement let pass. `policy` and `enforcement` are the user's terms for
-    the session, copied at its start (rule 29).
+    the session, copied at its start (rule 29). `gaps` counts the open ones that keep the run from ending
+    `complete`, `gaps_ever` all; `gap_list` holds the newest.
     """
 
     activity: str | None = None
@@ -90,6 +101,8 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     capabilities: Mapping[Capability, CapabilityStatus] = {}
     children: Mapping[str, str] = {}
     gaps: int = 0
+    gaps_ever: int = 0
+    gap_list: tuple[KnownGap, ...] = ()
     status: Status = "in_progress"
     finished_at: int | None = None
 

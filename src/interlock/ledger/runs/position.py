@@ -8,7 +8,8 @@ from msgspec import Struct
 
 from interlock.core.definition.program import Plan
 from interlock.core.run.commands import Decision, Terms
-from interlock.core.run.outcomes import Awaited, NeedAnswer, NeedInput, NeedStep, Notice
+from interlock.core.run.notices import NO_NOTICES, Notices
+from interlock.core.run.outcomes import Awaited, NeedAnswer, NeedInput, NeedStep
 from interlock.core.run.reasons import Blocker
 from interlock.core.run.state import RunState
 from interlock.core.values import Variables
@@ -74,8 +75,7 @@ class View(Struct, frozen=True, kw_only=True):
     node: int
     attempt: int = 0
     blockers: tuple[Blocker, ...] = ()
-    notices: tuple[Notice, ...] = ()
-    notes_cut: bool = False
+    notices: Notices = NO_NOTICES
     recap: Recap | None = None
     branches: Branches | None = None
     started: bool = False

@@ -14,7 +14,8 @@ from msgspec import Struct, field
 from interlock.core.engine.evolve import evolved
 from interlock.core.run.commands import Claim
 from interlock.core.run.events import ActivityEntered, Event, GateOpened, GateResolved
-from interlock.core.run.outcomes import Code, Decided, Notice, Refusal
+from interlock.core.run.notices import NO_NOTICES, Notices
+from interlock.core.run.outcomes import Code, Decided, Refusal
 from interlock.core.run.state import OpenGate, RunState
 from interlock.core.run.surface_policy import SurfacePolicy
 from interlock.core.values import Json
@@ -42,7 +43,7 @@ class Calling(Struct, frozen=True):
     began: float = field(default_factory=time.perf_counter)
 
     def traced(
-        self, agent: str, state: RunState, now: int, error: str = "", warnings: tuple[str, ...] = ()
+        self, agent: str, state: RunState, now: int, error: str = "", notices: Notices = NO_NOTICES
     ) -> CallTraced:
         """Return the call as the trace holds it."""
         return CallTraced(
@@ -54,7 +55,7 @@ class Calling(Struct, frozen=True):
             activity=state.activity,
             visit=state.visit,
             error=error,
-            warnings=warnings,
+            warnings=notices.messages,
             about=self.about,
         )
 
@@ -118,12 +119,16 @@ class SessionCall:
             return not_healthy(session.session_id, "a recorded response does not match its digest")
         return Replayed(named(made.response, session.session_id), self.pointer.handle)
 
+    def notices(self, decided: Decided) -> Notices:
+        """Return what the answer to the call should disclose."""
+        return self._attempt.notices(decided)
+
     def record(
         self,
         decided: Decided,
         response: bytes,
         *,
-        warnings: tuple[str, ...] = (),
+        notices: Notices,
         claims: tuple[Claim, ...] = (),
         target: str | None = None,
     ) -> None:
@@ -136,16 +141,16 @@ class SessionCall:
             response,
             surface=self._policy.name,
             claims=known,
-            notices=tuple(Notice("SESSION_WARNING", text) for text in warnings),
-            trace=self._traced("", warnings),
+            notices=notices,
+            trace=self._traced("", notices),
         )
 
     def refuse(self, error: str, kept: tuple[Event, ...] = ()) -> None:
         """Trace a refusal; variables that came with the call are kept all the same (rule 19)."""
-        self._attempt.keep(kept, evolved(self.state, kept), self._traced(error, ()))
+        self._attempt.keep(kept, evolved(self.state, kept), self._traced(error, NO_NOTICES))
 
-    def _traced(self, error: str, warnings: tuple[str, ...]) -> CallTraced:
-        return self.calling.traced(self.agent, self.state, self.now, error, warnings)
+    def _traced(self, error: str, notices: Notices) -> CallTraced:
+        return self.calling.traced(self.agent, self.state, self.now, error, notices)
 
 
 class Sessions:
@@ -162,9 +167,9 @@ class Sessions:
             return position
         return SessionCall(self.ledger, pointer, position, calling, self.policy)
 
-    def trace(self, position: Position, calling: Calling, error: str, warnings: tuple[str, ...]) -> None:
+    def trace(self, position: Position, calling: Calling, error: str, notices: Notices) -> None:
         """Trace a reading call; the head stays where it is."""
-        traced = calling.traced(position.agent, position.state, self.ledger.clock(), error, warnings)
+        traced = calling.traced(position.agent, position.state, self.ledger.clock(), error, notices)
         keep_trace(self.ledger, position.session, traced)
 
     def join(self, token: str, agent: str | None, calling: Calling) -> Joined | LedgerError | None:

@@ -27,7 +27,6 @@ from interlock.surfaces.gated.tools import INSTRUCTIONS, tools
 from interlock.surfaces.ledger_surface import LedgerSurface
 from interlock.surfaces.refusals import INBOX, sentence
 from interlock.surfaces.shared import session_params as shared
-from interlock.surfaces.shared import validation
 from interlock.surfaces.shared.asking import asked
 from interlock.surfaces.shared.reading_call import presented_gate
 from interlock.surfaces.shared.replies import as_json, failure, json_reply, of_error, of_refusal
@@ -195,9 +194,9 @@ class GatedSurface(LedgerSurface):
             return self._repeated(progress, params, decided)
         answer = next(event for event in decided.events if isinstance(event, GateResolved))
         token = slot("ses", decided.state.visit)
-        warnings = tuple(validation.outcome(position, decided))
+        notices = progress.notices(decided)
         body = _answered_body(answer, pending_gates(position.plan, decided.state), token)
-        return self.shared.record(progress, decided, json_reply(body, token, warnings), warnings=warnings)
+        return self.shared.record(progress, decided, json_reply(body, token, notices), notices=notices)
 
     def _repeated(self, progress: SessionCall, params: p.RespondCheckpoint, refusal: Refusal) -> Reply:
         """Return what was recorded if the same answer is sent again (rule 13)."""

@@ -91,8 +91,8 @@ def response_body(situation: Situation, message: str) -> dict[str, Json]:
         body["status"] = "completed"
     if view.state.children:
         body["children"] = [{"workflow": name} for name in view.state.children.values()]
-    if view.notices:
-        body["warnings"] = [{"code": notice.code, "message": notice.message} for notice in view.notices]
+    if view.notices.listed:
+        body["warnings"] = view.notices.fields
     return body
 
 
@@ -188,6 +188,8 @@ def _description(situation: Situation, move: Move) -> str:
             return prompt if remark is None else f"{prompt}\n\n{remark_text(remark)}"
         case "respond_to_checkpoint" if move.target in situation.decisions:
             return "The user has decided: pass on the option."
+        case "respond_to_checkpoint" if view.state.preferences.never_stops:
+            return "Nobody is asked in this mode: choose the option that fits best; it is recorded as a gap."
         case "respond_to_checkpoint":
             return "Put the checkpoint to the user and pass on the option that was chosen."
         case "transition":

@@ -9,7 +9,8 @@ from interlock.authoring.diagnostics.diagnostic import Diagnostic
 from interlock.core.engine.decide import decide
 from interlock.core.engine.evolve import evolved
 from interlock.core.run.commands import ResolveCheckpoint
-from interlock.core.run.outcomes import Notice, Refusal
+from interlock.core.run.notices import Notice
+from interlock.core.run.outcomes import Refusal
 from interlock.core.run.output import Output
 from interlock.core.run.surface_policy import NAVIGATION
 from interlock.core.values import Json
@@ -96,7 +97,7 @@ class NavigationSurface(LedgerSurface):
         start = self.ledger.start(loaded, variables, policy=NAVIGATION, parent=parent)
         if isinstance(start, LedgerError):
             return of_error(start)
-        view = replace(start.view, notices=(*start.view.notices, *notices))
+        view = replace(start.view, notices=start.view.notices.plus(notices))
         where = f" at activity '{view.state.activity}'" if view.state.activity else ""
         message = f"Started workflow '{view.plan.workflow.name}'{where}"
         response = recorded(situation_of(self.ledger, view, {}), message)
@@ -164,7 +165,7 @@ class NavigationSurface(LedgerSurface):
         if isinstance(decided, Refusal):
             attempt.keep(decided.kept, evolved(attempt.state, decided.kept))
             return self._refused(pointer, params, decided)
-        view = attempt.view(decided, terms, output)
+        view = attempt.view(decided, terms)
         taken = (
             replace(params, option_id=command.option) if isinstance(command, ResolveCheckpoint) else params
         )
@@ -173,6 +174,7 @@ class NavigationSurface(LedgerSurface):
             decided,
             response,
             surface="navigation",
+            notices=view.notices,
             output=output,
             variables=command.variables,
         )

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from interlock import __version__
 from interlock.core.definition.prompts import remark_text
+from interlock.core.run.notices import Notices
 from interlock.core.run.surface_policy import SESSION
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
@@ -118,7 +119,8 @@ class SessionSurface(LedgerSurface):
             }
         token = self.ledger.mint("ses", position.handle, position.state.visit)
         body |= _parent(ancestors(self.ledger, position))
-        return json_reply({**body, "session_token": token}, token)
+        standing = self.ledger.standing(position.run, position.plan, position.state)
+        return json_reply({**body, "session_token": token}, token, Notices(standing))
 
 
 def _status(position: Position) -> dict[str, Json]:

@@ -84,7 +84,7 @@ def test_what_a_command_writes_comes_back_as_it_was(store: Store) -> None:
         assert reader.session("sess_a") == changes.session
         assert reader.handles("sess_a") == [HandleRow(b"0123456789", "sess_a", "worker")]
         assert reader.runs("sess_a") == [run_row()]
-        assert reader.run("sess_a", 0) == reader.run_by_id("run_sess_a0") == run_row()
+        assert [reader.run("sess_a", 0)] == reader.runs_by_prefix("run_sess_a", 2) == [run_row()]
         assert reader.node("sess_a", 0) == node
         assert list(reader.nodes("sess_a")) == [node]
         assert list(reader.blocked("sess_a")) == [blocked]
@@ -108,7 +108,7 @@ def test_what_is_not_there_is_none(store: Store) -> None:
         assert reader.handles("sess_a") == []
         assert reader.start("me", b"x") is None
         assert reader.run("sess_a", 0) is None
-        assert reader.run_by_id("run_x") is None
+        assert reader.runs_by_prefix("run_x", 2) == []
         assert reader.node("sess_a", 0) is None
         assert reader.recorded("sess_a", 0, 0) is None
         assert reader.commit_by_key("sess_a", "k") is None

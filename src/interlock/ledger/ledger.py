@@ -31,12 +31,13 @@ from interlock.ledger.log.health import damage, intact
 from interlock.ledger.log.projection import Rows
 from interlock.ledger.log.records import CallTraced, OutputAppended, SessionCreated
 from interlock.ledger.queries.indexing import catch_up, named
+from interlock.ledger.runs.brief import Brief, brief
 from interlock.ledger.runs.children import begin_in_parent
 from interlock.ledger.runs.drift import DriftCheck
 from interlock.ledger.runs.pinned_workflows import PinDamaged
 from interlock.ledger.runs.position import Position, View, tip_of
 from interlock.ledger.runs.positions import Positions, milliseconds
-from interlock.ledger.runs.recap import branches, recap
+from interlock.ledger.runs.recap import branches
 from interlock.ledger.settings import Settings
 from interlock.ledger.tokens.keyring import Keys
 from interlock.ledger.tokens.slots import named as with_names
@@ -260,10 +261,15 @@ class Ledger(Positions):
                 node=number,
                 attempt=new_attempt() if used else 0,
                 notices=Notices(self.standing(position.run, position.plan, position.state)),
-                recap=recap(reader, position.node),
+                brief=self.brief(reader, position),
                 branches=branches(reader, position.node, tip),
                 terms=self.terms(position.state),
             )
+
+    def brief(self, reader: Reader, position: Position) -> Brief:
+        """Return what an agent needs to go on from here after losing everything."""
+        goal, state = position.session.title, position.state
+        return brief(reader, position.node, position.plan, state, goal, position.kept)
 
     def note(self, pointer: Pointer, output: Output) -> str | LedgerError:
         """Keep notes in a session without a run, once however often they are sent; returns its id."""

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from interlock.core.definition.program import END
 from interlock.core.run import events as e
-from interlock.core.run.state import Frame, KnownGap, OpenGate, Remark, Resolution, RunState
+from interlock.core.run.state import Chosen, Frame, KnownGap, OpenGate, Remark, Resolution, RunState
 from interlock.core.values import Variables, cut, merged
 
 MOST_REMARK = 2048
@@ -147,7 +147,10 @@ def _entered(state: RunState, event: e.ActivityEntered) -> RunState:
 def _resolved(state: RunState, event: e.GateResolved) -> RunState:
     waiting = Resolution(event.key, event.gate, event.option, event.agent) if event.resumable else None
     declined = tuple(key for key in state.declined if key != event.key)
-    state = _with(replace(state, open=None, resolution=waiting, declined=declined), event.sets)
+    chosen = {gate: answer for gate, answer in state.chosen.items() if gate != event.gate}
+    chosen[event.gate] = Chosen(cut(event.option or "", MOST_SUMMARY, "…"), event.channel)
+    state = replace(state, open=None, resolution=waiting, declined=declined, chosen=chosen)
+    state = _with(state, event.sets)
     if event.binds and event.note:
         state = replace(state, remark=Remark(event.gate, event.option, cut(event.note, MOST_REMARK)))
     elif state.remark is not None and state.remark.gate == event.gate:

@@ -53,6 +53,13 @@ class Remark(Struct, frozen=True, omit_defaults=True):
     note: str
 
 
+class Chosen(Struct, frozen=True, array_like=True):
+    """The last answer to a question, and the channel that it came by; empty if it was dismissed."""
+
+    option: str
+    channel: str
+
+
 class KnownGap(Struct, frozen=True, omit_defaults=True):
     """A gap on the run's path, by its number there; `resolved` says how it was closed later."""
 
@@ -71,7 +78,8 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     (rules 19 and 26); `declined` the questions that the user was asked and did not answer (rule 27);
     `waived` the gates that advisory enforcement let pass. `policy` and `enforcement` are the user's terms for
     the session, copied at its start (rule 29). `gaps` counts the open ones that keep the run from ending
-    `complete`, `gaps_ever` all; `gap_list` holds the newest.
+    `complete`, `gaps_ever` all; `gap_list` holds the newest. `chosen` is the last answer to each question,
+    for an agent that has lost its memory.
     """
 
     activity: str | None = None
@@ -83,6 +91,7 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     answers: Mapping[str, str] = {}
     decided: Mapping[str, str] = {}
     shown: Mapping[str, str] = {}
+    chosen: Mapping[str, Chosen] = {}
     declined: tuple[str, ...] = ()
     waived: tuple[str, ...] = ()
     done: tuple[str, ...] = ()

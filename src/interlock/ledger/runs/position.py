@@ -14,7 +14,8 @@ from interlock.core.run.reasons import Blocker
 from interlock.core.run.state import RunState
 from interlock.core.values import Variables
 from interlock.ledger.log.projection import Rows
-from interlock.ledger.runs.recap import Branches, Recap
+from interlock.ledger.runs.brief import Brief
+from interlock.ledger.runs.recap import Branches
 from interlock.store.protocol import LoadedRows, NodeRow, RunRow, SessionRow
 
 
@@ -76,7 +77,7 @@ class View(Struct, frozen=True, kw_only=True):
     attempt: int = 0
     blockers: tuple[Blocker, ...] = ()
     notices: Notices = NO_NOTICES
-    recap: Recap | None = None
+    brief: Brief | None = None
     branches: Branches | None = None
     started: bool = False
     terms: Terms = Terms()

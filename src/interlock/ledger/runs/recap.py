@@ -7,30 +7,36 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from interlock.ledger.log.projection import leading_to, notes_in
+from interlock.core.values import cut
+from interlock.ledger.log.projection import leading_to, notes_in, outputs_of
 from interlock.store.protocol import BlockedRow, NodeRow, Reader
 
 RECAP_BYTES = 8 * 1024
 DOWNSTREAM_BYTES = 4 * 1024
 ENTRY_BYTES = 16
+ARTIFACT_BYTES = 200
+MOST_ARTIFACTS = 20
 CHUNK = 64
 FARTHEST = 512
 POLICY = "kept most recent entries"
 
 
 class RecapEntry(Struct, frozen=True):
-    """One note of the recap."""
+    """One note of the recap, or an artifact in one line; `blocked` says that its attempt did not pass."""
 
     step: str
     notes: str
     recorded_at: int = 0
+    blocked: bool = False
+    artifact: bool = False
 
 
 class Recap(Struct, frozen=True):
-    """Entries, oldest first. `omitted` counts those that did not fit (rule 11)."""
+    """Notes and artifacts, oldest first. `omitted` counts the notes that did not fit (rule 11)."""
 
     entries: tuple[RecapEntry, ...]
     omitted: int = 0
+    artifacts: tuple[RecapEntry, ...] = ()
 
 
 class BranchChild(Struct, frozen=True):
@@ -49,12 +55,13 @@ class Branches(Struct, frozen=True):
 
 
 class _Stop(Struct, frozen=True):
-    """The entries of one node on the path, newest first, and how many lie above them.
+    """The notes and artifacts of one node on the path, newest first, and how many notes lie above them.
 
     `last` says that the walk gives up here, before the root.
     """
 
     entries: list[RecapEntry]
+    artifacts: list[RecapEntry]
     above: int
     last: bool = False
 
@@ -68,17 +75,20 @@ def recap(
 ) -> Recap:
     """Walk from the node towards the root, or to the node `above`, until the budget is spent."""
     kept: list[RecapEntry] = []
+    artifacts: list[RecapEntry] = []
     earlier = above.entries if above else 0
     room = budget
     for stop in _upwards(reader, node, above, farthest):
+        artifacts += stop.artifacts[: MOST_ARTIFACTS - len(artifacts)]
         for number, entry in enumerate(stop.entries):
             room -= len(entry.notes.encode()) + len(entry.step) + ENTRY_BYTES
             if room < 0 and kept:
-                return Recap(tuple(reversed(kept)), len(stop.entries) - number + stop.above - earlier)
+                omitted = len(stop.entries) - number + stop.above - earlier
+                return Recap(tuple(reversed(kept)), omitted, tuple(reversed(artifacts)))
             kept.append(entry)
         if stop.last and stop.above > earlier:
-            return Recap(tuple(reversed(kept)), stop.above - earlier)
-    return Recap(tuple(reversed(kept)))
+            return Recap(tuple(reversed(kept)), stop.above - earlier, tuple(reversed(artifacts)))
+    return Recap(tuple(reversed(kept)), artifacts=tuple(reversed(artifacts)))
 
 
 def _upwards(reader: Reader, node: NodeRow, above: NodeRow | None, farthest: int) -> Iterator[_Stop]:
@@ -96,20 +106,28 @@ def _upwards(reader: Reader, node: NodeRow, above: NodeRow | None, farthest: int
         for step in path:
             visited += 1
             given_up = visited >= farthest
-            yield _Stop(_noted_at(blocked[step.node], notes[step.node], towards), step.entries, given_up)
+            outputs = _noted_at(blocked[step.node], notes[step.node], towards)
+            noted = [entry for entry in outputs if not entry.artifact]
+            yield _Stop(noted, [entry for entry in outputs if entry.artifact], step.entries, given_up)
             if step.parent is None or given_up or (above is not None and step.node == above.node):
                 return
             start, towards = step.parent, step
 
 
 def _noted_at(blocked: list[BlockedRow], notes: list[NodeRow], towards: NodeRow | None) -> list[RecapEntry]:
-    """Return the notes at a node, newest first: of blocked attempts, note nodes and the attempt towards."""
+    """Return the outputs at a node, newest first: of blocked attempts, note nodes and the attempt towards."""
     leading = leading_to(blocked, towards.attempt if towards else None)
-    made = [(row.event_index, row.recorded_at, notes_in(row)) for row in leading]
+    made = [(row.event_index, row.recorded_at, outputs_of(row), True) for row in leading]
     saved = [*notes, towards] if towards else notes
-    made += [(row.event_index, row.created_at, notes_in(row)) for row in saved]
+    made += [(row.event_index, row.created_at, outputs_of(row), False) for row in saved]
     ordered = sorted(made, key=lambda item: item[0], reverse=True)
-    return [RecapEntry(note.step, note.body, at) for _, at, noted in ordered for note in reversed(noted)]
+    return [
+        RecapEntry(output.step, output.body, at, failed)
+        if output.channel == "recap"
+        else RecapEntry(output.step, cut(output.body, ARTIFACT_BYTES, "…"), at, failed, artifact=True)
+        for _, at, outputs, failed in ordered
+        for output in reversed(outputs)
+    ]
 
 
 def branches(reader: Reader, node: NodeRow, tip: NodeRow | None) -> Branches | None:

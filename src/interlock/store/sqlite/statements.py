@@ -101,10 +101,10 @@ OBSERVED = (
 RANKED = (
     "SELECT sessions.session_id FROM json_each(?) AS given"
     " CROSS JOIN sessions ON sessions.session_id = given.value"
-    " CROSS JOIN runs ON runs.session_id = sessions.session_id AND runs.run = sessions.head_run"
     " LEFT JOIN observations AS seen ON seen.session_id = sessions.session_id AND seen.key = 'repo_root'"
-    " WHERE owner = ? ORDER BY seen.value IS NOT ?, status IN ({finished}), sessions.updated_at DESC,"
-    " sessions.session_id LIMIT ?"
+    " WHERE owner = ? ORDER BY seen.value IS NOT ?, head_run IS NOT NULL AND NOT EXISTS ("
+    "SELECT 1 FROM runs WHERE runs.session_id = sessions.session_id AND status NOT IN ({finished})),"
+    " sessions.updated_at DESC, sessions.session_id LIMIT ?"
 )
 
 
@@ -237,8 +237,9 @@ class SqliteReader:
     def run(self, session_id: str, run: int) -> RunRow | None:
         return self._one(RunRow, RUN + "WHERE session_id = ? AND run = ?", session_id, run)
 
-    def run_by_id(self, run_id: str) -> RunRow | None:
-        return self._one(RunRow, RUN + "WHERE run_id = ?", run_id)
+    def runs_by_prefix(self, prefix: str, limit: int) -> list[RunRow]:
+        where = "WHERE run_id BETWEEN ? AND ? ORDER BY run_id LIMIT ?"
+        return self._all(RunRow, RUN + where, prefix, prefix + LAST_CHARACTER, limit)
 
     def node(self, session_id: str, node: int) -> NodeRow | None:
         return self._one(_node, NODE + "WHERE session_id = ? AND node = ?", session_id, node)

@@ -11,6 +11,7 @@ from msgspec import Struct
 from interlock.core.definition.prompts import gate_prompt, interpolate, remark_text, step_prompt
 from interlock.core.engine.decisions import example_decision, waits_for_user
 from interlock.core.engine.gates import question_of
+from interlock.core.engine.loops import rounds
 from interlock.core.run.outcomes import (
     Done,
     NeedAnswer,
@@ -23,8 +24,9 @@ from interlock.core.run.outcomes import (
 from interlock.core.run.reasons import Blocker
 from interlock.core.values import Json, cut
 from interlock.ledger.runs.position import View
-from interlock.ledger.runs.recap import POLICY, Branches, Recap
+from interlock.ledger.runs.recap import Branches
 from interlock.ledger.tokens.slots import slot
+from interlock.surfaces.briefs import brief_fields, brief_text, recap_fields, recap_text
 from interlock.surfaces.call import Reply
 from interlock.surfaces.execution.errors import suggested_fix
 
@@ -53,8 +55,8 @@ def reply(view: View) -> Reply:
     pending = pending_of(view)
     tokens = token_slots(view, complete=pending is None)
     parts = [
-        _introduction(view) if view.started or view.recap is not None else "",
-        _recap_text(view.recap, "So far on this branch") if view.recap is not None else "",
+        _introduction(view) if view.started or view.brief is not None else "",
+        brief_text(view.brief) if view.brief is not None else "",
         _branch_text(view.branches) if view.branches is not None else "",
         _blocked_text(view.blockers) if view.blockers else "",
         _pending_text(view, pending, tokens),
@@ -76,17 +78,18 @@ def token_slots(view: View, *, complete: bool) -> dict[str, str]:
 def pending_of(view: View) -> Pending | None:
     """The pending item, whatever it is, as a step."""
     scope = view.plan.scope(view.state.variables)
+    where = [*rounds(view.plan, view.state)] if view.state.frames else []
     match view.awaited:
         case NeedStep(step=step):
             prompt = step_prompt(step, scope, view.state.preferences, view.plan.workflow.capabilities)
-            if view.state.remark is not None:
-                prompt = f"{prompt}\n\n{remark_text(view.state.remark)}"
+            remarks = [remark_text(view.state.remark)] if view.state.remark is not None else []
+            prompt = "\n\n".join([*where, prompt, *remarks])
             asks = step.confirm is not False and view.state.preferences.guided
             return Pending(step.id, interpolate(step.title, scope), prompt, asks)
         case NeedAnswer(gate=gate):
             title, prompt = interpolate(gate.name, scope), gate_prompt(gate, scope)
             asks = not view.state.preferences.never_stops
-            return Pending(gate.id, title, prompt, asks, _reportable(view))
+            return Pending(gate.id, title, "\n\n".join([*where, prompt]), asks, _reportable(view))
         case NeedInput():
             names = ", ".join(view.awaited.variables)
             prompt = view.awaited.message + (f"\n\nSend in context: {names}." if names else "")
@@ -153,14 +156,14 @@ def _optional_fields(view: View) -> Iterator[tuple[str, Json]]:
         yield "retryable", True
     if view.notices.listed:
         yield "warnings", view.notices.fields
-    if view.recap is not None and (view.recap.entries or view.recap.omitted):
-        yield "recap", _recap_fields(view.recap)
+    if view.brief is not None:
+        yield from brief_fields(view.brief).items()
     if view.branches is not None:
         children: list[Json] = [
             {"node": child.node, "preferred": child.preferred, "notes": cut(child.notes, SNIPPET, "…")}
             for child in view.branches.children
         ]
-        yield "branches", {"children": children, "downstream": _recap_fields(view.branches.downstream)}
+        yield "branches", {"children": children, "downstream": recap_fields(view.branches.downstream)}
 
 
 def next_intent(pending: Pending | None) -> str:
@@ -227,25 +230,10 @@ def _blocked_text(blockers: Sequence[Blocker]) -> str:
     return "\n".join(lines)
 
 
-def _recap_text(recap: Recap, heading: str) -> str:
-    if not recap.entries and not recap.omitted:
-        return ""
-    lines = [f"{heading}:"]
-    if recap.omitted:
-        lines.append(f"[{recap.omitted} earlier entries omitted: {POLICY}]")
-    return "\n".join([*lines, *(f"- {entry.step}: {entry.notes}" for entry in recap.entries)])
-
-
-def _recap_fields(recap: Recap) -> dict[str, Json]:
-    entries: list[Json] = [{"stepId": entry.step, "notes": entry.notes} for entry in recap.entries]
-    body: dict[str, Json] = {"entries": entries, "truncated": bool(recap.omitted)}
-    return {**body, "omitted": recap.omitted, "policy": POLICY} if recap.omitted else body
-
-
 def _branch_text(branches: Branches) -> str:
     lines = ["You are at an earlier point. Work already went on from here; advancing starts a new branch:"]
     for child in branches.children:
         mark = " (preferred)" if child.preferred else ""
         lines.append(f"- branch {child.node}{mark}: {cut(child.notes, SNIPPET, '…') or 'no notes'}")
-    later = _recap_text(branches.downstream, "What followed on the preferred branch")
+    later = recap_text(branches.downstream, "What followed on the preferred branch")
     return "\n".join([*lines, *([later] if later else [])])

@@ -13,6 +13,7 @@ from interlock.core.definition.criteria import requirement
 from interlock.core.definition.prompts import interpolate, remark_text, step_prompt
 from interlock.core.definition.workflow import Activity, Loop, walk
 from interlock.core.engine.gates import question_of
+from interlock.core.engine.loops import rounds
 from interlock.core.engine.moves import Decisions, Move, moves
 from interlock.core.run.commands import Terms
 from interlock.core.run.outcomes import Awaited, NeedAnswer, NeedInput, NeedLoop, NeedStep
@@ -117,6 +118,7 @@ def _loop_json(situation: Situation) -> dict[str, Json] | None:
     body["total"] = frame.total
     if frame.iteration < len(frame.items):
         body["item"] = frame.items[frame.iteration]
+    *_, body["round"] = rounds(situation.view.plan, situation.view.state)
     return body
 
 

@@ -21,6 +21,7 @@ from interlock.ledger.runs.children import passed_on
 from interlock.ledger.runs.position import Position
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.arguments import InvalidArgument, check_context, decoding_error, read_output
+from interlock.surfaces.briefs import brief_fields
 from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.ledger_surface import LedgerSurface
 from interlock.surfaces.navigation import params as p
@@ -105,11 +106,14 @@ class NavigationSurface(LedgerSurface):
         return encoded_reply(self.ledger.filled(response, start.handle))
 
     def nav_situation(self, params: p.NavState, call: Call) -> Outcome:
-        situation = self._situation(params.state)
-        if isinstance(situation, Reply):
-            return situation
-        response = recorded(situation, situation_line(situation))
-        return encoded_reply(self.ledger.filled(response, situation.handle))
+        position = self._position(run_pointer(self.ledger, params.state))
+        if isinstance(position, Reply):
+            return position
+        situation = situation_at(self.ledger, position)
+        with self.ledger.store.reading() as reader:
+            brief = brief_fields(self.ledger.brief(reader, position))
+        body = {**response_body(situation, situation_line(situation)), "brief": brief}
+        return encoded_reply(self.ledger.filled(msgspec.json.encode(body), situation.handle))
 
     def nav_checkpoint(self, params: p.NavState, call: Call) -> Outcome:
         situation = self._situation(params.state)

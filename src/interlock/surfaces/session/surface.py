@@ -15,6 +15,7 @@ from interlock.ledger.runs.children import Ancestor, ancestors, last_answer
 from interlock.ledger.runs.position import Position
 from interlock.ledger.runs.shared_sessions import Calling
 from interlock.ledger.tokens.tokens import Pointer
+from interlock.surfaces.briefs import brief_fields
 from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.ledger_surface import LedgerSurface
 from interlock.surfaces.session import params as p
@@ -108,7 +109,8 @@ class SessionSurface(LedgerSurface):
         position = self.ledger.open(params.session_token, "ses")
         if isinstance(position, LedgerError):
             return of_error(position)
-        body = _status(position)
+        with self.ledger.store.reading() as reader:
+            body = {**_status(position), **brief_fields(self.ledger.brief(reader, position))}
         last = last_answer(self.ledger, position.session_id)
         if last is not None:
             body["last_checkpoint"] = {

@@ -27,6 +27,7 @@ from interlock.ledger.runs.shared_sessions import Calling, SessionCall, Sessions
 from interlock.ledger.tokens.slots import slot
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.arguments import InvalidArgument, check_context, decoding_error
+from interlock.surfaces.briefs import brief_fields
 from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.recorded import body_of, encoded, live, replayed
 from interlock.surfaces.shared import session_params as p
@@ -170,6 +171,9 @@ class SessionTools:
             warned.append(Notice("AGENT_CHANGED", text))
         flags: dict[str, Json] = {"adopted": True} if joined.adopted else {"inherited": True}
         token = self.ledger.mint("ses", joined.handle, position.state.visit)
+        with self.ledger.store.reading() as reader:
+            flags |= brief_fields(self.ledger.brief(reader, position))
+        flags["current_activity"] = position.state.activity
         return _session_reply(position.plan.workflow, token, flags, Notices(tuple(warned)))
 
     def cached_text(self, reading: ReadingCall, name: str, write: Callable[[], str]) -> str:

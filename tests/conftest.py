@@ -21,8 +21,10 @@ settings.load_profile("any-machine")
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    return Bench(tmp_path)
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    bench = Bench(tmp_path)
+    yield bench
+    bench.close()
 
 
 @pytest.fixture(scope="session")

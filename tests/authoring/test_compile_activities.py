@@ -176,7 +176,8 @@ def test_steps_and_loops_keep_their_declared_order(
     if ending == "toon":
         text = toon_format.encode(yaml.safe_load(text))
     files = {
-        "w/workflow.yaml": "id: w\nversion: 1.0.0\ntitle: W\ninitialActivity: a\n",
+        "w/workflow.yaml": "id: w\nversion: 1.0.0\ntitle: W\ninitialActivity: a\n"
+        "variables: [{name: parts}]\n",
         f"w/activities/01-a.{ending}": text,
     }
     assert [item.id for item in activity(loaded(tmp_path, files, "w"), "a").items] == expected
@@ -253,7 +254,8 @@ def test_meta_is_hidden_and_loadable(tmp_path: Path) -> None:
 
 def test_the_same_layout_in_yaml(tmp_path: Path) -> None:
     files = {
-        "review/workflow.yaml": "id: review\nversion: 1.0.0\ntitle: R\ninitialActivity: look\n",
+        "review/workflow.yaml": "id: review\nversion: 1.0.0\ntitle: R\ninitialActivity: look\n"
+        "variables: [{name: more}, {name: it}]\n",
         "review/activities/01-look.yaml": (
             "id: look\nname: Look\nskills: {primary: lead}\nsteps:\n"
             "  - {id: read, name: Read}\n"
@@ -362,7 +364,8 @@ def test_a_loop_may_run_an_activity_that_has_such_a_loop_itself(tmp_path: Path) 
         )
 
     files = {
-        "w/workflow.yaml": "id: w\nversion: 1.0.0\ntitle: W\ninitialActivity: outer\n",
+        "w/workflow.yaml": "id: w\nversion: 1.0.0\ntitle: W\ninitialActivity: outer\n"
+        "variables: [{name: more}]\n",
         "w/activities/01-outer.yaml": looping("outer", "middle"),
         "w/activities/02-middle.yaml": looping("middle", "inner"),
         "w/activities/03-inner.yaml": "id: inner\nversion: 1.0.0\nname: Inner\nsteps: [{id: s, name: S}]\n",

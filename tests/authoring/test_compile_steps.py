@@ -360,7 +360,8 @@ def test_unknown_fields_are_kept_and_named(tmp_path: Path) -> None:
 
 def test_prompts_may_be_in_markdown_files(tmp_path: Path) -> None:
     files = {
-        "w/workflow.yaml": "id: t.w\nname: W\nversion: 1.0.0\nsteps:\n  - ask\n  - id: end\n    title: End\n",
+        "w/workflow.yaml": "id: t.w\nname: W\nversion: 1.0.0\nvariables: [{name: who}]\nsteps:\n  - ask\n"
+        "  - id: end\n    title: End\n",
         "w/steps/ask.md": "---\ntitle: Ask\nrequireConfirmation: true\n---\nAsk {{who}}.\n",
         "w/steps/end.md": "Stop here.\n",
     }

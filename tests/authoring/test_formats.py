@@ -66,7 +66,7 @@ def codes(text: str, form: Format) -> list[tuple[str, int, int]]:
         ("yaml", "a: 1\na: 2\n", [("IL006", 2, 1)]),
         ("toon", "a: 1\na: 2\n", [("IL008", 2, 1)]),
         ("json", '{"a": \n}', [("IL004", 2, 1)]),
-        ("yaml", "a: [1\nb: 2\n", [("IL004", 2, 2)]),
+        ("yaml", "a: [1\nb: 2\n", [("IL004", 1, 4)]),
         ("yaml", "a: !!python/object:x {}\n", [("IL007", 1, 4)]),
         ("yaml", "--- a\n--- b\n", [("IL007", 2, 1)]),
         ("yaml", "a: &x [1, *x]\n", [("IL007", 1, 11)]),

@@ -26,7 +26,13 @@ GOLDEN = paths.GOLDEN / "authoring"
 BUNDLE = Library([BUNDLED])
 IDS = [entry.id for entry in BUNDLE.listing().entries]
 
-HEAD = "id: trip\nversion: 1.0.0\ntitle: A trip\ninitialActivity: pack\n"
+HEAD = """
+id: trip
+version: 1.0.0
+title: A trip
+initialActivity: pack
+variables: [{ name: heavy }, { name: ready }, { name: bags }, { name: far }]
+"""
 PACK = """
 id: pack
 name: Pack

@@ -236,4 +236,4 @@ def test_validation_looks_at_scenarios_too(tmp_path: Path) -> None:
     for path in (folder, folder / "flow.yaml", folder / "flow.scenario.yaml"):
         ran = interlock(tmp_path / "data", "validate", str(path))
         assert ran.code == 1
-        assert f"{folder}/flow.scenario.yaml:5:5 IL601 no gate is called 'enuogh'" in ran.out
+        assert f"{folder}/flow.scenario.yaml:5:5 error IL601 no gate is called 'enuogh'" in ran.out

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 GOLDEN = paths.GOLDEN / "authoring"
 
 GOOD = "id: t.good\nname: Good\nversion: 1.0.0\nsteps:\n  - {id: ask, title: Ask, prompt: Ask.}\n"
-WARNED = GOOD.replace("t.good", "t.warned").replace("prompt:", "promt: x, prompt:")
+WARNED = GOOD.replace("t.good", "t.warned").replace("prompt:", "promt: x, prompt:") + "$lenient: true\n"
 BROKEN = GOOD.replace("t.good", "t.broken").replace(
     "prompt: Ask.", "runCondition: {var: x, eqals: 1}, prompt: P"
 )

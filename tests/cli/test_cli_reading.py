@@ -91,7 +91,7 @@ KEYS = {
         "awaiting createdAt keep ref runs sessionId status title updatedAt workflowId",
     ),
     "tree DONE": ("runs", "forks nodes runId status tip workflowId"),
-    "log DONE": ("events", "at event index kind node run"),
+    "log DONE": ("events", "at event imported index kind node run"),
     "status DONE": (
         "runs",
         "autonomy branches decided gaps mode pending riskPolicy runId startedAt status tip updatedAt "

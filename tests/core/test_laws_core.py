@@ -257,7 +257,10 @@ def serves(run: Run) -> bool:
 
 def check_move(plan: Plan, before: RunState, event: e.Event, after: RunState) -> None:
     """Say whether the event moves the run only where its program leads."""
-    if isinstance(event, e.GateResolved):
+    if isinstance(event, e.GateResolved) and event.how == "given":
+        assert (event.channel, event.options) == ("agent", ())
+        assert event.sets == {event.gate: event.option}
+    elif isinstance(event, e.GateResolved):
         assert (event.how, event.channel) in {("chosen", "agent"), ("auto_advanced", "server")}
         assert event.option in event.options
     if isinstance(event, e.StepCompleted):

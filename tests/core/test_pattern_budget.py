@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,11 +34,9 @@ class Ticks:
 
 
 def test_all_patterns_of_a_call_share_one_budget() -> None:
-    begun = time.monotonic()
     with limited_time(0.5, time.monotonic):
         rules = AllRules(tuple(Rule("regex", "M", pattern=slow(number)) for number in range(300)))
         failed = failed_checks(rules, SLOW_TEXT, NOWHERE)
-    assert time.monotonic() - begun < 10
     assert len(failed) == 300
     assert all(check.message == "M" for check in failed)
     assert slow(299) in failed[-1].requirement
@@ -92,7 +89,10 @@ def test_what_the_other_rules_decide_is_decided(criteria: Criteria) -> None:
         assert failed_checks(criteria, "a", NOWHERE) == ()
 
 
-def test_a_tool_call_with_hundreds_of_slow_patterns_is_answered_soon(bench: Bench, tmp_path: Path) -> None:
+def test_a_tool_call_stops_evaluating_when_its_patterns_have_used_up_their_time(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("interlock.core.patterns.SECONDS_OF_A_CALL", 0.01)
     rules: list[dict[str, Any]] = [
         {"type": "regex", "pattern": slow(number), "message": f"M{number}"} for number in range(300)
     ]
@@ -102,8 +102,6 @@ def test_a_tool_call_with_hundreds_of_slow_patterns_is_answered_soon(bench: Benc
     )
     agent = bench.agent()
     agent.start("t.slow")
-    begun = time.monotonic()
     blocked = agent.ack(SLOW_TEXT)
-    assert time.monotonic() - begun < 20
     assert blocked["kind"] == "blocked"
     assert "was not evaluated" in agent.text

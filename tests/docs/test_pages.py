@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import get_args
 
@@ -103,7 +104,9 @@ def test_the_example_scenarios_pass(example_files: Path) -> None:
 def as_workflow(kind: str, text: str) -> dict[str, object]:
     """Put a fragment where it belongs in a step workflow."""
     value = read_plain(text)
-    head = {"id": "team.example", "name": "Example", "version": "1.0.0"}
+    read_in_conditions = re.findall(r"var(?:iable)?: (\w+)", text)
+    given = f"The run starts with audience, service, suspects, tasks, {', '.join(read_in_conditions)}."
+    head = {"id": "team.example", "name": "Example", "version": "1.0.0", "metaGuidance": [given]}
     match kind:
         case "items":
             return {**head, "steps": value}

@@ -24,16 +24,13 @@ from support.server import Server, ServerGone
 
 pytestmark = pytest.mark.slow
 
-LONG = workflow(
-    {
-        "id": "again",
-        "type": "loop",
-        "title": "Again",
-        "loop": {"type": "for", "count": 1000, "maxIterations": 1000},
-        "body": steps("once"),
-    },
-    id="test.long",
-)
+
+def repeated(id_: str, body: list[dict[str, Any]]) -> dict[str, Any]:
+    counted = {"type": "for", "count": 1000, "maxIterations": 1000}
+    return {"id": id_, "type": "loop", "title": id_, "loop": counted, "body": body}
+
+
+LONG = workflow(repeated("again", [repeated("and-again", steps("once"))]), id="test.long")
 SECONDS = 20
 AGENTS = 8
 

@@ -7,7 +7,6 @@ import json
 import os
 import pty
 import re
-import select
 import signal
 import struct
 import subprocess
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from support import paths
+from support.stdio_pipe import readable
 
 GOLDEN = paths.GOLDEN / "cli"
 WRITE_GOLDEN = os.environ.get("INTERLOCK_GOLDEN") == "write"  # read now: no test sees INTERLOCK_ variables
@@ -216,12 +216,12 @@ class Terminal:
 
     def interrupt(self) -> tuple[int, str]:
         """Press Ctrl-C, as often as it takes: a key pressed just before a prompt reads is lost."""
-        for _ in range(2 * PATIENCE):
+        for _ in range(PATIENCE // 20):
             if self.process.poll() is not None:
                 return self.end()
             self.type("\x03")
             with suppress(subprocess.TimeoutExpired):
-                self.process.wait(0.5)
+                self.process.wait(20)  # long: a second Ctrl-C would end the command while it says goodbye
         self.process.kill()
         raise AssertionError(f"the command ignores Ctrl-C: {self.seen}")
 
@@ -233,7 +233,7 @@ class Terminal:
         return self.process.wait(PATIENCE), self.seen
 
     def _chunk(self) -> str:
-        ready, _, _ = select.select([self.master], [], [], PATIENCE)
+        ready = readable(self.master, PATIENCE)
         if not ready:
             self.process.kill()
             self.process.wait()

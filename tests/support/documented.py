@@ -12,7 +12,6 @@ import json
 import os
 import pty
 import re
-import select
 import struct
 import subprocess
 import sys
@@ -23,6 +22,7 @@ from typing import Any, NamedTuple
 
 from support.paths import ROOT
 from support.server import Server
+from support.stdio_pipe import readable
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SESSION = "hmc3gzdk"
@@ -173,7 +173,7 @@ def at_a_terminal(line: str, typed: list[str], folder: Path, env: dict[str, str]
 
 
 def _chunk(master: int, process: subprocess.Popen[bytes]) -> str:
-    ready, _, _ = select.select([master], [], [], PATIENCE)
+    ready = readable(master, PATIENCE)
     if not ready:
         process.kill()
         raise AssertionError("the command is silent")

@@ -165,5 +165,5 @@ def write_every_field(folder: Path) -> Path:
         "every-field/skills/00-craft.yaml": {"id": "craft", "version": "1.0.0", "capability": "Craft."},
         "every-field-in-steps.json": filled(StepWorkflowSource, id="every-field-in-steps", steps=steps),
     }
-    texts = {name: json.dumps(value, indent=1) for name, value in files.items()}
+    texts = {name: json.dumps({"$lenient": True, **value}, indent=1) for name, value in files.items()}
     return write(folder, {**texts, "every-field/resources/00-notes.md": "# Notes\n"})

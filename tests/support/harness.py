@@ -59,6 +59,12 @@ class Bench:
         self.workflows = folder / "workflows-under-test"
         self.workflows.mkdir(exist_ok=True)
         self.clock = Clock()
+        self._ledgers: list[Ledger] = []
+
+    def close(self) -> None:
+        """Close every ledger that was opened here."""
+        for ledger in self._ledgers:
+            ledger.store.close()
 
     def write(self, workflow: Mapping[str, Any], name: str | None = None) -> Path:
         """Put a workflow file where the library finds it."""
@@ -75,7 +81,9 @@ class Bench:
             **more,
         )
         library = Library([BUNDLED, Source("configured", self.workflows)], compile_cache())
-        return Ledger(open_store(self.folder), Keys(self.folder), library, settings, self.clock)
+        ledger = Ledger(open_store(self.folder), Keys(self.folder), library, settings, self.clock)
+        self._ledgers.append(ledger)
+        return ledger
 
     def agent(self, mode: Mode | None = None, terms: Terms | None = None, **more: Any) -> Agent:
         return Agent(ExecutionSurface(self.ledger(mode, terms, **more)))

@@ -29,6 +29,9 @@ variables:
   - { name: tasks, type: array, description: What to do }
   - { name: size, type: string, description: How large }
   - { name: result, type: string, description: What came of it }
+  - { name: approved, type: boolean }
+  - { name: external, type: boolean }
+  - { name: enough, type: boolean }
 """
 PLAN = """
 id: plan
@@ -83,6 +86,8 @@ version: 1.0.0
 title: Helper
 description: Helps.
 initialActivity: help
+variables:
+  - { name: tasks, type: array }
 """
 HELP = """
 id: help

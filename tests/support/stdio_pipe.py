@@ -62,6 +62,13 @@ def hear_signals() -> None:
         signal.signal(sent, signal.SIG_DFL)
 
 
+def readable(fd: int, seconds: float) -> bool:
+    """Wait until there is something to read; unlike `select`, at any number of open files."""
+    waiting = select.poll()
+    waiting.register(fd, select.POLLIN)
+    return bool(waiting.poll(seconds * 1000))
+
+
 class Pipe:
     """The server as a process; what it writes is read line by line."""
 
@@ -134,7 +141,7 @@ class Pipe:
         return self.process.wait(PATIENCE)
 
     def _chunk(self) -> bytes:
-        ready, _, _ = select.select([self.stdout], [], [], PATIENCE)
+        ready = readable(self.stdout, PATIENCE)
         assert ready, "the server is silent"
         return os.read(self.stdout.fileno(), 65536)
 

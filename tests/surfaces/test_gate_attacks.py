@@ -53,6 +53,11 @@ initialActivity: plan
 variables:
   - { name: target, type: string }
   - { name: approved, type: boolean }
+  - { name: place, type: string }
+  - { name: at, type: object }
+  - { name: parts, type: array }
+  - { name: risky, type: boolean }
+  - { name: quick, type: boolean }
 """,
     "deploy/activities/00-plan.yaml": """
 id: plan

@@ -146,7 +146,8 @@ def test_a_loop_without_its_items_is_passed_by_with_a_warning(ask_about: Callabl
 
 
 ROUND = {
-    "workflow.yaml": "id: merry-go-round\nversion: 1.0.0\ntitle: Round\ninitialActivity: here\n",
+    "workflow.yaml": "id: merry-go-round\nversion: 1.0.0\ntitle: Round\ninitialActivity: here\n"
+    "variables: [{ name: fair, type: string }, { name: again, type: boolean }]\n",
     "activities/01-here.yaml": """
 id: here
 version: 1.0.0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import select
 import signal
 import subprocess
 import sys
@@ -19,7 +18,7 @@ from fixtures.echo_server import Echo
 from interlock.transport.stdio.connection import Connection
 from interlock.transport.stdio.pipe import LINE_LIMIT, LineBuffer, threaded_chunks
 from interlock.transport.stdio.results import ServerInfo
-from support.stdio_pipe import ECHO, INITIALIZE, PATIENCE, Pipe, call, encoded, opened, request
+from support.stdio_pipe import ECHO, INITIALIZE, PATIENCE, Pipe, call, encoded, opened, readable, request
 
 GARBAGE = {
     "no JSON": (b"hello\n", -32700),
@@ -241,7 +240,7 @@ def test_a_server_whose_parent_is_gone_ends_though_its_input_stays_open() -> Non
         os.write(ours, request(1, "ping"))
         assert msgspec.json.decode(os.read(theirs, 4096))["id"] == 1
         parent.kill()
-    ready, _, _ = select.select([theirs], [], [], PATIENCE)
+    ready = readable(theirs, PATIENCE)
     assert ready, "the server outlives its parent"
     assert os.read(theirs, 4096) == b""
     for fd in (source, ours, theirs):

@@ -10,7 +10,8 @@ from msgspec import Struct
 from interlock.authoring.compile.documents import NUMBERED
 from interlock.authoring.compile.ids import NAMESPACED, RESERVED
 from interlock.authoring.compile.steps import kind_of
-from interlock.authoring.diagnostics.codes import Report
+from interlock.authoring.compile.unit import compile_unit
+from interlock.authoring.diagnostics.codes import UNKNOWN_NAMES, Report
 from interlock.authoring.sources.paths import source_at
 from interlock.authoring.sources.reader import SourceReader
 from interlock.authoring.sources.sources import Source, Unit, units
@@ -18,6 +19,7 @@ from interlock.authoring.text.formats import FORMATS
 from interlock.authoring.text.yaml_writer import as_yaml
 from interlock.core.values import Json
 
+LENIENT = "$lenient"
 TEXTS = ("skills", "resources", "guides", "templates", "steps")
 STRUCTURED = ("activities", "skills")
 
@@ -58,7 +60,7 @@ def convert(path: Path, new_id: str | None = None) -> Converted | ConversionRefu
         return ConversionRefused(
             f"'{declared}' is not a namespaced id of your own; choose one with --id team.name"
         )
-    value = {**_without_pointers(fields), "id": declared}
+    value = {**_without_pointers(fields), "id": declared, **_leniency(unit, source)}
     # The folder or the old name that made it a routine may be lost in the conversion.
     if "kind" not in fields and ("routines" in unit.path.parts[:-1] or kind_of(old_id) == "routine"):
         value["kind"] = "routine"
@@ -70,6 +72,12 @@ def _without_pointers(fields: Mapping[str, Json]) -> dict[str, Json]:
     return {name: value for name, value in fields.items() if not name.startswith("$")}
 
 
+def _leniency(unit: Unit, source: Source) -> dict[str, Json]:
+    """Return the field that keeps unknown names warnings, if there are any: in YAML they are errors."""
+    diagnostics = compile_unit(unit, source).diagnostics
+    return {LENIENT: True} if any(one.code in UNKNOWN_NAMES for one in diagnostics) else {}
+
+
 class _FolderConversion:
     """One workflow folder that is being converted to YAML."""
 
@@ -77,6 +85,7 @@ class _FolderConversion:
         self._unit = unit
         self._reader = SourceReader(source.root, Report(), {})
         self._notes: list[str] = []
+        self._leniency = _leniency(unit, source)
 
     def converted(self, head: Mapping[str, Json]) -> Converted | ConversionRefused:
         if self._unit.head.suffix != ".toon":
@@ -91,7 +100,7 @@ class _FolderConversion:
                 else entry
                 for entry in listed
             ]
-        files = {"workflow.yaml": as_yaml(fields)}
+        files = {"workflow.yaml": as_yaml({**fields, **self._leniency})}
         activities = str(head.get("activitiesDir") or "activities")
         for folder in dict.fromkeys((activities, *TEXTS)):
             files |= dict(self._files(folder, structured=folder in (*STRUCTURED, activities)))
@@ -108,7 +117,11 @@ class _FolderConversion:
                 parsed = SourceReader(self._reader.root, report, {}).parsed(path)
                 is_doubtful = path.parent.name == "skills" and bool(report.diagnostics())
                 if parsed is not None and isinstance(parsed.value, Mapping) and not is_doubtful:
-                    yield f"{folder}/{path.stem}.yaml", as_yaml(_without_pointers(parsed.value))
+                    leniency = {} if folder == "skills" else self._leniency
+                    yield (
+                        f"{folder}/{path.stem}.yaml",
+                        as_yaml({**_without_pointers(parsed.value), **leniency}),
+                    )
                     continue
                 self._notes.append(f"{path.parent.name}/{path.name} is not converted")
             if (raw := self._reader.text(path)) is not None:

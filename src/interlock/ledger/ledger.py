@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from copy import copy
 from hashlib import sha256
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from interlock.authoring.compile.ids import LEGACY_ID
 from interlock.authoring.library import Library, Loaded
@@ -39,6 +41,7 @@ from interlock.ledger.runs.position import Position, View, tip_of
 from interlock.ledger.runs.positions import Positions, milliseconds
 from interlock.ledger.runs.recap import branches
 from interlock.ledger.settings import Settings
+from interlock.ledger.starts import StartKey
 from interlock.ledger.tokens.keyring import Keys
 from interlock.ledger.tokens.slots import named as with_names
 from interlock.ledger.tokens.tokens import Pointer, new_attempt, new_handle
@@ -70,6 +73,14 @@ class Start(Struct, frozen=True):
     agent: str = ""
 
 
+class NewSession(Struct, frozen=True):
+    """A session without a run that is ready to be recorded."""
+
+    session_id: str
+    handle: bytes
+    commit: Commit
+
+
 class Ledger(Positions):
     """One log behind all surfaces."""
 
@@ -81,9 +92,16 @@ class Ledger(Positions):
         settings: Settings,
         clock: Callable[[], int] = milliseconds,
     ) -> None:
-        super().__init__(store, keys, DriftCheck(library, clock), clock)
+        super().__init__(store, keys, settings.owner, DriftCheck(library, clock), clock)
         self.library = library
         self.settings = settings
+
+    def of(self, owner: str) -> Ledger:
+        """Return the same ledger for another owner: it finds and writes only that owner's sessions."""
+        ledger = copy(self)
+        ledger.settings, ledger.owner = replace(self.settings, owner=owner), owner
+        self.used = True  # whoever is idle indexes for every owner
+        return ledger
 
     def attempt(
         self, pointer: Pointer, number: int, request: Mapping[str, Json]
@@ -94,7 +112,7 @@ class Ledger(Positions):
         """
         digest, node = request_digest(request), pointer.node
         while True:
-            loaded = self.store.load(pointer.handle, node=node, attempt=number)
+            loaded = self.load(pointer.handle, node=node, attempt=number)
             if loaded is not None and (recorded := loaded.recorded) is not None:
                 if not intact(recorded.response, recorded.response_digest):
                     return not_healthy(recorded.session_id, "a recorded response does not match its digest")
@@ -109,15 +127,15 @@ class Ledger(Positions):
                 return Attempt(self, position, number, digest)
             node = position.loaded.carried_to
 
-    def start_session(
-        self, title: str, policy: SurfacePolicy = EXECUTION, context: Variables | None = None
-    ) -> tuple[str, bytes]:
-        """Begin a session without a run; returns its id and its handle."""
-        handle = new_handle()
-        commit, _ = self._new_session(title_of(context or {}, title), policy, None)
-        session_id = commit.rows.session.session_id
-        self.append(commit.finish(handles=(HandleRow(handle, session_id),)))
-        return session_id, handle
+    def start_session(self, title: str, policy: SurfacePolicy = EXECUTION) -> NewSession:
+        """Prepare a session without a run. Nothing is stored before `record_session`."""
+        commit, _ = self._new_session(title, policy, None)
+        return NewSession(commit.rows.session.session_id, new_handle(), commit)
+
+    def record_session(self, new: NewSession, response: bytes, key: StartKey | None) -> None:
+        """Store a session that was prepared, and its answer where the call can be repeated."""
+        starts = (key.row(new.session_id, new.handle, response, new.commit.now),) if key else ()
+        self.append(new.commit.finish(handles=(HandleRow(new.handle, new.session_id),), starts=starts))
 
     def start(
         self,
@@ -173,12 +191,20 @@ class Ledger(Positions):
             above = begin_in_parent(parent, session.session_id, loaded.workflow.id, commit.now)
         return Start(view, handle, commit, within is None, contents, above, agent)
 
-    def record_start(self, start: Start, trace: CallTraced | None = None) -> None:
-        """Store a run that was prepared, with the call that started it where calls are traced."""
+    def record_start(
+        self,
+        start: Start,
+        response: bytes = b"",
+        key: StartKey | None = None,
+        trace: CallTraced | None = None,
+    ) -> None:
+        """Store a run that was prepared, its answer where the call can be repeated, and the call's trace."""
         if trace is not None:
             start.commit.add(trace)
-        handles = (HandleRow(start.handle, start.view.session.session_id, start.agent),) if start.new else ()
-        changes = [start.commit.finish(handles=handles, contents=start.contents)]
+        session_id = start.view.session.session_id
+        handles = (HandleRow(start.handle, session_id, start.agent),) if start.new else ()
+        starts = (key.row(session_id, start.handle, response, start.commit.now),) if key else ()
+        changes = [start.commit.finish(handles=handles, starts=starts, contents=start.contents)]
         self.append(*changes, *([start.parent] if start.parent else []))
 
     def _started(
@@ -205,7 +231,7 @@ class Ledger(Positions):
         self, title: str, policy: SurfacePolicy, parent: Position | None
     ) -> tuple[Commit, SessionCreated]:
         """Begin a session under the user's terms; those of a parent are not loosened in its child."""
-        now, owner, above = self.clock(), self.settings.owner, parent.session_id if parent else None
+        now, owner, above = self.clock(), self.owner, parent.session_id if parent else None
         session = SessionRow(new_id("sess"), owner, title, now, now, -1, GENESIS, 0, parent_session=above)
         commit = Commit(Rows(session), now, new=True)
         terms, preferences = self.settings.terms, self.preferences()
@@ -228,7 +254,7 @@ class Ledger(Positions):
         return commit, created
 
     def _healthy(self, pointer: Pointer) -> SessionRow | LedgerError:
-        loaded = self.store.load(pointer.handle)
+        loaded = self.load(pointer.handle)
         if loaded is None:
             return unknown_session()
         reason = damage(loaded)
@@ -237,7 +263,7 @@ class Ledger(Positions):
     def preferences(self) -> Preferences:
         """Return the mode of new sessions: the one this process was started with, else the user's choice."""
         with self.store.reading() as reader:
-            stored = reader.setting("preferences")
+            stored = reader.setting(self.owner, "preferences")
         if stored is None or self.settings.preferences_fixed:
             return self.settings.preferences
         return msgspec.json.decode(stored, type=Preferences)
@@ -260,6 +286,7 @@ class Ledger(Positions):
                 awaited=position.awaited,
                 node=number,
                 attempt=new_attempt() if used else 0,
+                note_attempt=new_attempt(),
                 notices=Notices(self.standing(position.run, position.plan, position.state)),
                 brief=self.brief(reader, position),
                 branches=branches(reader, position.node, tip),

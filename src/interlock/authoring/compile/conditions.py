@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import get_args
 
-from interlock.authoring.diagnostics.codes import Report, did_you_mean
+from interlock.authoring.diagnostics.codes import Report, one_of
 from interlock.authoring.filetypes.type_check import name_of
 from interlock.authoring.text.locations import SourceLocation
 from interlock.core.definition.conditions import AllOf, AnyOf, Compare, Condition, Not, Operator
@@ -27,6 +27,15 @@ STEP_WORDS: dict[str, Operator] = {
     "notExists": "notExists",
 }
 ACTIVITY_OPERATORS: tuple[Operator, ...] = get_args(Operator)
+# What authors write for an operator out of habit.
+SYNONYMS: dict[str, Operator] = {
+    **dict.fromkeys(("eq", "equal", "is", "=", "==", "==="), "equals"),
+    **dict.fromkeys(("ne", "neq", "not", "notEquals", "!=", "!==", "<>"), "not_equals"),
+    **{">": ">", "greaterThan": ">", ">=": ">=", "greaterThanOrEqual": ">="},
+    **{"<": "<", "lessThan": "<", "<=": "<=", "lessThanOrEqual": "<="},
+    **{"includes": "contains", "regex": "matches", "match": "matches", "oneOf": "in"},
+    **{"exist": "exists", "defined": "exists", "missing": "notExists", "not_exists": "notExists"},
+}
 
 
 def read_condition(raw: Json, at: SourceLocation, report: Report) -> Condition | None:
@@ -44,7 +53,7 @@ def read_condition(raw: Json, at: SourceLocation, report: Report) -> Condition |
             inner = read_condition(raw.get("condition"), at / "condition", report)
             return Not(inner) if inner is not None else _invalid("'not' needs a condition", at, report)
         case {"type": other}:
-            next_action = did_you_mean(str(other), ("simple", "and", "or", "not"))
+            next_action = one_of(str(other), ("simple", "and", "or", "not"))
             report.add("IL301", f"unknown condition type '{other}'", at / "type", next_action)
             return None
         case {"and": parts}:
@@ -84,7 +93,8 @@ def _step_condition(raw: Mapping[str, Json], at: SourceLocation, report: Report)
             continue
         operator = STEP_WORDS.get(word)
         if operator is None:
-            report.add("IL301", f"unknown operator '{word}'", at.key(word), did_you_mean(word, STEP_WORDS))
+            known = {meant: name for name, meant in STEP_WORDS.items()}
+            report.add("IL301", f"unknown operator '{word}'", at.key(word), _operator_fix(word, known))
             return None
         comparisons.append(_comparison(variable, operator, value, at / word, report))
     if not comparisons:
@@ -97,13 +107,24 @@ def _activity_condition(raw: Mapping[str, Json], at: SourceLocation, report: Rep
     if not isinstance(variable, str) or not variable:
         return _invalid("'variable' must be the name of a variable", at, report)
     if operator not in ACTIVITY_OPERATORS:
-        next_action = did_you_mean(str(operator), ACTIVITY_OPERATORS)
+        known_names = {meant: str(meant) for meant in ACTIVITY_OPERATORS} | {
+            "equals": "==",
+            "not_equals": "!=",
+        }
+        next_action = _operator_fix(str(operator), known_names)
         report.add("IL301", f"unknown operator '{operator}'", at / "operator", next_action)
         return None
     if "value" not in raw and operator not in ("exists", "notExists", "truthy"):
         return _invalid(f"'{operator}' needs a value", at, report)
     known = next(known for known in ACTIVITY_OPERATORS if known == operator)
     return _comparison(variable, known, raw.get("value"), at / "value", report)
+
+
+def _operator_fix(word: str, names: Mapping[Operator, str]) -> str:
+    """Return the operator that an unknown word stands for, as it is written in this notation."""
+    if (meant := SYNONYMS.get(word)) is not None:
+        return f"use '{names[meant]}'"
+    return one_of(word, tuple(dict.fromkeys(names.values())))
 
 
 def _comparison(

@@ -13,7 +13,7 @@ from interlock.authoring.compile import prompts
 from interlock.authoring.compile.conditions import read_condition
 from interlock.authoring.compile.requirements import read_contracts, read_criteria
 from interlock.authoring.compile.templates import Templates, expand
-from interlock.authoring.diagnostics.codes import Report, did_you_mean
+from interlock.authoring.diagnostics.codes import Report, did_you_mean, one_of
 from interlock.authoring.filetypes.step_file import (
     ActionSource,
     AssessmentSource,
@@ -42,6 +42,7 @@ from interlock.core.definition.workflow import (
 )
 from interlock.core.values import Json
 
+ITEM_TYPES = ("step", "parallel", "gate", "checkpoint", "loop")
 ITEM_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}")
 _INERT = ("audit", "verification", "modelTier", "notesOptional")
 
@@ -123,6 +124,9 @@ def compile_item(raw: Json, at: SourceLocation, draft: CompileDraft) -> Iterator
         case "gate" | "checkpoint":
             if (gate := compile_gate(raw, at, draft)) is not None:
                 yield gate
+        case str(other) if other not in ITEM_TYPES:
+            message = f"'{other}' is not one of {', '.join(ITEM_TYPES)}"
+            draft.report.add("IL103", message, at / "type", one_of(other, ITEM_TYPES))
         case _ if "templateCall" in raw:
             for expanded, provenance in expand(raw, at, draft.templates, draft.report):
                 if (step := compile_step(expanded, at, draft)) is not None:

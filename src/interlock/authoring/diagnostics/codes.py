@@ -5,7 +5,7 @@ Validation, the listing of broken files and the generated documentation all use 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 from msgspec import Struct
@@ -13,7 +13,11 @@ from msgspec import Struct
 from interlock.authoring.diagnostics.diagnostic import Diagnostic, Severity, in_reading_order
 from interlock.authoring.text.locations import START_OF_FILE, Location, SourceLocation
 
-__all__ = ["CODES", "Diagnostic", "DiagnosticKind", "Report", "did_you_mean"]
+__all__ = ["CODES", "Diagnostic", "DiagnosticKind", "Report", "did_you_mean", "one_of"]
+
+
+# Warnings that are errors in files of our own form, where such a name can only be a mistake.
+UNKNOWN_NAMES = ("IL105", "IL205", "IL507", "IL513")
 
 
 class DiagnosticKind(Struct, frozen=True):
@@ -32,16 +36,27 @@ class Report:
     def __init__(self) -> None:
         self._diagnostics: dict[tuple[str, str, int, int, str], Diagnostic] = {}
         self.errors = 0
+        self.unknown_names = 0
 
     def add(self, code: str, message: str, at: SourceLocation, next_action: str = "") -> None:
         """Report a diagnostic at a value of a parsed file."""
-        self.add_at(at.parsed.file, code, message, at.located(), next_action)
+        is_strict = code in UNKNOWN_NAMES and at.parsed.is_ours
+        severity: Severity | None = "error" if is_strict else None
+        self.unknown_names += is_strict
+        self.add_at(at.parsed.file, code, message, at.located(), next_action, severity)
 
     def add_at(
-        self, file: str, code: str, message: str, location: Location = START_OF_FILE, next_action: str = ""
+        self,
+        file: str,
+        code: str,
+        message: str,
+        location: Location = START_OF_FILE,
+        next_action: str = "",
+        severity: Severity | None = None,
     ) -> None:
-        """Report a diagnostic at a line and column; without a next action, that of the code is used."""
+        """Report a diagnostic at a line and column; next action and severity are by default the code's."""
         kind = CODES[code]
+        severity = severity or kind.severity
         diagnostic = Diagnostic(
             code,
             message,
@@ -49,10 +64,10 @@ class Report:
             file,
             location.line,
             location.column,
-            kind.severity,
+            severity,
         )
         self._diagnostics.setdefault((code, file, location.line, location.column, message), diagnostic)
-        self.errors += kind.severity == "error"
+        self.errors += severity == "error"
 
     def add_as_warnings(self, other: Report) -> None:
         """Add the diagnostics of a text that is served as it is; only IL009 stays an error."""
@@ -76,6 +91,11 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Suggest the nearest known word as the next action, or return nothing."""
     near = get_close_matches(word, list(known), n=1, cutoff=0.72)
     return f"did you mean '{near[0]}'?" if near else ""
+
+
+def one_of(word: str, known: Sequence[str]) -> str:
+    """Suggest the nearest of a few known words, or name them all."""
+    return did_you_mean(word, known) or f"use one of: {', '.join(known)}"
 
 
 _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
@@ -188,7 +208,8 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         "IL105",
         "unknown field",
         "warning",
-        "No field of this name is known here; it is kept, but has no effect.",
+        "No field of this name is known here. In a file of our own form this is an error; elsewhere the "
+        "field is kept, but has no effect.",
         "remove it or correct its name",
     ),
     (
@@ -266,7 +287,8 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         "IL205",
         "unknown contract",
         "warning",
-        "No contract has this name; only the artifact's kind is checked.",
+        "No contract has this name. In a file of our own form this is an error; elsewhere only the "
+        "artifact's kind is checked.",
         "use a known contract, or give output.schema and output.example",
     ),
     (
@@ -519,7 +541,8 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         "IL507",
         "undeclared variable",
         "warning",
-        "The workflow declares its variables, but not this one.",
+        "The workflow declares its variables, but not this one, or nothing declares, sets or mentions it. In "
+        "a file of our own form this is an error.",
         "declare it or correct its name",
     ),
     (
@@ -556,6 +579,14 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         "error",
         "No source has a workflow with this id.",
         "see the list of workflows",
+    ),
+    (
+        "IL513",
+        "unknown variable in a text",
+        "warning",
+        "A text shows a variable that nothing declares, sets or mentions, so it is always shown as unset. In "
+        "a file of our own form this is an error.",
+        "declare it or correct its name",
     ),
     (
         "IL601",

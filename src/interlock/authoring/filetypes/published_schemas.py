@@ -163,6 +163,8 @@ def _schema(name: str, kind: type[Struct], title: str) -> Schema:
     own = definitions[kind.__name__]["properties"]
     assert isinstance(own, dict)
     own["$schema"] = {**_TEXT, "description": "The schema that an editor checks the file with."}
+    lenient = "Makes unknown fields, contracts and variables in this file warnings instead of errors."
+    own["$lenient"] = {"type": "boolean", "description": lenient}
     reached = {inner: definitions[inner] for inner in sorted(_reached(kind.__name__, definitions))}
     return {"$schema": DIALECT, "$id": name, "title": title, **root, "$defs": reached}
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct, inspect
 
-from interlock.authoring.diagnostics.codes import Report, did_you_mean
+from interlock.authoring.diagnostics.codes import Report, did_you_mean, one_of
 from interlock.authoring.text.locations import SourceLocation
 from interlock.core.values import Json
 
@@ -29,9 +29,9 @@ _NAMES: dict[type[inspect.Type], str] = {
 
 def read_as(kind: type[S], value: Json, at: SourceLocation, report: Report) -> S | None:
     """Convert a value to its source type, or report everything that is wrong with it."""
-    errors = report.errors
+    errors = report.errors - report.unknown_names
     _check(_type_info(kind), value, at, report)
-    if report.errors > errors:
+    if report.errors - report.unknown_names > errors:
         return None
     try:
         return msgspec.convert(value, kind)
@@ -72,8 +72,7 @@ def _check(kind: inspect.Type, value: Json, at: SourceLocation, report: Report) 
         case inspect.LiteralType(), _ if value not in kind.values:
             words = [str(word) for word in kind.values]
             shown = value if isinstance(value, str) else name_of(value)
-            fix = did_you_mean(str(value), words) or f"use one of: {', '.join(words)}"
-            report.add("IL103", f"'{shown}' is not one of {', '.join(words)}", at, fix)
+            report.add("IL103", f"'{shown}' is not one of {', '.join(words)}", at, one_of(str(value), words))
         case _ if not _fits(kind, value):
             unquoted = isinstance(kind, inspect.StrType) and isinstance(value, (bool, int, float))
             fix = 'put it in quotes: "…"' if unquoted else ""

@@ -1,7 +1,8 @@
-"""Checks variables against their declarations, if a workflow declares any."""
+"""Checks that every variable that is read is declared, set or at least mentioned somewhere."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from interlock.authoring.compile.items import CompileDraft
@@ -10,11 +11,14 @@ from interlock.authoring.text.locations import SourceLocation
 from interlock.core.definition.conditions import Condition, variables_of
 from interlock.core.definition.workflow import Gate, Item, Loop, Step, Workflow, walk
 
+GIVEN_AT_START = ("goal", "title", "ticketId")  # what the title of a session is taken from (rule 42)
+
+_EXPRESSION = re.compile(r"\{\{\s*([A-Za-z_][\w-]*(?:\.[\w-]+)*)\s*\}\}")
+_WORD = re.compile(r"[A-Za-z_][\w-]*")
+
 
 def check_variables(workflow: Workflow, head: SourceLocation, draft: CompileDraft) -> None:
     """Report variables that are undeclared, and those that are read although nothing sets them."""
-    if not workflow.variables:
-        return
     items = [item for activity in workflow.activities for item in walk(activity.items)]
     local = {name for item in items if isinstance(item, Loop) for name in item.variables()}
     local |= {mode.activation_variable for mode in workflow.modes}
@@ -25,17 +29,45 @@ def check_variables(workflow: Workflow, head: SourceLocation, draft: CompileDraf
         texts += [*activity.context_to_preserve, *activity.outcome, *activity.rules]
         texts += [fragment.text for step in activity.steps() for fragment in step.prompt]
     agent_text = "\n".join(texts)
+    known = declared | set_names | set(GIVEN_AT_START) | set(_WORD.findall(_EXPRESSION.sub("", agent_text)))
     reported: set[str] = set()
     for name, location in _uses(workflow, head, draft):
         if name in reported:
             continue
-        if name not in declared:
+        if workflow.variables and name not in declared:
             reported.add(name)
             message = f"the variable '{name}' is not declared"
             draft.report.add("IL507", message, location, did_you_mean(name, declared))
-        elif name not in set_names and name not in agent_text:
+        elif workflow.variables and name not in set_names and name not in agent_text:
             reported.add(name)
             draft.report.add("IL506", f"nothing sets the variable '{name}'", location)
+        elif not workflow.variables and name not in known:
+            reported.add(name)
+            message = f"nothing declares, sets or mentions the variable '{name}'"
+            draft.report.add("IL507", message, location, did_you_mean(name, set_names))
+    for expression, location in _shown(workflow, draft):
+        name = expression.partition(".")[0]
+        if name not in known:
+            message = f"{{{{{expression}}}}}: nothing declares, sets or mentions the variable '{name}'"
+            draft.report.add("IL513", message, location, did_you_mean(name, declared | set_names))
+
+
+def _shown(workflow: Workflow, draft: CompileDraft) -> Iterator[tuple[str, SourceLocation]]:
+    """Yield every variable that a prompt or a question shows, with the source location of its text."""
+    for activity in workflow.activities:
+        for item in walk(activity.items):
+            match item:
+                case Step():
+                    kind, texts = "step", [item.title, *(fragment.text for fragment in item.prompt)]
+                case Gate():
+                    kind, texts = "gate", [item.message, *(option.label for option in item.options)]
+                    texts += [option.description or "" for option in item.options]
+                case Loop():
+                    continue
+            location = draft.locations.get((activity.id, kind, item.id))
+            paths = [match[1] for text in texts for match in _EXPRESSION.finditer(text)]
+            if location is not None:
+                yield from ((path, location.holding(path)) for path in dict.fromkeys(paths))
 
 
 def _set_names(workflow: Workflow) -> Iterator[str]:

@@ -39,7 +39,7 @@ def parse(file: str, text: str, form: Format, report: Report) -> Parsed | None:
         case _:
             assert_never(form)
     if isinstance(parsed, Unreadable):
-        report.add_at(file, parsed.code, parsed.message, parsed.location)
+        report.add_at(file, parsed.code, parsed.message, parsed.location, parsed.next_action)
         return None
     if _is_storable(parsed.value, 0):
         return parsed

@@ -14,6 +14,12 @@ from msgspec import Struct
 
 from interlock.core.values import Json
 
+OUR_SCHEMAS = (
+    "step-workflow.schema.json",
+    "activity-workflow.schema.json",
+    "activity.schema.json",
+    "scenario.schema.json",
+)
 DEEPEST = 64  # levels of nesting, in every format
 
 Path: TypeAlias = tuple[str | int, ...]
@@ -46,13 +52,27 @@ class Parsed:
     def locations(self) -> Locations:
         return self._locate()
 
+    @property
+    def is_ours(self) -> bool:
+        """Whether the file is in our own form: YAML or Markdown, or any other that names one of our schemas.
+
+        In other files unknown names are warnings, because they may mean something elsewhere; `$lenient: true`
+        asks for that too.
+        """
+        fields = self.value if isinstance(self.value, Mapping) else {}
+        if fields.get("$lenient") is True:
+            return False
+        schema = str(fields.get("$schema", "")).rpartition("/")[2]
+        return self.file.endswith((".yaml", ".yml", ".md")) or schema in OUR_SCHEMAS
+
 
 class Unreadable(Struct, frozen=True):
-    """Why a text has no value, as the code, message and location of a diagnostic."""
+    """Why a text has no value, as the parts of a diagnostic."""
 
     code: str
     message: str
     location: Location = START_OF_FILE
+    next_action: str = ""
 
 
 class SourceLocation(Struct, frozen=True):

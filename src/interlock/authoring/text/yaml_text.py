@@ -18,6 +18,7 @@ from interlock.authoring.text.locations import (
     Unreadable,
     no_locations,
 )
+from interlock.authoring.text.yaml_errors import syntax_error
 from interlock.authoring.text.yaml_plain import MOST_VALUES, Irregular, plain_value, read_plain
 from interlock.core.values import Json
 
@@ -53,9 +54,7 @@ def _read_with_locations(file: str, text: str, report: Report) -> Parsed | Unrea
     try:
         value = builder.document(yaml.parse(text, Loader=yaml.CSafeLoader))
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        location = Location(mark.line + 1, mark.column + 1) if mark else Location()
-        return Unreadable("IL004", error.problem or "not valid YAML", location)
+        return syntax_error(text, error)
     except yaml.reader.ReaderError as error:
         lines = text.encode()[: error.position].decode(errors="ignore").split("\n")
         return Unreadable("IL004", error.reason, Location(len(lines), len(lines[-1]) + 1))

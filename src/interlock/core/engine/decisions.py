@@ -6,13 +6,15 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from interlock.core.definition.conditions import variables_of
-from interlock.core.definition.program import Plan
+from interlock.core.definition.program import EnterLoop, Plan
 from interlock.core.definition.prompts import text_of
-from interlock.core.definition.workflow import Gate, Step, Workflow
+from interlock.core.definition.workflow import Gate, Loop, Step, Workflow
 from interlock.core.engine.gates import Question, find_gate, question_of, unset_in_effect, variables_read
+from interlock.core.engine.loops import extent_of
 from interlock.core.run import events as e
 from interlock.core.run.commands import Decision, Terms
 from interlock.core.run.notices import Notice
+from interlock.core.run.outcomes import NeedInput
 from interlock.core.run.output import Output
 from interlock.core.run.preferences import Preferences
 from interlock.core.run.reasons import Blocker, BlockerCode, ContractPointer, Severity
@@ -122,6 +124,9 @@ def admitted(
             taken[name] = value
         elif current == value or (current is MISSING and value is None):
             continue
+        elif loop := _loop_without(plan, state, name):
+            taken[name] = value
+            notices.append(Notice(CHANGED, f"Loop '{loop.id}' cannot go on without '{name}': {kept[name]}."))
         elif step := next((step for step in completing if produces(plan.workflow, step, name)), None):
             taken[name] = value
             notices.append(Notice(CHANGED, f"Step '{step.id}' has changed '{name}': {kept[name]}."))
@@ -144,6 +149,15 @@ def _protected(plan: Plan, state: RunState) -> dict[str, str]:
     for name, key in state.decided.items():
         kept[name] = f"the user has decided it at checkpoint '{_gate_in(key)}'"
     return kept
+
+
+def _loop_without(plan: Plan, state: RunState, name: str) -> Loop | None:
+    """Find the loop of the current activity that cannot be measured for lack of this variable."""
+    for op in plan.program(state.activity).ops.values() if state.activity else ():
+        extent = extent_of(plan, state, op.loop) if isinstance(op, EnterLoop) else None
+        if isinstance(extent, NeedInput) and name in variables_read(extent.variables):
+            return extent.loop
+    return None
 
 
 def _gate_in(key: str) -> str:

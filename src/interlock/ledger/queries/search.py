@@ -71,11 +71,11 @@ def words_of(query: str) -> list[str]:
 def is_reference(positions: Positions, reference: str) -> bool:
     """Say whether this is the id, or an unambiguous beginning of the id, of a stored session or run."""
     with positions.store.reading() as reader:
-        return len(referred(reader, reference)) == 1
+        return len(referred(reader, reference, positions.owner)) == 1
 
 
 def find(
-    positions: Positions, query: str, owner: str, observed: Mapping[str, str] | None = None
+    positions: Positions, query: str, observed: Mapping[str, str] | None = None
 ) -> tuple[Candidate, ...]:
     """Return the best five candidates for a query; ask a lower tier only for what is missing.
 
@@ -83,19 +83,19 @@ def find(
     without a query its commit and branch are searched for.
     """
     catch_up(positions.store, positions.pins)
-    seen: dict[str, None] = {}
+    owner, seen = positions.owner, dict[str, None]()
     candidates: list[Candidate] = []
     repo_root, words = (observed or {}).get("repo_root", ""), words_of(query)
     with positions.store.reading() as reader:
-        exact = referred(reader, query.strip())
+        exact = referred(reader, query.strip(), owner)
         if len(exact) == 1:
-            return tuple(_candidates(reader, exact[0], "matched_exact_id", (), owner))
+            return tuple(_candidates(reader, exact[0], "matched_exact_id", ()))
         for why, matched in _tiers(reader, query.strip(), owner, observed or {}):
             new = [session_id for session_id in dict.fromkeys(matched) if session_id not in seen]
             ranked = reader.ranked(new, owner=owner, repo_root=repo_root, finished=FINISHED, limit=SPARE)
             for session_id in ranked:
                 seen[session_id] = None
-                candidates += _candidates(reader, Referred(session_id), why, words, owner)
+                candidates += _candidates(reader, Referred(session_id), why, words)
                 if len(candidates) >= CANDIDATES:
                     return tuple(candidates[:CANDIDATES])
     return tuple(candidates)
@@ -106,53 +106,53 @@ def _tiers(
 ) -> Iterator[tuple[Why, list[str]]]:
     """Yield the sessions that each tier matches. Without a query, tiers match what is checked out now."""
     words, names = words_of(query), query.split()
-    yield "matched_notes", reader.search(words, columns=("title", "notes"), limit=LOOKED_AT)
-    yield "matched_workflow", reader.search(marked(" ".join(words)), columns=("workflows",), limit=LOOKED_AT)
+    yield "matched_notes", reader.search(words, owner=owner, columns=("title", "notes"), limit=LOOKED_AT)
+    in_workflows = reader.search(
+        marked(" ".join(words)), owner=owner, columns=("workflows",), limit=LOOKED_AT
+    )
+    yield "matched_workflow", in_workflows
     shas = [
         word
         for word in words or [observed.get("git_head_sha", "")]
         if len(word) >= SHORTEST_SHA and set(word) <= set("0123456789abcdef")
     ]
-    yield "matched_head_sha", _observed(reader, "git_head_sha", shas, prefix=True)
+    yield "matched_head_sha", _observed(reader, owner, "git_head_sha", shas, prefix=True)
     branches = names or [observed.get("git_branch", "")]
-    yield "matched_branch", _observed(reader, "git_branch", filter(None, branches), prefix=False)
+    yield "matched_branch", _observed(reader, owner, "git_branch", filter(None, branches), prefix=False)
     beginnings = [name for name in names if len(name) >= SHORTEST_BRANCH and name.lower() not in FILLER]
-    yield "matched_branch", _observed(reader, "git_branch", beginnings, prefix=True)
-    yield "matched_deep", reader.search_outputs(words, limit=LOOKED_AT)
-    yield from _by_some_words(reader, words)
+    yield "matched_branch", _observed(reader, owner, "git_branch", beginnings, prefix=True)
+    yield "matched_deep", reader.search_outputs(words, owner=owner, limit=LOOKED_AT)
+    yield from _by_some_words(reader, owner, words)
     recent = reader.sessions(SessionFilter(owner=owner, limit=LOOKED_AT))
     yield "recency_fallback", [session.session_id for session in recent]
 
 
-def _by_some_words(reader: Reader, words: Sequence[str]) -> Iterator[tuple[Why, list[str]]]:
+def _by_some_words(reader: Reader, owner: str, words: Sequence[str]) -> Iterator[tuple[Why, list[str]]]:
     """Yield the sessions that have some of the words anywhere, those with most of them first."""
     matched: Counter[str] = Counter()
     for word in dict.fromkeys(words) if len(words) > 1 else ():
-        columns = ("title", "notes")
-        in_row = reader.search([word], columns=columns, limit=LOOKED_AT)
-        in_workflow = reader.search(marked(word), columns=("workflows",), limit=LOOKED_AT)
-        matched.update({*in_row, *in_workflow, *reader.search_outputs([word], limit=LOOKED_AT)})
+        found = {*reader.search([word], owner=owner, columns=("title", "notes"), limit=LOOKED_AT)}
+        found |= {*reader.search(marked(word), owner=owner, columns=("workflows",), limit=LOOKED_AT)}
+        matched.update({*found, *reader.search_outputs([word], owner=owner, limit=LOOKED_AT)})
     for most in range(len(words), 0, -1):
         yield "matched_some_words", [session_id for session_id, count in matched.items() if count == most]
 
 
-def _observed(reader: Reader, key: str, values: Iterable[str], *, prefix: bool) -> list[str]:
+def _observed(reader: Reader, owner: str, key: str, values: Iterable[str], *, prefix: bool) -> list[str]:
     return [
         session_id
         for value in values
-        for session_id in reader.observed(key, value, prefix=prefix, limit=LOOKED_AT)
+        for session_id in reader.observed(key, value, owner=owner, prefix=prefix, limit=LOOKED_AT)
     ]
 
 
-def _candidates(
-    reader: Reader, match: Referred, why: Why, words: Sequence[str], owner: str
-) -> Iterator[Candidate]:
+def _candidates(reader: Reader, match: Referred, why: Why, words: Sequence[str]) -> Iterator[Candidate]:
     """Yield the runs of a session that fit the words best, or the session itself while it has no run.
 
     A damaged session is no candidate.
     """
     session, handles = reader.session(match.session_id), reader.handles(match.session_id)
-    if session is None or session.owner != owner or not handles or damage_of(reader, session):
+    if session is None or not handles or damage_of(reader, session):
         return
     runs = [match.run] if match.run else reader.runs(session.session_id)
     if not runs:

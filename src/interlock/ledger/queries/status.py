@@ -133,30 +133,35 @@ class Referred(Struct, frozen=True):
     run: RunRow | None = None
 
 
-def referred(reader: Reader, ref: str) -> list[Referred]:
+def referred(reader: Reader, ref: str, owner: str) -> list[Referred]:
     """Return what has this id or begins with it: sessions, else runs; several are ambiguous (rule 42)."""
     short = ref.removeprefix("sess_").removeprefix("run_")
     if len(short) < SHORTEST:
         return []
-    sessions = [] if ref.startswith("run_") else reader.sessions_by_prefix(f"sess_{short}", 3)
+    sessions = []
+    if not ref.startswith("run_"):
+        sessions = reader.sessions_by_prefix(f"sess_{short}", owner=owner, limit=3)
     if sessions or ref.startswith("sess_"):
         return [Referred(session_id) for session_id in sessions]
-    return [Referred(run.session_id, run) for run in reader.runs_by_prefix(f"run_{short}", 3)]
+    runs = reader.runs_by_prefix(f"run_{short}", owner=owner, limit=3)
+    return [Referred(run.session_id, run) for run in runs]
 
 
-def find_session(positions: Positions, ref: str, owner: str) -> SessionRow | LedgerError:
+def find_session(positions: Positions, ref: str) -> SessionRow | LedgerError:
     """Find a session by its id, by the id of a run, or by an unambiguous beginning of either (rule 42)."""
+    owner = positions.owner
     with positions.store.reading() as reader:
-        matches = referred(reader, ref)
+        matches = referred(reader, ref, owner)
         if len(matches) > 1:
             ids = [match.run.run_id if match.run else match.session_id for match in matches[:2]]
             longer = (name.partition("_")[2][: len(ref.rpartition("_")[2]) + 4] for name in ids)
             next_action = f"Say more: {' or '.join(longer)}."
             return LedgerError("AMBIGUOUS", f"More than one session begins with {ref}.", next_action)
         session = reader.session(matches[0].session_id) if matches else None
-        if session is not None and session.owner == owner:
+        if session is not None:
             return session
-        if reader.removed_at(ref) is not None:
+        removed = reader.tombstone(ref)
+        if removed is not None and removed.owner == owner:
             next_action = "See `interlock sessions` for the rest."
             return LedgerError("NOT_FOUND", f"Session {ref} was removed.", next_action)
     next_action = "See `interlock sessions`, or search with `interlock resume WORDS`."

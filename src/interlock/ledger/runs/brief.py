@@ -25,7 +25,7 @@ VALUE_BYTES = 400
 BY = {"agent": "reported by the agent", "server": "taken by the server"}
 
 
-class Line(Struct, frozen=True):
+class BriefLine(Struct, frozen=True):
     """A named line of the brief."""
 
     name: str
@@ -36,9 +36,9 @@ class Brief(Struct, frozen=True):
     """Goal, context, standing rules, decisions, position in loops and recap; `omitted` names the rest."""
 
     goal: str
-    context: tuple[Line, ...]
+    context: tuple[BriefLine, ...]
     rules: tuple[str, ...]
-    decisions: tuple[Line, ...]
+    decisions: tuple[BriefLine, ...]
     loops: tuple[str, ...]
     recap: Recap
     omitted: tuple[str, ...] = ()
@@ -50,11 +50,12 @@ def brief(reader: Reader, node: NodeRow, plan: Plan, state: RunState, goal: str,
     items = (item for activity in workflow.activities for item in walk(activity.items))
     counters = {name for item in items if isinstance(item, Loop) for name in item.variables()}
     context = [
-        Line(name, cut(text_of(value), VALUE_BYTES, "…"))
+        BriefLine(name, cut(text_of(value), VALUE_BYTES, "…"))
         for name, value in known.items()
         if name not in counters
     ]
-    rules = [Line(f"{number}", interpolate(rule, scope)) for number, rule in enumerate(workflow.rules, 1)]
+    numbered = enumerate(workflow.rules, 1)
+    rules = [BriefLine(f"{number}", interpolate(rule, scope)) for number, rule in numbered]
     decisions = [_decision(workflow, gate, chosen) for gate, chosen in state.chosen.items()][::-1]
     omitted: list[str] = []
     return Brief(
@@ -68,9 +69,9 @@ def brief(reader: Reader, node: NodeRow, plan: Plan, state: RunState, goal: str,
     )
 
 
-def _within(budget: int, lines: Sequence[Line], what: str, omitted: list[str]) -> tuple[Line, ...]:
+def _within(budget: int, lines: Sequence[BriefLine], what: str, omitted: list[str]) -> tuple[BriefLine, ...]:
     """Keep the lines that fit, and name those that do not."""
-    kept: list[Line] = []
+    kept: list[BriefLine] = []
     for line in lines:
         size = len(f"{line.name}: {line.text}".encode())
         if size > budget:
@@ -82,9 +83,9 @@ def _within(budget: int, lines: Sequence[Line], what: str, omitted: list[str]) -
     return tuple(kept)
 
 
-def _decision(workflow: Workflow, gate_id: str, chosen: Chosen) -> Line:
+def _decision(workflow: Workflow, gate_id: str, chosen: Chosen) -> BriefLine:
     """Return a decision in a line: the option that was chosen, and by whom."""
     gates = (gate for activity in workflow.activities for gate in activity.gates())
     options = [gate.option(chosen.option) for gate in gates if gate.id == gate_id]
     label = next((f"{option.id} ({option.label})" for option in options if option is not None), chosen.option)
-    return Line(gate_id, f"{label or 'dismissed'}, {BY.get(chosen.channel, 'by the user')}")
+    return BriefLine(gate_id, f"{label or 'dismissed'}, {BY.get(chosen.channel, 'by the user')}")

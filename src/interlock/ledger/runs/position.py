@@ -66,7 +66,10 @@ class Position(Struct, frozen=True):
 
 
 class View(Struct, frozen=True, kw_only=True):
-    """What a surface renders: a run at one node. `attempt` is the one to offer for the next advance."""
+    """What a surface renders: a run at one node.
+
+    `attempt` is the one to offer for the next advance, `note_attempt` the one for notes.
+    """
 
     session: SessionRow
     run: RunRow
@@ -75,6 +78,7 @@ class View(Struct, frozen=True, kw_only=True):
     awaited: Awaited
     node: int
     attempt: int = 0
+    note_attempt: int = 0
     blockers: tuple[Blocker, ...] = ()
     notices: Notices = NO_NOTICES
     brief: Brief | None = None

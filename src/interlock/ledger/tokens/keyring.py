@@ -1,7 +1,7 @@
 """The keys that sign tokens: one current, one previous, in a file that only its owner can read.
 
-They are never in the database, so a copied database opens no session. Replicas share them by file or by
-the variable INTERLOCK_KEYRING.
+Older keys are kept only to recognise what they have signed. Keys are never in the database, so a copied
+database opens no session. Replicas share them by file or by the variable INTERLOCK_KEYRING.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ class Key(Struct, frozen=True):
 
 
 class Keyring(Struct, frozen=True):
-    """What signs (`current`) and what is still believed (`previous`)."""
+    """What signs (`current`), what is still believed (`previous`), what is only recognised (`retired`)."""
 
     current: Key
     previous: Key | None = None
+    retired: tuple[Key, ...] = ()
     v: int = 1
 
     def believed(self) -> tuple[Key, ...]:
@@ -86,8 +87,9 @@ class Keys:
             raise KeyringFixed(f"the keyring is set by {VARIABLE}; change it there, on every replica")
         self.keyring()
         with _locked(self.path.parent):
-            current = _read(self.path).current
-            _write(self.path, Keyring(_new_key(), previous=current))
+            before = _read(self.path)
+            retired = (*before.retired, *([before.previous] if before.previous else []))
+            _write(self.path, Keyring(_new_key(), before.current, retired))
         return self.keyring()
 
     def _stamp(self) -> tuple[int, int, int] | None:

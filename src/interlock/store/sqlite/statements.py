@@ -29,8 +29,10 @@ from interlock.store.protocol import (
     SessionFilter,
     SessionRow,
     SessionRows,
+    SettingRow,
     StartRow,
     StoreConflict,
+    TombstoneRow,
     TraceRow,
 )
 from interlock.store.sqlite.schema import FOUND_BY, OF_A_SESSION, PROJECTIONS, TIPS
@@ -68,6 +70,8 @@ COMMIT = _select(CommitRow, "commits")
 START = _select(StartRow, "starts")
 TRACE = _select(TraceRow, "traces")
 SEARCH = _select(SearchRow, "search")
+SETTING = _select(SettingRow, "settings")
+TOMBSTONE = _select(TombstoneRow, "tombstones")
 
 ADD_SESSION = _insert(SessionRow, "sessions")
 ADD_HANDLE = _insert(HandleRow, "handles")
@@ -95,7 +99,8 @@ PATH = (
 EQUALS, BEGINS = "value = ?", "value BETWEEN ? AND ?"
 OBSERVED = (
     "SELECT session_id FROM observations JOIN sessions USING (session_id) WHERE observations.rowid IN"
-    f" (SELECT rowid FROM observations WHERE key = ? AND {{where}} ORDER BY rowid DESC LIMIT {LATEST})"
+    " (SELECT observations.rowid FROM observations JOIN sessions USING (session_id)"
+    f" WHERE key = ? AND {{where}} AND owner = ? ORDER BY observations.rowid DESC LIMIT {LATEST})"
     " ORDER BY updated_at DESC, session_id LIMIT ?"
 )
 RANKED = (
@@ -195,9 +200,12 @@ class SqliteReader:
         )
         return self._all(_session, sql, *bindings, *bindings, most, wanted.limit, wanted.offset)
 
-    def sessions_by_prefix(self, prefix: str, limit: int) -> list[str]:
-        sql = "SELECT session_id FROM sessions WHERE session_id BETWEEN ? AND ? ORDER BY session_id LIMIT ?"
-        return self._all(str, sql, prefix, prefix + LAST_CHARACTER, limit)
+    def sessions_by_prefix(self, prefix: str, *, owner: str, limit: int) -> list[str]:
+        sql = (
+            "SELECT session_id FROM sessions WHERE session_id BETWEEN ? AND ? AND +owner = ?"
+            " ORDER BY session_id LIMIT ?"
+        )
+        return self._all(str, sql, prefix, prefix + LAST_CHARACTER, owner, limit)
 
     def session_ids(self, after: str, limit: int) -> list[str]:
         """Return the next sessions in the order of their ids."""
@@ -225,8 +233,8 @@ class SqliteReader:
         given = encode(list(session_ids)).decode()
         return self._all(str, sql, given, owner, repo_root, *finished, limit)
 
-    def removed_at(self, session_id: str) -> int | None:
-        return self._one(int, "SELECT removed_at FROM tombstones WHERE session_id = ?", session_id)
+    def tombstone(self, session_id: str) -> TombstoneRow | None:
+        return self._one(TombstoneRow, TOMBSTONE + "WHERE session_id = ?", session_id)
 
     def start(self, owner: str, request_id: bytes) -> StartRow | None:
         return self._one(StartRow, START + "WHERE owner = ? AND request_id = ?", owner, request_id)
@@ -237,9 +245,10 @@ class SqliteReader:
     def run(self, session_id: str, run: int) -> RunRow | None:
         return self._one(RunRow, RUN + "WHERE session_id = ? AND run = ?", session_id, run)
 
-    def runs_by_prefix(self, prefix: str, limit: int) -> list[RunRow]:
-        where = "WHERE run_id BETWEEN ? AND ? ORDER BY run_id LIMIT ?"
-        return self._all(RunRow, RUN + where, prefix, prefix + LAST_CHARACTER, limit)
+    def runs_by_prefix(self, prefix: str, *, owner: str, limit: int) -> list[RunRow]:
+        own = "EXISTS (SELECT 1 FROM sessions AS s WHERE s.session_id = runs.session_id AND s.owner = ?)"
+        where = f"WHERE run_id BETWEEN ? AND ? AND {own} ORDER BY run_id LIMIT ?"
+        return self._all(RunRow, RUN + where, prefix, prefix + LAST_CHARACTER, owner, limit)
 
     def node(self, session_id: str, node: int) -> NodeRow | None:
         return self._one(_node, NODE + "WHERE session_id = ? AND node = ?", session_id, node)
@@ -315,35 +324,36 @@ class SqliteReader:
     def search_row(self, session_id: str) -> SearchRow | None:
         return self._one(SearchRow, SEARCH + "WHERE session_id = ?", session_id)
 
-    def search(self, words: Sequence[str], *, columns: Sequence[str], limit: int) -> list[str]:
+    def search(self, words: Sequence[str], *, owner: str, columns: Sequence[str], limit: int) -> list[str]:
         """Return sessions whose search row has all words, the latest set first."""
         query = _query(words, columns)
         sql = (
             f"SELECT session_id FROM words JOIN search ON search.id = words.rowid - {TIPS}"
-            f" WHERE words MATCH ? AND words.rowid > {TIPS} ORDER BY words.rowid DESC LIMIT ?"
+            f" WHERE words MATCH ? AND words.rowid > {TIPS} AND owner = ? ORDER BY words.rowid DESC LIMIT ?"
         )
-        return self._all(str, sql, query, limit) if query else []
+        return self._all(str, sql, query, owner, limit) if query else []
 
-    def search_outputs(self, words: Sequence[str], *, limit: int) -> list[str]:
+    def search_outputs(self, words: Sequence[str], *, owner: str, limit: int) -> list[str]:
         """Return sessions that have all words in one output, among the newest outputs that match."""
         query = _query(words, ("notes",))
         sql = (
             "SELECT session_id FROM words JOIN indexed_outputs ON indexed_outputs.id = words.rowid"
-            f" WHERE words MATCH ? AND words.rowid < {TIPS} ORDER BY words.rowid DESC LIMIT {LATEST}"
+            f" WHERE words MATCH ? AND words.rowid < {TIPS} AND owner = ?"
+            f" ORDER BY words.rowid DESC LIMIT {LATEST}"
         )
-        matched = dict.fromkeys(self._all(str, sql, query)) if query else {}
+        matched = dict.fromkeys(self._all(str, sql, query, owner)) if query else {}
         return list(matched)[:limit]
 
-    def observed(self, key: str, value: str, *, prefix: bool, limit: int) -> list[str]:
+    def observed(self, key: str, value: str, *, owner: str, prefix: bool, limit: int) -> list[str]:
         """Return sessions by an observed value, newest activity first among the latest observed."""
         where, bounds = (BEGINS, (value, value + LAST_CHARACTER)) if prefix else (EQUALS, (value,))
-        return self._all(str, OBSERVED.format(where=where), key, *bounds, limit)
+        return self._all(str, OBSERVED.format(where=where), key, *bounds, owner, limit)
 
-    def setting(self, key: str) -> str | None:
-        return self._one(str, "SELECT value FROM settings WHERE key = ?", key)
+    def setting(self, owner: str, key: str) -> str | None:
+        return self._one(str, "SELECT value FROM settings WHERE owner = ? AND key = ?", owner, key)
 
-    def settings(self) -> Mapping[str, str]:
-        return dict(self._connection.execute("SELECT key, value FROM settings ORDER BY key"))
+    def settings(self) -> list[SettingRow]:
+        return self._all(SettingRow, SETTING + "ORDER BY owner, key")
 
     def starts(self, session_id: str) -> list[StartRow]:
         where = "WHERE session_id = ? ORDER BY owner, request_id"
@@ -353,9 +363,9 @@ class SqliteReader:
         sql = "SELECT digest FROM contents WHERE digest > ? ORDER BY digest LIMIT ?"
         return self._all(str, sql, after, limit)
 
-    def tombstones(self, after: str, limit: int) -> list[tuple[str, int]]:
-        sql = "SELECT session_id, removed_at FROM tombstones WHERE session_id > ? ORDER BY session_id LIMIT ?"
-        return self._all(lambda session_id, removed_at: (session_id, removed_at), sql, after, limit)
+    def tombstones(self, after: str, limit: int) -> list[TombstoneRow]:
+        where = "WHERE session_id > ? ORDER BY session_id LIMIT ?"
+        return self._all(TombstoneRow, TOMBSTONE + where, after, limit)
 
     def _each(self, row: Callable[..., T], sql: str, *bindings: Any) -> Iterator[T]:
         return (row(*values) for values in self._connection.execute(sql, bindings))
@@ -415,13 +425,14 @@ class SqliteWriter(SqliteReader):
 
     def remove_session(self, session_id: str, removed_at: int) -> None:
         """Delete all of a session and leave a tombstone."""
+        if (session := self.session(session_id)) is not None:
+            self.set_tombstone(TombstoneRow(session_id, session.owner, removed_at))
         self._forget_words(session_id)
         for table in OF_A_SESSION:
             self._run(f"DELETE FROM {table} WHERE session_id = ?", (session_id,))
-        self.set_tombstone(session_id, removed_at)
 
-    def set_tombstone(self, session_id: str, removed_at: int) -> None:
-        self._run("INSERT OR REPLACE INTO tombstones VALUES (?, ?)", (session_id, removed_at))
+    def set_tombstone(self, row: TombstoneRow) -> None:
+        self._run("INSERT OR REPLACE INTO tombstones VALUES (?, ?, ?)", astuple(row))
 
     def set_keep(self, session_id: str, keep: bool) -> None:
         self._run("UPDATE sessions SET keep = ? WHERE session_id = ?", (keep, session_id))
@@ -436,6 +447,10 @@ class SqliteWriter(SqliteReader):
     def add_start(self, row: StartRow) -> None:
         self._run(ADD_START, astuple(row))
 
+    def drop_start(self, row: StartRow) -> None:
+        where = "WHERE owner = ? AND request_id = ? AND started_at = ?"
+        self._run(f"DELETE FROM starts {where}", (row.owner, row.request_id, row.started_at))
+
     def add_content(self, digest: str, body: bytes) -> None:
         """Keep a body under its digest; the same digest again changes nothing."""
         small = zlib.compress(body) if len(body) > COMPRESS_OVER else body
@@ -447,8 +462,8 @@ class SqliteWriter(SqliteReader):
     def drop_content(self, digest: str) -> None:
         self._run("DELETE FROM contents WHERE digest = ?", (digest,))
 
-    def set_setting(self, key: str, value: str) -> None:
-        self._run("INSERT OR REPLACE INTO settings VALUES (?, ?)", (key, value))
+    def set_setting(self, row: SettingRow) -> None:
+        self._run("INSERT OR REPLACE INTO settings VALUES (?, ?, ?)", astuple(row))
 
     def index(self, row: SearchRow, outputs: Sequence[str]) -> None:
         """Replace what a session is found by, add the words of its new outputs, and take off its mark."""
@@ -464,7 +479,8 @@ class SqliteWriter(SqliteReader):
             (number + TIPS, row.title, row.notes, row.workflows),
         )
         for text in outputs:
-            self._run("INSERT INTO indexed_outputs (session_id) VALUES (?)", (row.session_id,))
+            ids = (row.session_id, row.owner)
+            self._run("INSERT INTO indexed_outputs (session_id, owner) VALUES (?, ?)", ids)
             self._run(
                 "INSERT INTO words (rowid, notes) VALUES (?, ?)",
                 (self._connection.last_insert_rowid(), text),
@@ -537,7 +553,7 @@ def _inflated(body: bytes) -> bytes:
 def _conditions(wanted: SessionFilter) -> tuple[str, list[Any]]:
     of_run: list[tuple[str, Any]] = [("workflow_id = ?", wanted.workflow), ("status = ?", wanted.status)]
     within = [test for test, value in of_run if value is not None]
-    where = ["+owner = ?"] if wanted.owner is not None else []  # the plus keeps the planner on recent_at
+    where = ["owner = ?"] if wanted.owner is not None else []
     if wanted.awaiting:
         few = " AND ".join(["awaiting <> ''", *within])
         where.append(f"session_id IN (SELECT session_id FROM runs WHERE {few})")

@@ -48,6 +48,7 @@ class SqliteStore:
         self._writer = SqliteWriter(connection)
         self._file = _identity(self.path)
         self._wrote = False
+        self._closed = False
 
     @property
     def schema_version(self) -> int:
@@ -105,8 +106,11 @@ class SqliteStore:
         return [line for line in lines if line != "ok"]
 
     def close(self) -> None:
-        """Close the file; a store that wrote folds its log into it, if nobody else is at work."""
+        """Close the file, once; a store that wrote folds its log into it, if nobody else is at work."""
         with self._alone():
+            if self._closed:
+                return
+            self._closed = True
             if self._wrote:
                 self._close_as_writer()
             self._connection.close()

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from interlock.core.values import Json
-from interlock.surfaces.strict_params import Params
+from interlock.surfaces.strict_params import Params, RequestId
 
 Context = Annotated[
     dict[str, Json],
@@ -38,6 +38,7 @@ class StartWorkflow(Params, frozen=True):
     workflowId: str
     context: Context | None = None
     sessionToken: SessionToken | None = None
+    requestId: RequestId | None = None
 
 
 class ContinueWorkflow(Params, frozen=True):
@@ -58,6 +59,7 @@ class CheckpointWorkflow(Params, frozen=True):
 
 class StartSession(Params, frozen=True):
     title: Annotated[str, Meta(description="What this work is about.", max_length=200)] | None = None
+    requestId: RequestId | None = None
 
 
 class ResumeSession(Params, frozen=True):

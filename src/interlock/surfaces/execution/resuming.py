@@ -25,7 +25,7 @@ def resumed(ledger: Ledger, query: str, reference: str | None) -> Outcome:
             f"'{reference}' is not the id, nor an unambiguous beginning of one, of a stored session or run.",
             "Call resume_session with query instead: a few words about the work.",
         )
-    candidates = find(ledger, reference or query, ledger.settings.owner, observed)
+    candidates = find(ledger, reference or query, observed)
     matched = not query.strip() or any(candidate.why != "recency_fallback" for candidate in candidates)
     lines = ["Found, best first:" if matched else f"Nothing matches '{query}'. The newest work is:"]
     listed: list[Json] = []

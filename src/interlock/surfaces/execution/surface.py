@@ -17,6 +17,7 @@ from interlock.core.values import Json
 from interlock.ledger.attempt import Attempt, Replayed
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger, note_attempt
+from interlock.ledger.tokens.slots import slot
 from interlock.ledger.tokens.tokens import Kind, Pointer
 from interlock.surfaces.arguments import InvalidArgument, check_context, decoding_error, read_output
 from interlock.surfaces.call import Call, Outcome, Reply
@@ -29,7 +30,7 @@ from interlock.surfaces.execution.render import reply
 from interlock.surfaces.execution.resuming import resumed
 from interlock.surfaces.execution.tools import INSTRUCTIONS, template_of, tools
 from interlock.surfaces.ledger_surface import LedgerSurface
-from interlock.surfaces.recorded import body_of, encoded, live, replayed
+from interlock.surfaces.recorded import body_of, encoded, live, repeatable, replayed
 from interlock.surfaces.tool import Tool
 
 USED_BEFORE = (
@@ -73,6 +74,9 @@ class ExecutionSurface(LedgerSurface):
         return _not_loaded(loaded) if isinstance(loaded, Diagnostic) else described(loaded, params.mode)
 
     def start_workflow(self, params: p.StartWorkflow, call: Call) -> Outcome:
+        key = repeatable(self.ledger, "start_workflow", params.requestId, params, of_error)
+        if isinstance(key, Reply):
+            return key
         invalid_context = check_context(params.context)
         if invalid_context is not None:
             return _argument_reply(invalid_context)
@@ -86,7 +90,7 @@ class ExecutionSurface(LedgerSurface):
         if isinstance(start, LedgerError):
             return of_error(start)
         answer = encoded(reply(start.view))
-        self.ledger.record_start(start)
+        self.ledger.record_start(start, body_of(answer), key)
         return live(answer, self.ledger, start.handle)
 
     def continue_workflow(self, params: p.ContinueWorkflow, call: Call) -> Outcome:
@@ -211,14 +215,18 @@ class ExecutionSurface(LedgerSurface):
         return Reply(f"Kept in session {session_id}.\n\nsessionToken: {token}", body)
 
     def start_session(self, params: p.StartSession, call: Call) -> Outcome:
-        session_id, handle = self.ledger.start_session(params.title or "Untitled work")
-        token = self.ledger.mint("sst", handle)
+        key = repeatable(self.ledger, "start_session", params.requestId, params, of_error)
+        if isinstance(key, Reply):
+            return key
+        new, token = self.ledger.start_session(params.title or "Untitled work"), slot("sst", 0)
         text = (
-            f"Session {session_id} is open. Pass sessionToken to start_workflow or checkpoint_workflow."
+            f"Session {new.session_id} is open. Pass sessionToken to start_workflow or checkpoint_workflow."
             f"\n\nsessionToken: {token}"
         )
-        session: dict[str, Json] = {"sessionId": session_id}
-        return Reply(text, {"kind": "ok", "sessionToken": token, "session": session})
+        session: dict[str, Json] = {"sessionId": new.session_id}
+        answer = encoded(Reply(text, {"kind": "ok", "sessionToken": token, "session": session}))
+        self.ledger.record_session(new, body_of(answer), key)
+        return live(answer, self.ledger, new.handle)
 
     def resume_session(self, params: p.ResumeSession, call: Call) -> Outcome:
         return resumed(self.ledger, params.query or "", params.resumeRef)

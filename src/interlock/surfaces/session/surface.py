@@ -18,6 +18,7 @@ from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.briefs import brief_fields
 from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.ledger_surface import LedgerSurface
+from interlock.surfaces.recorded import repeatable
 from interlock.surfaces.session import params as p
 from interlock.surfaces.session.checkpoints import Checkpoints
 from interlock.surfaces.session.errors import words
@@ -69,6 +70,9 @@ class SessionSurface(LedgerSurface):
         return Reply(as_toon({"workflows": workflows, **({"shadowed": shadowed} if shadowed else {})}))
 
     def start_session(self, params: p.StartSession, call: Call) -> Outcome:
+        key = repeatable(self.ledger, "session start_session", params.requestId, params, of_error)
+        if isinstance(key, Reply):
+            return key
         about: dict[str, Json] = {"workflow": params.workflow_id[:128]} if params.workflow_id else {}
         calling, workflow_id = Calling("start_session", about), params.workflow_id or META
         if params.session_token is not None:
@@ -77,7 +81,7 @@ class SessionSurface(LedgerSurface):
                 return joined
             recovered: dict[str, Json] = {"recovered": True}
             return self.shared.start(
-                calling, params.agent_id, workflow_id, flags=recovered, warning=RECOVERED
+                calling, params.agent_id, workflow_id, key, flags=recovered, warning=RECOVERED
             )
         parent = None
         if params.parent_session_token is not None:
@@ -88,7 +92,7 @@ class SessionSurface(LedgerSurface):
             if isinstance(head, LedgerError):
                 return of_error(head)
             parent = head
-        return self.shared.start(calling, params.agent_id, workflow_id, parent)
+        return self.shared.start(calling, params.agent_id, workflow_id, key, parent)
 
     def next_activity(self, params: shared.NextActivity, call: Call) -> Outcome:
         entered = self.shared.enter_activity(params, call.client.name)

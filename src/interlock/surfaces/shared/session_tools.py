@@ -24,6 +24,7 @@ from interlock.ledger.ledger import Ledger
 from interlock.ledger.runs.children import passed_on
 from interlock.ledger.runs.position import Position
 from interlock.ledger.runs.shared_sessions import Calling, SessionCall, Sessions
+from interlock.ledger.starts import StartKey
 from interlock.ledger.tokens.slots import slot
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.arguments import InvalidArgument, check_context, decoding_error
@@ -55,7 +56,6 @@ class Entered(Struct, frozen=True):
     decided: Decided
     notices: Notices
     claims: tuple[Claim, ...]
-    target: str
 
     @property
     def activity(self) -> Activity:
@@ -121,6 +121,7 @@ class SessionTools:
         calling: Calling,
         agent: str,
         workflow_id: str,
+        key: StartKey | None,
         parent: Position | None = None,
         flags: Mapping[str, Json] | None = None,
         warning: str = "",
@@ -145,7 +146,7 @@ class SessionTools:
         notices = Notices(tuple(warned)).plus(start.view.notices.listed)
         reply = encoded(_session_reply(loaded.workflow, token, flags or {}, notices))
         traced = calling.traced(agent, start.view.state, self.ledger.clock(), notices=notices)
-        self.ledger.record_start(start, traced)
+        self.ledger.record_start(start, body_of(reply), key, traced)
         return live(reply, self.ledger, start.handle)
 
     def join(self, calling: Calling, token: str, agent: str | None) -> Reply | None:
@@ -232,12 +233,11 @@ class SessionTools:
         claims = claims_of(params.step_manifest)
         if isinstance(claims, Reply):
             return claims
-        if progress.is_stale or progress.state.finished:
-            repeated = progress.repeated(params.activity_id)
-            if isinstance(repeated, LedgerError):
-                return of_error(repeated)
+        progress.request, state = {"target": params.activity_id}, progress.state
+        if progress.pointer.node == state.visit - (not state.finished):
+            repeated = self.repeated(progress)
             if repeated is not None:
-                return replayed(repeated, self.ledger)
+                return repeated
         if progress.is_stale:
             return self.refuse_stale(progress)
         position = progress.position
@@ -263,7 +263,7 @@ class SessionTools:
         notices = Notices(tuple(Notice("MANIFEST", text) for text in manifests)).plus(
             progress.notices(decided).listed
         )
-        return Entered(progress, decided, notices, claims, params.activity_id)
+        return Entered(progress, decided, notices, claims)
 
     def record_entry(self, entered: Entered, body: Mapping[str, Json]) -> Reply:
         """Record an entry with its reply, and return the reply with the caller's tokens."""
@@ -276,7 +276,6 @@ class SessionTools:
             reply,
             notices=entered.notices,
             claims=entered.claims,
-            target=entered.target,
         )
 
     def resolve(
@@ -308,12 +307,23 @@ class SessionTools:
         *,
         notices: Notices,
         claims: tuple[Claim, ...] = (),
-        target: str | None = None,
     ) -> Reply:
         """Record what came of a progress call, and return its reply with the caller's tokens."""
         reply = encoded(reply)
-        progress.record(decided, body_of(reply), notices=notices, claims=claims, target=target)
+        progress.record(decided, body_of(reply), notices=notices, claims=claims)
         return live(reply, self.ledger, progress.pointer.handle)
+
+    def repeated(self, progress: SessionCall) -> Reply | None:
+        """Return the recorded reply of the same call, if it was made before (rule 13)."""
+        recorded = progress.repeated()
+        if isinstance(recorded, LedgerError):
+            return of_error(recorded)
+        return None if recorded is None else replayed(recorded, self.ledger)
+
+    def told_again(self, progress: SessionCall, reply: Reply) -> Reply:
+        """Return what is told again of an answer that another call has recorded."""
+        progress.trace_repeat()
+        return reply
 
     def get_trace(self, params: p.GetTrace, call: Call) -> Outcome:
         """Read the trace; this is the one call that leaves none."""

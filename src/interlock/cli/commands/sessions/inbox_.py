@@ -15,7 +15,6 @@ from interlock.cli.screen import (
     paint,
     paragraph,
     print_json,
-    room_after,
     say,
     width,
 )
@@ -53,5 +52,6 @@ def show_question(question: WaitingQuestion) -> None:
     for option in question.options:
         description = f": {option.description}" if option.description else ""
         effect = f" ({option.effect})" if option.effect else ""
-        text = fit(line_of(option.label + description + effect), room_after(len(INDENT) + widest + 2))
+        under = INDENT + " " * (widest + 2)
+        text = paragraph(line_of(option.label + description + effect), under).removeprefix(under)
         say(f"{INDENT}{paint(option.id.ljust(widest), 'accent')}  {text}")

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from interlock.authoring.diagnostics.codes import CODES
 from interlock.authoring.diagnostics.diagnostic import Severity
+from interlock.authoring.diagnostics.sarif import sarif_of
 from interlock.authoring.filetypes.scenario_file import scenario_files
 from interlock.authoring.library import Diagnostic, Library
 from interlock.authoring.simulate.scenarios import check_file
@@ -46,11 +47,20 @@ class Checked(Struct, frozen=True):
 @click.command(epilog="Example: interlock validate ./flows")
 @paths_argument
 @click.option("--strict", is_flag=True, help="Fail on warnings too.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "sarif"]),
+    default="text",
+    show_default=True,
+    help="sarif: for code scanning tools.",
+)
 @data_options
 @json_option
 def command(
     paths: tuple[str, ...],
     strict: bool,
+    form: str,
     data_dir: str | None,
     project: str | None,
     workflows: tuple[str, ...],
@@ -62,7 +72,9 @@ def command(
     usable = sum(result.workflows for result in results)
     if not usable and not diagnostics:
         stop(NOT_FOUND, f"there is no workflow in {', '.join(paths)}.")
-    if as_json:
+    if form == "sarif":
+        print_json(sarif_of(diagnostics))
+    elif as_json:
         problems: list[Json] = [
             {
                 "file": diagnostic.file,
@@ -80,8 +92,8 @@ def command(
     else:
         for diagnostic in diagnostics:
             location = paint(f"{diagnostic.file}:{diagnostic.line}:{diagnostic.column}", "strong")
-            code = paint(diagnostic.code, SEVERITY_TONES[diagnostic.severity])
-            say(f"{location} {code} {line_of(diagnostic.message)}")
+            severity = paint(f"{diagnostic.severity} {diagnostic.code}", SEVERITY_TONES[diagnostic.severity])
+            say(f"{location} {severity} {line_of(diagnostic.message)}")
             if diagnostic.next_action:
                 say(f"  {paint('fix:', 'accent')} {line_of(diagnostic.next_action)}")
         errors = sum(diagnostic.severity == "error" for diagnostic in diagnostics)

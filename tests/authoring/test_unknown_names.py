@@ -1,0 +1,198 @@
+"""Unknown fields, contracts and variables: errors in files of our own form, else warnings (finding J4)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interlock.authoring.library import Diagnostic
+from support.authored import diagnostics, head, library, write
+from support.cli_process import interlock
+
+STEP = {"id": "ask", "title": "Ask", "prompt": "Ask."}
+DECLARED = [{"name": "risky", "type": "boolean", "defaultValue": False}]
+EACH = {"type": "forEach", "items": "checks", "itemVar": "check", "maxIterations": 3}
+CHECKS = [{"name": "checks", "type": "array", "required": True}]
+
+
+def with_step(**fields: Any) -> dict[str, Any]:
+    return head({**STEP, **fields}, variables=DECLARED)
+
+
+def in_loop(prompt: str) -> dict[str, Any]:
+    body = [{**STEP, "prompt": prompt}]
+    return head({"id": "l", "type": "loop", "title": "L", "loop": EACH, "body": body}, variables=CHECKS)
+
+
+def asking(message: str) -> dict[str, Any]:
+    options = [{"id": "y", "effect": {"setVariable": {"risky": True}}}, {"id": "n"}]
+    gate = {"id": "g", "type": "gate", "message": message, "options": options}
+    return head(STEP, gate, variables=DECLARED)
+
+
+TYPOS: dict[str, tuple[str, dict[str, Any], str]] = {
+    "field": ("IL105", with_step(runConditon={"var": "risky", "equals": True}), "runCondition"),
+    "field at the top": ("IL105", {**with_step(), "metaGuidanse": ["x"]}, "metaGuidance"),
+    "contract": ("IL205", with_step(output={"contractRef": "wr.contracts.gate_verdit"}), "gate_verdict"),
+    "variable in a condition": ("IL507", with_step(runCondition={"var": "riksy", "equals": True}), "risky"),
+    "variable in a prompt": ("IL513", in_loop("Run {{chek.name}}."), "check"),
+    "variable in a question": ("IL513", asking("Is {{riskyy}} right?"), "risky"),
+    "variable without declarations": (
+        "IL507",
+        head({**STEP, "runCondition": {"var": "riksy", "equals": True}}),
+        "declare",
+    ),
+}
+every_typo = pytest.mark.parametrize(("code", "workflow", "fix"), TYPOS.values(), ids=TYPOS)
+
+
+def found(folder: Path, file: str, workflow: dict[str, Any]) -> list[Diagnostic]:
+    write(folder, {file: json.dumps(workflow, indent=1)})  # JSON is YAML too
+    return diagnostics(folder)
+
+
+@every_typo
+@pytest.mark.parametrize("file", ["w.yaml", "w.yml"])
+def test_it_is_an_error_in_yaml(
+    tmp_path: Path, file: str, code: str, workflow: dict[str, Any], fix: str
+) -> None:
+    (diagnostic,) = found(tmp_path, file, workflow)
+    assert (diagnostic.code, diagnostic.severity) == (code, "error")
+    assert fix in diagnostic.next_action
+    assert library(tmp_path).listing().entries == ()
+
+
+@every_typo
+def test_it_is_an_error_in_json_that_names_our_schema(
+    tmp_path: Path, code: str, workflow: dict[str, Any], fix: str
+) -> None:
+    ours = {"$schema": "./.schemas/step-workflow.schema.json", **workflow}
+    assert [(one.code, one.severity) for one in found(tmp_path, "w.json", ours)] == [(code, "error")]
+
+
+@every_typo
+@pytest.mark.parametrize(
+    ("file", "mark"),
+    [("w.json", {}), ("w.json", {"$schema": "https://host.example/v2.json"}), ("w.yaml", {"$lenient": True})],
+)
+def test_it_is_a_warning_elsewhere(
+    tmp_path: Path, file: str, mark: dict[str, Any], code: str, workflow: dict[str, Any], fix: str
+) -> None:
+    assert [(one.code, one.severity) for one in found(tmp_path, file, {**mark, **workflow})] == [
+        (code, "warning")
+    ]
+    assert [entry.id for entry in library(tmp_path).listing().entries] == ["t.w"]
+
+
+def test_it_is_an_error_in_the_markdown_of_a_step(tmp_path: Path) -> None:
+    files = {
+        "w/workflow.yaml": "id: t.w\nname: W\nversion: 1.0.0\nsteps: [ask]\n",
+        "w/steps/ask.md": "---\ntitle: Ask\nrunConditon: {var: x}\n---\nAsk.\n",
+    }
+    write(tmp_path, files)
+    (diagnostic,) = diagnostics(tmp_path)
+    assert (diagnostic.code, diagnostic.severity, diagnostic.file) == ("IL105", "error", "w/steps/ask.md")
+
+
+def test_all_errors_of_a_file_are_reported_at_once(tmp_path: Path) -> None:
+    workflow = {**with_step(runConditon=1, output={"contractRef": "x.y"}), "nmae": 1}
+    assert [one.code for one in found(tmp_path, "w.yaml", workflow)] == ["IL105", "IL205", "IL105"]
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "Set `outcome` in context. Then show {{outcome.text}}.",
+        "Work on {{goal}}.",
+        "Round {{risky}}.",
+    ],
+)
+def test_a_variable_that_a_text_mentions_is_known(tmp_path: Path, prompt: str) -> None:
+    assert found(tmp_path, "w.yaml", with_step(prompt=prompt)) == []
+
+
+def test_the_severity_is_printed_in_words(tmp_path: Path) -> None:
+    write(tmp_path, {"w.yaml": json.dumps(with_step(runConditon=1))})
+    write(tmp_path, {"v.json": json.dumps({**with_step(runConditon=1), "id": "t.v"})})
+    ran = interlock(tmp_path / "data", "validate", str(tmp_path / "w.yaml"), str(tmp_path / "v.json"))
+    assert ran.code == 1
+    assert " error IL105 unknown field 'runConditon'" in ran.out
+    assert " warning IL105 unknown field 'runConditon'" in ran.out
+
+
+def test_diagnostics_are_printed_as_sarif(tmp_path: Path) -> None:
+    write(tmp_path, {"a b.yaml": json.dumps(with_step(runConditon=1))})
+    ran = interlock(tmp_path / "data", "validate", "--format", "sarif", str(tmp_path / "a b.yaml"))
+    assert (ran.code, ran.json["version"]) == (1, "2.1.0")
+    (run,) = ran.json["runs"]
+    (result,) = run["results"]
+    assert (result["ruleId"], result["level"]) == ("IL105", "error")
+    assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == "IL105"
+    location = result["locations"][0]["physicalLocation"]
+    assert location["artifactLocation"]["uri"].endswith("/a%20b.yaml")
+    assert location["region"]["startLine"] == 1
+
+
+def test_nothing_wrong_is_sarif_without_results(tmp_path: Path) -> None:
+    write(tmp_path, {"w.yaml": json.dumps(with_step())})
+    ran = interlock(tmp_path / "data", "validate", "--format", "sarif", str(tmp_path / "w.yaml"))
+    assert (ran.code, ran.json["runs"][0]["results"]) == (0, [])
+
+
+FIXES = {
+    "a word for equals": (
+        "  - {id: a, title: A, prompt: P, runCondition: {var: goal, eq: 1}}\n",
+        "use 'equals'",
+    ),
+    "a sign for an operator": (
+        "  - {id: a, title: A, prompt: P, runCondition: {var: goal, '>=': 1}}\n",
+        "use 'gte'",
+    ),
+    "no such operator": (
+        "  - {id: a, title: A, prompt: P, runCondition: {var: goal, resembles: 1}}\n",
+        "use one of: equals, not_equals,",
+    ),
+    "a word for an activity's operator": (
+        "  - {id: a, title: A, prompt: P, runCondition: {variable: goal, operator: equal, value: 1}}\n",
+        "use '=='",
+    ),
+    "gates": (
+        "  - {type: gates, id: g, message: Go on?, options: [{id: y}, {id: n}]}\n",
+        "did you mean 'gate'?",
+    ),
+    "no such item": ("  - {type: robot, id: g}\n", "use one of: step, parallel, gate, checkpoint, loop"),
+}
+
+
+@pytest.mark.parametrize(("item", "fix"), FIXES.values(), ids=FIXES)
+def test_a_fix_names_the_word_to_write(tmp_path: Path, item: str, fix: str) -> None:
+    write(tmp_path, {"w.yaml": "id: t.w\nname: W\nversion: 1.0.0\nsteps:\n" + item})
+    (diagnostic,) = diagnostics(tmp_path)
+    assert fix in diagnostic.next_action
+
+
+SYNTAX = {
+    "colon in a text": ("steps:\n  - id: one\n    title: One: two\n", 3, 15, "put the text in quotes"),
+    "tab": ("steps:\n\t- id: one\n", 2, 1, "indent with spaces"),
+    "reserved character": ("name: @team\n", 1, 7, "put the text in quotes"),
+    "open quote": ('name: W\ntitle: "One\nsteps: []\n', 2, 8, "close the quote"),
+    "open bracket": ("name: W\ntags: [a,\n  b\nsteps: []\n", 2, 7, "close the bracket"),
+    "indentation": ("steps:\n  - id: one\n   title: One\n", 3, 4, "same indentation"),
+    "missing colon": ("name: W\nsteps\n  - id: one\n", 2, 1, "add ':' after the name"),
+    "escape": ('name: "C:\\Users"\n', 1, 12, "single quotes"),
+}
+
+
+@pytest.mark.parametrize(("text", "line", "column", "fix"), SYNTAX.values(), ids=SYNTAX)
+def test_an_error_of_yaml_syntax_says_what_to_do(
+    tmp_path: Path, text: str, line: int, column: int, fix: str
+) -> None:
+    write(tmp_path, {"w.yaml": text})
+    (diagnostic,) = diagnostics(tmp_path)
+    assert fix in diagnostic.next_action
+    assert (diagnostic.code, diagnostic.line, diagnostic.column) == ("IL004", line, column)
+    assert "token" not in diagnostic.message
+    assert "node" not in diagnostic.message

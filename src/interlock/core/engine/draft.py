@@ -9,6 +9,7 @@ from interlock.core.definition.workflow import Step
 from interlock.core.engine.decisions import admitted
 from interlock.core.engine.evolve import evolve
 from interlock.core.engine.settle import settle
+from interlock.core.patterns import not_evaluated
 from interlock.core.run import events as e
 from interlock.core.run.notices import Notice, Notices, of_events, of_mode, of_output
 from interlock.core.run.outcomes import Awaited, Decided
@@ -62,4 +63,9 @@ class Draft:
 
     def disclosed(self) -> Notices:
         """Return the notices so far, with what every answer says while the mode holds."""
-        return self.notices.plus(of_mode(self.state.preferences, self.plan.workflow.recommended))
+        unknown = (
+            Notice("NOT_EVALUATED", f"A condition could not be evaluated and counts as met: {reason}.")
+            for reason in not_evaluated()
+        )
+        standing = of_mode(self.state.preferences, self.plan.workflow.recommended)
+        return self.notices.plus((*standing, *unknown))

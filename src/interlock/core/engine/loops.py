@@ -94,7 +94,7 @@ def _exit_was_answered(state: RunState, loop: Loop) -> bool:
 
 
 def _goes_on(plan: Plan, state: RunState, loop: Loop) -> bool:
-    holding = holds(loop.condition, plan.scope(state.variables))
+    holding = holds(loop.condition, plan.scope(state.variables), unknown=loop.kind != "until")
     return not holding if loop.kind == "until" else holding
 
 
@@ -138,7 +138,8 @@ def _ended(plan: Plan, state: RunState, loop: Loop) -> e.LeftBecause | None:
     """Say why the loop ends after this iteration; None if it goes on."""
     frame = state.frames[-1]
     done = frame.iteration + 1
-    if loop.break_condition is not None and holds(loop.break_condition, plan.scope(state.variables)):
+    scope = plan.scope(state.variables)
+    if loop.break_condition is not None and holds(loop.break_condition, scope, unknown=False):
         return "break"
     if frame.total is not None:
         ending: e.LeftBecause = "limit" if frame.limited else "finished"

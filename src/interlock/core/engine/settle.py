@@ -186,7 +186,7 @@ def sets_of(plan: Plan, state: RunState, actions: tuple[Action, ...]) -> dict[st
     return {
         action.assigns: action.value
         for action in actions
-        if action.assigns and holds(action.condition, scope)
+        if action.assigns and holds(action.condition, scope, unknown=False)
     }
 
 

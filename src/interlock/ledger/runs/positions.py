@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import cache
 
 from interlock.core.definition.program import Plan
 from interlock.core.engine.evolve import evolved
@@ -55,9 +56,9 @@ class Positions:
         return mint(self.keys.keyring().current, Pointer(kind, handle, node, attempt))
 
     def minter(self, handle: bytes) -> Callable[[Kind, int, int], str]:
-        """Return the function that mints tokens of a handle for the slots of a response."""
+        """Return the function that mints the tokens of a handle for the slots of a response, each once."""
         key = self.keys.keyring().current
-        return lambda kind, node, attempt: mint(key, Pointer(kind, handle, node, attempt))
+        return cache(lambda kind, node, attempt: mint(key, Pointer(kind, handle, node, attempt)))
 
     def filled(self, response: bytes, handle: bytes) -> bytes:
         """Put live tokens into an encoded response."""

@@ -6,7 +6,6 @@ from typing import Literal
 
 from msgspec import Struct
 
-from interlock.core.patterns import BadPattern
 from interlock.core.values import Json
 from interlock.ledger.log.projection import RowDamaged
 from interlock.ledger.runs.pinned_workflows import PinDamaged
@@ -119,12 +118,6 @@ def error_of(error: Exception) -> LedgerError | None:
         case OSError():
             message = f"{error.filename or 'A file'} cannot be used: {error.strerror or error}."
             return LedgerError("STORE_UNAVAILABLE", message, "Ask the user to run `interlock doctor`.")
-        case BadPattern():
-            return LedgerError(
-                "VALIDATION_ERROR",
-                f"A condition of the workflow cannot be evaluated: {error}. Nothing was changed.",
-                "Send a shorter value for the variable that it reads, or ask its author to simplify it.",
-            )
         case PinDamaged():
             return LedgerError(
                 "TOKEN_WORKFLOW_HASH_MISMATCH",

@@ -16,7 +16,8 @@ from interlock.authoring.library import Library, Loaded
 from interlock.core.definition.program import Plan
 from interlock.core.engine.decide import decide
 from interlock.core.run.commands import StartRun, Terms
-from interlock.core.run.outcomes import Decided, Notice
+from interlock.core.run.notices import Notice, Notices
+from interlock.core.run.outcomes import Decided
 from interlock.core.run.output import Output, within_budget
 from interlock.core.run.preferences import Preferences, stricter
 from interlock.core.run.state import RunState
@@ -32,12 +33,13 @@ from interlock.ledger.log.health import damage, intact
 from interlock.ledger.log.projection import Rows
 from interlock.ledger.log.records import CallTraced, OutputAppended, SessionCreated
 from interlock.ledger.queries.indexing import catch_up, named
+from interlock.ledger.runs.brief import Brief, brief
 from interlock.ledger.runs.children import begin_in_parent
 from interlock.ledger.runs.drift import DriftCheck
 from interlock.ledger.runs.pinned_workflows import PinDamaged
 from interlock.ledger.runs.position import Position, View, tip_of
 from interlock.ledger.runs.positions import Positions, milliseconds
-from interlock.ledger.runs.recap import branches, recap
+from interlock.ledger.runs.recap import branches
 from interlock.ledger.settings import Settings
 from interlock.ledger.starts import StartKey
 from interlock.ledger.tokens.keyring import Keys
@@ -91,10 +93,9 @@ class Ledger(Positions):
         settings: Settings,
         clock: Callable[[], int] = milliseconds,
     ) -> None:
-        super().__init__(store, keys, settings.owner, clock)
+        super().__init__(store, keys, settings.owner, DriftCheck(library, clock), clock)
         self.library = library
         self.settings = settings
-        self.drift = DriftCheck(library, clock)
 
     def of(self, owner: str) -> Ledger:
         """Return the same ledger for another owner: it finds and writes only that owner's sessions."""
@@ -175,6 +176,7 @@ class Ledger(Positions):
             for diagnostic in loaded.diagnostics
             if diagnostic.code == LEGACY_ID
         )
+        self.drift.seen(loaded)
         view = View(
             session=session,
             run=_run_row(session.session_id, number, loaded, policy, decided.state, node, commit.now),
@@ -182,7 +184,7 @@ class Ledger(Positions):
             state=decided.state,
             awaited=decided.awaited,
             node=node,
-            notices=(*decided.notices, *legacy),
+            notices=decided.notices.plus(legacy),
             started=True,
             terms=self.terms(decided.state),
         )
@@ -298,10 +300,16 @@ class Ledger(Positions):
                 node=number,
                 attempt=new_attempt() if used else 0,
                 note_attempt=new_attempt(),
-                recap=recap(reader, position.node),
+                notices=Notices(self.standing(position.run, position.plan, position.state)),
+                brief=self.brief(reader, position),
                 branches=after,
                 terms=self.terms(position.state),
             )
+
+    def brief(self, reader: Reader, position: Position) -> Brief:
+        """Return what an agent needs to go on from here after losing everything."""
+        goal, state = position.session.title, position.state
+        return brief(reader, position.node, position.plan, state, goal, position.kept)
 
     def note(self, pointer: Pointer, output: Output) -> str | LedgerError:
         """Keep notes in a session without a run, once however often they are sent; returns its id."""

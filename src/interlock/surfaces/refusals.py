@@ -66,7 +66,7 @@ def fields(refusal: Refusal) -> dict[str, Json]:
 
 def sentence(refusal: Refusal) -> str:
     """Say why the command was refused, and which of its variables were not taken."""
-    return " ".join([_sentence(refusal), *(notice.message for notice in refusal.notices)])
+    return " ".join([_sentence(refusal), *refusal.notices.messages])
 
 
 def _sentence(refusal: Refusal) -> str:

@@ -32,6 +32,7 @@ DISABLED: Mapping[Capability, str] = {
     "delegation": "Do not delegate to subagents: this workflow is to be done without it.",
     "web_browsing": "Do not browse the web: this workflow is to be done without it.",
 }
+UNASKED = "Only the user could answer this, and nobody is asked in this mode; state what you assume:"
 
 
 def render(fragments: tuple[Fragment, ...], scope: Scope) -> str:
@@ -67,9 +68,8 @@ def step_prompt(plan: Plan, state: RunState, step: Step) -> str:
     parts = [render(step.prompt, scope) or interpolate(step.description or step.title, scope)]
     parts += _capability_lines(plan.workflow.capabilities, state.capabilities)
     if step.user_input:
-        parts.append(
-            "\n".join([FOR_THE_USER, *(f"- {user_question(need, scope)}" for need in step.user_input)])
-        )
+        asked = UNASKED if state.preferences.never_stops else FOR_THE_USER
+        parts.append("\n".join([asked, *(f"- {user_question(need, scope)}" for need in step.user_input)]))
     if not state.preferences.guided:
         parts.append(AUTO_LINE)
     if state.remark is not None:

@@ -50,6 +50,7 @@ def acknowledge(plan: Plan, state: RunState, ack: AcknowledgeStep) -> Decided | 
     settled = draft.state
     if not isinstance(pending, NeedAnswer):  # what comes with an answer changes nothing that was asked
         draft.take(ack.variables, [pending.step] if isinstance(pending, NeedStep) else ())
+    draft.receive(ack.output)
     draft.record(*_declined(draft, pending, ack))
     match pending:
         case NeedStep():
@@ -90,7 +91,7 @@ def _blocked(
         key = pending.subject if isinstance(pending, NeedInput) else pending.key
         performed = e.ValidationPerformed(key, False, listed)
         declined = [event for event in draft.events if isinstance(event, e.QuestionDeclined)]
-        return Decided((performed, *declined, *rejections), settled, pending, listed, tuple(draft.notices))
+        return Decided((performed, *declined, *rejections), settled, pending, listed, draft.disclosed())
     code = Code.USER_MUST_DECIDE if listed[0].waits_for_user else Code.OUTPUT_REQUIRED
     examples = [blocker.example for blocker in listed if blocker.example is not None]
     about = {"reason": " ".join(blocker.message for blocker in listed), "examples": examples}
@@ -121,7 +122,6 @@ def _close_step(draft: Draft, settled: RunState, need: NeedStep, ack: Acknowledg
     draft.record(*verdict.answers, *learned(ack.output), *verdict.gaps)
     complete(draft, need)
     _report_confirmation(draft, need.step, ack)
-    _notice_omissions(draft, need.step)
     return draft.decided()
 
 
@@ -160,6 +160,7 @@ def complete(draft: Draft, need: NeedStep, claimed: Output | None = None) -> Non
     sets = sets_of(draft.plan, draft.state, need.step.actions)
     output = claimed.digest if claimed else ""
     draft.record(e.StepCompleted(need.key, need.step.id, following, claimed is not None, sets, output))
+    _notice_omissions(draft, need.step)
 
 
 def _report_confirmation(draft: Draft, step: Step, ack: AcknowledgeStep) -> None:
@@ -180,9 +181,9 @@ def _report_confirmation(draft: Draft, step: Step, ack: AcknowledgeStep) -> None
 def _notice_omissions(draft: Draft, step: Step) -> None:
     """Tell the caller which variables a step should have set, and which capability is missing."""
     for action in step.actions:
-        produced = action.action == "set" and action.target and not action.has_value
-        if produced and action.target not in draft.state.variables:
-            draft.notice("VARIABLE_NOT_SET", f"Step '{step.id}' should set '{action.target}'; it is not set.")
+        if action.produces and action.produces not in draft.state.variables:
+            text = f"Step '{step.id}' should set '{action.produces}'; it is not set."
+            draft.notice("VARIABLE_NOT_SET", text)
     for event in draft.events:
         if isinstance(event, e.CapabilityObserved) and event.status == "unavailable":
             wanted = draft.plan.workflow.capabilities.get(event.capability)

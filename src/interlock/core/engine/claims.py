@@ -111,6 +111,7 @@ class Walk:
     def _claim(self, need: NeedStep) -> Refusal | None:
         draft = self.draft
         output = next(self.claims.get(need.step.id, iter(())), Output())
+        draft.receive(output, need.step.id)
         verdict = examine(
             draft.plan,
             draft.state,

@@ -70,7 +70,7 @@ def _keeping(outcome: Decided | Refusal, plan: Plan, state: RunState, command: C
         return outcome
     taken, notices = admitted(plan, state, command.variables)
     kept = (e.ContextSet(taken),) if taken else ()
-    return replace(outcome, kept=(*outcome.kept, *kept), notices=tuple(notices))
+    return replace(outcome, kept=(*outcome.kept, *kept), notices=outcome.notices.plus(notices))
 
 
 def _start(plan: Plan, start: StartRun) -> Decided:

@@ -13,7 +13,8 @@ from interlock.core.engine.gates import Question, find_gate, question_of, unset_
 from interlock.core.engine.loops import extent_of
 from interlock.core.run import events as e
 from interlock.core.run.commands import Decision, Terms
-from interlock.core.run.outcomes import NeedInput, Notice
+from interlock.core.run.notices import Notice
+from interlock.core.run.outcomes import NeedInput
 from interlock.core.run.output import Output
 from interlock.core.run.preferences import Preferences
 from interlock.core.run.reasons import Blocker, BlockerCode, ContractPointer, Severity

@@ -114,11 +114,11 @@ def _chosen(plan: Plan, activity: Activity, state: RunState) -> ChosenExit | Non
         return ChosenExit(state.exit_to, "option")
     scope = plan.scope(state.variables)
     for branch in _branches(activity):
-        if branch.to and workflow.has_target(branch.to) and holds(branch.condition, scope):
+        if branch.to and workflow.has_target(branch.to) and holds(branch.condition, scope, unknown=False):
             return ChosenExit(branch.to, "decision", describe(branch.condition))
     transitions = _transitions(workflow, activity)
     for transition in transitions:
-        if transition.condition is not None and holds(transition.condition, scope):
+        if transition.condition is not None and holds(transition.condition, scope, unknown=False):
             return ChosenExit(transition.to, "transition", describe(transition.condition))
     default = default_exit(workflow, activity)
     if default is not None:
@@ -190,7 +190,7 @@ def exits(plan: Plan, state: RunState) -> tuple[Exit, ...]:
         unset = unset_in(declared.condition, scope)
         exit_ = Exit(
             _past_skipped(plan, state, ChosenExit(declared.to, "transition")).to,
-            open=holds(declared.condition, scope) or bool(unset),
+            open=holds(declared.condition, scope, unknown=False) or bool(unset),
             condition="" if declared.condition is None else describe(declared.condition),
             unset=unset,
         )

@@ -313,8 +313,9 @@ def _record_attempt(rows: Rows, attempt: AdvanceRecorded, logged: Logged) -> Non
     earlier.append(row)
     rows.release(None)
     node = rows.nodes[attempt.node]
-    if rows.session.head_node == attempt.node and not rows.states[attempt.node].finished:
-        run = rows.runs[node.run]
+    run, is_head = rows.runs[node.run], rows.session.head_run == node.run
+    tip = rows.session.head_node if is_head else run.tip  # another run may have been advanced last
+    if tip == attempt.node and not rows.states[attempt.node].finished:
         rows.runs[node.run] = replace(
             run, status="blocked", awaiting=attempt.awaiting, tip=node.node, updated_at=logged.at
         )

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from interlock.core.run.events import Channel, Event
-from interlock.core.run.outcomes import Notice
+from interlock.core.run.notices import Notice
 from interlock.core.run.preferences import DecisionPolicy, Enforcement, Preferences
 from interlock.core.run.reasons import Blocker
 from interlock.core.values import Json

@@ -15,6 +15,7 @@ from interlock.core.definition.program import Plan
 from interlock.core.engine.settle import awaited
 from interlock.core.hashing import digest_of
 from interlock.core.run.commands import Terms
+from interlock.core.run.notices import Notices
 from interlock.core.run.surface_policy import POLICIES
 from interlock.ledger.log.chain import GENESIS, Entry, commit_of, entries_of, kind_of
 from interlock.ledger.log.health import Trusted, chained, intact, trusted, trusted_of
@@ -267,8 +268,7 @@ def _rendered(made: Rows, answered: Answered, plan_of: PlanOf, renders: Renders)
         attempt=event.successor or 0 if event.outcome == "blocked" else 0,
         note_attempt=event.successor or 0,
         blockers=event.blockers,
-        notices=event.notices,
-        notes_cut=answered.notes_cut,
+        notices=Notices(event.notices),
         terms=Terms(answered.state.policy, answered.state.enforcement),
     )
     return unnamed(render(view), made.session.session_id, answered.run)

@@ -113,10 +113,10 @@ OBSERVED = (
 RANKED = (
     "SELECT sessions.session_id FROM json_each(?) AS given"
     " CROSS JOIN sessions ON sessions.session_id = given.value"
-    " CROSS JOIN runs ON runs.session_id = sessions.session_id AND runs.run = sessions.head_run"
     " LEFT JOIN observations AS seen ON seen.session_id = sessions.session_id AND seen.key = 'repo_root'"
-    " WHERE owner = ? ORDER BY seen.value IS NOT ?, status IN ({finished}), sessions.updated_at DESC,"
-    " sessions.session_id LIMIT ?"
+    " WHERE owner = ? ORDER BY seen.value IS NOT ?, head_run IS NOT NULL AND NOT EXISTS ("
+    "SELECT 1 FROM runs WHERE runs.session_id = sessions.session_id AND status NOT IN ({finished})),"
+    " sessions.updated_at DESC, sessions.session_id LIMIT ?"
 )
 
 
@@ -258,9 +258,10 @@ class SqliteReader:
     def run(self, session_id: str, run: int) -> RunRow | None:
         return self._one(RunRow, RUN + "WHERE session_id = ? AND run = ?", session_id, run)
 
-    def run_by_id(self, run_id: str, *, owner: str) -> RunRow | None:
+    def runs_by_prefix(self, prefix: str, *, owner: str, limit: int) -> list[RunRow]:
         own = "EXISTS (SELECT 1 FROM sessions AS s WHERE s.session_id = runs.session_id AND s.owner = ?)"
-        return self._one(RunRow, RUN + f"WHERE run_id = ? AND {own}", run_id, owner)
+        where = f"WHERE run_id BETWEEN ? AND ? AND {own} ORDER BY run_id LIMIT ?"
+        return self._all(RunRow, RUN + where, prefix, prefix + LAST_CHARACTER, owner, limit)
 
     def node(self, session_id: str, node: int) -> NodeRow | None:
         return self._one(_node, NODE + "WHERE session_id = ? AND node = ?", session_id, node)

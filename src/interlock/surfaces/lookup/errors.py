@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from interlock.core.patterns import BadPattern
 from interlock.surfaces.call import RpcError
 
 if TYPE_CHECKING:
@@ -55,11 +54,6 @@ def invalid_criteria(step_id: str, details: str) -> RpcError:
 
 def invalid_state(workflow_id: str, details: str) -> RpcError:
     return RpcError(INVALID_STATE, "Invalid state", {"workflowId": workflow_id, "details": details})
-
-
-def condition_error(error: BadPattern) -> RpcError:
-    """Answer for a condition that cannot be evaluated, which is never a way past a step."""
-    return RpcError(INVALID_STATE, "Invalid state", {"details": f"A condition cannot be evaluated: {error}"})
 
 
 def storage_error(error: OSError) -> RpcError:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from interlock.core.patterns import BadPattern
 from interlock.surfaces.call import Call, Outcome
 from interlock.surfaces.lookup import errors, tools
 from interlock.surfaces.lookup.params import Get, Next, Validate, ValidateJson, details
@@ -67,8 +66,6 @@ class LookupSurface(Surface):
         return errors.method_not_found(name)
 
     def expected(self, error: Exception) -> Outcome | None:
-        if isinstance(error, BadPattern):
-            return errors.condition_error(error)
         return errors.storage_error(error) if isinstance(error, OSError) else None
 
     def failed(self, tool: Tool, error: Exception, reference: str) -> Outcome:

@@ -13,6 +13,7 @@ from interlock.core.definition.criteria import requirement
 from interlock.core.definition.prompts import interpolate, step_prompt
 from interlock.core.definition.workflow import Activity, Loop, walk
 from interlock.core.engine.gates import question_of
+from interlock.core.engine.loops import rounds
 from interlock.core.engine.moves import Decisions, Move, moves
 from interlock.core.run.commands import Terms
 from interlock.core.run.outcomes import Awaited, NeedAnswer, NeedInput, NeedLoop, NeedStep
@@ -91,8 +92,8 @@ def response_body(situation: Situation, message: str) -> dict[str, Json]:
         body["status"] = "completed"
     if view.state.children:
         body["children"] = [{"workflow": name} for name in view.state.children.values()]
-    if view.notices:
-        body["warnings"] = [{"code": notice.code, "message": notice.message} for notice in view.notices]
+    if view.notices.listed:
+        body["warnings"] = view.notices.fields
     return body
 
 
@@ -117,6 +118,7 @@ def _loop_json(situation: Situation) -> dict[str, Json] | None:
     body["total"] = frame.total
     if frame.iteration < len(frame.items):
         body["item"] = frame.items[frame.iteration]
+    *_, body["round"] = rounds(situation.view.plan, situation.view.state)
     return body
 
 
@@ -186,6 +188,8 @@ def _description(situation: Situation, move: Move) -> str:
             return step_prompt(view.plan, view.state, view.awaited.step)
         case "respond_to_checkpoint" if move.target in situation.decisions:
             return "The user has decided: pass on the option."
+        case "respond_to_checkpoint" if view.state.preferences.never_stops:
+            return "Nobody is asked in this mode: choose the option that fits best; it is recorded as a gap."
         case "respond_to_checkpoint":
             return "Put the checkpoint to the user and pass on the option that was chosen."
         case "transition":

@@ -25,7 +25,6 @@ from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.session import params as p
 from interlock.surfaces.session.errors import words
-from interlock.surfaces.shared import validation
 from interlock.surfaces.shared.asking import asked
 from interlock.surfaces.shared.reading_call import open_gate, presented_gate
 from interlock.surfaces.shared.replies import failure, json_reply, of_refusal, text_reply
@@ -83,9 +82,9 @@ class Checkpoints:
             "checkpoint_handle": slot("ses", decided.state.visit, mark(opened)),
             "message": YIELDED,
         }
-        warnings = tuple(validation.outcome(position, decided))
-        reply = json_reply(body, slot("ses", decided.state.visit), warnings)
-        return self._tools.record(progress, decided, reply, warnings=warnings, claims=claims)
+        notices = progress.notices(decided)
+        reply = json_reply(body, slot("ses", decided.state.visit), notices)
+        return self._tools.record(progress, decided, reply, notices=notices, claims=claims)
 
     def _yielded_before(self, progress: SessionCall, params: p.YieldCheckpoint, refusal: Refusal) -> Reply:
         """Return what is recorded where the checkpoint was yielded or answered before (rule 13)."""
@@ -150,10 +149,10 @@ class Checkpoints:
         opened = position.state.open
         assert opened is not None, "only an open gate is answered"
         progress.request = answering(answer.key, params)
-        warnings = tuple(validation.outcome(position, decided))
+        notices = progress.notices(decided)
         handle = slot("ses", decided.state.visit, mark(opened))
-        reply = json_reply(_responded_body(position.state, answer, handle), None, warnings)
-        return self._tools.record(progress, decided, reply, warnings=warnings)
+        reply = json_reply(_responded_body(position.state, answer, handle), None, notices)
+        return self._tools.record(progress, decided, reply, notices=notices)
 
     def _answered_before(self, progress: SessionCall, params: p.RespondCheckpoint, refusal: Refusal) -> Reply:
         """Return the recorded answer for a repeat; another answer is refused, with the recorded one."""
@@ -203,9 +202,9 @@ class Checkpoints:
             body["note"] = remark.note
         body["message"] = "The checkpoint is answered and its effects are applied. Go on."
         token = slot("ses", decided.state.visit)
-        warnings = tuple(validation.outcome(position, decided))
-        reply = json_reply({**body, "session_token": token}, token, warnings)
-        return self._tools.record(progress, decided, reply, warnings=warnings)
+        notices = progress.notices(decided)
+        reply = json_reply({**body, "session_token": token}, token, notices)
+        return self._tools.record(progress, decided, reply, notices=notices)
 
 
 def _is_another(opening: int, state: RunState) -> bool:

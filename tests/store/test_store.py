@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from interlock.store.protocol import (
+    NOT_ON_PATH,
     Changes,
     HandleRow,
     ModeRow,
@@ -409,7 +410,7 @@ def test_a_load_is_complete(store: Store) -> None:
     store.append(replace(step(session_of(store)), nodes=[node_row(8, 0, attempt=3, response=b"r")]))
     head = replace(session_of(store), head_run=1, head_node=8)
     store.append(replace(onto(session_of(store), "five"), session=replace(onto(head, "five").session)))
-    loaded = store.load(handle_of("sess_a"), node=0, attempt=3)
+    loaded = store.load(handle_of("sess_a"), node=0, attempt=4)
     assert loaded is not None
     assert loaded.session == session_of(store)
     assert loaded.agent == ""
@@ -418,13 +419,25 @@ def test_a_load_is_complete(store: Store) -> None:
     assert loaded.node == node_row(0)
     assert loaded.run == run_row()
     assert loaded.head_run == run_row(run=1)
-    assert loaded.recorded == node_row(8, 0, attempt=3, response=b"r")
+    assert loaded.recorded is None
     assert list(loaded.blocked) == [blocked_row(0, 0, kept=b'{"a":1}', response=b"")]
     assert list(loaded.notes) == [replace(noted, response=b"")]
     assert loaded.branches == 3
     assert loaded.carried_to == 7
     assert loaded.mode == b"new"
     assert [row.body for row in loaded.decisions] == [b"two"]
+
+
+def test_a_load_finds_the_attempt_that_was_made_before(store: Store) -> None:
+    store.append(start())
+    store.append(replace(step(session_of(store)), nodes=[node_row(1, 0, attempt=3, response=b"r")]))
+    store.append(onto(session_of(store), "blocked", blocked=[blocked_row(0, 7)]))
+    advanced, held = store.load("sess_a", node=0, attempt=3), store.load("sess_a", node=0, attempt=7)
+    assert advanced is not None
+    assert held is not None
+    assert advanced.session == held.session == session_of(store)
+    assert advanced.recorded == node_row(1, 0, attempt=3, response=b"r")
+    assert held.recorded == blocked_row(0, 7)
 
 
 def test_a_load_of_a_bare_node_has_nothing_beside_it(store: Store) -> None:
@@ -485,8 +498,9 @@ def test_nodes_know_their_children_their_run_and_their_path(store: Store) -> Non
         assert reader.children("sess_a", 3) == []
         assert list(reader.nodes("sess_a")) == rows
         assert list(reader.nodes("sess_a", 1)) == rows[4:]
-        assert reader.path("sess_a", 3, 9) == [rows[3], rows[1], rows[0]]
-        assert reader.path("sess_a", 3, 2) == [rows[3], rows[1]]
+        path = [replace(rows[number], **dict.fromkeys(NOT_ON_PATH, b"")) for number in (3, 1, 0)]
+        assert reader.path("sess_a", 3, 9) == path
+        assert reader.path("sess_a", 3, 2) == path[:2]
 
 
 def test_a_fork_leaves_the_other_branch_alone(store: Store) -> None:

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from interlock.store.protocol import (
+    NOT_ON_PATH,
     BlockedRow,
     Changes,
     CommitRow,
@@ -204,7 +205,7 @@ class MemoryReader:
         rows: list[NodeRow] = []
         number: int | None = node
         while number is not None and len(rows) < limit and (row := self.node(session_id, number)):
-            rows.append(replace(row, response=b""))
+            rows.append(replace(row, **dict.fromkeys(NOT_ON_PATH, b"")))
             number = row.parent
         return rows
 

@@ -16,7 +16,7 @@ from msgspec import Struct
 from interlock.core.run.commands import Terms
 from interlock.core.run.preferences import PRESETS, DecisionPolicy, Enforcement, Mode
 from interlock.core.run.surface_policy import SurfaceName
-from interlock.store.sqlite.store import FILE
+from interlock.store.sqlite.schema import FILE
 
 LISTS = ("workflows", "disable-tools", "allowed-hosts")
 FOR_SERVE = ("host", "port", "allowed-hosts", "rate-limit", "concurrency-limit")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -21,6 +22,8 @@ def run(arguments: Sequence[str]) -> int:
     except BadConfig as error:
         print(f"interlock mcp: {error}", file=sys.stderr)
         return 2
+    gc.freeze()
+    gc.enable()
     return serve(surface, version=__version__)
 
 

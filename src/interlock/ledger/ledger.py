@@ -272,10 +272,13 @@ class Ledger(Positions):
 
     def rehydrate(self, position: Position) -> View:
         """Show a node again: recap on a tip, branches on a rewound node. Nothing is written."""
+        number, loaded = position.node.node, position.loaded
+        used, after = any(row.attempt == 0 for row in loaded.blocked), None
         with self.store.reading() as reader:
-            number = position.node.node
-            used = reader.recorded(position.session_id, number, 0) is not None
-            tip = reader.node(position.session_id, tip_of(position.session, position.run))
+            if loaded.branches:
+                used = used or reader.recorded(position.session_id, number, 0) is not None
+                tip = reader.node(position.session_id, tip_of(position.session, position.run))
+                after = branches(reader, position.node, tip)
             return View(
                 session=position.session,
                 run=position.run,
@@ -286,7 +289,7 @@ class Ledger(Positions):
                 attempt=new_attempt() if used else 0,
                 note_attempt=new_attempt(),
                 recap=recap(reader, position.node),
-                branches=branches(reader, position.node, tip),
+                branches=after,
                 terms=self.terms(position.state),
             )
 

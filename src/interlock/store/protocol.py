@@ -117,6 +117,10 @@ class NodeRow(Struct, frozen=True):
     outputs: bytes = b""
 
 
+# Nobody who walks along a path reads these; the state alone may be 256 kB.
+NOT_ON_PATH = ("state", "state_digest", "request_digest", "response_digest", "response")
+
+
 class BlockedRow(Struct, frozen=True):
     """An attempt that made no node. `kept` holds all context that was kept at the node so far (rule 10)."""
 
@@ -224,15 +228,16 @@ class Changes(Struct, frozen=True, kw_only=True):
 class LoadedRows(Struct, frozen=True, kw_only=True):
     """Everything that a command on one node needs, read at once.
 
-    `recorded` is the attempt that was asked for, if it was made before. `blocked` and `notes` come without
-    their responses. `branches` counts the steps that already leave from the node; `carried_to` is the
-    newest of them that no attempt made. `decisions` are the commits of the user's decisions at this node.
+    `recorded` is the attempt that was asked for, if it was made before; then a store need not read more than
+    the session. `blocked` and `notes` come without their responses. `branches` counts the steps that already
+    leave from the node; `carried_to` is the newest of them that no attempt made. `decisions` are the commits
+    of the user's decisions at this node.
     """
 
     session: SessionRow
     agent: str
-    last: CommitRow | None
-    previous_digest: bytes
+    last: CommitRow | None = None
+    previous_digest: bytes = b""
     head_run: RunRow | None = None
     node: NodeRow | None = None
     run: RunRow | None = None
@@ -289,7 +294,9 @@ class Reader(Protocol):
     def node(self, session_id: str, node: int) -> NodeRow | None: ...
     def nodes(self, session_id: str, run: int | None = None) -> Iterator[NodeRow]: ...
     def children(self, session_id: str, node: int) -> list[NodeRow]: ...
-    def path(self, session_id: str, node: int, limit: int) -> list[NodeRow]: ...
+    def path(self, session_id: str, node: int, limit: int) -> list[NodeRow]:
+        """Walk from a node towards the root, at most `limit` nodes; what is NOT_ON_PATH stays empty."""
+
     def recorded(self, session_id: str, node: int, attempt: int) -> Recorded | None: ...
     def blocked(self, session_id: str, nodes: Sequence[int] | None = None) -> Iterator[BlockedRow]: ...
     def notes(self, session_id: str, nodes: Sequence[int]) -> list[NodeRow]: ...

@@ -66,12 +66,9 @@ class RecordedReply(Struct, frozen=True):
     is_error: bool = False
 
 
-_decode_reply = msgspec.json.Decoder(RecordedReply).decode
-
-
 def recorded_reply(body: bytes) -> Reply:
     """Decode a recorded reply."""
-    recorded: RecordedReply = _decode_reply(body)
+    recorded = msgspec.json.decode(body, type=RecordedReply)
     return Reply(recorded.text, recorded.structured or None, recorded.meta, recorded.is_error)
 
 

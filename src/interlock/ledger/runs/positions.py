@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import cache
 
 from interlock.core.engine.evolve import evolved
 from interlock.core.engine.settle import awaited
@@ -48,9 +49,9 @@ class Positions:
         return mint(self.keys.keyring().current, Pointer(kind, handle, node, attempt))
 
     def minter(self, handle: bytes) -> Callable[[Kind, int, int], str]:
-        """Return the function that mints tokens of a handle for the slots of a response."""
+        """Return the function that mints the tokens of a handle for the slots of a response, each once."""
         key = self.keys.keyring().current
-        return lambda kind, node, attempt: mint(key, Pointer(kind, handle, node, attempt))
+        return cache(lambda kind, node, attempt: mint(key, Pointer(kind, handle, node, attempt)))
 
     def filled(self, response: bytes, handle: bytes) -> bytes:
         """Put live tokens into an encoded response."""

@@ -35,6 +35,7 @@ from interlock.store.postgres.loading import LOAD_BY_HANDLE, LOAD_BY_ID, loaded_
 from interlock.store.postgres.tables import FOUND_BY, OF_A_SESSION, PROJECTIONS
 from interlock.store.postgres.words import query, vector
 from interlock.store.protocol import (
+    NOT_ON_PATH,
     BlockedRow,
     CommitRow,
     HandleRow,
@@ -62,13 +63,13 @@ LATEST = 2000  # matches looked at, newest first: common words and values stay c
 PAGE = 500  # rows of a long list that are fetched at once
 LAST_CHARACTER = chr(0x10FFFF)
 
+ON_PATH = [name for name in NodeRow.__struct_fields__ if name not in NOT_ON_PATH]
 PATH = (
-    "WITH RECURSIVE path (node, above, far) AS ("
-    " SELECT node, parent, 1 FROM nodes WHERE session_id = $1 AND node = $2::int8"
-    " UNION ALL SELECT n.node, n.parent, far + 1 FROM path"
-    " JOIN nodes AS n ON n.session_id = $1 AND n.node = path.above WHERE far < $3::int8)"
-    f" SELECT {columns_of(NodeRow, 'response', prefix='n.')} FROM path"
-    " JOIN nodes AS n ON n.session_id = $1 AND n.node = path.node ORDER BY far"
+    f"WITH RECURSIVE path (far, {', '.join(ON_PATH)}) AS ("
+    f" SELECT 1, {', '.join(ON_PATH)} FROM nodes WHERE session_id = $1 AND node = $2::int8"
+    f" UNION ALL SELECT far + 1, {', '.join(f'above.{name}' for name in ON_PATH)} FROM path"
+    " JOIN nodes AS above ON above.session_id = $1 AND above.node = path.parent WHERE far < $3::int8)"
+    f" SELECT {columns_of(NodeRow, *NOT_ON_PATH)} FROM path ORDER BY far"
 )
 NOTES = (
     f"SELECT {columns_of(NodeRow, 'response', prefix='n.')} FROM unnest($2::int8[]) AS wanted (parent)"
@@ -202,7 +203,6 @@ class PostgresReader:
         return sorted(self._all(NodeRow, LIGHT_NODE + where, session_id, node), key=_number)
 
     def path(self, session_id: str, node: int, limit: int) -> list[NodeRow]:
-        """Walk from a node towards the root, at most `limit` nodes."""
         return self._all(NodeRow, PATH, session_id, node, limit)
 
     def recorded(self, session_id: str, node: int, attempt: int) -> Recorded | None:

@@ -5,6 +5,7 @@ A command writes few rows, so few pages: the session's head, one commit, one nod
 
 from __future__ import annotations
 
+FILE = "interlock.db"
 TIPS = 2**40  # one word index holds both, so that a commit flushes once: outputs below, tips above
 
 FIRST = """

@@ -1,12 +1,14 @@
 """The SQL of the embedded store: every question and every write, on one open connection.
 
 Columns carry the names of the row structs' fields, so a row is its struct in order and nothing is mapped.
+A few rows that no index orders are sorted here: a sorter of SQLite's takes longer than the query itself.
 """
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, TypeVar
 
 import apsw
@@ -15,6 +17,7 @@ from msgspec.json import encode
 from msgspec.structs import astuple, replace
 
 from interlock.store.protocol import (
+    NOT_ON_PATH,
     BlockedRow,
     Changes,
     CommitRow,
@@ -85,17 +88,20 @@ ADD_TRACE = _insert(TraceRow, "traces")
 
 MOVE_HEAD = (
     "UPDATE sessions SET updated_at = ?, head_index = ?, head_digest = ?, next_node = ?, head_run = ?,"
-    " head_node = ?, visit_index = ?, visit_node = ?, unindexed = 1 WHERE session_id = ? AND head_digest = ?"
+    " head_node = ?, visit_index = ?, visit_node = ? WHERE session_id = ? AND head_digest = ?"
 )
+# A statement of its own, because naming the column writes its indexes even where nothing changes.
+MARK_UNINDEXED = "UPDATE sessions SET unindexed = 1 WHERE session_id = ? AND NOT unindexed"
 SET_RUN = "UPDATE runs SET status = ?, tip = ?, updated_at = ?, awaiting = ? WHERE session_id = ? AND run = ?"
+ON_PATH = [name for name in NodeRow.__struct_fields__ if name not in NOT_ON_PATH]
 PATH = (
-    "WITH RECURSIVE path (node, above, far) AS ("
-    " SELECT node, parent, 0 FROM nodes WHERE session_id = ?1 AND node = ?2"
-    " UNION ALL SELECT n.node, n.parent, far + 1 FROM path"
-    " JOIN nodes AS n ON n.session_id = ?1 AND n.node = path.above LIMIT ?3)"
-    f" SELECT {_columns(NodeRow, 'response')} FROM path CROSS JOIN nodes USING (node)"
-    " WHERE session_id = ?1 ORDER BY far"
+    f"WITH RECURSIVE path ({', '.join(ON_PATH)}) AS ("
+    f" SELECT {', '.join(ON_PATH)} FROM nodes WHERE session_id = ?1 AND node = ?2"
+    f" UNION ALL SELECT {', '.join(f'above.{name}' for name in ON_PATH)} FROM path"
+    " JOIN nodes AS above ON above.session_id = ?1 AND above.node = path.parent LIMIT ?3)"
+    f" SELECT {_columns(NodeRow, *NOT_ON_PATH)} FROM path"
 )
+WINDOW = _select(NodeRow, "nodes", *NOT_ON_PATH) + "WHERE session_id = ? AND node BETWEEN ? AND ?"
 EQUALS, BEGINS = "value = ?", "value BETWEEN ? AND ?"
 OBSERVED = (
     "SELECT session_id FROM observations JOIN sessions USING (session_id) WHERE observations.rowid IN"
@@ -132,17 +138,21 @@ class SqliteReader:
         session = self.session(str(session_id))
         if session is None:
             return None
+        if node is not None and attempt is not None:
+            recorded = self.recorded(session.session_id, node, attempt)
+            if recorded is not None:
+                return LoadedRows(session=session, agent=agent, recorded=recorded)
         last, previous = self._head(session.session_id)
         loaded = LoadedRows(session=session, agent=agent, last=last, previous_digest=previous)
         number = session.head_node if node is None else node
-        return loaded if number is None else self._with_node(loaded, number, attempt)
+        return loaded if number is None else self._with_node(loaded, number)
 
     def _head(self, session_id: str) -> tuple[CommitRow | None, bytes]:
         """Return the last commit, and the digest that it must follow."""
         newest = list(self.commits(session_id, newest_first=True, limit=2))
         return (newest[0] if newest else None), (newest[1].digest if len(newest) > 1 else bytes(32))
 
-    def _with_node(self, loaded: LoadedRows, number: int, attempt: int | None) -> LoadedRows:
+    def _with_node(self, loaded: LoadedRows, number: int) -> LoadedRows:
         session_id = loaded.session.session_id
         node = self._one(_node, LIGHT_NODE + "WHERE session_id = ? AND node = ?", session_id, number)
         if node is None:
@@ -155,7 +165,6 @@ class SqliteReader:
             head_run=self._head_run(loaded.session, node.run),
             node=node,
             run=self.run(session_id, node.run),
-            recorded=None if attempt is None else self.recorded(session_id, number, attempt),
             blocked=list(self.blocked(session_id, (number,))),
             notes=[child for child in children if child.kind == "note"],
             branches=len(steps),
@@ -167,12 +176,15 @@ class SqliteReader:
                 session_id,
                 number,
             ),
-            decisions=self._all(
-                CommitRow,
-                COMMIT + "WHERE session_id = ? AND key BETWEEN ? AND ? ORDER BY +last",
-                session_id,
-                f"decision:{number}:",
-                f"decision:{number};",
+            decisions=sorted(
+                self._each(
+                    CommitRow,
+                    COMMIT + "WHERE session_id = ? AND key BETWEEN ? AND ?",
+                    session_id,
+                    f"decision:{number}:",
+                    f"decision:{number};",
+                ),
+                key=attrgetter("last"),
             ),
         )
 
@@ -261,13 +273,21 @@ class SqliteReader:
         )
 
     def children(self, session_id: str, node: int) -> list[NodeRow]:
-        return self._all(
-            _node, LIGHT_NODE + "WHERE session_id = ? AND parent = ? ORDER BY +node", session_id, node
-        )
+        rows = self._each(_node, LIGHT_NODE + "WHERE session_id = ? AND parent = ?", session_id, node)
+        return sorted(rows, key=attrgetter("node"))
 
     def path(self, session_id: str, node: int, limit: int) -> list[NodeRow]:
-        """Walk from a node towards the root, at most `limit` nodes."""
-        return self._all(_node, PATH, session_id, node, limit)
+        # A run that did not fork has its path in the nodes just before; finding it by parents takes longer.
+        before = self._each(_node, WINDOW, session_id, node - limit + 1, node)
+        rows = {row.node: row for row in before}
+        path: list[NodeRow] = []
+        number: int | None = node
+        while number in rows:
+            path.append(rows.pop(number))
+            number = path[-1].parent
+        if number is not None and len(path) < limit:
+            path += self._all(_node, PATH, session_id, number, limit - len(path))
+        return path
 
     def recorded(self, session_id: str, node: int, attempt: int) -> Recorded | None:
         """Return what an attempt on a node led to: the node it made, or the record that it was blocked."""
@@ -281,14 +301,15 @@ class SqliteReader:
         """Yield the blocked attempts of a session, or of some nodes without their responses."""
         if nodes is None:
             return self._each(_blocked, BLOCKED + "WHERE session_id = ? ORDER BY event_index", session_id)
-        where = f"WHERE session_id = ? AND node IN ({', '.join('?' * len(nodes))}) ORDER BY event_index"
-        return self._each(_blocked, LIGHT_BLOCKED + where, session_id, *nodes)
+        where = f"WHERE session_id = ? AND node IN ({', '.join('?' * len(nodes))})"
+        rows = self._each(_blocked, LIGHT_BLOCKED + where, session_id, *nodes)
+        return iter(sorted(rows, key=attrgetter("event_index")))
 
     def notes(self, session_id: str, nodes: Sequence[int]) -> list[NodeRow]:
         """Return the note nodes that hang on some nodes."""
         among = ", ".join("?" * len(nodes))
-        where = f"WHERE session_id = ? AND parent IN ({among}) AND kind = 'note' ORDER BY +node"
-        return self._all(_node, LIGHT_NODE + where, session_id, *nodes)
+        where = f"WHERE session_id = ? AND parent IN ({among}) AND kind = 'note'"
+        return sorted(self._each(_node, LIGHT_NODE + where, session_id, *nodes), key=attrgetter("node"))
 
     def modes(self, session_id: str) -> list[ModeRow]:
         return self._all(ModeRow, MODE + "WHERE session_id = ? ORDER BY event_index, node", session_id)
@@ -390,6 +411,7 @@ class SqliteWriter(SqliteReader):
             self._run(MOVE_HEAD, (row.updated_at, *head, *visit))
             if self._connection.changes() != 1:
                 raise StoreConflict(f"session {row.session_id} has moved since it was read")
+            self._run(MARK_UNINDEXED, (row.session_id,))
         self._add_rows(changes.nodes, changes.blocked, changes.modes)
         self._run(ADD_COMMIT, astuple(changes.commit))
         for run in changes.runs:

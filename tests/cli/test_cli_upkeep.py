@@ -259,7 +259,7 @@ def test_a_rotated_key_still_believes_the_last_one_and_not_the_one_before(
     gone(0, interlock(data, "token", "inspect", tokens["stateToken"]))
     gone(0, interlock(data, "keys", "rotate"))
     ran = gone(1, interlock(data, "token", "inspect", tokens["stateToken"]))
-    assert "signature" in ran.err
+    assert "retired" in ran.err
 
 
 def test_a_token_shows_where_it_leads_and_not_its_secret(

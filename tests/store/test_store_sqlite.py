@@ -32,6 +32,7 @@ from interlock.store.sqlite.store import (
     CHECKPOINT_PAGES,
     SqliteStore,
     connect,
+    is_mislabelled,
     migrate,
     open_store,
     version_of,
@@ -284,21 +285,24 @@ def test_a_newer_store_is_left_alone(tmp_path: Path) -> None:
     path = folded(tmp_path)
     connection = connect(path)
     connection.pragma("user_version", 99)
-    connection.execute("CREATE TABLE of_a_newer_version (x)")
     connection.close()
     with pytest.raises(StoreTooNew, match="update Interlock"):
         open_store(tmp_path)
     assert not list(tmp_path.glob("*.backup"))
 
 
-def test_a_damaged_version_is_not_taken_for_a_newer_one(tmp_path: Path) -> None:
+def test_a_damaged_version_is_told_from_a_newer_one(tmp_path: Path) -> None:
     path = folded(tmp_path)
-    for version in (0, 99):
-        connection = connect(path)
-        connection.pragma("user_version", version)
-        connection.close()
-        with pytest.raises(StoreCorrupt, match="doctor --repair"):
-            open_store(tmp_path)
+    connection = connect(path)
+    connection.pragma("user_version", 99)
+    assert is_mislabelled(path)
+    connection.execute("CREATE TABLE of_a_newer_version (x)")
+    assert not is_mislabelled(path)
+    connection.execute("DROP TABLE of_a_newer_version")
+    connection.pragma("user_version", 0)
+    connection.close()
+    with pytest.raises(StoreCorrupt, match="doctor --repair"):
+        open_store(tmp_path)
     replace_damaged(tmp_path)
     store = open_store(tmp_path)
     assert indexes(store)[:2] == [0, 1]

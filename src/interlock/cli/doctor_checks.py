@@ -24,7 +24,7 @@ from interlock.ledger.tokens.keyring import KeyringDamaged, Keys
 from interlock.store.protocol import StoreBusy, StoreCorrupt, StoreTooNew, StoreUnavailable
 from interlock.store.sqlite.lock import FileLock
 from interlock.store.sqlite.salvage import replace_damaged
-from interlock.store.sqlite.store import SqliteStore, lock_path
+from interlock.store.sqlite.store import SqliteStore, is_mislabelled, lock_path
 
 SAFE_SQLITE = (3, 51, 3)  # older ones can corrupt a file that several connections write
 LEAST_ROOM = 100 * 2**20
@@ -143,7 +143,12 @@ def _store(config: Config, repairs: bool) -> Iterator[Check]:
     try:
         ledger = ledger_of(config)
     except (StoreTooNew, StoreUnavailable) as error:
-        yield Check("store", False, str(error), "see the message")
+        mislabelled = isinstance(error, StoreTooNew) and is_mislabelled(config.database)
+        hint = "; its tables are those of this version: the number in its header is damaged"
+        fix = RUN_REPAIR if mislabelled else "see the message"
+        yield Check("store", False, f"{error}{hint * mislabelled}", fix)
+        if mislabelled and repairs:
+            yield from _salvaged(config)
         return
     except StoreCorrupt as error:
         yield Check("store", False, str(error), RUN_REPAIR)

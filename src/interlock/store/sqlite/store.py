@@ -234,7 +234,7 @@ def open_store(folder: Path, name: str = FILE) -> SqliteStore:
 def migrate(connection: apsw.Connection, path: Path, migrations: tuple[str, ...]) -> None:
     """Bring a database to the last migration, with a copy of it beside it before it changes."""
     version = version_of(connection)
-    if version != len(migrations) == len(MIGRATIONS) and has_own_schema(connection):
+    if version == 0 and has_own_schema(connection):
         raise StoreCorrupt(f"the header of {path} is damaged; `interlock doctor --repair` recovers it")
     if version > len(migrations):
         raise StoreTooNew(
@@ -284,7 +284,11 @@ def connect(path: Path) -> apsw.Connection:
 
 def schema_of(connection: apsw.Connection) -> list[tuple[object, ...]]:
     """Return the definitions of all tables and indexes."""
-    return list(connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY name"))
+    return list(
+        connection.execute(
+            "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE type <> 'trigger' ORDER BY name"
+        )
+    )
 
 
 def has_own_schema(connection: apsw.Connection) -> bool:
@@ -296,6 +300,17 @@ def has_own_schema(connection: apsw.Connection) -> bool:
         return schema_of(fresh) == schema_of(connection)
     finally:
         fresh.close()
+
+
+def is_mislabelled(path: Path) -> bool:
+    """Say whether a database that seems to be of a newer version has the tables of this one."""
+    connection = connect(path)
+    try:
+        return version_of(connection) > len(MIGRATIONS) and has_own_schema(connection)
+    except (apsw.Error, UnicodeDecodeError):
+        return False
+    finally:
+        connection.close()
 
 
 def version_of(connection: apsw.Connection) -> int:

@@ -19,6 +19,7 @@ ARTIFACT_BYTES = 200
 MOST_ARTIFACTS = 20
 CHUNK = 32  # how much of a path is read at first; then twice as much, and so on
 FARTHEST = 512
+DECISION = '{"kind":"wr.decision"'
 POLICY = "kept most recent entries"
 
 
@@ -121,8 +122,9 @@ def _noted_at(
         RecapEntry(output.step, output.body, at, failed)
         if output.channel == "recap"
         else RecapEntry(output.step, cut(output.body, ARTIFACT_BYTES, "…"), at, failed, artifact=True)
-        for _, at, outputs, failed in made
+        for _, at, outputs, failed in made  # decisions are told by themselves
         for output in reversed(outputs)
+        if output.channel == "recap" or not output.body.startswith(DECISION)
     ]
 
 

@@ -62,7 +62,9 @@ def command(
             inform(f"Set {tips}for later runs of session {short}; earlier nodes keep their mode.")
         modes = session_modes(ledger, session_of(ledger, ref)) if ref else (global_mode(ledger),)
     if as_json:
-        print_json({"session": ref, "modes": msgspec.to_builtins(modes)})
+        print_json(
+            {"sessionId": session.session_id if session else None, "modes": msgspec.to_builtins(modes)}
+        )
         return
     for line in modes:
         later = "the next run" if ref else "new sessions"

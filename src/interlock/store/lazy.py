@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from _thread import allocate_lock  # threading costs start-up and adds nothing here
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
@@ -9,17 +10,22 @@ from interlock.store.protocol import Changes, LoadedRows, Reader, Store, TraceRo
 
 
 class LazyStore:
-    """A store behind the function that opens it. A failed attempt to open it is repeated at the next use."""
+    """A store behind the function that opens it. A failed attempt to open it is repeated at the next use.
+
+    Threads that use it first at the same time open it once.
+    """
 
     def __init__(self, open_store: Callable[[], Store]) -> None:
         self._open_store = open_store
         self._store: Store | None = None
+        self._opening = allocate_lock()
 
     def open(self) -> Store:
         """Return the store, opening it unless it is open; raise what opening raises."""
-        if self._store is None:
-            self._store = self._open_store()
-        return self._store
+        with self._opening:
+            if self._store is None:
+                self._store = self._open_store()
+            return self._store
 
     @property
     def is_open(self) -> bool:

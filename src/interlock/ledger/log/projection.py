@@ -22,6 +22,7 @@ from interlock.core.run.events import (
 from interlock.core.run.preferences import Preferences
 from interlock.core.run.state import RunState
 from interlock.core.values import Json
+from interlock.ledger.decoders import LazyDecoder
 from interlock.ledger.ids import run_id
 from interlock.ledger.log.chain import GENESIS, Logged, entries_of
 from interlock.ledger.log.records import (
@@ -36,6 +37,8 @@ from interlock.ledger.log.records import (
 from interlock.store.protocol import BlockedRow, CommitRow, ModeRow, NodeRow, RunRow, SessionRow
 
 _encode = msgspec.json.Encoder().encode
+_state = LazyDecoder(RunState)
+_preferences = LazyDecoder(Preferences)
 
 
 class StoredOutput(Struct, frozen=True, array_like=True):
@@ -46,13 +49,12 @@ class StoredOutput(Struct, frozen=True, array_like=True):
     body: str
 
 
-_decode_outputs = msgspec.json.Decoder(tuple[StoredOutput, ...]).decode
+_outputs = LazyDecoder(tuple[StoredOutput, ...])
 
 
 def outputs_of(row: NodeRow | BlockedRow) -> tuple[StoredOutput, ...]:
     """Return the outputs that came with an attempt."""
-    outputs: tuple[StoredOutput, ...] = _decode_outputs(row.outputs) if row.outputs else ()
-    return outputs
+    return _outputs.decode(row.outputs) if row.outputs else ()
 
 
 def notes_in(row: NodeRow | BlockedRow) -> list[StoredOutput]:
@@ -61,10 +63,8 @@ def notes_in(row: NodeRow | BlockedRow) -> list[StoredOutput]:
 
 def state_of(node: NodeRow, mode: bytes | None = None) -> RunState:
     """Return the state of a node, with the mode that was attached to it."""
-    state = msgspec.json.decode(node.state, type=RunState)
-    if mode is None:
-        return state
-    return replace(state, preferences=msgspec.json.decode(mode, type=Preferences))
+    state = _state.decode(node.state)
+    return state if mode is None else replace(state, preferences=_preferences.decode(mode))
 
 
 class Rows:

@@ -10,22 +10,20 @@ from interlock.store.protocol import Changes, LoadedRows, Reader, Store, TraceRo
 
 
 class LazyStore:
-    """A store behind the function that opens it. A failed attempt to open it is repeated at the next use.
-
-    Threads that use it first at the same time open it once.
-    """
+    """A store behind the function that opens it. A failed attempt to open it is repeated at the next use."""
 
     def __init__(self, open_store: Callable[[], Store]) -> None:
+        self._turn = allocate_lock()
         self._open_store = open_store
         self._store: Store | None = None
-        self._opening = allocate_lock()
 
     def open(self) -> Store:
         """Return the store, opening it unless it is open; raise what opening raises."""
-        with self._opening:
-            if self._store is None:
-                self._store = self._open_store()
-            return self._store
+        if self._store is None:
+            with self._turn:  # of two threads one opens it, and both use it
+                if self._store is None:
+                    self._store = self._open_store()
+        return self._store
 
     @property
     def is_open(self) -> bool:

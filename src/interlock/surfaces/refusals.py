@@ -66,7 +66,10 @@ def fields(refusal: Refusal) -> dict[str, Json]:
 
 def sentence(refusal: Refusal) -> str:
     """Say why the command was refused, and which of its variables were not taken."""
-    return " ".join([_sentence(refusal), *(notice.message for notice in refusal.notices)])
+    reason = _sentence(refusal)
+    if not refusal.notices:
+        return reason
+    return " ".join([f"{reason.rstrip('.')}.", *(notice.message for notice in refusal.notices)])
 
 
 def _sentence(refusal: Refusal) -> str:

@@ -29,6 +29,7 @@ from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.arguments import InvalidArgument, check_context, decoding_error
 from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.recorded import body_of, encoded, live, replayed
+from interlock.surfaces.refusals import sentence
 from interlock.surfaces.shared import session_params as p
 from interlock.surfaces.shared import validation
 from interlock.surfaces.shared.asking import heard
@@ -245,7 +246,7 @@ class SessionTools:
         )
         decided = decide(position.plan, position.state, command)
         if isinstance(decided, Refusal):
-            progress.refuse(decided.code.value, decided.kept)
+            progress.refuse(sentence(decided), decided.kept)
             return NotEntered(progress, decided)
         warnings = (
             *validation.step_manifest(position, params.step_manifest),

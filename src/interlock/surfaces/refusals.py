@@ -66,7 +66,10 @@ def fields(refusal: Refusal) -> dict[str, Json]:
 
 def sentence(refusal: Refusal) -> str:
     """Say why the command was refused, and which of its variables were not taken."""
-    return " ".join([_sentence(refusal), *refusal.notices.messages])
+    reason = _sentence(refusal)
+    if not refusal.notices.listed:
+        return reason
+    return " ".join([f"{reason.rstrip('.')}.", *refusal.notices.messages])
 
 
 def _sentence(refusal: Refusal) -> str:

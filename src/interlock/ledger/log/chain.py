@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
 from hashlib import sha256
 
 import msgspec
 from msgspec import Struct
 
+from interlock.ledger.decoders import LazyDecoder
 from interlock.ledger.log.records import LogEntry
 from interlock.store.protocol import CommitRow
 
@@ -34,6 +34,7 @@ class Logged(Struct, frozen=True):
 
 
 _encode = msgspec.json.Encoder().encode
+_entries = LazyDecoder(tuple[Entry, ...])
 
 
 def commit_of(
@@ -62,13 +63,7 @@ def digest_after(before: bytes, row: CommitRow) -> bytes:
 
 def entries_of(row: CommitRow) -> tuple[Entry, ...]:
     """Decode the events of a commit."""
-    return _decoder().decode(row.body)
-
-
-@cache
-def _decoder() -> msgspec.json.Decoder[tuple[Entry, ...]]:
-    """Build the decoder when it is first needed: it takes milliseconds, and many chats never call a tool."""
-    return msgspec.json.Decoder(tuple[Entry, ...])
+    return _entries.decode(row.body)
 
 
 def logged(

@@ -22,6 +22,7 @@ from interlock.core.run.events import (
 from interlock.core.run.preferences import Preferences
 from interlock.core.run.state import RunState
 from interlock.core.values import Json
+from interlock.ledger.decoders import LazyDecoder
 from interlock.ledger.ids import run_id
 from interlock.ledger.log.chain import GENESIS, Logged, entries_of
 from interlock.ledger.log.records import (
@@ -45,6 +46,8 @@ from interlock.store.protocol import (
 )
 
 _encode = msgspec.json.Encoder().encode
+_state = LazyDecoder(RunState)
+_preferences = LazyDecoder(Preferences)
 
 
 class StoredOutput(Struct, frozen=True, array_like=True):
@@ -59,16 +62,15 @@ class RowDamaged(ValueError):
     """A stored row cannot be read. The message names its session and what it is."""
 
 
-_decode_outputs = msgspec.json.Decoder(tuple[StoredOutput, ...]).decode
+_outputs = LazyDecoder(tuple[StoredOutput, ...])
 
 
 def outputs_of(row: NodeRow | BlockedRow) -> tuple[StoredOutput, ...]:
     """Return the outputs that came with an attempt."""
     try:
-        outputs: tuple[StoredOutput, ...] = _decode_outputs(row.outputs) if row.outputs else ()
+        return _outputs.decode(row.outputs) if row.outputs else ()
     except (ValueError, TypeError) as error:
         raise RowDamaged(f"the outputs at node {row.node} of session {row.session_id}") from error
-    return outputs
 
 
 def notes_in(row: NodeRow | BlockedRow) -> list[StoredOutput]:
@@ -78,10 +80,8 @@ def notes_in(row: NodeRow | BlockedRow) -> list[StoredOutput]:
 def state_of(node: NodeRow, mode: bytes | None = None) -> RunState:
     """Return the state of a node, with the mode that was attached to it."""
     try:
-        state = msgspec.json.decode(node.state, type=RunState)
-        if mode is None:
-            return state
-        return replace(state, preferences=msgspec.json.decode(mode, type=Preferences))
+        state = _state.decode(node.state)
+        return state if mode is None else replace(state, preferences=_preferences.decode(mode))
     except (ValueError, TypeError) as error:
         raise RowDamaged(f"the state of node {node.node} of session {node.session_id}") from error
 

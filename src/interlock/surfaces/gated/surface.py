@@ -208,7 +208,7 @@ class GatedSurface(LedgerSurface):
         key = answered_already(refusal)
         answer = answer_to(self.ledger, progress.position, key) if key else None
         if answer is None or not repeats(answer, params):
-            progress.refuse(refusal.code.value, refusal.kept)
+            progress.refuse(sentence(refusal), refusal.kept)
             return of_refusal(refusal, words(refusal), progress.token)
         progress.request = answering(answer.key, params)
         pending = pending_gates(progress.position.plan, progress.state)

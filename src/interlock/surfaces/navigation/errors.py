@@ -133,4 +133,6 @@ def not_loaded(diagnostic: Diagnostic) -> Reply:
 
 def not_found(code: str, message: str, known: list[str]) -> Reply:
     """Answer for something that the workflow does not have, and name what it has."""
-    return failure(code, message, f"Use one of: {', '.join(known)}." if known else "There is none.")
+    return failure(
+        code, message, f"Use one of: {', '.join(known)}." if known else "There are none to choose from."
+    )

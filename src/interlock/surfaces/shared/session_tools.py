@@ -31,6 +31,7 @@ from interlock.surfaces.arguments import InvalidArgument, check_context, decodin
 from interlock.surfaces.briefs import brief_fields
 from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.recorded import body_of, encoded, live, replayed
+from interlock.surfaces.refusals import sentence
 from interlock.surfaces.shared import session_params as p
 from interlock.surfaces.shared import validation
 from interlock.surfaces.shared.asking import heard
@@ -254,7 +255,7 @@ class SessionTools:
         )
         decided = decide(position.plan, position.state, command)
         if isinstance(decided, Refusal):
-            progress.refuse(decided.code.value, decided.kept)
+            progress.refuse(sentence(decided), decided.kept)
             return NotEntered(progress, decided)
         manifests = (
             *validation.step_manifest(position, params.step_manifest),

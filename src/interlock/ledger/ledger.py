@@ -147,10 +147,12 @@ class Ledger(Positions):
         within: Pointer | None = None,
         parent: Position | None = None,
         agent: str = "",
+        activity: str | None = None,
     ) -> Start | LedgerError:
         """Prepare a run pinned to the compiled workflow's hash, in a new session or in the given one.
 
-        `parent` is the run that triggers it. Nothing is stored before `record_start`.
+        `parent` is the run that triggers it, `activity` the one to begin with. Nothing is stored before
+        `record_start`.
         """
         number, handle = 0, new_handle()
         if within is None:
@@ -167,7 +169,7 @@ class Ledger(Positions):
                 rows.runs.update({run.run: run for run in reader.runs(session.session_id)})
             number, handle, commit = len(rows.runs), within.handle, Commit(rows, self.clock())
         plan, contents = self.pins.pin(self.content, loaded)
-        decided = self._started(plan, loaded, context, policy, commit.now, began)
+        decided = self._started(plan, loaded, context, policy, commit.now, began, activity)
         node = commit.add_node(number, None, decided.events, "started", decided.awaited)
         session = commit.rows.session
         # Starting a workflow with a legacy id always says what it should be called (rule 38).
@@ -217,6 +219,7 @@ class Ledger(Positions):
         policy: SurfacePolicy,
         now: int,
         began: SessionCreated,
+        activity: str | None,
     ) -> Decided:
         """Start a run under the terms of its session, which this process can only tighten (rule 29)."""
         source, preferences = loaded.source.kind, self.preferences()
@@ -224,7 +227,7 @@ class Ledger(Positions):
         if began.preferences is not None:
             fixed = self.settings.preferences_fixed
             preferences = stricter(began.preferences, preferences) if fixed else began.preferences
-        start = StartRun(policy, now, loaded.hash, source, preferences, context, terms)
+        start = StartRun(policy, now, loaded.hash, source, preferences, context, terms, activity)
         decided = decide(plan, RunState(), start)
         assert isinstance(decided, Decided), "a run can always be started"
         return decided

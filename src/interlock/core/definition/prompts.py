@@ -118,4 +118,7 @@ def gate_prompt(gate: Gate, scope: Scope) -> str:
     for option in gate.options:
         about = f": {interpolate(option.description, scope)}" if option.description else ""
         lines.append(f"- `{option.id}` {interpolate(option.label, scope)}{about}")
+    if not gate.blocking and gate.default_option is not None:
+        seconds = (gate.auto_advance_ms or 0) / 1000
+        lines += ["", f"Without an answer within {seconds:g} s, `{gate.default_option}` is taken."]
     return "\n".join(lines)

@@ -162,9 +162,10 @@ def _entered(state: RunState, event: e.ActivityEntered) -> RunState:
 
 def _resolved(state: RunState, event: e.GateResolved) -> RunState:
     declined = tuple(key for key in state.declined if key != event.key)
+    opened = None if state.open is None or state.open.key == event.key else state.open
     chosen = {gate: answer for gate, answer in state.chosen.items() if gate != event.gate}
     chosen[event.gate] = Chosen(cut(event.option or "", MOST_SUMMARY, "…"), event.channel)
-    state = _with(replace(state, open=None, declined=declined, chosen=chosen), event.sets)
+    state = _with(replace(state, open=opened, declined=declined, chosen=chosen), event.sets)
     if event.resumable:
         answer = Resolution(event.key, event.gate, event.option)
         state = replace(state, yielded={**state.yielded, event.agent: answer})

@@ -11,7 +11,7 @@ from interlock.core.run.events import GateResolved
 from interlock.core.run.outcomes import Code, Decided, Refusal
 from interlock.core.run.state import RunState
 from interlock.core.values import Json
-from interlock.ledger.errors import LedgerError
+from interlock.ledger.runs.position import Position
 from interlock.ledger.runs.shared_sessions import (
     Calling,
     SessionCall,
@@ -130,9 +130,9 @@ class Checkpoints:
         if isinstance(progress, Reply):
             return progress
         position, gate = progress.position, open_gate(progress.position)
-        if params.checkpoint_handle and params.session_token:
-            caller = self._ledger.open(params.session_token, "ses")  # the handle is the worker's
-            progress.agent = progress.agent if isinstance(caller, LedgerError) else caller.agent
+        if params.checkpoint_handle:  # the handle is the worker's, and whoever answers is another agent
+            caller = self._ledger.open(params.session_token, "ses") if params.session_token else None
+            progress.agent = caller.agent if isinstance(caller, Position) else ""
         if gate is not None:
             progress.calling = replace(progress.calling, about={"checkpoint": gate.id})
             terms = self._ledger.terms(position.state)

@@ -31,6 +31,7 @@ from interlock.store.sqlite.statements import SqliteReader, SqliteWriter
 from interlock.store.sqlite.witness import Head, Witness
 
 CHECKPOINT_PAGES = 2000
+CACHE = -1000  # in kB, as SQLite writes it: many chats have a server each, and the system caches the file
 
 
 class SqliteStore:
@@ -277,6 +278,7 @@ def connect(path: Path) -> apsw.Connection:
     connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     connection.pragma("synchronous", "full")
     connection.pragma("wal_autocheckpoint", 0)
+    connection.pragma("cache_size", CACHE)
     if sys.platform == "darwin":
         connection.pragma("fullfsync", True)
     return connection

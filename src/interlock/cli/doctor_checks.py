@@ -49,6 +49,11 @@ def run_checks(config: Config, *, repairs: bool) -> Iterator[Check]:
     if folder.exists() and not folder.is_dir():
         yield Check("store", False, f"{folder} is not a folder", "name a folder with --data-dir")
         return
+    if config.data_dir and not folder.exists():
+        yield Check(
+            "store", False, f"there is no folder {folder}", "correct --data-dir or INTERLOCK_DATA_DIR"
+        )
+        return
     yield from _workflows(config)
     if config.postgres_url is not None:
         yield from _postgres(config, repairs)

@@ -192,7 +192,8 @@ def _chosen(
     if not counts(decision, draft.state, opened.key, command.terms):
         asked: dict[str, Json] = {"asked": True} if opened.key in draft.state.declined else {}
         return Refusal(Code.USER_MUST_DECIDE, {"checkpoint": gate.id, **asked})
-    if decided is None and command.channel == "agent" and elapsed < least:
+    # A negative time says that the clock was set back, and nothing about the user.
+    if decided is None and command.channel == "agent" and 0 <= elapsed < least:
         about: dict[str, Json] = {"checkpoint": gate.id, "elapsed_ms": elapsed, "minimum_ms": least}
         return Refusal(Code.TOO_FAST, about)
     if gate.option(option) is None:
@@ -218,7 +219,7 @@ def _auto_advanced(gate: Gate, elapsed: int) -> Decision | Refusal:
         return Refusal(Code.NOT_AUTO_ADVANCING, {"checkpoint": gate.id, "blocking": True})
     if elapsed < gate.auto_advance_ms:
         least = gate.auto_advance_ms
-        about: dict[str, Json] = {"checkpoint": gate.id, "elapsed_ms": elapsed, "minimum_ms": least}
+        about: dict[str, Json] = {"checkpoint": gate.id, "elapsed_ms": max(elapsed, 0), "minimum_ms": least}
         return Refusal(Code.TIMER_RUNNING, about)
     return Decision(gate.default_option, "server", note="the time to answer has passed")
 

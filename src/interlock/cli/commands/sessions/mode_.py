@@ -63,7 +63,9 @@ def command(
             inform(f"Set at {changed} tips of session {short}; earlier nodes keep their mode.")
         modes = session_modes(ledger, session_of(ledger, ref)) if ref else (global_mode(ledger),)
     if as_json:
-        print_json({"session": ref, "modes": msgspec.to_builtins(modes)})
+        print_json(
+            {"sessionId": session.session_id if session else None, "modes": msgspec.to_builtins(modes)}
+        )
         return
     for line in modes:
         scope = f"node {line.node}" if line.node is not None else "new sessions"

@@ -22,7 +22,7 @@ from interlock.cli.screen import (
 from interlock.core.values import Json
 from interlock.ledger.git_context import observe
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.queries.search import find
+from interlock.ledger.queries.search import find, words_of
 from interlock.ledger.queries.status import ref_of
 
 INDENT = " " * 10
@@ -40,7 +40,7 @@ def command(ledger: Ledger, query: tuple[str, ...], as_json: bool) -> None:
         listed: list[Json] = [
             {
                 "sessionId": candidate.session.session_id,
-                "resumeRef": ref_of(candidate.session.session_id),
+                "ref": ref_of(candidate.session.session_id),
                 "runId": candidate.run.run_id,
                 "title": candidate.session.title,
                 "workflowId": candidate.run.workflow_id,
@@ -55,8 +55,10 @@ def command(ledger: Ledger, query: tuple[str, ...], as_json: bool) -> None:
     for candidate in () if as_json else candidates:
         session, run = candidate.session, candidate.run
         say(paint(fit(f"{ref_of(session.session_id)}  {line_of(session.title)}", width()), "strong"))
+        in_title = set(words_of(" ".join(query))) & set(words_of(session.title))
+        why = "matched_title" if candidate.why == "matched_notes" and in_title else candidate.why
         status = paint(words(run.status), STATUS_TONES.get(run.status, "plain"))
-        say(f"{INDENT}{run.workflow_id}, {status}, {age(session.updated_at)}, {words(candidate.why)}")
+        say(f"{INDENT}{run.workflow_id}, {status}, {age(session.updated_at)}, {words(why)}")
         if candidate.snippet:
             say(paint(fit(f"{INDENT}{line_of(candidate.snippet)}", width()), "quiet"))
     matched = any(candidate.why != "recency_fallback" for candidate in candidates)

@@ -1,4 +1,4 @@
-"""The official conformance suite against the real server. Scenarios that call the suite's own tools cannot pass.
+"""The official conformance suite against the real server. Scenarios that call the suite's tools cannot pass.
 
 Every scenario that needs no such fixture is listed here, for each version of the protocol.
 """

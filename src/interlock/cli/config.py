@@ -19,7 +19,16 @@ from interlock.core.run.surface_policy import SurfaceName
 from interlock.store.sqlite.schema import FILE
 
 LISTS = ("workflows", "disable-tools", "allowed-hosts")
-FOR_SERVE = ("host", "port", "allowed-hosts", "rate-limit", "concurrency-limit")
+FOR_SERVE = (
+    "host",
+    "port",
+    "allowed-hosts",
+    "rate-limit",
+    "concurrency-limit",
+    "oauth-issuer",
+    "oauth-audience",
+    "oauth-jwks",
+)
 NOT_FOR_PROJECTS = ("surface", "store", *FOR_SERVE)
 PROJECT_WORKFLOWS = "project-workflows"
 
@@ -54,6 +63,9 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     allowed_hosts: tuple[str, ...] = ()
     rate_limit: float = 100.0
     concurrency_limit: int = 256
+    oauth_issuer: str | None = None
+    oauth_audience: str | None = None
+    oauth_jwks: str | None = None
     project_workflows: tuple[str, ...] = ()  # `workflows` of the project's file, which rank as the project's
 
     @property

@@ -30,6 +30,8 @@ from interlock.authoring.text.markdown import titled
 from interlock.core.definition.conditions import Condition
 from interlock.core.definition.workflow import (
     Action,
+    Capability,
+    Contract,
     Effect,
     Fragment,
     Gate,
@@ -147,7 +149,9 @@ def compile_step(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraf
     step_id = unique_id("step", source.id, at, draft)
     if source.checkpoint is not None:
         draft.bindings.setdefault(source.checkpoint, []).append(step_id)
-    contracts = read_contracts(source, draft.assessments, at, report)
+    contracts = tuple(
+        _about(contract, source.probes) for contract in read_contracts(source, draft.assessments, at, report)
+    )
     criteria = read_criteria(source.validation_criteria, at / "validationCriteria", report)
     hints = source.output.hints if source.output else ()
     hints = (hints,) if isinstance(hints, str) else hints
@@ -176,7 +180,11 @@ def compile_step(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraf
             for wanted in source.user_input
         ),
         hints=hints,
-        actions=read_actions(source.actions, at / "actions", report),
+        requires_notes=_requires_notes(source),
+        actions=(
+            *read_actions(source.actions, at / "actions", report),
+            *(Action("set", target=name) for name in source.sets),
+        ),
         triggers=read_triggers(source.triggers),
         required=source.required,
         skill=source.skill,
@@ -184,6 +192,19 @@ def compile_step(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraf
         probes=source.probes,
         extra={**unknown_fields(StepSource, raw), **{key: raw[key] for key in _INERT if key in raw}},
     )
+
+
+def _about(contract: Contract, probed: Capability | None) -> Contract:
+    """Return the contract with an example about the capability that the step probes."""
+    if probed is None or not isinstance(contract.example, Mapping) or "capability" not in contract.example:
+        return contract
+    return msgspec.structs.replace(contract, example={**contract.example, "capability": probed})
+
+
+def _requires_notes(source: StepSource) -> bool:
+    """Say whether the step declares notes among what it hands in (rule 31)."""
+    declared = source.prompt_blocks.output_required if source.prompt_blocks else None
+    return isinstance(declared, Mapping) and "notes" in declared
 
 
 def _opening(source: StepSource, at: SourceLocation, draft: CompileDraft) -> str:
@@ -201,6 +222,7 @@ def _opening(source: StepSource, at: SourceLocation, draft: CompileDraft) -> str
             duties.append(f"{action.action.capitalize()}{target}{_because(reason)}")
         elif action.value is UNSET:
             duties.append(f"Produce the variable `{action.target}`{_because(reason)}")
+    duties += [f"Produce the variable `{name}`." for name in source.sets]
     if source.skill:
         duties.append(f"Use the skill `{source.skill}`.")
     for trigger in read_triggers(source.triggers):

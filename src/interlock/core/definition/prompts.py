@@ -8,20 +8,32 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from interlock.core.definition.conditions import Scope, holds
+from interlock.core.definition.program import Plan
 from interlock.core.definition.workflow import Capability, Effect, Fragment, Gate, Need, Step, UserInput
-from interlock.core.run.preferences import Preferences
-from interlock.core.run.state import Remark
+from interlock.core.run.state import Remark, RunState
 from interlock.core.values import Json, Missing
 
 _EXPRESSION = re.compile(r"\{\{\s*([A-Za-z_][\w-]*(?:\.[\w-]+)*)\s*\}\}")
 
 AUTO_LINE = "Full-auto: resolve questions from context and by stated assumptions; write both into your notes."
+DECISIVE = "This step sets these variables, which decide what follows; send them when it is done:"
 FOR_THE_USER = "Only the user can answer this, before the work:"
 UNASKED = "Only the user could answer this, and nobody is asked in this mode; state what you assume:"
-SEQUENTIAL = (
-    "Delegate to subagents if you can. If you cannot, do the parts one after the other and report it "
-    "(artifact wr.capability_observation, capability delegation, status unavailable)."
-)
+REPORT = "and report it (artifact wr.capability_observation, capability {}, status unavailable)."
+SEQUENTIAL = "Delegate to subagents if you can. If you cannot, do the parts one after the other "
+OFFLINE = "Look things up on the web if you can. If you cannot, work from what is at hand "
+USE: Mapping[tuple[Need, Capability], str] = {
+    ("required", "delegation"): "",
+    ("required", "web_browsing"): "",
+    ("preferred", "delegation"): SEQUENTIAL + REPORT.format("delegation"),
+    ("preferred", "web_browsing"): OFFLINE + REPORT.format("web_browsing"),
+    ("disabled", "delegation"): "Do not delegate to subagents.",
+    ("disabled", "web_browsing"): "Do not look things up on the web.",
+}
+WITHOUT: Mapping[Capability, str] = {
+    "delegation": "Delegation is unavailable here: do the parts one after the other.",
+    "web_browsing": "The web is unavailable here: work from what is at hand, and say what is missing.",
+}
 
 
 def render(fragments: tuple[Fragment, ...], scope: Scope) -> str:
@@ -51,19 +63,28 @@ def text_of(value: Json) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-def step_prompt(
-    step: Step, scope: Scope, preferences: Preferences, capabilities: Mapping[Capability, Need]
-) -> str:
+def step_prompt(plan: Plan, state: RunState, step: Step) -> str:
     """The whole instruction of a step."""
+    scope, preferences = plan.scope(state.variables), state.preferences
     parts = [render(step.prompt, scope) or interpolate(step.description or step.title, scope)]
-    if capabilities.get("delegation") == "preferred":
-        parts.append(SEQUENTIAL)
+    if produced := plan.produced(step, scope) if step.actions else {}:
+        choices = {name: " | ".join(map(text_in_json, values)) for name, values in produced.items()}
+        lines = [f"- `{name}`{f': {choice}' if choice else ''}" for name, choice in choices.items()]
+        parts.append("\n".join([DECISIVE, *lines]))
+    for capability, need in plan.workflow.capabilities.items():
+        missing = state.capabilities.get(capability) == "unavailable"
+        parts.append(WITHOUT[capability] if missing else USE[need, capability])
     if step.user_input:
         asked = UNASKED if preferences.never_stops else FOR_THE_USER
         parts.append("\n".join([asked, *(f"- {user_question(need, scope)}" for need in step.user_input)]))
     if not preferences.guided:
         parts.append(AUTO_LINE)
-    return "\n\n".join(parts)
+    return "\n\n".join(part for part in parts if part)
+
+
+def text_in_json(value: Json) -> str:
+    """A value as JSON, so that a word and a number cannot be confused."""
+    return msgspec.json.encode(value).decode()
 
 
 def effect_text(effect: Effect) -> str:

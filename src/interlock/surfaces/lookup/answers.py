@@ -14,7 +14,6 @@ from interlock.core.definition.prompts import step_prompt
 from interlock.core.definition.workflow import AllRules, AnyRule, Criteria, NotRule, Rule, Workflow
 from interlock.core.engine.gates import needs_confirmation
 from interlock.core.patterns import BadPattern, prepare, search
-from interlock.core.run.preferences import Preferences
 from interlock.core.values import Json
 from interlock.surfaces.call import Outcome, Reply, RpcError
 from interlock.surfaces.lookup import errors, render
@@ -137,7 +136,7 @@ def _guidance(workflow: Workflow, offered: Offered) -> dict[str, Json]:
     scope = offered.plan.scope(offered.state.variables)
     hint = step.extra.get("modelHint", step.extra.get("modelTier"))
     return {
-        "prompt": step_prompt(step, scope, Preferences(), workflow.capabilities),
+        "prompt": step_prompt(offered.plan, offered.state, step),
         **({"modelHint": hint} if isinstance(hint, str) else {}),
         "requiresConfirmation": needs_confirmation(offered.plan, offered.state, step),
         "validationCriteria": list(_demands(step.criteria, scope)),

@@ -185,8 +185,8 @@ def _description(situation: Situation, move: Move) -> str:
     match move.action:
         case "complete_step":
             assert isinstance(view.awaited, NeedStep)
-            preferences, remark = view.state.preferences, view.state.remark
-            prompt = step_prompt(view.awaited.step, situation.scope, preferences, workflow.capabilities)
+            remark = view.state.remark
+            prompt = step_prompt(view.plan, view.state, view.awaited.step)
             return prompt if remark is None else f"{prompt}\n\n{remark_text(remark)}"
         case "respond_to_checkpoint" if move.target in situation.decisions:
             return "The user has decided: pass on the option."

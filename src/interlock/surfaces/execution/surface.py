@@ -20,15 +20,15 @@ from interlock.ledger.ledger import Ledger, note_attempt
 from interlock.ledger.tokens.slots import slot
 from interlock.ledger.tokens.tokens import Kind, Pointer
 from interlock.surfaces.arguments import InvalidArgument, check_context, decoding_error, read_output
-from interlock.surfaces.call import Call, Outcome, Reply
+from interlock.surfaces.call import Call, Outcome, Reply, Wait
 from interlock.surfaces.elicitation import ask_for
 from interlock.surfaces.execution import params as p
 from interlock.surfaces.execution.catalogue import described, listing_reply
 from interlock.surfaces.execution.errors import envelope, invalid, of_error, of_refusal
-from interlock.surfaces.execution.questions import answered, questions
+from interlock.surfaces.execution.questions import answered, questions, waits_for_the_user
 from interlock.surfaces.execution.render import kept_reply, reply
 from interlock.surfaces.execution.resuming import resumed
-from interlock.surfaces.execution.tools import INSTRUCTIONS, template_of, tools
+from interlock.surfaces.execution.tools import INSTRUCTIONS, PROMPTS, template_of, tools
 from interlock.surfaces.ledger_surface import LedgerSurface
 from interlock.surfaces.recorded import body_of, encoded, live, repeatable, replayed
 from interlock.surfaces.tool import Tool
@@ -42,6 +42,10 @@ NOTED_BEFORE = (
     "This checkpointToken was used before: its recorded answer follows, and the output of this call was not "
     "kept. To keep more notes, use the checkpointToken below."
 )
+STILL_WAITING = Notice(
+    "STILL_WAITING",
+    "The user has not decided yet. Tell the user what waits, then call again with waitSeconds.",
+)
 
 
 class ExecutionSurface(LedgerSurface):
@@ -49,6 +53,7 @@ class ExecutionSurface(LedgerSurface):
 
     name = "execution"
     instructions = INSTRUCTIONS
+    prompt_texts = PROMPTS
 
     def __init__(self, ledger: Ledger) -> None:
         super().__init__(ledger)
@@ -123,6 +128,10 @@ class ExecutionSurface(LedgerSurface):
         decided = decide(attempt.plan, attempt.state, command)
         if isinstance(decided, Refusal):
             return of_refusal(decided)
+        if params.waitSeconds and waits_for_the_user(decided):
+            if call.may_wait:
+                return Wait(params.waitSeconds)
+            decided = replace(decided, notices=decided.notices.plus([STILL_WAITING]))
         view = attempt.view(decided, command.terms)
         answer = encoded(reply(view))
         attempt.record(

@@ -19,6 +19,7 @@ ARTIFACT_BYTES = 200
 MOST_ARTIFACTS = 20
 CHUNK = 32  # how much of a path is read at first; then twice as much, and so on
 FARTHEST = 512
+DECISION = '{"kind":"wr.decision"'
 POLICY = "kept most recent entries"
 
 
@@ -123,6 +124,8 @@ def _noted_at(
         else RecapEntry(output.step, cut(output.body, ARTIFACT_BYTES, "…"), at, failed, artifact=True)
         for _, at, outputs, failed in made
         for output in reversed(outputs)
+        if output.channel == "recap"
+        or not output.body.startswith(DECISION)  # decisions are told by themselves
     ]
 
 

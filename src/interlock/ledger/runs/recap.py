@@ -122,10 +122,9 @@ def _noted_at(
         RecapEntry(output.step, output.body, at, failed)
         if output.channel == "recap"
         else RecapEntry(output.step, cut(output.body, ARTIFACT_BYTES, "…"), at, failed, artifact=True)
-        for _, at, outputs, failed in made
+        for _, at, outputs, failed in made  # decisions are told by themselves
         for output in reversed(outputs)
-        if output.channel == "recap"
-        or not output.body.startswith(DECISION)  # decisions are told by themselves
+        if output.channel == "recap" or not output.body.startswith(DECISION)
     ]
 
 

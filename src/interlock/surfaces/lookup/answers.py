@@ -14,6 +14,7 @@ from interlock.core.definition.prompts import step_prompt
 from interlock.core.definition.workflow import AllRules, AnyRule, Criteria, NotRule, Rule, Workflow
 from interlock.core.engine.gates import needs_confirmation
 from interlock.core.patterns import BadPattern, prepare, search
+from interlock.core.run.preferences import Preferences
 from interlock.core.values import Json
 from interlock.surfaces.call import Outcome, Reply, RpcError
 from interlock.surfaces.lookup import errors, render
@@ -135,8 +136,9 @@ def _guidance(workflow: Workflow, offered: Offered) -> dict[str, Json]:
         return {"prompt": COMPLETE, "requiresConfirmation": False, "validationCriteria": [], **warned}
     scope = offered.plan.scope(offered.state.variables)
     hint = step.extra.get("modelHint", step.extra.get("modelTier"))
+    asked = msgspec.structs.replace(offered.state, preferences=Preferences())  # the walk itself never stops
     return {
-        "prompt": step_prompt(offered.plan, replace(offered.state, preferences=Preferences()), step),
+        "prompt": step_prompt(offered.plan, asked, step),
         **({"modelHint": hint} if isinstance(hint, str) else {}),
         "requiresConfirmation": needs_confirmation(offered.plan, offered.state, step),
         "validationCriteria": list(_demands(step.criteria, scope)),

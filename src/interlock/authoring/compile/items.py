@@ -30,8 +30,6 @@ from interlock.authoring.text.markdown import titled
 from interlock.core.definition.conditions import Condition
 from interlock.core.definition.workflow import (
     Action,
-    Capability,
-    Contract,
     Effect,
     Fragment,
     Gate,
@@ -150,8 +148,12 @@ def compile_step(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraf
     if source.checkpoint is not None:
         draft.bindings.setdefault(source.checkpoint, []).append(step_id)
     contracts = tuple(
-        _about(contract, source.probes) for contract in read_contracts(source, draft.assessments, at, report)
+        msgspec.structs.replace(contract, example={**contract.example, "capability": source.probes})
+        if source.probes and isinstance(contract.example, Mapping) and "capability" in contract.example
+        else contract
+        for contract in read_contracts(source, draft.assessments, at, report)
     )
+    handed_in = source.prompt_blocks.output_required if source.prompt_blocks else None
     criteria = read_criteria(source.validation_criteria, at / "validationCriteria", report)
     hints = source.output.hints if source.output else ()
     hints = (hints,) if isinstance(hints, str) else hints
@@ -180,7 +182,7 @@ def compile_step(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraf
             for wanted in source.user_input
         ),
         hints=hints,
-        requires_notes=_requires_notes(source),
+        requires_notes=isinstance(handed_in, Mapping) and "notes" in handed_in,
         actions=(
             *read_actions(source.actions, at / "actions", report),
             *(Action("set", target=name) for name in source.sets),
@@ -192,19 +194,6 @@ def compile_step(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraf
         probes=source.probes,
         extra={**unknown_fields(StepSource, raw), **{key: raw[key] for key in _INERT if key in raw}},
     )
-
-
-def _about(contract: Contract, probed: Capability | None) -> Contract:
-    """Return the contract with an example about the capability that the step probes."""
-    if probed is None or not isinstance(contract.example, Mapping) or "capability" not in contract.example:
-        return contract
-    return msgspec.structs.replace(contract, example={**contract.example, "capability": probed})
-
-
-def _requires_notes(source: StepSource) -> bool:
-    """Say whether the step declares notes among what it hands in (rule 31)."""
-    declared = source.prompt_blocks.output_required if source.prompt_blocks else None
-    return isinstance(declared, Mapping) and "notes" in declared
 
 
 def _opening(source: StepSource, at: SourceLocation, draft: CompileDraft) -> str:

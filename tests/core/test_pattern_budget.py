@@ -13,7 +13,7 @@ from interlock.core.definition.workflow import AllRules, AnyRule, Criteria, NotR
 from interlock.core.patterns import BadPattern, limited_time, matches, search
 from support.harness import Bench, gate, steps, workflow
 
-SLOW_TEXT = "a" * 28 + "!"
+SLOW_TEXT = "a" * 60 + "!"
 NOWHERE = Scope({}, {})
 
 

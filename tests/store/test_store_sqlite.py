@@ -32,6 +32,7 @@ from interlock.store.sqlite.store import (
     CHECKPOINT_PAGES,
     SqliteStore,
     connect,
+    is_mislabelled,
     migrate,
     open_store,
     version_of,
@@ -181,7 +182,7 @@ def test_commands_wait_for_the_disk_again_after_traces_that_failed(tmp_path: Pat
         store.trace([TraceRow("sess_a", 0, 1, b"t")])
     assert store._connection.pragma("synchronous") == 2
     with pytest.raises(StoreConflict):
-        store.trace([TraceRow("sess_a", 0, 1, None)])  # type: ignore[arg-type]
+        store.trace([TraceRow("sess_a", 0, None, b"t")])  # type: ignore[arg-type]
     assert store._connection.pragma("synchronous") == 2
     with store.reading() as reader:
         assert reader.traces("sess_a", 0, 9, 9) == []
@@ -288,6 +289,24 @@ def test_a_newer_store_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(StoreTooNew, match="update Interlock"):
         open_store(tmp_path)
     assert not list(tmp_path.glob("*.backup"))
+
+
+def test_a_damaged_version_is_told_from_a_newer_one(tmp_path: Path) -> None:
+    path = folded(tmp_path)
+    connection = connect(path)
+    connection.pragma("user_version", 99)
+    assert is_mislabelled(path)
+    connection.execute("CREATE TABLE of_a_newer_version (x)")
+    assert not is_mislabelled(path)
+    connection.execute("DROP TABLE of_a_newer_version")
+    connection.pragma("user_version", 0)
+    connection.close()
+    with pytest.raises(StoreCorrupt, match="doctor --repair"):
+        open_store(tmp_path)
+    replace_damaged(tmp_path)
+    store = open_store(tmp_path)
+    assert indexes(store)[:2] == [0, 1]
+    store.close()
 
 
 def test_a_migration_copies_the_file_before_it_changes_it(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a step declares as required is required, and every example can be sent back (E2, E4, F1, F7)."""
+"""What a step declares as required is required, and every example can be sent back (rule 31)."""
 
 from __future__ import annotations
 
@@ -123,57 +123,6 @@ def filled(value: Any) -> Any:
     if isinstance(value, str) and value.startswith("<"):
         return value.strip("<>").split(" | ")[0]
     return [filled(one) for one in value] if isinstance(value, list) else value
-
-
-def observation(capability: str, status: str, result: str) -> dict[str, Any]:
-    provenance = {"kind": "attempted_use", "attemptContext": "system_probe", "result": result}
-    if result == "failure":
-        provenance["failureCode"] = "tool_missing"
-    kind = "wr.capability_observation"
-    return {"kind": kind, "capability": capability, "status": status, "provenance": provenance}
-
-
-@pytest.mark.parametrize(
-    "reported",
-    [
-        observation("web_browsing", "available", "success"),
-        observation("delegation", "available", "failure"),
-    ],
-)
-def test_a_required_capability_needs_its_own_proof(bench: Bench, reported: dict[str, Any]) -> None:
-    bench.write(workflow(*steps("one"), capabilities={"delegation": "required"}))
-    agent = bench.agent()
-    agent.start("test.flow")
-    assert '"capability": "delegation"' in agent.text
-    blocked = agent.ack("tried", artifacts=[reported])
-    assert blocked["blockers"][0]["code"] == "REQUIRED_CAPABILITY_UNKNOWN"
-    proven = observation("delegation", "available", "success")
-    assert agent.ack("tried", artifacts=[proven])["pending"]["stepId"] == "one"
-
-
-def test_preferred_disabled_and_missing_capabilities_change_the_prompt(bench: Bench) -> None:
-    wanted = {"web_browsing": "disabled", "delegation": "preferred"}
-    bench.write(workflow(*steps("one", "two"), capabilities=wanted))
-    agent = bench.agent()
-    agent.start("test.flow")
-    assert "Do not look things up on the web." in agent.text
-    assert "Delegate to subagents if you can." in agent.text
-    agent.ack("tried", artifacts=[observation("delegation", "unavailable", "failure")])
-    assert "Delegate to subagents" not in agent.text
-    assert "Delegation is unavailable here" in agent.text
-
-
-@pytest.mark.parametrize("reported", [{"reason": "bored", "summary": "x"}, {"reason": "safety_stop"}, {}])
-def test_a_divergence_needs_a_reason_of_the_closed_set_and_a_summary(
-    bench: Bench, reported: dict[str, Any]
-) -> None:
-    bench.write(workflow(*steps("one", "two")))
-    agent = bench.agent()
-    agent.start("test.flow")
-    blocked = agent.ack("did it", artifacts=[{"kind": "wr.workflow_divergence", **reported}])
-    assert "policy_constraint" in blocked["blockers"][0]["message"]
-    sound = blocked["blockers"][0]["example"]
-    assert agent.ack("did it", artifacts=[sound])["pending"]["stepId"] == "two"
 
 
 def test_a_gap_is_resolved_by_an_event_that_names_it(bench: Bench) -> None:

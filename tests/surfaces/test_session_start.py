@@ -50,12 +50,12 @@ def test_discover_tells_server_version_and_the_way_in(bench: Bench) -> None:
     assert "start_session" in text
 
 
-def test_the_list_has_id_title_version_and_tags_and_hides_meta(bench: Bench) -> None:
+def test_the_list_has_id_title_version_and_tags(bench: Bench) -> None:
     write_flow(bench)
     agent = session(bench)
     text = agent.call("list_workflows").text
     assert "id: flow\n    title: Flow\n    version: 1.2.0\n    tags[2]: one,two" in text
-    assert "id: meta" not in text
+    assert "id: meta" in text
     assert agent.call("health_check").body["workflows_available"] == text.count("  - id: ")
 
 

@@ -107,6 +107,7 @@ ABOUT: Mapping[Code, list[Mapping[str, Any]]] = {
     ],
     Code.LOOP_NOT_FOUND: [{"loop": "each"}, {"loop": "each", "pending_loop": "other"}],
     Code.LOOP_ITEMS_REQUIRED: [MISSING],
+    Code.CHILD_RUNNING: [{"children": ["helper"]}],
 }
 POINTERS: list[Pointer] = [
     ContextKey("files"),

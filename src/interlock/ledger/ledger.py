@@ -46,6 +46,7 @@ from interlock.ledger.tokens.keyring import Keys
 from interlock.ledger.tokens.slots import named as with_names
 from interlock.ledger.tokens.tokens import Pointer, new_attempt, new_handle
 from interlock.store.protocol import (
+    WHOLE_SESSION,
     Changes,
     HandleRow,
     Reader,
@@ -146,10 +147,12 @@ class Ledger(Positions):
         within: Pointer | None = None,
         parent: Position | None = None,
         agent: str = "",
+        activity: str | None = None,
     ) -> Start | LedgerError:
         """Prepare a run pinned to the compiled workflow's hash, in a new session or in the given one.
 
-        `parent` is the run that triggers it. Nothing is stored before `record_start`.
+        `parent` is the run that triggers it, `activity` the one to begin with. Nothing is stored before
+        `record_start`.
         """
         number, handle = 0, new_handle()
         if within is None:
@@ -162,10 +165,11 @@ class Ledger(Positions):
             rows = Rows(session)
             with self.store.reading() as reader:
                 began = began_with(reader, session.session_id)
+                began = replace(began, preferences=self.preferences_within(session.session_id))
                 rows.runs.update({run.run: run for run in reader.runs(session.session_id)})
             number, handle, commit = len(rows.runs), within.handle, Commit(rows, self.clock())
         plan, contents = self.pins.pin(self.content, loaded)
-        decided = self._started(plan, loaded, context, policy, commit.now, began)
+        decided = self._started(plan, loaded, context, policy, commit.now, began, activity)
         node = commit.add_node(number, None, decided.events, "started", decided.awaited)
         session = commit.rows.session
         # Starting a workflow with a legacy id always says what it should be called (rule 38).
@@ -215,6 +219,7 @@ class Ledger(Positions):
         policy: SurfacePolicy,
         now: int,
         began: SessionCreated,
+        activity: str | None,
     ) -> Decided:
         """Start a run under the terms of its session, which this process can only tighten (rule 29)."""
         source, preferences = loaded.source.kind, self.preferences()
@@ -222,7 +227,7 @@ class Ledger(Positions):
         if began.preferences is not None:
             fixed = self.settings.preferences_fixed
             preferences = stricter(began.preferences, preferences) if fixed else began.preferences
-        start = StartRun(policy, now, loaded.hash, source, preferences, context, terms)
+        start = StartRun(policy, now, loaded.hash, source, preferences, context, terms, activity)
         decided = decide(plan, RunState(), start)
         assert isinstance(decided, Decided), "a run can always be started"
         return decided
@@ -267,6 +272,14 @@ class Ledger(Positions):
         if stored is None or self.settings.preferences_fixed:
             return self.settings.preferences
         return msgspec.json.decode(stored, type=Preferences)
+
+    def preferences_within(self, session_id: str) -> Preferences:
+        """Return the mode of a session's next run: the user's last choice for it, else that of its start."""
+        with self.store.reading() as reader:
+            chosen = [row for row in reader.modes(session_id) if row.node == WHOLE_SESSION]
+            if chosen:
+                return msgspec.json.decode(chosen[-1].preferences, type=Preferences)
+            return began_with(reader, session_id).preferences or self.preferences()
 
     def terms(self, state: RunState) -> Terms:
         """The terms that hold for a call of this process on a run (rule 29)."""

@@ -137,8 +137,14 @@ class BlockedRow(Struct, frozen=True):
     outputs: bytes = b""
 
 
+WHOLE_SESSION = -1
+
+
 class ModeRow(Struct, frozen=True):
-    """A mode that the user attached to a node; the newest one holds from there on (rule 29)."""
+    """A mode that the user attached to a node; the newest one holds from there on (rule 29).
+
+    One at WHOLE_SESSION holds for the runs that the session begins later.
+    """
 
     session_id: str
     node: int

@@ -66,7 +66,10 @@ def fields(refusal: Refusal) -> dict[str, Json]:
 
 def sentence(refusal: Refusal) -> str:
     """Say why the command was refused, and which of its variables were not taken."""
-    return " ".join([_sentence(refusal), *refusal.notices.messages])
+    reason = _sentence(refusal)
+    if not refusal.notices.listed:
+        return reason
+    return " ".join([f"{reason.rstrip('.')}.", *refusal.notices.messages])
 
 
 def _sentence(refusal: Refusal) -> str:
@@ -148,6 +151,8 @@ def _sentence(refusal: Refusal) -> str:
             return f"The user was asked and has not answered checkpoint {gate}."
         case Code.USER_MUST_DECIDE:
             return f"Checkpoint {gate} waits for the user's own decision."
+        case Code.CHILD_RUNNING:
+            return f"The run waits for its child: {names(about, 'children')}."
         case Code.LOOP_NOT_FOUND:
             return f"Loop '{about['loop']}' is not waiting to be advanced"
         case _:

@@ -208,5 +208,6 @@ def _workflow(
         extra={
             **unknown_fields(ActivityWorkflowSource, raw),
             **{key: raw[key] for key in _INERT if key in raw},
+            **({} if skills is None or isinstance(skills, SkillsSource) else {"skills": list(skills)}),
         },
     )

@@ -18,6 +18,7 @@ from interlock.authoring.text.locations import SourceLocation
 from interlock.core.definition.workflow import Contract, Criteria, Fragment
 from interlock.core.values import Json
 
+ROLE = "Role: "
 BLOCKS = (
     ("goal", "Goal"),
     ("constraints", "Constraints"),
@@ -178,13 +179,15 @@ def conditional(step: StepSource, at: SourceLocation, report: Report) -> list[Fr
 
 
 def merged(fragments: Iterable[Fragment]) -> tuple[Fragment, ...]:
-    """Join adjacent fragments that are always shown."""
+    """Join adjacent fragments that are always shown and were no fields of their own."""
     joined: list[Fragment] = []
     for fragment in fragments:
         if not fragment.text:
             continue
-        if joined and fragment.when is None and joined[-1].when is None:
-            joined[-1] = Fragment(join((joined[-1].text, fragment.text)))
+        before = joined[-1] if joined else fragment
+        plain = not (fragment.when or before.when or fragment.part or before.part)
+        if joined and plain:
+            joined[-1] = Fragment(join((before.text, fragment.text)))
         else:
             joined.append(fragment)
     return tuple(joined)

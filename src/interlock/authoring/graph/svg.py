@@ -56,6 +56,10 @@ class Line(Struct, frozen=True):
 def svg_of(drawing: Drawing) -> str:
     """Draw the workflow."""
     cards = {card.id: [Line(_short(card.title), 0, "h"), *_rows(card.rows, 0)] for card in drawing.cards}
+    arrows = drawing.arrows
+    if len(drawing.cards) == 1:  # a list of steps: each is a card of its own
+        (card,) = drawing.cards
+        cards, arrows = {row.id: list(_rows((row,), 0)) for row in card.rows}, card.flow
     boxes = [Box(START, 60, 24)]
     for name, lines in cards.items():
         widths = (
@@ -63,7 +67,7 @@ def svg_of(drawing: Drawing) -> str:
         )
         boxes.append(Box(name, max(max(widths) + 2 * PADDING + 16, 120), len(lines) * LINE + PADDING + 4))
     boxes.append(Box(END, 60, 24))
-    labels = {(arrow.start, arrow.end): arrow.label for arrow in drawing.arrows}
+    labels = {(arrow.start, arrow.end): arrow.label for arrow in arrows}
     placed = layout(boxes, {pair: _label_width(label) for pair, label in labels.items()})
     loop_labels = [_label_width(label) for (start, end), label in labels.items() if start == end]
     width = placed.width + max(loop_labels, default=0.0) + 2 * MARGIN

@@ -91,24 +91,29 @@ def holds(condition: Condition | None, scope: Scope, *, unknown: bool = True) ->
     return unknown if judged is None else judged
 
 
-def _judged(condition: Condition | None, scope: Scope) -> bool | None:
-    """Evaluate a condition; None where that is impossible."""
+def _judged(condition: Condition | None, scope: Scope, *, defaults: bool = True) -> bool | None:
+    """Evaluate a condition; None where that is impossible, or depends on what only a default has set."""
     match condition:
         case None:
             return True
         case Compare():
-            return _compare(condition, scope)
+            return _compare(condition, scope) if defaults or scope.is_set(condition.variable) else None
         case AllOf():
-            parts = [_judged(part, scope) for part in condition.conditions]
+            parts = [_judged(part, scope, defaults=defaults) for part in condition.conditions]
             return False if False in parts else None if None in parts else True
         case AnyOf():
-            parts = [_judged(part, scope) for part in condition.conditions]
+            parts = [_judged(part, scope, defaults=defaults) for part in condition.conditions]
             return True if True in parts else None if None in parts else False
         case Not():
-            opposite = _judged(condition.condition, scope)
+            opposite = _judged(condition.condition, scope, defaults=defaults)
             return None if opposite is None else not opposite
         case _:
             assert_never(condition)
+
+
+def is_known_false(condition: Condition | None, scope: Scope) -> bool:
+    """Say whether values that were set in the run make the condition false; defaults do not count."""
+    return _judged(condition, scope, defaults=False) is False
 
 
 def _compare(test: Compare, scope: Scope) -> bool | None:

@@ -20,8 +20,8 @@ from interlock.core.engine.decisions import (
 )
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.exits import exits
-from interlock.core.engine.gates import auto_advances, needs_confirmation, question_of
-from interlock.core.engine.requirements import divergences, examine, observations, questions_at
+from interlock.core.engine.gates import needs_confirmation, question_of
+from interlock.core.engine.requirements import DIVERGENCE, examine, observations, questions_at
 from interlock.core.engine.settle import CIRCLE, REST, sets_of
 from interlock.core.run import events as e
 from interlock.core.run.commands import AcknowledgeStep, Decision
@@ -51,6 +51,9 @@ def acknowledge(plan: Plan, state: RunState, ack: AcknowledgeStep) -> Decided | 
     draft = Draft(plan, state, ack.policy, ack.now)
     pending = draft.settle()
     settled = draft.state
+    if ack.step is not None:
+        draft.take_expired_open()
+        pending = draft.skip_optional(until=ack.step) if ack.policy.exits == "offered" else draft.settle()
     if not isinstance(pending, NeedAnswer):  # what comes with an answer changes nothing that was asked
         draft.take(ack.variables, [pending.step] if isinstance(pending, NeedStep) else ())
     draft.receive(ack.output)
@@ -142,14 +145,13 @@ def _other_step(draft: Draft, about: Mapping[str, str]) -> Refusal:
 def learned(output: Output) -> Iterator[e.Event]:
     """Read from the artifacts which capabilities were seen, which divergence, and how a loop is steered."""
     yield from observations(output)
-    for artifact, sound in divergences(output):
+    for artifact in output.of_kind(*DIVERGENCE):
         related = artifact.get("relatedStepId")
-        if sound:  # any other is a reason to stop, or a gap
-            yield e.DivergenceRecorded(
-                str(artifact["reason"]),
-                str(artifact["summary"]),
-                related if isinstance(related, str) else None,
-            )
+        yield e.DivergenceRecorded(
+            str(artifact.get("reason") or "unspecified"),
+            str(artifact.get("summary") or ""),
+            related if isinstance(related, str) else None,
+        )
     for artifact in output.of_kind(LOOP_CONTROL, "wr.contracts.loop_control"):
         match artifact.get("decision"):
             case "continue":
@@ -226,7 +228,10 @@ def _answer_gate(
         return Refusal(Code.DECISION_PENDING, {**about, **inbox_only(draft.state, need.key, ack.terms)})
     decision = _decision_on(draft, need, ack)
     if isinstance(decision, Blocker):
-        return _blocked(draft, settled, need, decision)
+        if not draft.take_expired(need.gate, need.key, need.opened_at, need.confirms):
+            return _blocked(draft, settled, need, decision)
+        draft.take(ack.variables)
+        return draft.decided()
     if decision is None:
         following = draft.plan.program(draft.state.activity or "").after(draft.state.next_key)
         draft.record(e.GatePassed(need.key, need.gate.id, following, "optional"))
@@ -250,9 +255,6 @@ def _decision_on(draft: Draft, need: NeedAnswer, ack: AcknowledgeStep) -> Decisi
     if decision is None and not gate.required:
         return None
     if decision is None:
-        elapsed = ack.now - need.opened_at
-        if auto_advances(gate) and gate.default_option and elapsed >= (gate.auto_advance_ms or 0):
-            return Decision(gate.default_option, "server", note="the time to answer has passed")
         return decision_missing(question, waits=waits_for_user(draft.state, need.key, ack.terms))
     if not counts(decision, draft.state, need.key, ack.terms):
         return decision_missing(question, waits=True)
@@ -301,7 +303,10 @@ def _supply_input(
 
 
 def without_input(draft: Draft, need: NeedInput) -> Iterator[e.Event]:
-    """In never-stop mode leave the loop, take the first exit, or end an endless run, and disclose it."""
+    """In never-stop mode leave the loop, take an exit that is not known to be closed, or end an endless run.
+
+    What was assumed is disclosed as a gap.
+    """
     yield e.GapRecorded("critical", "unexpected", "missing_input", need.message, need.subject)
     assert draft.state.activity is not None
     if need.loop is not None:
@@ -310,5 +315,5 @@ def without_input(draft: Draft, need: NeedInput) -> Iterator[e.Event]:
         yield e.LoopLeft(need.loop.id, head.after, "gap")
         return
     endless = need.subject.startswith(CIRCLE)
-    target = TERMINAL if endless else exits(draft.plan, draft.state)[0].to
-    yield e.ActivityLeft(draft.state.activity, target, "gap")
+    undecided = (exit_.to for exit_ in exits(draft.plan, draft.state) if not exit_.decided)
+    yield e.ActivityLeft(draft.state.activity, TERMINAL if endless else next(undecided), "gap")

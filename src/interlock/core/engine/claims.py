@@ -144,6 +144,8 @@ class Walk:
             )
             draft.record(answer, *undecided_gap(draft.state.preferences, answer, None))
             return None
+        if draft.take_expired(need.gate, need.key, need.opened_at, need.confirms):
+            return None
         if self.terms.enforcement == "advisory":
             program, following = draft.plan.program(draft.state.activity or ""), draft.state.next_key
             op = program.ops.get(following)

@@ -11,9 +11,9 @@ from interlock.core.engine.acknowledge import acknowledge, input_required, witho
 from interlock.core.engine.checkpoints import open_checkpoint, resolve_checkpoint, resume_checkpoint
 from interlock.core.engine.decisions import admitted
 from interlock.core.engine.draft import Draft
-from interlock.core.engine.evolve import evolve
+from interlock.core.engine.evolve import evolve, evolved
 from interlock.core.engine.loops import again, begun, extent_of
-from interlock.core.engine.settle import awaited
+from interlock.core.engine.settle import awaited, entered
 from interlock.core.engine.transitions import enter
 from interlock.core.run import events as e
 from interlock.core.run.commands import (
@@ -35,6 +35,13 @@ from interlock.core.run.surface_policy import EXECUTION
 
 def decide(plan: Plan, state: RunState, command: Command) -> Decided | Refusal:
     """Return the events of the command and what is awaited then, or why it is refused."""
+    if state.children and isinstance(
+        command, (AcknowledgeStep, EnterActivity, ResolveCheckpoint, AdvanceLoop)
+    ):
+        if command.abandons:
+            return _abandoning(plan, state, command)
+        if command.policy.exits == "offered":  # on navigation a parent waits for its children (rule 35)
+            return Refusal(Code.CHILD_RUNNING, {"children": list(state.children.values())})
     match command:
         case StartRun():
             return _start(plan, command)
@@ -64,6 +71,17 @@ def decide(plan: Plan, state: RunState, command: Command) -> Decided | Refusal:
             assert_never(command)
 
 
+def _abandoning(
+    plan: Plan, state: RunState, command: AcknowledgeStep | EnterActivity | ResolveCheckpoint | AdvanceLoop
+) -> Decided | Refusal:
+    """Abandon the children that still run, then decide the command (rule 35)."""
+    gone = [e.ChildReturned(workflow, session, "abandoned") for session, workflow in state.children.items()]
+    outcome = decide(plan, evolved(state, gone), replace(command, abandons=False))
+    if isinstance(outcome, Refusal):
+        return outcome
+    return replace(outcome, events=(*gone, *outcome.events))
+
+
 def _keeping(outcome: Decided | Refusal, plan: Plan, state: RunState, command: Command) -> Decided | Refusal:
     """Keep the variables that came with a refused command, but for those that are the user's (rule 19)."""
     if not isinstance(outcome, Refusal) or not command.variables:
@@ -89,13 +107,16 @@ def _start(plan: Plan, start: StartRun) -> Decided:
     )
     if start.variables:
         draft.record(e.ContextSet(start.variables, "initial"))
+    if start.activity is not None:
+        draft.record(entered(plan, draft.state, start.activity, start.now))
     return draft.decided()
 
 
 def _advance_loop(plan: Plan, state: RunState, command: AdvanceLoop) -> Decided | Refusal:
     draft = Draft(plan, state, command.policy, command.now)
     draft.take(command.variables)
-    pending = _with_items(draft, draft.settle(), command)
+    draft.take_expired_open()
+    pending = _with_items(draft, draft.skip_optional(), command)
     if not isinstance(pending, (NeedLoop, NeedInput)) or pending.loop is None:
         return Refusal(Code.LOOP_NOT_FOUND, {"loop": command.loop})
     if pending.loop.id != command.loop:

@@ -126,10 +126,11 @@ def admitted(
             continue
         elif loop := _loop_without(plan, state, name):
             taken[name] = value
-            notices.append(Notice(CHANGED, f"Loop '{loop.id}' cannot go on without '{name}': {kept[name]}."))
+            text = f"'{name}' has changed, because loop '{loop.id}' needs it, although {kept[name]}."
+            notices.append(Notice(CHANGED, text))
         elif step := next((step for step in completing if produces(plan.workflow, step, name)), None):
             taken[name] = value
-            notices.append(Notice(CHANGED, f"Step '{step.id}' has changed '{name}': {kept[name]}."))
+            notices.append(Notice(CHANGED, f"Step '{step.id}' has changed '{name}', although {kept[name]}."))
         else:
             stays = "unset" if current is MISSING else text_of(state.variables[name])
             text = f"'{name}' stays {stays}: {kept[name]}. The value that was sent is ignored."

@@ -86,7 +86,8 @@ def evolve(state: RunState, event: e.Event) -> RunState:
         case e.LoopSteered():
             return replace(state, steer=event.decision)
         case e.CapabilityObserved():
-            status = event.status if event.strong else state.capabilities.get(event.capability, "unknown")
+            believed = event.strong or event.status == "unavailable"
+            status = event.status if believed else state.capabilities.get(event.capability, "unknown")
             return replace(state, capabilities={**state.capabilities, event.capability: status})
         case e.GapRecorded():
             return _with_gap(state, event)
@@ -173,9 +174,10 @@ def _entered(state: RunState, event: e.ActivityEntered) -> RunState:
 
 def _resolved(state: RunState, event: e.GateResolved) -> RunState:
     declined = tuple(key for key in state.declined if key != event.key)
+    opened = None if state.open is None or state.open.key == event.key else state.open
     chosen = {gate: answer for gate, answer in state.chosen.items() if gate != event.gate}
     chosen[event.gate] = Chosen(cut(event.option or "", MOST_SUMMARY, "…"), event.channel)
-    state = _with(replace(state, open=None, declined=declined, chosen=chosen), event.sets)
+    state = _with(replace(state, open=opened, declined=declined, chosen=chosen), event.sets)
     if event.resumable:
         answer = Resolution(event.key, event.gate, event.option)
         state = replace(state, yielded={**state.yielded, event.agent: answer})

@@ -50,6 +50,7 @@ REASONS = (
 APPROVE, REJECT = "approve", "reject"
 APPROVAL = (Option(APPROVE, "Approve"), Option(REJECT, "Reject"))
 STRONG = ("probe_step", "attempted_use")
+RESULTS: Mapping[CapabilityStatus, str] = {"available": "success", "unavailable": "failure"}
 CAPABILITIES: tuple[Capability, ...] = get_args(Capability)
 STATUSES: tuple[CapabilityStatus, ...] = get_args(CapabilityStatus)
 
@@ -88,7 +89,8 @@ def examine(
     answers: list[e.GateResolved] = []
     scope = plan.scope(state.variables)
     unset = () if claimed and plan.workflow.form == "activities" else _unset(plan, state, step, scope)
-    for blocker in (*unmet(step, output, scope), *unset, *_unproven(step, output), *_departed(output)):
+    unproven, unfounded = _unproven(step, output), _unfounded(output)
+    for blocker in (*unmet(step, output, scope), *unset, *unproven, *unfounded):
         if state.preferences.never_stops:
             gaps.append(_gap(blocker, key, "critical"))
         elif downgraded(blocker, state.preferences):
@@ -201,29 +203,6 @@ def _unmet_criteria(step: Step, text: str, scope: Scope) -> Iterator[Blocker]:
             yield Blocker(BlockerCode.INVALID_REQUIRED_OUTPUT, pointer, failure.message, failure.requirement)
 
 
-def divergences(output: Output) -> Iterator[tuple[Mapping[str, Json], bool]]:
-    """Yield the reported departures from instructions, and whether each has a reason of the closed set."""
-    for artifact in output.of_kind(*DIVERGENCE):
-        summary = artifact.get("summary")
-        yield (
-            artifact,
-            artifact.get("reason") in REASONS and isinstance(summary, str) and bool(summary.strip()),
-        )
-
-
-def _departed(output: Output) -> Iterator[Blocker]:
-    """Name a reported departure that says neither why nor what."""
-    if all(sound for _, sound in divergences(output)):
-        return
-    text = f"A wr.workflow_divergence needs a summary and one of these reasons: {', '.join(REASONS)}."
-    example: Json = {
-        "kind": DIVERGENCE[0],
-        "reason": REASONS[0],
-        "summary": "<what was done instead, and why>",
-    }
-    yield Blocker(BlockerCode.INVALID_REQUIRED_OUTPUT, ContractPointer(DIVERGENCE[2]), text, example=example)
-
-
 def observations(output: Output) -> Iterator[e.CapabilityObserved]:
     """Read the capability observations among the artifacts; a contract reports malformed ones."""
     for artifact in output.of_kind(*OBSERVATION):
@@ -234,21 +213,20 @@ def observations(output: Output) -> Iterator[e.CapabilityObserved]:
         origin: Mapping[str, Json] = (
             provenance if isinstance(provenance, Mapping) else {"kind": "manual_claim"}
         )
-        outcome = {"available": "success", "unavailable": "failure"}.get(status)
-        strong = origin.get("kind") in STRONG and origin.get("result") == outcome
-        yield e.CapabilityObserved(capability, status, strong, origin)
+        shown = origin.get("kind") in STRONG and origin.get("result") == RESULTS.get(status)
+        yield e.CapabilityObserved(capability, status, shown, origin)
 
 
 def _unproven(step: Step, output: Output) -> Iterator[Blocker]:
     """Name what keeps a probe step from unlocking its capability: only strong provenance does."""
-    observed = list(observations(output))
-    seen = [event for event in observed if event.capability == step.probes]
+    observed = tuple(observations(output))
     if step.probes is None or not observed:
         return
     pointer = CapabilityPointer(step.probes)
+    seen = [event for event in observed if event.capability == step.probes]
     strong = [event for event in seen if event.strong]
-    if not strong or strong[-1].status == "unknown":
-        message = f"This workflow requires {step.probes}, and nothing that was reported shows that it works."
+    if not strong:
+        message = f"This workflow requires {step.probes}, and {_doubt(seen)}."
         example: Json = {
             "kind": OBSERVATION[0],
             "capability": step.probes,
@@ -259,6 +237,28 @@ def _unproven(step: Step, output: Output) -> Iterator[Blocker]:
     elif strong[-1].status == "unavailable":
         message = f"This workflow requires {step.probes}, and the probe found it unavailable."
         yield Blocker(BlockerCode.REQUIRED_CAPABILITY_UNAVAILABLE, pointer, message)
+
+
+def _unfounded(output: Output) -> Iterator[Blocker]:
+    """Name each divergence that gives no reason of the closed set, or does not say what was done instead."""
+    for artifact in output.of_kind(*DIVERGENCE):
+        summary = artifact.get("summary")
+        if artifact.get("reason") in REASONS and isinstance(summary, str) and summary.strip():
+            continue
+        reasons = ", ".join(REASONS)
+        message = f"A divergence has a summary of what was done instead, and one of these reasons: {reasons}."
+        example: Json = {"kind": DIVERGENCE[0], "reason": REASONS[0], "summary": "<what was done instead>"}
+        pointer = ContractPointer("wr.contracts.workflow_divergence")
+        yield Blocker(BlockerCode.INVALID_REQUIRED_OUTPUT, pointer, message, example=example)
+
+
+def _doubt(seen: list[e.CapabilityObserved]) -> str:
+    """Say why observations do not show that a capability works."""
+    if not seen:
+        return "the observation is of another capability"
+    if seen[-1].provenance.get("kind") not in STRONG:
+        return "a claim alone does not show that it works"
+    return f"the result of the attempt does not say that it is {seen[-1].status}"
 
 
 def _given(

@@ -102,6 +102,9 @@ def consequences(event: e.Event) -> tuple[e.Event, ...]:
         case e.LoopLeft(because="undecided"):
             text = f"Loop '{event.loop}' was left because no step decided whether it goes on."
             return (e.GapRecorded("critical", "contract_violation", "loop_undecided", text, event.loop),)
+        case e.ActivityLeft(via="closed"):
+            text = f"The run ended in activity '{event.activity}': the conditions of all its exits are false."
+            return (e.GapRecorded("warning", "unexpected", "exits_closed", text, event.activity),)
         case e.GateResolved(how="assumed"):
             text = f"'{event.question}' was not asked; assumed: {event.option}."
             return (e.GapRecorded("info", "user_only_dependency", "needs_user_approval", text, event.key),)

@@ -51,7 +51,7 @@ class ActivityEntered(RunEvent, frozen=True, tag="activity_entered"):
 class ActivityLeft(RunEvent, frozen=True, tag="activity_left"):
     activity: str
     to: str
-    via: Literal["option", "decision", "transition", "default", "end", "claim", "gap"]
+    via: Literal["option", "decision", "transition", "default", "end", "closed", "claim", "gap"]
     condition: str = ""
     skipping: tuple[str, ...] = ()
     sets: Mapping[str, Json] = {}

@@ -51,13 +51,17 @@ class NeedLoop(Struct, frozen=True):
 
 
 class Exit(Struct, frozen=True):
-    """An exit of an activity. `open` says whether its condition holds now."""
+    """An exit of an activity. `open` says whether its condition holds now.
+
+    `decided` says that values which were set in the run close it.
+    """
 
     to: str
     open: bool
     condition: str = ""
     unset: tuple[str, ...] = ()
     expected: bool = False
+    decided: bool = False
 
 
 class NeedExit(Struct, frozen=True):
@@ -118,6 +122,7 @@ class Code(StrEnum):
     NOT_CONDITIONAL = "NOT_CONDITIONAL"
     CONDITION_HOLDS = "CONDITION_HOLDS"
     USER_MUST_DECIDE = "USER_MUST_DECIDE"
+    CHILD_RUNNING = "CHILD_RUNNING"
     LOOP_NOT_FOUND = "LOOP_NOT_FOUND"
     LOOP_ITEMS_REQUIRED = "LOOP_ITEMS_REQUIRED"
 

@@ -110,5 +110,5 @@ def differences(reader: Reader, rows: Rows) -> Iterator[str]:
 
 
 def _bare(row: SessionRow) -> SessionRow:
-    """Return a session row without what the user or an import sets outside the log."""
-    return replace(row, owner="", keep=False, health="healthy", health_reason="")
+    """Return a session row without what is set outside the log."""
+    return replace(row, keep=False, health="healthy", health_reason="")

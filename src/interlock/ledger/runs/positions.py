@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from _thread import allocate_lock  # threading costs start-up and adds nothing here
 from collections.abc import Callable
 from functools import cache
 
@@ -42,6 +43,7 @@ class Positions:
         self.clock = clock
         self.pins = Pins()
         self.unwritten: list[TraceRow] = []
+        self._writing_traces = allocate_lock()
         self.used = False
 
     def read_token(self, token: str, *kinds: Kind) -> Pointer | LedgerError:
@@ -130,9 +132,10 @@ class Positions:
 
     def write_traces(self) -> None:
         """Write the traces of reading calls that are not stored yet; a failed write keeps them."""
-        if rows := self.unwritten[:]:
-            self.store.trace(rows)
-            del self.unwritten[: len(rows)]
+        with self._writing_traces:
+            if rows := self.unwritten[:]:
+                self.store.trace(rows)
+                del self.unwritten[: len(rows)]
 
     def content(self, digest: str) -> bytes | None:
         """Return what is stored under a digest."""

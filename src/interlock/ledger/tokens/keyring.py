@@ -61,25 +61,26 @@ class Keys:
         self.path = data_dir / "keys" / "keyring.json"
         self._lock = self.path.with_suffix(".lock")
         self._from_variable = environment.get(VARIABLE)
-        self._seen: tuple[int, int, int] | None = None
-        self._keyring: Keyring | None = None
+        self._known: tuple[tuple[int, int, int] | None, Keyring] | None = None
 
     def keyring(self) -> Keyring:
         """Return the keyring; make one where there is none."""
-        if self._keyring is not None and (self._from_variable or self._stamp() == self._seen):
-            return self._keyring
+        known = self._known  # one value, so that a thread never sees a keyring with another one's stamp
+        if known is not None and (self._from_variable or self._stamp() == known[0]):
+            return known[1]
         if self._from_variable:
-            self._keyring = _decoded(self._from_variable.encode(), VARIABLE)
-            return self._keyring
+            keyring = _decoded(self._from_variable.encode(), VARIABLE)
+            self._known = None, keyring
+            return keyring
         if self._stamp() is None:
             self.path.parent.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             self.path.parent.mkdir(exist_ok=True, mode=0o700)
             with locked(self._lock):  # of two processes that make a keyring one wins, and both use it
                 if not self.path.exists():
                     _write(self.path, Keyring(_new_key()))
-        self._seen = self._stamp()
-        self._keyring = _read(self.path)
-        return self._keyring
+        seen, keyring = self._stamp(), _read(self.path)
+        self._known = seen, keyring
+        return keyring
 
     def rotate(self) -> Keyring:
         """Sign with a new key from now on; the previous key stays valid, older ones do not."""

@@ -39,6 +39,7 @@ from interlock.store.protocol import (
     TraceRow,
 )
 from interlock.store.sqlite.schema import FOUND_BY, OF_A_SESSION, PROJECTIONS, TIPS
+from interlock.store.sqlite.witness import Head
 
 T = TypeVar("T")
 
@@ -337,7 +338,8 @@ class SqliteReader:
         where = (
             "WHERE session_id = ? AND after_index BETWEEN ? AND ? ORDER BY after_index DESC, at DESC LIMIT ?"
         )
-        return self._all(TraceRow, TRACE + where, session_id, start, end, limit)[::-1]
+        rows = self._all(TraceRow, TRACE + where, session_id, start, end, limit)[::-1]
+        return [replace(row, body=row.body[4:]) for row in rows if _summed(row.body[4:]) == row.body]
 
     def unindexed(self, limit: int) -> list[str]:
         return self._all(str, "SELECT session_id FROM sessions WHERE unindexed LIMIT ?", limit)
@@ -399,7 +401,11 @@ class SqliteReader:
 
 
 class SqliteWriter(SqliteReader):
-    """The writes of one transaction; what they wrote can be read at once."""
+    """The writes of one transaction; what they wrote can be read at once. `heads` are those it moved."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        super().__init__(connection)
+        self.heads: list[Head] = []
 
     def append(self, changes: Changes) -> None:
         """Write what a command changed, if the session is still as it was when the command read it."""
@@ -413,6 +419,7 @@ class SqliteWriter(SqliteReader):
             if self._connection.changes() != 1:
                 raise StoreConflict(f"session {row.session_id} has moved since it was read")
             self._run(MARK_UNINDEXED, (row.session_id,))
+        self.heads.append(Head(row.session_id, row.head_index, row.head_digest))
         self._add_rows(changes.nodes, changes.blocked, changes.modes)
         self._run(ADD_COMMIT, astuple(changes.commit))
         for run in changes.runs:
@@ -443,7 +450,9 @@ class SqliteWriter(SqliteReader):
             self._run(ADD_RUN, astuple(row))
 
     def trace(self, rows: Sequence[TraceRow]) -> None:
-        self._connection.executemany(ADD_TRACE, [astuple(row) for row in rows])
+        self._connection.executemany(
+            ADD_TRACE, [astuple(replace(row, body=_summed(row.body))) for row in rows]
+        )
 
     def remove_session(self, session_id: str, removed_at: int) -> None:
         """Delete all of a session and leave a tombstone."""
@@ -520,6 +529,7 @@ class SqliteWriter(SqliteReader):
         for table in ("commits", *PROJECTIONS, *FOUND_BY):
             self._run(f"DELETE FROM {table} WHERE session_id = ?", (session_id,))
         self._run(ADD_SESSION, astuple(rows.session))
+        self.heads.append(Head(session_id, rows.session.head_index, rows.session.head_digest))
         for commit in rows.commits:
             self._run(ADD_COMMIT, astuple(commit))
         for run in rows.runs:
@@ -554,7 +564,12 @@ def _blocked(*values: Any) -> BlockedRow:
 
 
 def _content(deflated: int, body: bytes) -> bytes:
-    return zlib.decompress(body) if deflated else body
+    return _inflated(body) if deflated else body
+
+
+def _summed(body: bytes) -> bytes:
+    """Prefix a trace, which no digest covers, with its checksum; a damaged one is left out."""
+    return zlib.crc32(body).to_bytes(4, "big") + body
 
 
 def _deflated(body: bytes) -> bytes:
@@ -564,7 +579,7 @@ def _deflated(body: bytes) -> bytes:
 
 def _inflated(body: bytes) -> bytes:
     """Undo the compression; damaged bytes come back as they are, and fail their digest."""
-    if not isinstance(body, bytes) or body[:1] != b"\x78":
+    if not isinstance(body, bytes) or body[:1] != b"\x78":  # a body that was not compressed
         return body
     try:
         return zlib.decompress(body)

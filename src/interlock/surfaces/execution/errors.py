@@ -60,6 +60,7 @@ def _next_action(refusal: Refusal) -> str:
             | Code.NOT_CONDITIONAL
             | Code.CONDITION_HOLDS
             | Code.LOOP_NOT_FOUND
+            | Code.CHILD_RUNNING
         ):
             return READ_AGAIN
         case _:

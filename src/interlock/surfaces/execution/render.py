@@ -8,7 +8,7 @@ from typing import assert_never
 import msgspec
 from msgspec import Struct
 
-from interlock.core.definition.prompts import gate_prompt, interpolate, remark_text, step_prompt
+from interlock.core.definition.prompts import gate_prompt, interpolate, step_prompt
 from interlock.core.engine.decisions import example_decision, waits_for_user
 from interlock.core.engine.gates import question_of
 from interlock.core.engine.loops import rounds
@@ -91,9 +91,7 @@ def pending_of(view: View) -> Pending | None:
     where = [*rounds(view.plan, view.state)] if view.state.frames else []
     match view.awaited:
         case NeedStep(step=step):
-            prompt = step_prompt(view.plan, view.state, step)
-            remarks = [remark_text(view.state.remark)] if view.state.remark is not None else []
-            prompt = "\n\n".join([*where, prompt, *remarks])
+            prompt = "\n\n".join([*where, step_prompt(view.plan, view.state, step)])
             asks = step.confirm is not False and view.state.preferences.guided
             return Pending(step.id, interpolate(step.title, scope), prompt, asks)
         case NeedAnswer(gate=gate):

@@ -63,6 +63,7 @@ class GatedReading:
             return reading.error_answer("STEP_NOT_FOUND", text, f"Use one of: {steps}.")
         if step.skill is None:
             return reading.error_answer("NO_SKILL", f"Step '{step_id}' has no skill.", "Go on without one.")
+        reading = reading.about(skill=step.skill)
         skill = reading.documents.skill(step.skill)
         if skill is None:
             next_action = "Go on without it, and tell the user."

@@ -7,7 +7,7 @@ from typing import assert_never
 
 import msgspec
 
-from interlock.authoring.diagnostics.diagnostic import Diagnostic
+from interlock.authoring.diagnostics.diagnostic import ABSENT, Diagnostic, located
 from interlock.core.run.outcomes import Code, Refusal
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
@@ -81,6 +81,8 @@ def _next_action(refusal: Refusal) -> str:
             return "Tell the user to open the inbox (interlock inbox), then send the same action again."
         case Code.TOO_FAST | Code.TIMER_RUNNING:
             return "Ask the user, then send the option that was chosen as option_id."
+        case Code.CHILD_RUNNING:
+            return "Finish the child with its own state; or send abandon_children: true to go on without it."
         case Code.RESOLUTION_MODE | Code.NOT_AUTO_ADVANCING | Code.NOT_CONDITIONAL | Code.CONDITION_HOLDS:
             return "Send the user's choice as option_id."
         case (
@@ -126,11 +128,15 @@ def of_state(error: StateError) -> Reply:
 
 
 def not_loaded(diagnostic: Diagnostic) -> Reply:
-    return failure(
-        "WORKFLOW_NOT_FOUND", diagnostic.message, diagnostic.next_action or "Call list_workflows for the ids."
-    )
+    """Answer for a workflow that does not exist, or whose file has errors."""
+    if diagnostic.code == ABSENT:
+        next_action = diagnostic.next_action or "Call list_workflows for the ids."
+        return failure("WORKFLOW_NOT_FOUND", diagnostic.message, next_action)
+    return failure("WORKFLOW_INVALID", located(diagnostic), diagnostic.next_action)
 
 
 def not_found(code: str, message: str, known: list[str]) -> Reply:
     """Answer for something that the workflow does not have, and name what it has."""
-    return failure(code, message, f"Use one of: {', '.join(known)}." if known else "There is none.")
+    return failure(
+        code, message, f"Use one of: {', '.join(known)}." if known else "There are none to choose from."
+    )

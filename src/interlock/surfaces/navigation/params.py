@@ -23,9 +23,10 @@ Action = Literal["complete_step", "respond_to_checkpoint", "transition", "advanc
 class NavStart(Params, frozen=True):
     workflow_id: WorkflowId
     initial_variables: Variables | None = None
-    parent_state: (
-        Annotated[str, Meta(description="State of the run that triggers this one.", max_length=512)] | None
-    ) = None
+    activity_id: Annotated[str, Meta(description="Begin with this independent activity")] | None = None
+    parent_state: Annotated[str, Meta(description="Of the run that triggers it", max_length=512)] | None = (
+        None
+    )
     requestId: RequestId | None = None
 
 
@@ -51,6 +52,7 @@ class NavAction(Params, frozen=True):
         ]
         | None
     ) = None
+    abandon_children: bool = False
 
 
 class OfWorkflow(Params, frozen=True):

@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from interlock.core.definition.conditions import Scope
 from interlock.core.definition.criteria import requirement
-from interlock.core.definition.prompts import interpolate, remark_text, step_prompt
-from interlock.core.definition.workflow import Activity, Loop, walk
+from interlock.core.definition.prompts import interpolate, step_prompt
+from interlock.core.definition.workflow import Activity, Loop, Step, walk
 from interlock.core.engine.gates import question_of
 from interlock.core.engine.loops import rounds
 from interlock.core.engine.moves import Decisions, Move, moves
@@ -91,7 +91,7 @@ def response_body(situation: Situation, message: str) -> dict[str, Json]:
     if view.state.finished:
         body["status"] = "completed"
     if view.state.children:
-        body["children"] = [{"workflow": name} for name in view.state.children.values()]
+        body["children"] = [{"workflow": name, "status": "running"} for name in view.state.children.values()]
     if view.notices.listed:
         body["warnings"] = view.notices.fields
     return body
@@ -132,7 +132,11 @@ def open_checkpoint(situation: Situation) -> dict[str, Json] | None:
     for option in question.options:
         description = {"description": option.description} if option.description else {}
         options.append({"id": option.id, "label": option.label, **description})
-    return {"id": question.id, "name": question.name, "message": question.text, "options": options}
+    shape: dict[str, Json] = {"id": question.id, "name": question.name, "message": question.text}
+    if not need.gate.blocking and need.gate.default_option is not None:
+        shape["defaultOption"] = need.gate.default_option
+        shape["autoAdvanceMs"] = need.gate.auto_advance_ms or 0
+    return {**shape, "options": options}
 
 
 def _available_actions(situation: Situation) -> dict[str, Json]:
@@ -159,21 +163,20 @@ def _offer(situation: Situation, move: Move) -> dict[str, Json]:
     if move.variables:
         offer["variables"] = list(move.variables)
     if move.needs:
-        offer["needs"] = [_need(situation, blocker) for blocker in move.needs]
+        offer["needs"] = [_need(move.step, blocker) for blocker in move.needs]
     if move.condition:
         offer["condition"] = move.condition
     return {**offer, "description": _description(situation, move)}
 
 
-def _need(situation: Situation, blocker: Blocker) -> dict[str, Json]:
+def _need(step: Step | None, blocker: Blocker) -> dict[str, Json]:
     """Return what must come with the action, by parameter, and a value that would do."""
     if isinstance(blocker.pointer, ContextKey):
         parameter = "variables"
     elif isinstance(blocker.pointer, ContractPointer) or blocker.example is not None:
         parameter = "output.artifacts"
     else:
-        awaited = situation.view.awaited
-        criteria = awaited.step.criteria if isinstance(awaited, NeedStep) else None
+        criteria = step.criteria if step is not None else None
         message = requirement(criteria) if criteria is not None else ""
         return {"parameter": "output.notesMarkdown", "message": message or blocker.message}
     need: dict[str, Json] = {"parameter": parameter, "message": blocker.message}
@@ -184,14 +187,15 @@ def _description(situation: Situation, move: Move) -> str:
     view, workflow = situation.view, situation.view.plan.workflow
     match move.action:
         case "complete_step":
-            assert isinstance(view.awaited, NeedStep)
-            remark = view.state.remark
-            prompt = step_prompt(view.plan, view.state, view.awaited.step)
-            return prompt if remark is None else f"{prompt}\n\n{remark_text(remark)}"
+            assert move.step is not None, "an open step comes with its definition"
+            return step_prompt(view.plan, view.state, move.step)
         case "respond_to_checkpoint" if move.target in situation.decisions:
             return "The user has decided: pass on the option."
         case "respond_to_checkpoint" if view.state.preferences.never_stops:
             return "Nobody is asked in this mode: choose the option that fits best; it is recorded as a gap."
+        case "respond_to_checkpoint" if move.gate is not None:
+            asked = question_of(view.plan, view.state, move.gate)
+            return f"May be answered now or later: {asked.text}"
         case "respond_to_checkpoint":
             return "Put the checkpoint to the user and pass on the option that was chosen."
         case "transition":

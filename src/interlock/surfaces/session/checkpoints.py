@@ -11,7 +11,7 @@ from interlock.core.run.events import GateResolved
 from interlock.core.run.outcomes import Code, Decided, Refusal
 from interlock.core.run.state import RunState
 from interlock.core.values import Json
-from interlock.ledger.errors import LedgerError
+from interlock.ledger.runs.position import Position
 from interlock.ledger.runs.shared_sessions import (
     Calling,
     SessionCall,
@@ -23,6 +23,7 @@ from interlock.ledger.runs.shared_sessions import (
 from interlock.ledger.tokens.slots import slot
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.call import Call, Outcome, Reply
+from interlock.surfaces.refusals import sentence
 from interlock.surfaces.session import params as p
 from interlock.surfaces.session.errors import words
 from interlock.surfaces.shared.asking import asked
@@ -98,7 +99,7 @@ class Checkpoints:
         key = answered_already(refusal)
         answer = answer_to(self._ledger, progress.position, key) if key else None
         if answer is None:
-            progress.refuse(refusal.code.value, refusal.kept)
+            progress.refuse(sentence(refusal), refusal.kept)
             return of_refusal(refusal, words(refusal), progress.token)
         body: dict[str, Json] = {"status": "answered", "checkpoint_id": answer.gate}
         body |= round_of(progress.state, answer.key) | resolution(answer)
@@ -129,9 +130,9 @@ class Checkpoints:
         if isinstance(progress, Reply):
             return progress
         position, gate = progress.position, open_gate(progress.position)
-        if params.checkpoint_handle and params.session_token:
-            caller = self._ledger.open(params.session_token, "ses")  # the handle is the worker's
-            progress.agent = progress.agent if isinstance(caller, LedgerError) else caller.agent
+        if params.checkpoint_handle:  # the handle is the worker's, and whoever answers is another agent
+            caller = self._ledger.open(params.session_token, "ses") if params.session_token else None
+            progress.agent = caller.agent if isinstance(caller, Position) else ""
         if gate is not None:
             progress.calling = replace(progress.calling, about={"checkpoint": gate.id})
             terms = self._ledger.terms(position.state)
@@ -170,7 +171,7 @@ class Checkpoints:
                 return self._tools.repeated(progress) or self._tools.told_again(progress, told)
             about: dict[str, Json] = {"checkpoint": answer.gate, "option": answer.option}
             refusal = Refusal(Code.CHECKPOINT_ALREADY_ANSWERED, about, refusal.kept, refusal.notices)
-        progress.refuse(refusal.code.value, refusal.kept)
+        progress.refuse(sentence(refusal), refusal.kept)
         return of_refusal(refusal, words(refusal), token)
 
     def resume_checkpoint(self, params: p.ResumeCheckpoint, call: Call) -> Outcome:
@@ -190,7 +191,7 @@ class Checkpoints:
                 repeated = self._tools.repeated(progress)
                 if repeated is not None:
                     return repeated
-            progress.refuse(decided.code.value, decided.kept)
+            progress.refuse(sentence(decided), decided.kept)
             return of_refusal(decided, words(decided), progress.token)
         answer = position.state.yielded[progress.agent]
         progress.request = _asking(answer.key, progress.agent)

@@ -75,6 +75,7 @@ class SessionReading:
         ref = _skill_ref(reading, params.step_id)
         if isinstance(ref, Reply):
             return reading.answer(ref)
+        reading = reading.about(skill=ref)
         skill = reading.documents.skill(ref)
         if skill is None:
             next_action = "Go on without it, and tell the user that it is missing."

@@ -52,6 +52,11 @@ class ReadingCall(Struct, frozen=True):
         ledger = self.sessions.ledger
         return Documents(self.workflow, ledger.text, ledger.library)
 
+    def about(self, **more: Json) -> ReadingCall:
+        """Return the call with more for its trace."""
+        calling = replace(self.calling, about={**self.calling.about, **more})
+        return replace(self, calling=calling)
+
     def text_answer(self, text: str) -> Reply:
         """Answer with a text, the current token, and the notices about the token and the definition."""
         notices = self.notices()

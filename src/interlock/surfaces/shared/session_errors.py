@@ -56,7 +56,12 @@ def _next_action(refusal: Refusal) -> str:
             return "Go on: this activity has no checkpoints."
         case Code.CHECKPOINT_NOT_ACTIVE if about.get("pending"):
             return f"Answer one that is pending: {names(about, 'pending')}."
-        case Code.CHECKPOINT_NOT_ACTIVE | Code.CHECKPOINT_NOT_YIELDED | Code.LOOP_NOT_FOUND:
+        case (
+            Code.CHECKPOINT_NOT_ACTIVE
+            | Code.CHECKPOINT_NOT_YIELDED
+            | Code.LOOP_NOT_FOUND
+            | Code.CHILD_RUNNING
+        ):
             return "Go on with the activity."
         case Code.CHECKPOINT_ALREADY_ACTIVE | Code.CHECKPOINT_STILL_ACTIVE:
             return "Have the active checkpoint resolved with respond_checkpoint first."

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import Struct
 
 from interlock import __version__
-from interlock.authoring.diagnostics.diagnostic import Diagnostic
+from interlock.authoring.diagnostics.diagnostic import ABSENT, Diagnostic, located
 from interlock.authoring.library import Listed, Shadowed
 from interlock.core.definition.workflow import Activity, Gate, Workflow
 from interlock.core.engine.decide import decide
@@ -31,6 +31,7 @@ from interlock.surfaces.arguments import InvalidArgument, check_context, decodin
 from interlock.surfaces.briefs import brief_fields
 from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.recorded import body_of, encoded, live, replayed
+from interlock.surfaces.refusals import sentence
 from interlock.surfaces.shared import session_params as p
 from interlock.surfaces.shared import validation
 from interlock.surfaces.shared.asking import heard
@@ -101,8 +102,8 @@ class SessionTools:
         return json_reply(body, None)
 
     def visible_workflows(self) -> list[Listed]:
-        """Return the workflows that an agent may see."""
-        return [entry for entry in self.ledger.library.listing().entries if not entry.hidden]
+        """Return the workflows that an agent can start, `meta` among them."""
+        return list(self.ledger.library.listing().entries)
 
     def shadowed(self) -> tuple[Shadowed, ...]:
         """The workflows that another one of the same id hides (rule 38a)."""
@@ -130,6 +131,8 @@ class SessionTools:
         loaded = self.ledger.library.load(workflow_id)
         if isinstance(loaded, Diagnostic):
             next_action = loaded.next_action or "Call list_workflows for the ids."
+            if loaded.code != ABSENT:
+                return failure("WORKFLOW_INVALID", located(loaded), next_action)
             return failure("NOT_FOUND", loaded.message, next_action)
         passed = passed_on(parent, loaded.workflow.id) if parent else {}
         warned = [Notice("RECOVERED", warning)] if warning else []
@@ -254,7 +257,7 @@ class SessionTools:
         )
         decided = decide(position.plan, position.state, command)
         if isinstance(decided, Refusal):
-            progress.refuse(decided.code.value, decided.kept)
+            progress.refuse(sentence(decided), decided.kept)
             return NotEntered(progress, decided)
         manifests = (
             *validation.step_manifest(position, params.step_manifest),

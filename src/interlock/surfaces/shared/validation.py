@@ -35,7 +35,9 @@ def step_manifest(position: Position, manifest: Sequence[StepDone] | None) -> It
     scope, done = position.plan.scope(state.variables), set(state.done)
     outside_loops = (item for item in activity.items if isinstance(item, Step))
     due = {
-        step.id: None for step in outside_loops if holds(step.condition, scope) or step.id in done
+        step.id: None
+        for step in outside_loops
+        if (step.required and holds(step.condition, scope)) or step.id in done
     }  # a step that is done was due when its condition held
     missing = [step for step in due if step not in claimed and step not in state.reported]
     if missing and not state.exit_to:

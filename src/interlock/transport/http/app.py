@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TypeVar
 
 import anyio
 import anyio.to_thread
@@ -24,6 +25,7 @@ from interlock.surfaces.registry import SURFACES
 from interlock.transport.http.access_log import AccessLog
 from interlock.transport.http.eras import Eras
 from interlock.transport.http.guard import BODY_BYTES, LOOPBACK, Guard
+from interlock.transport.http.inbox_routes import inbox_routes
 from interlock.transport.http.limits import Limits
 from interlock.transport.http.mcp import SurfaceServer
 from interlock.transport.http.metrics import Metrics
@@ -31,6 +33,8 @@ from interlock.transport.http.principals import Authentication, Verifier
 from interlock.transport.http.responses import json_response, refusal
 from interlock.transport.http.service import Service, record_of
 from interlock.transport.http.stopping import Stopping
+
+T = TypeVar("T")
 
 WORKERS = 8
 IDLE_SECONDS = 1.0
@@ -66,8 +70,8 @@ def application(service: Service, settings: HttpSettings, more: Sequence[BaseRou
         paths = [f"/mcp/{name}", *(["/mcp"] if name == DEFAULT_SURFACE else [])]
         routes += [Route(path + end, endpoint=endpoint) for path in paths for end in ("", "/")]
 
-    async def in_thread(call: Callable[[], object]) -> object:
-        return await anyio.to_thread.run_sync(call, limiter=workers)
+    async def in_thread(call: Callable[..., T], *arguments: object) -> T:
+        return await anyio.to_thread.run_sync(call, *arguments, limiter=workers)
 
     async def healthz(request: Request) -> Response:
         return json_response({"status": "ok", "version": service.version})
@@ -75,7 +79,7 @@ def application(service: Service, settings: HttpSettings, more: Sequence[BaseRou
     async def readyz(request: Request) -> Response:
         reason = "the server is stopping" if stopping.is_set else await in_thread(service.not_ready)
         if reason is not None:
-            return refusal(503, "NOT_READY", str(reason), {"Retry-After": "1"})
+            return refusal(503, "NOT_READY", reason, {"Retry-After": "1"})
         return json_response({"status": "ready"})
 
     async def show_metrics(request: Request) -> Response:
@@ -84,7 +88,7 @@ def application(service: Service, settings: HttpSettings, more: Sequence[BaseRou
         reason = await in_thread(service.not_ready)
         gauges = {"interlock_ready": ("Whether calls can be answered.", float(reason is None))}
         if reason is None:
-            waiting = await anyio.to_thread.run_sync(service.gates_waiting, limiter=workers)
+            waiting = await in_thread(service.gates_waiting)
             gauges["interlock_gates_waiting"] = ("Sessions that wait for a decision or an input.", waiting)
         return Response(metrics.text(gauges), media_type="text/plain; version=0.0.4")
 
@@ -92,6 +96,7 @@ def application(service: Service, settings: HttpSettings, more: Sequence[BaseRou
         Route("/healthz", healthz, methods=["GET"]),
         Route("/readyz", readyz, methods=["GET"]),
         Route("/metrics", show_metrics, methods=["GET"]),
+        *inbox_routes(service, in_thread, authenticated=settings.verifier is not None),
         *more,
     ]
 

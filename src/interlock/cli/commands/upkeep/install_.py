@@ -40,6 +40,8 @@ def command(
     """Add the server to a client's configuration. A copy of the old file is kept."""
     if not name.replace("-", "").replace("_", "").isalnum():
         stop(USAGE, f"'{name}' cannot be the name of a server. Use letters, digits, - and _.")
+    if surface == "lookup":
+        inform("The lookup tools speak MCP 2024-11-05 only, as their document says; newer clients refuse it.")
     arguments = [f"--surface={surface}"] if surface else []
     for mount in workflows:
         namespace, separator, mounted = mount.rpartition("=")

@@ -88,7 +88,14 @@ def _simplified_item(item: Item) -> Item:
     match item:
         case Step():
             loop_control = tuple(contract for contract in item.contracts if contract.artifact == LOOP_CONTROL)
-            return replace(item, contracts=loop_control, criteria=None, user_input=(), confirm=False)
+            return replace(
+                item,
+                contracts=loop_control,
+                criteria=None,
+                user_input=(),
+                requires_notes=False,
+                confirm=False,
+            )
         case Gate():
             return item
         case Loop():

@@ -192,20 +192,25 @@ def _text_matches(
     return left.startswith(right) if operator == "startsWith" else left.endswith(right)
 
 
-def variables_of(condition: Condition | None) -> Iterator[str]:
-    """Yield every variable path that the condition reads, in reading order."""
+def tests_of(condition: Condition | None) -> Iterator[Compare]:
+    """Yield every test of the condition, in reading order."""
     match condition:
         case None:
             return
         case Compare():
-            yield condition.variable
+            yield condition
         case AllOf() | AnyOf():
             for part in condition.conditions:
-                yield from variables_of(part)
+                yield from tests_of(part)
         case Not():
-            yield from variables_of(condition.condition)
+            yield from tests_of(condition.condition)
         case _:
             assert_never(condition)
+
+
+def variables_of(condition: Condition | None) -> Iterator[str]:
+    """Yield every variable path that the condition reads, in reading order."""
+    return (test.variable for test in tests_of(condition))
 
 
 def unset_in(condition: Condition | None, scope: Scope) -> tuple[str, ...]:

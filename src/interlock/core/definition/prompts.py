@@ -16,6 +16,7 @@ from interlock.core.values import Json, Missing
 _EXPRESSION = re.compile(r"\{\{\s*([A-Za-z_][\w-]*(?:\.[\w-]+)*)\s*\}\}")
 
 AUTO_LINE = "Full-auto: resolve questions from context and by stated assumptions; write both into your notes."
+DECISIVE = "This step sets these variables, which decide what follows; send them when it is done:"
 FOR_THE_USER = "Only the user can answer this, before the work:"
 PREFERRED: Mapping[Capability, str] = {
     "delegation": "Delegate to subagents if you can. If you cannot, do the parts one after the other and "
@@ -66,6 +67,10 @@ def step_prompt(plan: Plan, state: RunState, step: Step) -> str:
     """Return the whole instruction of a step, with what the user said about the round before."""
     scope = plan.scope(state.variables)
     parts = [render(step.prompt, scope) or interpolate(step.description or step.title, scope)]
+    if produced := plan.produced(step, scope) if step.actions else {}:
+        choices = {name: " | ".join(map(text_in_json, values)) for name, values in produced.items()}
+        lines = [f"- `{name}`{f': {choice}' if choice else ''}" for name, choice in choices.items()]
+        parts.append("\n".join([DECISIVE, *lines]))
     parts += _capability_lines(plan.workflow.capabilities, state.capabilities)
     if step.user_input:
         asked = UNASKED if state.preferences.never_stops else FOR_THE_USER
@@ -75,6 +80,11 @@ def step_prompt(plan: Plan, state: RunState, step: Step) -> str:
     if state.remark is not None:
         parts.append(remark_text(state.remark))
     return "\n\n".join(parts)
+
+
+def text_in_json(value: Json) -> str:
+    """A value as JSON, so that a word and a number cannot be confused."""
+    return msgspec.json.encode(value).decode()
 
 
 def _capability_lines(

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import assert_never
 
 from interlock.core.definition.program import LOOP_CONTROL, EnterLoop, Plan, confirmation
+from interlock.core.definition.prompts import text_of
 from interlock.core.definition.workflow import TERMINAL, Step
 from interlock.core.engine.decisions import (
     counts,
@@ -39,9 +40,11 @@ from interlock.core.run.outcomes import (
     Refusal,
 )
 from interlock.core.run.output import Output
-from interlock.core.run.reasons import Blocker, BlockerCode, ContextKey, WorkflowStep, ordered
+from interlock.core.run.reasons import Blocker, BlockerCode, ContextKey, Severity, WorkflowStep, ordered
 from interlock.core.run.state import RunState, instance
 from interlock.core.values import Json
+
+GAPS = ("wr.gaps", "wr.contracts.gaps")
 
 
 def acknowledge(plan: Plan, state: RunState, ack: AcknowledgeStep) -> Decided | Refusal:
@@ -124,6 +127,7 @@ def _close_step(draft: Draft, settled: RunState, need: NeedStep, ack: Acknowledg
     if verdict.stopping:
         return _blocked(draft, settled, need, *verdict.stopping, rejections=verdict.rejections)
     draft.record(*verdict.answers, *learned(ack.output), *verdict.gaps)
+    take_gaps(draft, ack.output)
     complete(draft, need)
     _report_confirmation(draft, need.step, ack)
     return draft.decided()
@@ -155,6 +159,27 @@ def learned(output: Output) -> Iterator[e.Event]:
                 yield e.LoopSteered("continue")
             case "stop":
                 yield e.LoopSteered("stop")
+
+
+def take_gaps(draft: Draft, output: Output) -> None:
+    """Record the gaps that the agent discloses, and those that it closes (contract `wr.contracts.gaps`)."""
+    for artifact in output.of_kind(*GAPS):
+        for gap in _members(artifact, "open"):
+            severity: Severity = "critical" if gap.get("severity") == "critical" else "warning"
+            text = str(gap.get("summary") or "")
+            draft.record(e.GapRecorded(severity, "unexpected", "reported", text))
+        for gap in _members(artifact, "resolved"):
+            number = gap.get("gap")
+            known = [listed.number for listed in draft.state.gap_list if not listed.resolved]
+            if isinstance(number, int) and number in known:
+                draft.record(e.GapResolved(number, str(gap.get("summary") or "resolved")))
+            else:
+                draft.notice("NO_SUCH_GAP", f"There is no open gap {text_of(number)} to resolve.")
+
+
+def _members(artifact: Mapping[str, Json], name: str) -> list[Mapping[str, Json]]:
+    members = artifact.get(name)
+    return [gap for gap in members if isinstance(gap, Mapping)] if isinstance(members, (list, tuple)) else []
 
 
 def complete(draft: Draft, need: NeedStep, claimed: Output | None = None) -> None:
@@ -265,9 +290,14 @@ def _supply_input(
     if draft.state.preferences.never_stops:
         draft.record(*without_input(draft, need))
         return draft.decided()
-    value: Json = ["…"] if need.loop and need.loop.kind == "forEach" else "…"
+    is_list = need.loop is not None and need.loop.kind == "forEach"
     missing = [
-        Blocker(BlockerCode.MISSING_REQUIRED_OUTPUT, ContextKey(name), need.message, example={name: value})
+        Blocker(
+            BlockerCode.MISSING_REQUIRED_OUTPUT,
+            ContextKey(name),
+            need.message,
+            example={name: ["<item>"] if is_list else f"<{name}>"},
+        )
         for name in need.variables
     ]
     pointer = WorkflowStep(draft.state.activity or "")

@@ -192,7 +192,8 @@ def undecided_gap(
 
 def example_decision(gate: Gate | Question) -> Mapping[str, Json]:
     """The payload that would answer the gate."""
-    choice = " | ".join(option.id for option in gate.options)
+    choices = [option.id for option in gate.options]
+    choice = choices[0] if len(choices) == 1 else f"<{' | '.join(choices)}>"
     return {"kind": DECISION, "checkpointId": gate.id, "optionId": choice}
 
 

@@ -91,6 +91,8 @@ def evolve(state: RunState, event: e.Event) -> RunState:
             return replace(state, capabilities={**state.capabilities, event.capability: status})
         case e.GapRecorded():
             return _with_gap(state, event)
+        case e.GapResolved():
+            return _without_gap(state, event)
         case e.PreferencesChanged():
             return replace(state, preferences=event.effective)
         case e.ChildStarted():
@@ -122,6 +124,16 @@ def _with_gap(state: RunState, event: e.GapRecorded) -> RunState:
         listed = tuple(gap for gap in listed if gap is not dropped)
     gaps = state.gaps + (event.severity != "info")
     return replace(state, gaps=gaps, gaps_ever=number, gap_list=listed)
+
+
+def _without_gap(state: RunState, event: e.GapResolved) -> RunState:
+    """Mark a gap as resolved; one that is resolved already, or that is not listed, changes nothing."""
+    gap = next((gap for gap in state.gap_list if gap.number == event.gap and not gap.resolved), None)
+    if gap is None:
+        return state
+    resolved = replace(gap, resolved=cut(event.summary, MOST_SUMMARY, "…"))
+    listed = tuple(resolved if known is gap else known for known in state.gap_list)
+    return replace(state, gaps=state.gaps - (gap.severity != "info"), gap_list=listed)
 
 
 def _with(state: RunState, delta: Variables) -> RunState:

@@ -13,7 +13,7 @@ from msgspec import Struct
 from interlock.core.definition.conditions import Scope
 from interlock.core.definition.criteria import failed_checks
 from interlock.core.definition.program import Plan, confirmation
-from interlock.core.definition.prompts import interpolate, text_of, variables_in
+from interlock.core.definition.prompts import interpolate, text_in_json, text_of, variables_in
 from interlock.core.definition.workflow import Capability, Contract, Option, Step, UserInput
 from interlock.core.engine.decisions import DECISION, counts, is_the_users, reported, waits_for_user
 from interlock.core.engine.gates import Question, question_of, variables_read
@@ -78,13 +78,19 @@ def examine(
     *,
     now: int = 0,
     client: str = "",
+    claimed: bool = False,
 ) -> Verdict:
-    """Check the step against all its requirements, under the run's mode and risk policy."""
+    """Check the step against all its requirements, under the run's mode and risk policy.
+
+    A variable that a `claimed` step of an activity file has not set is a warning (rule 31).
+    """
     stopping: list[Blocker] = []
     gaps: list[e.GapRecorded] = []
     answers: list[e.GateResolved] = []
+    scope = plan.scope(state.variables)
+    unset = () if claimed and plan.workflow.form == "activities" else _unset(plan, state, step, scope)
     unproven, unfounded = _unproven(step, output), _unfounded(output)
-    for blocker in (*unmet(step, output, plan.scope(state.variables)), *unproven, *unfounded):
+    for blocker in (*unmet(step, output, scope), *unset, *unproven, *unfounded):
         if state.preferences.never_stops:
             gaps.append(_gap(blocker, key, "critical"))
         elif downgraded(blocker, state.preferences):
@@ -123,12 +129,29 @@ def unmet(step: Step, output: Output, scope: Scope) -> Iterator[Blocker]:
             kinds = sorted({str(artifact.get("kind", "without a kind")) for artifact in output.artifacts})
             also = f" Given: {', '.join(kinds)}." if kinds else ""
             text = f"This step needs an artifact of kind '{contract.artifact}'.{also}"
+            if contract.artifact in kinds:
+                text = f"This step needs the assessment '{_assessment_of(contract)}', and others were given."
             yield _of_contract(BlockerCode.MISSING_REQUIRED_OUTPUT, contract, text)
         elif candidates and all(errors):
             text = f"The artifact '{contract.artifact}' is not accepted: {'; '.join(errors[-1])}"
             yield _of_contract(BlockerCode.INVALID_REQUIRED_OUTPUT, contract, text)
-    if step.criteria is not None:
+    if step.requires_notes and not output.notes.strip():
+        text = f"Step '{step.id}' requires notes, and none were sent."
+        yield Blocker(BlockerCode.MISSING_REQUIRED_OUTPUT, WorkflowStep(step.id), text)
+    elif step.criteria is not None:
         yield from _unmet_criteria(step, output.text(), scope)
+
+
+def _unset(plan: Plan, state: RunState, step: Step, scope: Scope) -> Iterator[Blocker]:
+    """Name the variables that the step should set, that a condition reads, and that nobody has set."""
+    for name, values in plan.produced(step, scope).items():
+        if name in state.variables:
+            continue
+        shown = " | ".join(map(text_in_json, values))
+        one_of = f" It is compared with: {shown}." if values else ""
+        text = f"Step '{step.id}' must set '{name}', which decides what follows.{one_of}"
+        example: Json = {name: f"<{name}>"}
+        yield Blocker(BlockerCode.MISSING_REQUIRED_OUTPUT, ContextKey(name), text, example=example)
 
 
 def _belongs(artifact: Mapping[str, Json], contract: Contract) -> bool:
@@ -315,12 +338,12 @@ def _dependency(
     step: Step, need: UserInput, question: Question, decision: Decision | None, *, waits: bool
 ) -> Blocker:
     pointer = ContextKey(need.key) if need.key else WorkflowStep(step.id)
-    text, answer = question.text, APPROVE if need.is_approval else "done"
+    text, answer = question.text, APPROVE if need.is_approval else "<the user's answer>"
     if decision is not None and decision.option == REJECT:
         text = f"The user has rejected this: {question.text}"
     elif decision is not None:
         text = f"'{decision.option}' is neither approve nor reject: {question.text}"
     example: Json = {"kind": DECISION, "checkpointId": question.id, "optionId": answer}
     if need.key:
-        example = {need.key: APPROVE if need.is_approval else "…"}
+        example = {need.key: APPROVE if need.is_approval else f"<{need.key}>"}
     return Blocker(BlockerCode.USER_ONLY_DEPENDENCY, pointer, text, example=None if waits else example)

@@ -122,20 +122,15 @@ def _tiers(
     beginnings = [name for name in names if len(name) >= SHORTEST_BRANCH and name.lower() not in FILLER]
     yield "matched_branch", _observed(reader, owner, "git_branch", beginnings, prefix=True)
     yield "matched_deep", reader.search_outputs(words, owner=owner, limit=LOOKED_AT)
-    yield from _by_some_words(reader, owner, words)
-    recent = reader.sessions(SessionFilter(owner=owner, limit=LOOKED_AT))
-    yield "recency_fallback", [session.session_id for session in recent]
-
-
-def _by_some_words(reader: Reader, owner: str, words: Sequence[str]) -> Iterator[tuple[Why, list[str]]]:
-    """Yield the sessions that have some of the words anywhere, those with most of them first."""
-    matched: Counter[str] = Counter()
+    matched: Counter[str] = Counter()  # how many of the words a session has, anywhere
     for word in dict.fromkeys(words) if len(words) > 1 else ():
         found = {*reader.search([word], owner=owner, columns=("title", "notes"), limit=LOOKED_AT)}
         found |= {*reader.search(marked(word), owner=owner, columns=("workflows",), limit=LOOKED_AT)}
         matched.update({*found, *reader.search_outputs([word], owner=owner, limit=LOOKED_AT)})
     for most in range(len(words), 0, -1):
         yield "matched_some_words", [session_id for session_id, count in matched.items() if count == most]
+    recent = reader.sessions(SessionFilter(owner=owner, limit=LOOKED_AT))
+    yield "recency_fallback", [session.session_id for session in recent]
 
 
 def _observed(reader: Reader, owner: str, key: str, values: Iterable[str], *, prefix: bool) -> list[str]:

@@ -66,6 +66,16 @@ def reply(view: View) -> Reply:
     return Reply(text, fields(view, pending, tokens))
 
 
+def kept_reply(view: View) -> Reply:
+    """Answer notes that were kept: what is pending stays so, and is not told again."""
+    whole, pending = reply(view), pending_of(view)
+    tokens = token_slots(view, complete=pending is None)
+    still = f" '{pending.title}' ({pending.stepId}) is still pending." if pending is not None else ""
+    lines = [f"Kept.{still}", "", *(f"{name}: {token}" for name, token in tokens.items())]
+    notices = ["", view.notices.text] if view.notices.listed else []
+    return Reply("\n".join([*lines, *notices]), whole.structured)
+
+
 def token_slots(view: View, *, complete: bool) -> dict[str, str]:
     """The tokens that the next call may need, each as the slot that it is put into."""
     slots = {"stateToken": slot("st", view.node)}
@@ -139,6 +149,8 @@ def _optional_fields(view: View) -> Iterator[tuple[str, Json]]:
         yield "status", view.state.status
     if view.state.gaps:
         yield "gaps", view.state.gaps
+    if view.state.gap_list and view.state.finished:
+        yield "gapList", msgspec.to_builtins(view.state.gap_list)
     if view.blockers:
         blockers: list[Json] = [
             {

@@ -26,7 +26,7 @@ from interlock.surfaces.execution import params as p
 from interlock.surfaces.execution.catalogue import described, listing_reply
 from interlock.surfaces.execution.errors import envelope, invalid, of_error, of_refusal
 from interlock.surfaces.execution.questions import answered, questions, waits_for_the_user
-from interlock.surfaces.execution.render import reply
+from interlock.surfaces.execution.render import kept_reply, reply
 from interlock.surfaces.execution.resuming import resumed
 from interlock.surfaces.execution.tools import INSTRUCTIONS, PROMPTS, template_of, tools
 from interlock.surfaces.ledger_surface import LedgerSurface
@@ -209,7 +209,7 @@ class ExecutionSurface(LedgerSurface):
         attempt = self._attempt(pointer, note_attempt(pointer.attempt), {"output": params.output})
         if isinstance(attempt, Reply):
             return attempt
-        answer = encoded(reply(attempt.unmoved(output, self.ledger.terms(attempt.state))))
+        answer = encoded(kept_reply(attempt.unmoved(output, self.ledger.terms(attempt.state))))
         attempt.save_notes(body_of(answer), output)
         return live(answer, self.ledger, pointer.handle)
 

@@ -61,6 +61,8 @@ def _next_action(refusal: Refusal) -> str:
             "pending_step" in about
         ):
             return f"Complete step '{about['pending_step']}' first."
+        case Code.VARIABLES_TOO_LARGE:
+            return "Send less in variables: keep large data in files, and null for a name that is done with."
         case Code.OUTPUT_REQUIRED:
             return "Send what is missing with the action, in output or variables; error.examples shows how."
         case Code.INPUT_REQUIRED:

@@ -82,7 +82,7 @@ def prepared_advance(store: SqliteStore, step: int) -> Callable[[], None]:
     output = OutputRow("sess_a", step, 0, 0, "notes", "step", notes, step + 1, step)
     events = [EventRow("sess_a", step * 5 + n, "noted", BODY[:300], DIGEST, step, 0, step) for n in range(4)]
     events.append(replace(events[0], index=step * 5 + 4, dedupe_key=f"advance:{step}"))
-    search = SearchRow("sess_a", "Fix the login", notes, "wr.fix bug")
+    search = SearchRow("sess_a", "me", "Fix the login", notes, "wr.fix bug")
 
     def advance() -> None:
         with store.writing() as writer:

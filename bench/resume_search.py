@@ -50,7 +50,7 @@ def measure(folder: Path, count: int) -> None:
         for name, query in QUERIES.items():
             search = partial(find, reader, query, "local", CHECKOUT)
             times = [milliseconds(search) for _ in range(ROUNDS)]
-            matches = find(reader, query, "local")
+            matches = find(reader, query)
             why = matches[0].why if matches else "nothing"
             print(f"  {name:<28} {median(times):7.2f} / {max(times):7.2f}   {len(matches)} by {why}")
     store.close()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 
 def main() -> int:
     """Run the command line."""
     if sys.argv[1:2] == ["mcp"] and not {"--help", "-h"} & set(sys.argv[2:]):
+        gc.disable()  # until the server is built: looking for garbage among modules costs and finds nothing
         from interlock.cli.mcp import run
 
         return run(sys.argv[2:])

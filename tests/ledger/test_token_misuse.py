@@ -76,7 +76,7 @@ def test_a_token_survives_one_key_rotation_and_not_two(agent: Agent) -> None:
     agent.ledger.keys.rotate()
     assert agent.look(started)["pending"]["stepId"] == "first"
     agent.ledger.keys.rotate()
-    assert agent.look(started)["code"] == "TOKEN_BAD_SIGNATURE"
+    assert agent.look(started)["code"] == "TOKEN_KEY_RETIRED"
 
 
 def changes(agent: Agent) -> int:

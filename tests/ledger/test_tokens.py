@@ -18,6 +18,7 @@ from interlock.ledger.tokens.tokens import (
     Pointer,
     StateError,
     TokenError,
+    WordKind,
     mint,
     new_attempt,
     new_handle,
@@ -146,12 +147,31 @@ def test_the_previous_key_is_believed_and_older_ones_are_not() -> None:
 
 @given(pointers("ses"))
 def test_rule_6_a_session_token_can_be_peeked_at_without_its_key(pointer: Pointer) -> None:
-    assert peek(mint(OTHER, pointer)) == pointer
+    assert peek(RING, mint(OTHER, pointer)) == pointer
+
+
+@given(pointers("ses"))
+def test_rule_6_a_token_of_a_retired_key_is_refused_and_not_adopted(pointer: Pointer) -> None:
+    token, rotated = mint(OTHER, pointer), Keyring(KEY, retired=(OTHER,))
+    assert code(read(rotated, token, ALL)) == "TOKEN_KEY_RETIRED"
+    assert peek(rotated, token) is None
+
+
+@pytest.mark.parametrize("kind", ["st", "ack", "chk", "sst", "trc"])
+def test_rule_6_a_token_of_another_kind_is_not_adopted_however_it_is_spelled(kind: WordKind) -> None:
+    token = mint(KEY, Pointer(kind, b"0123456789", 1, 2))
+    assert peek(RING, "ses" + token.removeprefix(kind)) is None
+
+
+def test_rule_6_a_handle_with_anything_behind_it_is_not_adopted() -> None:
+    token = mint(OTHER, Pointer("ses", b"0123456789", 1, 2))
+    for spelled in (f"{token}A", f"{token}====", f" {token}", f"{token}\n", token[:-1] + "+", token[:-2]):
+        assert peek(RING, spelled) is None
 
 
 @pytest.mark.parametrize("token", ["", "ses.v1.", "ses.v1.AAAA", "ses.v2." + "A" * 38, "st.v1." + "A" * 38])
 def test_only_a_whole_session_token_can_be_peeked_at(token: str) -> None:
-    assert peek(token) is None
+    assert peek(RING, token) is None
 
 
 def test_a_pointer_does_not_show_its_handle() -> None:

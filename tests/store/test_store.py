@@ -16,15 +16,18 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from interlock.store.protocol import (
+    NOT_ON_PATH,
     Changes,
     HandleRow,
     ModeRow,
     SearchRow,
     SessionFilter,
     SessionRows,
+    SettingRow,
     StartRow,
     Store,
     StoreConflict,
+    TombstoneRow,
     TraceRow,
     Writer,
 )
@@ -75,7 +78,7 @@ def test_what_a_command_writes_comes_back_as_it_was(store: Store) -> None:
         blocked=[blocked],
         modes=[mode],
         handles=[HandleRow(b"0123456789", "sess_a", "worker")],
-        starts=[StartRow("me", b"\0id", b"q", "sess_a", 0, 5)],
+        starts=[StartRow("me", b"\0id", b"q", "sess_a", b"handle", b"answer", 5)],
         observations={"git_branch": "main"},
         contents={"sha256:1": b"body"},
     )
@@ -84,7 +87,7 @@ def test_what_a_command_writes_comes_back_as_it_was(store: Store) -> None:
         assert reader.session("sess_a") == changes.session
         assert reader.handles("sess_a") == [HandleRow(b"0123456789", "sess_a", "worker")]
         assert reader.runs("sess_a") == [run_row()]
-        assert reader.run("sess_a", 0) == reader.run_by_id("run_sess_a0") == run_row()
+        assert reader.run("sess_a", 0) == reader.run_by_id("run_sess_a0", owner="me") == run_row()
         assert reader.node("sess_a", 0) == node
         assert list(reader.nodes("sess_a")) == [node]
         assert list(reader.blocked("sess_a")) == [blocked]
@@ -108,13 +111,13 @@ def test_what_is_not_there_is_none(store: Store) -> None:
         assert reader.handles("sess_a") == []
         assert reader.start("me", b"x") is None
         assert reader.run("sess_a", 0) is None
-        assert reader.run_by_id("run_x") is None
+        assert reader.run_by_id("run_x", owner="me") is None
         assert reader.node("sess_a", 0) is None
         assert reader.recorded("sess_a", 0, 0) is None
         assert reader.commit_by_key("sess_a", "k") is None
         assert reader.content("sha256:0") is None
-        assert reader.setting("mode") is None
-        assert reader.removed_at("sess_a") is None
+        assert reader.setting("me", "mode") is None
+        assert reader.tombstone("sess_a") is None
         assert reader.search_row("sess_a") is None
         assert reader.runs("sess_a") == reader.modes("sess_a") == reader.children("sess_a", 0) == []
         assert reader.path("sess_a", 0, 9) == reader.notes("sess_a", (0,)) == []
@@ -173,7 +176,7 @@ def test_a_stale_head_is_a_conflict_and_stores_nothing(store: Store) -> None:
         runs=[run_row(run=5)],
         blocked=[blocked_row(0, 9)],
         handles=[HandleRow(b"late", "sess_a", "late")],
-        starts=[StartRow("me", b"late", b"", "sess_a", 0, 1)],
+        starts=[StartRow("me", b"late", b"", "sess_a", b"handle", b"answer", 1)],
         observations={"git_branch": "late"},
         contents={"sha256:late": b"late"},
     )
@@ -217,6 +220,7 @@ def test_changes_of_two_sessions_are_stored_together_or_not_at_all(store: Store)
     assert bodies(store, "sess_a") == bodies(store, "sess_b") == ["[]", "both"]
 
 
+ONCE = StartRow("me", b"once", b"", "sess_a", b"handle", b"answer", 1)
 TAKEN: dict[str, Callable[[Changes], Changes]] = {
     "attempt": lambda changes: replace(changes, nodes=[node_row(8, 0, attempt=0)]),
     "node": lambda changes: replace(changes, nodes=[node_row(1, 0, attempt=9)]),
@@ -225,14 +229,16 @@ TAKEN: dict[str, Callable[[Changes], Changes]] = {
     "events": lambda changes: replace(changes, commit=commit_row("sess_a", 1, "again")),
     "handle": lambda changes: replace(changes, handles=[HandleRow(handle_of("sess_a"), "sess_a", "new")]),
     "agent": lambda changes: replace(changes, handles=[HandleRow(b"new", "sess_a")]),
-    "start": lambda changes: replace(changes, starts=[StartRow("me", b"once", b"", "sess_a", 0, 1)]),
+    "start": lambda changes: replace(
+        changes, starts=[StartRow("me", b"once", b"", "sess_a", b"handle", b"answer", 1)]
+    ),
     "mode": lambda changes: replace(changes, modes=[ModeRow("sess_a", 0, 1, b"{}")]),
 }
 
 
 @pytest.mark.parametrize("again", TAKEN.values(), ids=TAKEN)
 def test_a_key_is_taken_once(store: Store, again: Callable[[Changes], Changes]) -> None:
-    store.append(replace(start(), starts=[StartRow("me", b"once", b"", "sess_a", 0, 1)]))
+    store.append(replace(start(), starts=[ONCE]))
     first = step(session_of(store), blocked=[blocked_row(0, 4)], modes=[ModeRow("sess_a", 0, 1, b"{}")])
     store.append(replace(first, commit=replace(first.commit, key="k")))
     before = session_of(store)
@@ -278,18 +284,18 @@ def test_a_recorded_attempt_comes_back_with_its_response(store: Store) -> None:
 def test_a_failure_in_the_middle_leaves_nothing(store: Store) -> None:
     def fail() -> None:
         with store.writing() as writer:
-            writer.set_setting("mode", "a")
+            writer.set_setting(SettingRow("me", "mode", "a"))
             writer.add_content("sha256:1", b"x")
-            writer.index(SearchRow("sess_a", "ghost", "", ""), ["ghost"])
+            writer.index(SearchRow("sess_a", "me", "ghost", "", ""), ["ghost"])
             raise KeyError
 
     with pytest.raises(KeyError):
         fail()
     with store.reading() as reader:
-        assert reader.setting("mode") is None
+        assert reader.setting("me", "mode") is None
         assert reader.content("sha256:1") is None
-        assert reader.search(["ghost"], columns=["title"], limit=5) == []
-        assert reader.search_outputs(["ghost"], limit=5) == []
+        assert reader.search(["ghost"], owner="me", columns=["title"], limit=5) == []
+        assert reader.search_outputs(["ghost"], owner="me", limit=5) == []
 
 
 def test_an_exception_inside_append_leaves_nothing(store: Store) -> None:
@@ -317,8 +323,8 @@ def test_a_transaction_sees_its_own_writes(store: Store) -> None:
     store.append(start())
     with store.writing() as writer:
         writer.set_keep("sess_a", True)
-        writer.index(SearchRow("sess_a", "Fix the login", "", "", 0), [])
-        assert writer.search(["login"], columns=["title"], limit=5) == ["sess_a"]
+        writer.index(SearchRow("sess_a", "me", "Fix the login", "", "", 0), [])
+        assert writer.search(["login"], owner="me", columns=["title"], limit=5) == ["sess_a"]
         with store.reading() as reader:
             session = reader.session("sess_a")
             assert session is not None
@@ -404,7 +410,7 @@ def test_a_load_is_complete(store: Store) -> None:
     store.append(replace(step(session_of(store)), nodes=[node_row(8, 0, attempt=3, response=b"r")]))
     head = replace(session_of(store), head_run=1, head_node=8)
     store.append(replace(onto(session_of(store), "five"), session=replace(onto(head, "five").session)))
-    loaded = store.load(handle_of("sess_a"), node=0, attempt=3)
+    loaded = store.load(handle_of("sess_a"), node=0, attempt=4)
     assert loaded is not None
     assert loaded.session == session_of(store)
     assert loaded.agent == ""
@@ -413,13 +419,25 @@ def test_a_load_is_complete(store: Store) -> None:
     assert loaded.node == node_row(0)
     assert loaded.run == run_row()
     assert loaded.head_run == run_row(run=1)
-    assert loaded.recorded == node_row(8, 0, attempt=3, response=b"r")
+    assert loaded.recorded is None
     assert list(loaded.blocked) == [blocked_row(0, 0, kept=b'{"a":1}', response=b"")]
     assert list(loaded.notes) == [replace(noted, response=b"")]
     assert loaded.branches == 3
     assert loaded.carried_to == 7
     assert loaded.mode == b"new"
     assert [row.body for row in loaded.decisions] == [b"two"]
+
+
+def test_a_load_finds_the_attempt_that_was_made_before(store: Store) -> None:
+    store.append(start())
+    store.append(replace(step(session_of(store)), nodes=[node_row(1, 0, attempt=3, response=b"r")]))
+    store.append(onto(session_of(store), "blocked", blocked=[blocked_row(0, 7)]))
+    advanced, held = store.load("sess_a", node=0, attempt=3), store.load("sess_a", node=0, attempt=7)
+    assert advanced is not None
+    assert held is not None
+    assert advanced.session == held.session == session_of(store)
+    assert advanced.recorded == node_row(1, 0, attempt=3, response=b"r")
+    assert held.recorded == blocked_row(0, 7)
 
 
 def test_a_load_of_a_bare_node_has_nothing_beside_it(store: Store) -> None:
@@ -480,8 +498,9 @@ def test_nodes_know_their_children_their_run_and_their_path(store: Store) -> Non
         assert reader.children("sess_a", 3) == []
         assert list(reader.nodes("sess_a")) == rows
         assert list(reader.nodes("sess_a", 1)) == rows[4:]
-        assert reader.path("sess_a", 3, 9) == [rows[3], rows[1], rows[0]]
-        assert reader.path("sess_a", 3, 2) == [rows[3], rows[1]]
+        path = [replace(rows[number], **dict.fromkeys(NOT_ON_PATH, b"")) for number in (3, 1, 0)]
+        assert reader.path("sess_a", 3, 9) == path
+        assert reader.path("sess_a", 3, 2) == path[:2]
 
 
 def test_a_fork_leaves_the_other_branch_alone(store: Store) -> None:
@@ -519,14 +538,14 @@ def test_sessions_are_listed_newest_activity_first_indexed_or_not(store: Store) 
     for number, at in enumerate((5, 9, 7, 3, 11, 9)):
         store.append(start(f"sess_{number}", at))
         if number % 2:
-            put(store, lambda writer, n=number: writer.index(SearchRow(f"sess_{n}", "", "", "", 0), []))
+            put(store, lambda writer, n=number: writer.index(SearchRow(f"sess_{n}", "me", "", "", "", 0), []))
     order = ["sess_4", "sess_1", "sess_5", "sess_2", "sess_0", "sess_3"]
     assert ids(store) == order
     for offset in range(6):
         assert ids(store, SessionFilter(limit=2, offset=offset)) == order[offset : offset + 2]
     store.append(step(session_of(store, "sess_3"), at=20))
     assert ids(store) == ["sess_3", *order[:-1]]
-    put(store, lambda writer: writer.index(SearchRow("sess_3", "", "", "", 1), []))
+    put(store, lambda writer: writer.index(SearchRow("sess_3", "me", "", "", "", 1), []))
     assert ids(store) == ["sess_3", *order[:-1]]
 
 
@@ -554,7 +573,7 @@ def test_sessions_are_filtered(
     store.append(start("sess_c", 3, owner="you"))
     if indexed:
         for name in "abc":
-            put(store, lambda writer, n=name: writer.index(SearchRow(f"sess_{n}", "", "", "", 0), []))
+            put(store, lambda writer, n=name: writer.index(SearchRow(f"sess_{n}", "me", "", "", "", 0), []))
     assert ids(store, wanted) == expected
 
 
@@ -562,10 +581,10 @@ def test_sessions_are_found_by_the_beginning_of_their_id(store: Store) -> None:
     for name in ("sess_aa", "sess_ab", "sess_b%"):
         store.append(start(name))
     with store.reading() as reader:
-        assert reader.sessions_by_prefix("sess_a", 5) == ["sess_aa", "sess_ab"]
-        assert reader.sessions_by_prefix("sess_a", 1) == ["sess_aa"]
-        assert reader.sessions_by_prefix("sess_aa", 5) == ["sess_aa"]
-        assert reader.sessions_by_prefix("sess_%", 5) == []
+        assert reader.sessions_by_prefix("sess_a", owner="me", limit=5) == ["sess_aa", "sess_ab"]
+        assert reader.sessions_by_prefix("sess_a", owner="me", limit=1) == ["sess_aa"]
+        assert reader.sessions_by_prefix("sess_aa", owner="me", limit=5) == ["sess_aa"]
+        assert reader.sessions_by_prefix("sess_%", owner="me", limit=5) == []
         assert reader.session_ids("", 2) == ["sess_aa", "sess_ab"]
         assert reader.session_ids("sess_ab", 2) == ["sess_b%"]
 
@@ -589,7 +608,7 @@ def test_ranking_puts_the_same_repository_first_then_unfinished_then_newest(stor
 
 
 def indexed(store: Store, session_id: str, title: str, notes: str = "", workflows: str = "") -> None:
-    put(store, lambda writer: writer.index(SearchRow(session_id, title, notes, workflows, 0), []))
+    put(store, lambda writer: writer.index(SearchRow(session_id, "me", title, notes, workflows, 0), []))
 
 
 def test_rule_47_search_wants_all_words_and_gives_the_newest_first(store: Store) -> None:
@@ -597,19 +616,27 @@ def test_rule_47_search_wants_all_words_and_gives_the_newest_first(store: Store)
     indexed(store, "sess_a", "Fix the login", "token expired", "wr.bug")
     indexed(store, "sess_b", "Login page", "Expired again", "wr.task")
     with store.reading() as reader:
-        assert reader.search(["login"], columns=["title", "notes"], limit=5) == ["sess_b", "sess_a"]
-        assert reader.search(["login", "token"], columns=["title", "notes"], limit=5) == ["sess_a"]
-        assert reader.search(["login", "token"], columns=["title"], limit=5) == []
-        assert reader.search(["EXPIRED"], columns=["notes"], limit=1) == ["sess_b"]
-        assert reader.search(["wr.bug"], columns=["workflows"], limit=5) == ["sess_a"]
-        assert reader.search([], columns=["title"], limit=5) == []
+        assert reader.search(["login"], owner="me", columns=["title", "notes"], limit=5) == [
+            "sess_b",
+            "sess_a",
+        ]
+        assert reader.search(["login", "token"], owner="me", columns=["title", "notes"], limit=5) == [
+            "sess_a"
+        ]
+        assert reader.search(["login", "token"], owner="me", columns=["title"], limit=5) == []
+        assert reader.search(["EXPIRED"], owner="me", columns=["notes"], limit=1) == ["sess_b"]
+        assert reader.search(["wr.bug"], owner="me", columns=["workflows"], limit=5) == ["sess_a"]
+        assert reader.search([], owner="me", columns=["title"], limit=5) == []
         assert reader.search_row("sess_a") == SearchRow(
-            "sess_a", "Fix the login", "token expired", "wr.bug", 0
+            "sess_a", "me", "Fix the login", "token expired", "wr.bug", 0
         )
     indexed(store, "sess_a", "Fix the login", "done", "wr.bug")
     with store.reading() as reader:
-        assert reader.search(["login"], columns=["title", "notes"], limit=5) == ["sess_a", "sess_b"]
-        assert reader.search(["token"], columns=["title", "notes"], limit=5) == []
+        assert reader.search(["login"], owner="me", columns=["title", "notes"], limit=5) == [
+            "sess_a",
+            "sess_b",
+        ]
+        assert reader.search(["token"], owner="me", columns=["title", "notes"], limit=5) == []
 
 
 def test_the_deep_search_looks_into_every_output(store: Store) -> None:
@@ -621,14 +648,14 @@ def test_the_deep_search_looks_into_every_output(store: Store) -> None:
         "sess_c": ["only hay"],
     }.items():
         title = "needle" if name == "sess_z" else ""
-        put(store, lambda w, n=name, t=title, o=outputs: w.index(SearchRow(n, t, t, t, 0), o))
+        put(store, lambda w, n=name, t=title, o=outputs: w.index(SearchRow(n, "me", t, t, t, 0), o))
     with store.reading() as reader:
-        assert reader.search_outputs(["needle"], limit=5) == ["sess_b", "sess_a"]
-        assert reader.search_outputs(["needle"], limit=1) == ["sess_b"]
-        assert reader.search_outputs(["needle", "thread"], limit=5) == ["sess_a"]
-        assert reader.search_outputs(["again", "thread"], limit=5) == []
-        assert reader.search(["hay"], columns=["title", "notes", "workflows"], limit=5) == []
-        assert reader.search(["needle"], columns=["notes"], limit=5) == ["sess_z"]
+        assert reader.search_outputs(["needle"], owner="me", limit=5) == ["sess_b", "sess_a"]
+        assert reader.search_outputs(["needle"], owner="me", limit=1) == ["sess_b"]
+        assert reader.search_outputs(["needle", "thread"], owner="me", limit=5) == ["sess_a"]
+        assert reader.search_outputs(["again", "thread"], owner="me", limit=5) == []
+        assert reader.search(["hay"], owner="me", columns=["title", "notes", "workflows"], limit=5) == []
+        assert reader.search(["needle"], owner="me", columns=["notes"], limit=5) == ["sess_z"]
 
 
 def test_a_session_is_unindexed_until_all_of_it_is_indexed(store: Store) -> None:
@@ -644,7 +671,7 @@ def test_a_session_is_unindexed_until_all_of_it_is_indexed(store: Store) -> None
     indexed(store, "sess_a", "x")  # up to event 0, and the session has come to event 1
     with store.reading() as reader:
         assert reader.unindexed(5) == ["sess_a"]
-    put(store, lambda writer: writer.index(SearchRow("sess_a", "x", "", "", 1), []))
+    put(store, lambda writer: writer.index(SearchRow("sess_a", "me", "x", "", "", 1), []))
     with store.reading() as reader:
         assert reader.unindexed(5) == []
 
@@ -656,8 +683,8 @@ def test_no_word_is_syntax(store: Store, words: list[str]) -> None:
         store.append(start())
     indexed(store, "sess_a", "plain", "plain", "plain")
     with store.reading() as reader:
-        assert reader.search([*words, "absent"], columns=["title", "notes"], limit=5) == []
-        assert reader.search_outputs([*words, "absent"], limit=5) == []
+        assert reader.search([*words, "absent"], owner="me", columns=["title", "notes"], limit=5) == []
+        assert reader.search_outputs([*words, "absent"], owner="me", limit=5) == []
 
 
 WORDS = ("alpha", "beta", "gamma")
@@ -683,11 +710,11 @@ def test_the_search_follows_every_change(
                     writer.remove_session(session_id, 1)
                 else:
                     model[session_id] = words
-                    writer.index(SearchRow(session_id, "title", " ".join(words), ""), [])
+                    writer.index(SearchRow(session_id, "me", "title", " ".join(words), ""), [])
     with store.reading() as reader:
         for word in WORDS:
             expected = [name for name in reversed(model) if word in model[name]]
-            assert reader.search([word], columns=["notes"], limit=9) == expected
+            assert reader.search([word], owner="me", columns=["notes"], limit=9) == expected
 
 
 def test_observations_find_sessions_by_value_or_its_beginning(store: Store) -> None:
@@ -695,13 +722,46 @@ def test_observations_find_sessions_by_value_or_its_beginning(store: Store) -> N
         store.append(start(name, at, observations={"branch": branch}))
     with store.reading() as reader:
         assert dict(reader.observations("sess_a")) == {"branch": "main"}
-        assert reader.observed("branch", "main", prefix=False, limit=5) == ["sess_a"]
-        assert reader.observed("branch", "main", prefix=True, limit=5) == ["sess_b", "sess_a"]
-        assert reader.observed("branch", "main", prefix=True, limit=1) == ["sess_b"]
-        assert reader.observed("sha", "main", prefix=True, limit=5) == []
+        assert reader.observed("branch", "main", owner="me", prefix=False, limit=5) == ["sess_a"]
+        assert reader.observed("branch", "main", owner="me", prefix=True, limit=5) == ["sess_b", "sess_a"]
+        assert reader.observed("branch", "main", owner="me", prefix=True, limit=1) == ["sess_b"]
+        assert reader.observed("sha", "main", owner="me", prefix=True, limit=5) == []
+
+
+def test_rule_46_every_question_that_finds_sessions_is_bound_to_their_owner(store: Store) -> None:
+    seen = {"branch": "main"}
+    store.append(start("sess_mine", 1, observations=seen))
+    for number in range(3):  # theirs are newer: a limit must not let them crowd out mine
+        theirs = f"sess_your{number}"
+        store.append(start(theirs, 9 - number, owner="you", observations=seen))
+        row = SearchRow(theirs, "you", "needle", "needle", "wfneedle", 0)
+        put(store, lambda writer, row=row: writer.index(row, ["needle"]))
+    put(store, lambda writer: writer.index(SearchRow("sess_mine", "me", "needle", "", "", 0), ["needle"]))
+    put(store, lambda writer: writer.set_setting(SettingRow("you", "mode", "x")))
+    with store.reading() as reader:
+        for owner, found in (("me", ["sess_mine"]), ("you", ["sess_your2"]), ("nobody", [])):
+            assert reader.search(["needle"], owner=owner, columns=["title"], limit=1) == found
+            assert reader.search_outputs(["needle"], owner=owner, limit=1) == found
+        for owner, found in (("me", ["sess_mine"]), ("you", ["sess_your0"]), ("nobody", [])):
+            assert reader.sessions_by_prefix("sess_", owner=owner, limit=1) == found
+            assert reader.observed("branch", "main", owner=owner, prefix=False, limit=1) == found
+            assert [row.session_id for row in reader.sessions(SessionFilter(owner, limit=1))] == found
+            run = reader.run_by_id("run_sess_mine0", owner=owner)
+            assert (run is not None) == (owner == "me")
+            assert reader.setting(owner, "mode") == ("x" if owner == "you" else None)
 
 
 # What is not a command.
+
+
+def test_rule_13a_a_start_is_dropped_only_if_it_is_still_the_one_that_was_read(store: Store) -> None:
+    store.append(start(starts=[ONCE]))
+    put(store, lambda writer: writer.drop_start(replace(ONCE, started_at=9)))
+    with store.reading() as reader:
+        assert reader.start("me", b"once") == ONCE
+    put(store, lambda writer: writer.drop_start(ONCE))
+    with store.reading() as reader:
+        assert reader.start("me", b"once") is None
 
 
 @pytest.mark.parametrize("body", [b"", b"short", b"long " * 1000, bytes(range(256)) * 8])
@@ -730,9 +790,13 @@ def test_a_response_comes_back_byte_for_byte(store: Store, response: bytes) -> N
 
 
 def test_settings_hold_their_last_value(store: Store) -> None:
-    put(store, lambda writer: writer.set_setting("mode", "a"), lambda writer: writer.set_setting("mode", "b"))
+    put(
+        store,
+        lambda writer: writer.set_setting(SettingRow("me", "mode", "a")),
+        lambda writer: writer.set_setting(SettingRow("me", "mode", "b")),
+    )
     with store.reading() as reader:
-        assert reader.setting("mode") == "b"
+        assert reader.setting("me", "mode") == "b"
 
 
 def test_traces_are_kept_beside_the_log(store: Store) -> None:
@@ -789,7 +853,7 @@ def filled(name: str) -> Changes:
         nodes=[node_row(0, session_id=name)],
         blocked=[blocked_row(0, 0, session_id=name)],
         modes=[ModeRow(name, 0, 0, b"{}")],
-        starts=[StartRow("me", name.encode(), b"", name, 0, 1)],
+        starts=[StartRow("me", name.encode(), b"", name, b"handle", b"answer", 1)],
         observations={"branch": "main"},
     )
 
@@ -797,12 +861,12 @@ def filled(name: str) -> Changes:
 def test_a_removed_session_leaves_a_tombstone_and_nothing_else(store: Store) -> None:
     for name in ("sess_a", "sess_b"):
         store.append(filled(name))
-        put(store, lambda w, n=name: w.index(SearchRow(n, "needle", "", "", 0), ["needle"]))
+        put(store, lambda w, n=name: w.index(SearchRow(n, "me", "needle", "", "", 0), ["needle"]))
         store.trace([TraceRow(name, 0, 1, b"t")])
     put(store, lambda writer: writer.remove_session("sess_a", 77))
     with store.reading() as reader:
-        assert reader.removed_at("sess_a") == 77
-        assert reader.removed_at("sess_b") is None
+        assert reader.tombstone("sess_a") == TombstoneRow("sess_a", "me", 77)
+        assert reader.tombstone("sess_b") is None
         assert reader.load(handle_of("sess_a")) is None
         assert reader.runs("sess_a") == reader.modes("sess_a") == reader.handles("sess_a") == []
         assert list(reader.nodes("sess_a")) == list(reader.blocked("sess_a")) == []
@@ -810,8 +874,8 @@ def test_a_removed_session_leaves_a_tombstone_and_nothing_else(store: Store) -> 
         assert reader.start("me", b"sess_a") is None
         assert dict(reader.observations("sess_a")) == {}
         assert reader.search_row("sess_a") is None
-        assert reader.search(["needle"], columns=["title"], limit=5) == ["sess_b"]
-        assert reader.search_outputs(["needle"], limit=5) == ["sess_b"]
+        assert reader.search(["needle"], owner="me", columns=["title"], limit=5) == ["sess_b"]
+        assert reader.search_outputs(["needle"], owner="me", limit=5) == ["sess_b"]
         assert reader.traces("sess_b", 0, 9, 9) == [TraceRow("sess_b", 0, 1, b"t")]
     assert ids(store) == ["sess_b"]
     store.append(filled("sess_a"))
@@ -820,7 +884,7 @@ def test_a_removed_session_leaves_a_tombstone_and_nothing_else(store: Store) -> 
 def test_a_replaced_session_has_the_new_rows_and_its_old_handles(store: Store) -> None:
     store.append(filled("sess_a"))
     store.append(step(session_of(store)))
-    put(store, lambda writer: writer.index(SearchRow("sess_a", "stale", "", "", 1), ["stale"]))
+    put(store, lambda writer: writer.index(SearchRow("sess_a", "me", "stale", "", "", 1), ["stale"]))
     store.trace([TraceRow("sess_a", 0, 1, b"t")])
     again = start("sess_a", at=50)
     node = node_row(0, response=b"response " * 200)
@@ -846,7 +910,7 @@ def test_a_replaced_session_has_the_new_rows_and_its_old_handles(store: Store) -
         assert reader.start("me", b"sess_a") is not None
         assert reader.traces("sess_a", 0, 9, 9) == [TraceRow("sess_a", 0, 1, b"t")]
         assert reader.search_row("sess_a") is None
-        assert reader.search_outputs(["stale"], limit=5) == []
+        assert reader.search_outputs(["stale"], owner="me", limit=5) == []
         assert reader.unindexed(5) == ["sess_a"]
 
 

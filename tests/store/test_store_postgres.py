@@ -33,6 +33,7 @@ from interlock.store.postgres.words import words_in
 from interlock.store.protocol import (
     HandleRow,
     SearchRow,
+    SettingRow,
     StartRow,
     Store,
     StoreAway,
@@ -40,6 +41,7 @@ from interlock.store.protocol import (
     StoreConflict,
     StoreTooNew,
     StoreUnavailable,
+    TombstoneRow,
     TraceRow,
 )
 from interlock.store.sqlite.store import open_store as open_sqlite
@@ -96,7 +98,7 @@ def test_a_lost_connection_is_replaced_without_anyone_noticing(
         assert reader.session("sess_a") == session
     cut_connections(server)
     with store.writing() as writer:
-        writer.set_setting("mode", "a")
+        writer.set_setting(SettingRow("me", "mode", "a"))
     cut_connections(server)
     with suppress(StoreConflict):  # then the call is run again from its read
         store.append(step(session, text="once"))
@@ -286,7 +288,7 @@ def test_processes_that_index_the_same_session_take_turns(store: PostgresStore, 
         with mine.writing() as writer:
             known = writer.search_row("sess_a")
             time.sleep(0.05)
-            writer.index(SearchRow("sess_a", "t", "n", "", 0), [] if known else ["needle"])
+            writer.index(SearchRow("sess_a", "me", "t", "n", "", 0), [] if known else ["needle"])
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(catch_up, stores))
@@ -419,11 +421,11 @@ def test_long_texts_and_words_are_indexed_in_part(store: PostgresStore) -> None:
     store.append(start())
     text = " ".join(f"word{number}" for number in range(200_000))
     with store.writing() as writer:
-        writer.index(SearchRow("sess_a", "y" * 5000, "a\0b", "", 0), [text, "z" * 3_000_000])
+        writer.index(SearchRow("sess_a", "me", "y" * 5000, "a\0b", "", 0), [text, "z" * 3_000_000])
     with store.reading() as reader:
-        assert reader.search(["y" * 5000], columns=["title"], limit=5) == ["sess_a"]
-        assert reader.search_outputs(["word7"], limit=5) == ["sess_a"]
-        assert reader.search_outputs(["z" * 3_000_000], limit=5) == ["sess_a"]
+        assert reader.search(["y" * 5000], owner="me", columns=["title"], limit=5) == ["sess_a"]
+        assert reader.search_outputs(["word7"], owner="me", limit=5) == ["sess_a"]
+        assert reader.search_outputs(["z" * 3_000_000], owner="me", limit=5) == ["sess_a"]
 
 
 # Copies.
@@ -445,10 +447,10 @@ def test_a_copy_there_and_back_is_the_same(tmp_path: Path, store: PostgresStore)
     source = open_sqlite(tmp_path)
     with source.writing() as writer:
         session_id = writer.session_ids("", 1)[0]
-        writer.set_setting("mode", "x")
+        writer.set_setting(SettingRow("me", "mode", "x"))
         writer.set_keep(session_id, True)
-        writer.set_tombstone("sess_gone", 5)
-        writer.add_start(StartRow("me", b"id", b"q", session_id, 0, 5))
+        writer.set_tombstone(TombstoneRow("sess_gone", "me", 5))
+        writer.add_start(StartRow("me", b"id", b"q", session_id, b"handle", b"answer", 5))
         writer.add_handle(HandleRow(b"second", session_id, "worker"))
     source.trace([TraceRow(session_id, 0, 1, b"{}")])
     assert [row.outcome for row in copy_store(source, store)] == ["copied"] * 3
@@ -463,8 +465,8 @@ def test_a_copy_there_and_back_is_the_same(tmp_path: Path, store: PostgresStore)
             rows = list(getattr(ours, name)(session_id))
             assert rows == list(getattr(middle, name)(session_id)) == list(getattr(theirs, name)(session_id))
         assert ours.content_digests("", 99) == theirs.content_digests("", 99) != []
-        assert theirs.setting("mode") == "x"
-        assert theirs.removed_at("sess_gone") == 5
+        assert theirs.setting("me", "mode") == "x"
+        assert theirs.tombstone("sess_gone") == TombstoneRow("sess_gone", "me", 5)
         assert theirs.traces(session_id, 0, 9, 9) == [TraceRow(session_id, 0, 1, b"{}")]
     agent = bench.agent()
     agent.start("test.flow")

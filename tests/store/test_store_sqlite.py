@@ -391,19 +391,19 @@ def test_a_salvaged_store_opens_sound_and_goes_on(tmp_path: Path) -> None:
 def test_a_salvage_leaves_the_words_to_be_indexed_again(tmp_path: Path) -> None:
     store = begin(tmp_path)
     with store.writing() as writer:
-        writer.index(SearchRow("sess_a", "needle", "", "", 0), ["needle"])
+        writer.index(SearchRow("sess_a", "me", "needle", "", "", 0), ["needle"])
     store.close()
     salvage(store.path, tmp_path / "new" / "interlock.db")
     salvaged = open_store(tmp_path / "new")
     with salvaged.reading() as reader:
         assert reader.unindexed(5) == ["sess_a"]
         assert reader.search_row("sess_a") is None
-        assert reader.search(["needle"], columns=["title"], limit=5) == []
+        assert reader.search(["needle"], owner="me", columns=["title"], limit=5) == []
     with salvaged.writing() as writer:
-        writer.index(SearchRow("sess_a", "needle", "", "", 0), ["needle"])
+        writer.index(SearchRow("sess_a", "me", "needle", "", "", 0), ["needle"])
     with salvaged.reading() as reader:
-        assert reader.search(["needle"], columns=["title"], limit=5) == ["sess_a"]
-        assert reader.search_outputs(["needle"], limit=5) == ["sess_a"]
+        assert reader.search(["needle"], owner="me", columns=["title"], limit=5) == ["sess_a"]
+        assert reader.search_outputs(["needle"], owner="me", limit=5) == ["sess_a"]
         assert reader.unindexed(5) == []
     salvaged.close()
 

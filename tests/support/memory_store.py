@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from interlock.store.protocol import (
+    NOT_ON_PATH,
     BlockedRow,
     Changes,
     CommitRow,
@@ -29,8 +30,10 @@ from interlock.store.protocol import (
     SessionFilter,
     SessionRow,
     SessionRows,
+    SettingRow,
     StartRow,
     StoreConflict,
+    TombstoneRow,
     TraceRow,
 )
 
@@ -44,7 +47,7 @@ class Tables:
     def __init__(self) -> None:
         self.sessions: dict[str, SessionRow] = {}
         self.unindexed: dict[str, bool] = {}
-        self.tombstones: dict[str, int] = {}
+        self.tombstones: dict[str, TombstoneRow] = {}
         self.handles: dict[tuple[str, str], HandleRow] = {}
         self.starts: dict[tuple[str, bytes], StartRow] = {}
         self.runs: dict[tuple[str, int], RunRow] = {}
@@ -54,7 +57,7 @@ class Tables:
         self.commits: dict[tuple[str, int], CommitRow] = {}
         self.contents: dict[str, bytes] = {}
         self.observations: dict[tuple[str, str], str] = {}
-        self.settings: dict[str, str] = {}
+        self.settings: dict[tuple[str, str], str] = {}
         self.traces: dict[int, TraceRow] = {}
         self.search: dict[str, SearchRow] = {}
         self.outputs: dict[int, tuple[str, str]] = {}
@@ -140,8 +143,9 @@ class MemoryReader:
             for run in self.runs(row.session_id)
         )
 
-    def sessions_by_prefix(self, prefix: str, limit: int) -> list[str]:
-        return sorted(name for name in self.tables.sessions if name.startswith(prefix))[:limit]
+    def sessions_by_prefix(self, prefix: str, *, owner: str, limit: int) -> list[str]:
+        own = [name for name, row in self.tables.sessions.items() if row.owner == owner]
+        return sorted(name for name in own if name.startswith(prefix))[:limit]
 
     def session_ids(self, after: str, limit: int) -> list[str]:
         return sorted(name for name in self.tables.sessions if name > after)[:limit]
@@ -166,7 +170,7 @@ class MemoryReader:
                 ranks.append((elsewhere, run.status in finished, -row.updated_at, row.session_id))
         return [rank[-1] for rank in sorted(ranks)][:limit]
 
-    def removed_at(self, session_id: str) -> int | None:
+    def tombstone(self, session_id: str) -> TombstoneRow | None:
         return self.tables.tombstones.get(session_id)
 
     def start(self, owner: str, request_id: bytes) -> StartRow | None:
@@ -178,8 +182,12 @@ class MemoryReader:
     def run(self, session_id: str, run: int) -> RunRow | None:
         return self.tables.runs.get((session_id, run))
 
-    def run_by_id(self, run_id: str) -> RunRow | None:
-        return next((row for row in self.tables.runs.values() if row.run_id == run_id), None)
+    def run_by_id(self, run_id: str, *, owner: str) -> RunRow | None:
+        rows = [row for row in self.tables.runs.values() if self._is_own(row.session_id, owner)]
+        return next((row for row in rows if row.run_id == run_id), None)
+
+    def _is_own(self, session_id: str, owner: str) -> bool:
+        return session_id in self.tables.sessions and self.tables.sessions[session_id].owner == owner
 
     def node(self, session_id: str, node: int) -> NodeRow | None:
         return self.tables.nodes.get((session_id, node))
@@ -197,7 +205,7 @@ class MemoryReader:
         rows: list[NodeRow] = []
         number: int | None = node
         while number is not None and len(rows) < limit and (row := self.node(session_id, number)):
-            rows.append(replace(row, response=b""))
+            rows.append(replace(row, **dict.fromkeys(NOT_ON_PATH, b"")))
             number = row.parent
         return rows
 
@@ -246,27 +254,30 @@ class MemoryReader:
     def search_row(self, session_id: str) -> SearchRow | None:
         return self.tables.search.get(session_id)
 
-    def search(self, words: Sequence[str], *, columns: Sequence[str], limit: int) -> list[str]:
-        rows = reversed(self.tables.search.values())
+    def search(self, words: Sequence[str], *, owner: str, columns: Sequence[str], limit: int) -> list[str]:
+        rows = [row for row in reversed(self.tables.search.values()) if row.owner == owner]
         found = [row for row in rows if _matches(words, [getattr(row, column) for column in columns])]
         return [row.session_id for row in found][:limit]
 
-    def search_outputs(self, words: Sequence[str], *, limit: int) -> list[str]:
+    def search_outputs(self, words: Sequence[str], *, owner: str, limit: int) -> list[str]:
         texts = reversed(self.tables.outputs.values())
-        found = dict.fromkeys(name for name, text in texts if _matches(words, [text]))
+        matched = dict.fromkeys(name for name, text in texts if _matches(words, [text]))
+        found = [name for name in matched if self._is_own(name, owner)]
         return list(found)[:limit]
 
-    def observed(self, key: str, value: str, *, prefix: bool, limit: int) -> list[str]:
+    def observed(self, key: str, value: str, *, owner: str, prefix: bool, limit: int) -> list[str]:
         found = [
             self.tables.sessions[name]
             for (name, known), seen in self.tables.observations.items()
-            if known == key and (seen.startswith(value) if prefix else seen == value)
+            if self._is_own(name, owner)
+            and known == key
+            and (seen.startswith(value) if prefix else seen == value)
         ]
         found.sort(key=lambda row: (-row.updated_at, row.session_id))
         return [row.session_id for row in found][:limit]
 
-    def setting(self, key: str) -> str | None:
-        return self.tables.settings.get(key)
+    def setting(self, owner: str, key: str) -> str | None:
+        return self.tables.settings.get((owner, key))
 
 
 def _of(table: Mapping[Any, R], session_id: str) -> list[R]:
@@ -348,12 +359,13 @@ class MemoryWriter(MemoryReader):
             self.tables.traces[max(self.tables.traces, default=-1) + 1] = row
 
     def remove_session(self, session_id: str, removed_at: int) -> None:
+        if (session := self.session(session_id)) is not None:
+            self.tables.tombstones[session_id] = TombstoneRow(session_id, session.owner, removed_at)
         self._forget(session_id)
         for rows in (self.tables.handles, self.tables.starts, self.tables.traces):
             table: dict[Any, Any] = rows  # type: ignore[assignment]
             for key in [key for key, row in table.items() if row.session_id == session_id]:
                 del table[key]
-        self.tables.tombstones[session_id] = removed_at
 
     def _forget(self, session_id: str) -> None:
         """Delete everything that a rebuild writes anew."""
@@ -380,14 +392,18 @@ class MemoryWriter(MemoryReader):
         _refuse_if(any(row.handle == known.handle for known in self.tables.handles.values()), "handle")
         _add(self.tables.handles, (row.session_id, row.agent), row)
 
+    def drop_start(self, row: StartRow) -> None:
+        if self.tables.starts.get((row.owner, row.request_id)) == row:
+            del self.tables.starts[row.owner, row.request_id]
+
     def add_content(self, digest: str, body: bytes) -> None:
         self.tables.contents.setdefault(digest, body)
 
     def drop_content(self, digest: str) -> None:
         self.tables.contents.pop(digest, None)
 
-    def set_setting(self, key: str, value: str) -> None:
-        self.tables.settings[key] = value
+    def set_setting(self, row: SettingRow) -> None:
+        self.tables.settings[row.owner, row.key] = row.value
 
     def index(self, row: SearchRow, outputs: Sequence[str]) -> None:
         self.tables.search.pop(row.session_id, None)

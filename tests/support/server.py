@@ -12,6 +12,11 @@ from typing import Any
 
 import msgspec
 
+from interlock.surfaces.call import Era
+from support.stdio_pipe import ENVELOPE
+
+PLAIN = {**ENVELOPE, "io.modelcontextprotocol/clientCapabilities": {}}
+
 INITIALIZE = {
     "protocolVersion": "2025-11-25",
     "capabilities": {},
@@ -26,11 +31,13 @@ class ServerGone(Exception):
 class Server:
     """One stdio server on a data directory. `call` gives the structured answer of a tool."""
 
-    def __init__(self, data_dir: Path, *arguments: str) -> None:
+    def __init__(self, data_dir: Path, *arguments: str, era: Era = "handshake") -> None:
         command = [sys.executable, "-m", "interlock", "mcp", "--data-dir", str(data_dir), *arguments]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.era = era
         self._id = 0
-        self.request("initialize", INITIALIZE)
+        if era == "handshake":
+            self.request("initialize", INITIALIZE)
 
     def __enter__(self) -> Server:
         return self
@@ -42,6 +49,8 @@ class Server:
 
     def send(self, method: str, params: Any) -> None:
         self._id += 1
+        if self.era == "modern":
+            params = {**params, "_meta": PLAIN}
         message = {"jsonrpc": "2.0", "id": self._id, "method": method, "params": params}
         assert self.process.stdin is not None
         try:
@@ -64,7 +73,8 @@ class Server:
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
         answer = self.request("tools/call", {"name": tool, "arguments": arguments})
         result = answer["result"]
-        return {**(result.get("structuredContent") or {}), "_text": result["content"][0]["text"]}
+        beside = {"_text": result["content"][0]["text"], "_meta": result.get("_meta", {})}
+        return {**(result.get("structuredContent") or {}), **beside, "_error": result.get("isError", False)}
 
     def ack(self, at: dict[str, Any], notes: str = "", **more: Any) -> dict[str, Any]:
         output = {"output": {"notesMarkdown": notes}} if notes else {}

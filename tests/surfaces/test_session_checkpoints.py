@@ -201,8 +201,9 @@ def test_every_iteration_has_its_own_answer(bench: Bench) -> None:
     worker.token = join_session(agent).token
     answer_checkpoint(worker, agent, "fit", "fits")
     other = join_session(agent, "replacement")
-    assert other.tell("yield_checkpoint", checkpoint_id="fit").body["resolved_option"] == "fits"
-    assert agent.go("finish").fields["instance"] == "each@1::fit"
+    refusal = agent.go("finish")
+    assert refusal.fields["instance"] == "each@1::fit"
+    assert "Checkpoint 'fit' (iteration 2: b) must be answered first" in refusal.text
     answer_checkpoint(worker, agent, "fit", "bad")
     first = other.tell("yield_checkpoint", checkpoint_id="fit", iteration=1).body
     second = other.tell("yield_checkpoint", checkpoint_id="fit", iteration=2).body

@@ -13,8 +13,8 @@ from interlock.surfaces.lookup import errors
 _STORE: Mapping[str, str] = {
     "TOKEN_INVALID_FORMAT": "This is not a token of the kind that is expected here, or it is incomplete.",
     "TOKEN_UNSUPPORTED_VERSION": "The token has another version of the format.",
-    "TOKEN_BAD_SIGNATURE": "A character was changed, or the key was rotated twice. Copy the whole token "
-    "again.",
+    "TOKEN_BAD_SIGNATURE": "A character was changed, or the key is lost. Copy the whole token again.",
+    "TOKEN_KEY_RETIRED": "The keys were rotated twice since the token was given. Find the session again.",
     "TOKEN_SCOPE_MISMATCH": "The token is genuine but belongs to another step, run or kind of call.",
     "TOKEN_UNKNOWN_NODE": "The token is genuine, but its session or node is not in this store.",
     "TOKEN_SESSION_LOCKED": "Another process was writing for too long. Send the same call again.",

@@ -214,7 +214,7 @@ def _repaired(ledger: Ledger, finding: Finding) -> Check:
         ledger.pins,
         ledger.library,
         renders(),
-        owner=ledger.settings.owner,
+        owner=ledger.owner,
         now=ledger.clock(),
     )
     if isinstance(repaired, Finding):

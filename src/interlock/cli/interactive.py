@@ -19,10 +19,10 @@ def require_terminal(action: str) -> None:
 
 def require_pin(ledger: Ledger) -> None:
     """Ask for the PIN if one is set, and end the command if it is wrong."""
-    if not has_pin(ledger.store):
+    if not has_pin(ledger.store, ledger.owner):
         return
     require_terminal("The PIN")
-    if not pin_matches(ledger.store, click.prompt("PIN", hide_input=True, err=True)):
+    if not pin_matches(ledger.store, ledger.owner, click.prompt("PIN", hide_input=True, err=True)):
         stop(CHECK_FAILED, "That is not the PIN. Nothing was changed.")
 
 

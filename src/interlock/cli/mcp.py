@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Sequence
 from typing import Any
 
 from interlock import __version__
-from interlock.cli.config import LISTS, BadConfig, resolve, setting_names
+from interlock.cli.config import FOR_SERVE, LISTS, BadConfig, resolve, setting_names
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -21,6 +22,8 @@ def run(arguments: Sequence[str]) -> int:
     except BadConfig as error:
         print(f"interlock mcp: {error}", file=sys.stderr)
         return 2
+    gc.freeze()
+    gc.enable()
     return serve(surface, version=__version__)
 
 
@@ -31,7 +34,7 @@ def flags_of(arguments: Sequence[str]) -> dict[str, Any]:
     while pending:
         flag, separator, value = pending.pop(0).partition("=")
         name = flag.removeprefix("--")
-        if name == flag or name not in setting_names():
+        if name == flag or name not in setting_names() or name in FOR_SERVE:
             raise BadConfig(f"unknown option {flag}. See interlock mcp --help")
         if not separator:
             if not pending:

@@ -88,7 +88,7 @@ def with_ledger(command: Command) -> Command:
 def session_argument(command: Command) -> Command:
     def complete(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         ledger = ledger_of(config_of(ctx.params.get("data_dir"), store=ctx.params.get("store")))
-        sessions = session_lines(ledger, SessionFilter(owner=ledger.settings.owner, limit=COMPLETIONS))
+        sessions = session_lines(ledger, SessionFilter(owner=ledger.owner, limit=COMPLETIONS))
         ledger.store.close()
         prefix = incomplete.removeprefix("sess_")
         return [

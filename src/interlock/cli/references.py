@@ -19,7 +19,7 @@ from interlock.store.protocol import SessionRow
 
 def session_of(ledger: Ledger, ref: str) -> SessionRow:
     """Find a session by its id or by the beginning of its id."""
-    session = find_session(ledger, ref, ledger.settings.owner)
+    session = find_session(ledger, ref)
     return stop_with(session) if isinstance(session, LedgerError) else session
 
 

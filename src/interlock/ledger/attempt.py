@@ -63,6 +63,7 @@ class Attempt:
             awaited=decided.awaited,
             node=position.node.node if blocked else position.session.next_node,
             attempt=self.successor if blocked else 0,
+            note_attempt=self.successor if blocked else 0,
             blockers=decided.blockers,
             notices=decided.notices,
             notes_cut=output is not None and len(output.notes.encode()) > NOTES_BYTES,
@@ -71,7 +72,8 @@ class Attempt:
 
     def unmoved(self, output: Output, terms: Terms) -> View:
         """Return what the answer shows when the run stays where it is."""
-        position = self.position
+        position, loaded = self.position, self.position.loaded
+        used = loaded.branches > 0 or any(row.attempt == 0 for row in loaded.blocked)
         return View(
             session=position.session,
             run=position.run,
@@ -79,6 +81,8 @@ class Attempt:
             state=position.state,
             awaited=position.awaited,
             node=position.node.node,
+            attempt=self.successor if used else 0,
+            note_attempt=self.successor,
             notes_cut=len(output.notes.encode()) > NOTES_BYTES,
             terms=terms,
         )
@@ -164,7 +168,16 @@ class Attempt:
         commit = Commit(position.rows(), self.now)
         commit.add_outputs(run, node, self.number, subject_of(position.awaited), output)
         child = commit.add_note_node(run, node)
-        commit.add_attempt(run, node, self.number, "noted", self.request, response, child=child)
+        commit.add_attempt(
+            run,
+            node,
+            self.number,
+            "noted",
+            self.request,
+            response,
+            child=child,
+            successor=self.successor,
+        )
         self.positions.append(commit.finish())
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from copy import copy
 from hashlib import sha256
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from interlock.authoring.compile.ids import LEGACY_ID
 from interlock.authoring.library import Library, Loaded
@@ -37,6 +39,7 @@ from interlock.ledger.runs.position import Position, View, tip_of
 from interlock.ledger.runs.positions import Positions, milliseconds
 from interlock.ledger.runs.recap import branches, recap
 from interlock.ledger.settings import Settings
+from interlock.ledger.starts import StartKey
 from interlock.ledger.tokens.keyring import Keys
 from interlock.ledger.tokens.slots import named as with_names
 from interlock.ledger.tokens.tokens import Pointer, new_attempt, new_handle
@@ -68,6 +71,14 @@ class Start(Struct, frozen=True):
     agent: str = ""
 
 
+class NewSession(Struct, frozen=True):
+    """A session without a run that is ready to be recorded."""
+
+    session_id: str
+    handle: bytes
+    commit: Commit
+
+
 class Ledger(Positions):
     """One log behind all surfaces."""
 
@@ -79,10 +90,17 @@ class Ledger(Positions):
         settings: Settings,
         clock: Callable[[], int] = milliseconds,
     ) -> None:
-        super().__init__(store, keys, clock)
+        super().__init__(store, keys, settings.owner, clock)
         self.library = library
         self.settings = settings
         self.drift = DriftCheck(library, clock)
+
+    def of(self, owner: str) -> Ledger:
+        """Return the same ledger for another owner: it finds and writes only that owner's sessions."""
+        ledger = copy(self)
+        ledger.settings, ledger.owner = replace(self.settings, owner=owner), owner
+        self.used = True  # whoever is idle indexes for every owner
+        return ledger
 
     def attempt(
         self, pointer: Pointer, number: int, request: Mapping[str, Json]
@@ -93,7 +111,7 @@ class Ledger(Positions):
         """
         digest, node = request_digest(request), pointer.node
         while True:
-            loaded = self.store.load(pointer.handle, node=node, attempt=number)
+            loaded = self.load(pointer.handle, node=node, attempt=number)
             if loaded is not None and (recorded := loaded.recorded) is not None:
                 if not intact(recorded.response, recorded.response_digest):
                     return not_healthy(recorded.session_id, "a recorded response does not match its digest")
@@ -108,15 +126,15 @@ class Ledger(Positions):
                 return Attempt(self, position, number, digest)
             node = position.loaded.carried_to
 
-    def start_session(
-        self, title: str, policy: SurfacePolicy = EXECUTION, context: Variables | None = None
-    ) -> tuple[str, bytes]:
-        """Begin a session without a run; returns its id and its handle."""
-        handle = new_handle()
-        commit, _ = self._new_session(title_of(context or {}, title), policy, None)
-        session_id = commit.rows.session.session_id
-        self.append(commit.finish(handles=(HandleRow(handle, session_id),)))
-        return session_id, handle
+    def start_session(self, title: str, policy: SurfacePolicy = EXECUTION) -> NewSession:
+        """Prepare a session without a run. Nothing is stored before `record_session`."""
+        commit, _ = self._new_session(title, policy, None)
+        return NewSession(commit.rows.session.session_id, new_handle(), commit)
+
+    def record_session(self, new: NewSession, response: bytes, key: StartKey | None) -> None:
+        """Store a session that was prepared, and its answer where the call can be repeated."""
+        starts = (key.row(new.session_id, new.handle, response, new.commit.now),) if key else ()
+        self.append(new.commit.finish(handles=(HandleRow(new.handle, new.session_id),), starts=starts))
 
     def start(
         self,
@@ -171,12 +189,20 @@ class Ledger(Positions):
             above = begin_in_parent(parent, session.session_id, loaded.workflow.id, commit.now)
         return Start(view, handle, commit, within is None, contents, above, agent)
 
-    def record_start(self, start: Start, trace: CallTraced | None = None) -> None:
-        """Store a run that was prepared, with the call that started it where calls are traced."""
+    def record_start(
+        self,
+        start: Start,
+        response: bytes = b"",
+        key: StartKey | None = None,
+        trace: CallTraced | None = None,
+    ) -> None:
+        """Store a run that was prepared, its answer where the call can be repeated, and the call's trace."""
         if trace is not None:
             start.commit.add(trace)
-        handles = (HandleRow(start.handle, start.view.session.session_id, start.agent),) if start.new else ()
-        changes = [start.commit.finish(handles=handles, contents=start.contents)]
+        session_id = start.view.session.session_id
+        handles = (HandleRow(start.handle, session_id, start.agent),) if start.new else ()
+        starts = (key.row(session_id, start.handle, response, start.commit.now),) if key else ()
+        changes = [start.commit.finish(handles=handles, starts=starts, contents=start.contents)]
         self.append(*changes, *([start.parent] if start.parent else []))
 
     def _started(
@@ -203,7 +229,7 @@ class Ledger(Positions):
         self, title: str, policy: SurfacePolicy, parent: Position | None
     ) -> tuple[Commit, SessionCreated]:
         """Begin a session under the user's terms; those of a parent are not loosened in its child."""
-        now, owner, above = self.clock(), self.settings.owner, parent.session_id if parent else None
+        now, owner, above = self.clock(), self.owner, parent.session_id if parent else None
         session = SessionRow(new_id("sess"), owner, title, now, now, -1, GENESIS, 0, parent_session=above)
         commit = Commit(Rows(session), now, new=True)
         terms, preferences = self.settings.terms, self.preferences()
@@ -226,7 +252,7 @@ class Ledger(Positions):
         return commit, created
 
     def _healthy(self, pointer: Pointer) -> SessionRow | LedgerError:
-        loaded = self.store.load(pointer.handle)
+        loaded = self.load(pointer.handle)
         if loaded is None:
             return unknown_session()
         reason = damage(loaded)
@@ -235,7 +261,7 @@ class Ledger(Positions):
     def preferences(self) -> Preferences:
         """Return the mode of new sessions: the one this process was started with, else the user's choice."""
         with self.store.reading() as reader:
-            stored = reader.setting("preferences")
+            stored = reader.setting(self.owner, "preferences")
         if stored is None or self.settings.preferences_fixed:
             return self.settings.preferences
         return msgspec.json.decode(stored, type=Preferences)
@@ -246,10 +272,13 @@ class Ledger(Positions):
 
     def rehydrate(self, position: Position) -> View:
         """Show a node again: recap on a tip, branches on a rewound node. Nothing is written."""
+        number, loaded = position.node.node, position.loaded
+        used, after = any(row.attempt == 0 for row in loaded.blocked), None
         with self.store.reading() as reader:
-            number = position.node.node
-            used = reader.recorded(position.session_id, number, 0) is not None
-            tip = reader.node(position.session_id, tip_of(position.session, position.run))
+            if loaded.branches:
+                used = used or reader.recorded(position.session_id, number, 0) is not None
+                tip = reader.node(position.session_id, tip_of(position.session, position.run))
+                after = branches(reader, position.node, tip)
             return View(
                 session=position.session,
                 run=position.run,
@@ -258,8 +287,9 @@ class Ledger(Positions):
                 awaited=position.awaited,
                 node=number,
                 attempt=new_attempt() if used else 0,
+                note_attempt=new_attempt(),
                 recap=recap(reader, position.node),
-                branches=branches(reader, position.node, tip),
+                branches=after,
                 terms=self.terms(position.state),
             )
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from interlock.ledger.attempt import Replayed
+from interlock.ledger.errors import LedgerError
 from interlock.ledger.runs.positions import Positions
+from interlock.ledger.starts import StartKey, start_key
 from interlock.ledger.tokens.slots import fill, fill_text
 from interlock.surfaces.call import Reply, recorded_reply
+from interlock.surfaces.strict_params import Params
 
 _encode = msgspec.json.Encoder().encode
 
@@ -35,6 +40,23 @@ def live(reply: Reply, positions: Positions, handle: bytes) -> Reply:
         for name, value in reply.meta.items()
     }
     return Reply(fill_text(reply.text, mint), structured, meta, reply.is_error)
+
+
+def repeatable(
+    positions: Positions,
+    tool: str,
+    request_id: str | None,
+    params: Params,
+    of_error: Callable[[LedgerError], Reply],
+) -> StartKey | Reply | None:
+    """Return the key of a new start that has an id, or the answer that the same start was given."""
+    match start_key(positions, tool, request_id, params):
+        case LedgerError() as error:
+            return of_error(error)
+        case Replayed() as before:
+            return replayed(before, positions)
+        case key:
+            return key
 
 
 def replayed(replay: Replayed, positions: Positions) -> Reply:

@@ -10,6 +10,7 @@ from typing import assert_never
 
 from msgspec import Struct
 
+from interlock.core.definition.prompts import text_of
 from interlock.core.run.outcomes import Code, Refusal
 from interlock.core.values import Json
 
@@ -35,8 +36,16 @@ def names(about: Mapping[str, Json], key: str) -> str:
 
 
 _FIELDS: Mapping[Code, tuple[str, ...]] = {
-    Code.DECISION_PENDING: ("checkpoint", "activity"),
-    Code.GATE_UNANSWERED: ("checkpoint", "instance", "pending", "left_out", "in_activity"),
+    Code.DECISION_PENDING: ("checkpoint", "activity", "iteration", "item"),
+    Code.GATE_UNANSWERED: (
+        "checkpoint",
+        "instance",
+        "iteration",
+        "item",
+        "pending",
+        "left_out",
+        "in_activity",
+    ),
     Code.ACTIVITY_NOT_FOUND: ("activities",),
     Code.INVALID_TRANSITION: ("valid",),
     Code.CHECKPOINT_NOT_FOUND: ("checkpoints",),
@@ -105,6 +114,9 @@ def _sentence(refusal: Refusal) -> str:
         case Code.CHECKPOINT_STILL_ACTIVE:
             text = "is still active and has not been resolved by the orchestrator."
             return f"Cannot resume: Checkpoint {gate} {text}"
+        case Code.CHECKPOINT_NOT_YIELDED if about.get("yielded_by"):
+            yielding = names(about, "yielded_by")
+            return f"Cannot resume: a checkpoint is resumed by the agent that yielded it ({yielding})."
         case Code.CHECKPOINT_NOT_YIELDED:
             return "Cannot resume: no yielded checkpoint waits to be resumed."
         case Code.OPTION_NOT_FOUND:
@@ -154,10 +166,20 @@ def _held(refusal: Refusal) -> str:
     if isinstance(pending := about.get("pending"), (list, tuple)):
         text = f"{len(pending)} unresolved checkpoint(s) on activity '{about['activity']}'."
     elif refusal.code is Code.DECISION_PENDING:
-        text = f"Active checkpoint '{about['checkpoint']}' on activity '{about['activity']}'."
+        text = f"Active checkpoint '{about['checkpoint']}'{_round(about)} on activity '{about['activity']}'."
     else:
-        text = f"Checkpoint '{about['checkpoint']}' must be answered first: {about['question']}"
+        text = (
+            f"Checkpoint '{about['checkpoint']}'{_round(about)} must be answered first: {about['question']}"
+        )
     return f"Cannot transition to '{about['target']}': {text}" if "target" in about else text
+
+
+def _round(about: Mapping[str, Json]) -> str:
+    """Name the round of a loop that a refusal is about, and its item."""
+    if "iteration" not in about:
+        return ""
+    item = f": {text_of(about['item'])}" if "item" in about else ""
+    return f" (iteration {about['iteration']}{item})"
 
 
 def _missing(about: Mapping[str, Json]) -> str:

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
+from typing import Annotated, TypeAlias
+
+from msgspec import Meta, Struct
+
+RequestId: TypeAlias = Annotated[
+    str,
+    Meta(
+        max_length=128,
+        description="Your id for this start; the same call with it again returns the same answer.",
+    ),
+]
 
 
 class Params(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

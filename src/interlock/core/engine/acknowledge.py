@@ -121,7 +121,7 @@ def _close_step(draft: Draft, settled: RunState, need: NeedStep, ack: Acknowledg
     if verdict.stopping:
         return _blocked(draft, settled, need, *verdict.stopping, rejections=verdict.rejections)
     draft.record(*verdict.answers, *learned(ack.output), *verdict.gaps)
-    complete(draft, need, claimed=False)
+    complete(draft, need)
     _report_confirmation(draft, need.step, ack)
     _notice_omissions(draft, need.step)
     return draft.decided()
@@ -155,12 +155,13 @@ def learned(output: Output) -> Iterator[e.Event]:
                 yield e.LoopSteered("stop")
 
 
-def complete(draft: Draft, need: NeedStep, *, claimed: bool) -> None:
-    """Record that the step is done, with what its actions write."""
+def complete(draft: Draft, need: NeedStep, claimed: Output | None = None) -> None:
+    """Record that the step is done, with what its actions write; `claimed` is the output of a claim."""
     assert draft.state.activity is not None
     following = draft.plan.program(draft.state.activity).after(f"step:{need.step.id}")
     sets = sets_of(draft.plan, draft.state, need.step.actions)
-    draft.record(e.StepCompleted(need.key, need.step.id, following, claimed, sets))
+    output = claimed.digest if claimed else ""
+    draft.record(e.StepCompleted(need.key, need.step.id, following, claimed is not None, sets, output))
 
 
 def _report_confirmation(draft: Draft, step: Step, ack: AcknowledgeStep) -> None:

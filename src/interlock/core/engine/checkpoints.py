@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from interlock.core.definition.conditions import describe, holds
-from interlock.core.definition.program import EnterLoop, Plan, RepeatLoop
+from interlock.core.definition.program import Plan
 from interlock.core.definition.workflow import Gate
 from interlock.core.engine.claims import Walk, steps_ahead
 from interlock.core.engine.decisions import counts, inbox_only, resolved, undecided_gap
@@ -16,6 +16,7 @@ from interlock.core.engine.gates import (
     find_gate,
     gate_ids,
     is_answered,
+    loops_around,
     pending_gates,
     question_of,
 )
@@ -30,8 +31,8 @@ def open_checkpoint(plan: Plan, state: RunState, command: OpenCheckpoint) -> Dec
     """Ask a gate's question; steps ahead of a bound gate are thereby claimed."""
     draft = Draft(plan, state, command.policy, command.now)
     draft.take(command.variables, steps_ahead(plan, state))
-    if draft.state.open is not None:
-        about = {"checkpoint": draft.state.open.gate, "requested": command.gate}
+    if (opened := draft.state.open) is not None:
+        about = {"checkpoint": opened.gate, "instance": opened.key, "requested": command.gate}
         return Refusal(Code.CHECKPOINT_ALREADY_ACTIVE, about)
     if draft.state.activity is None:
         return Refusal(Code.NO_ACTIVITY)
@@ -55,53 +56,47 @@ def _not_found(draft: Draft, gate_id: str) -> Refusal:
 
 
 def _instance_meant(draft: Draft, found: FoundGate, command: OpenCheckpoint) -> str | Refusal:
-    """Find the instance of the gate that is meant: one answer per iteration of its loop (rule 16)."""
-    state, gate, wanted = draft.state, found.gate, command.iteration
-    if state.frames and wanted is not None and wanted <= state.frames[-1].iteration:
-        inner = replace(state.frames[-1], iteration=wanted - 1)
-        earlier = replace(state, frames=(*state.frames[:-1], inner))
-        return _already_answered(state, gate, instance(earlier, gate.id))
-    answered = is_answered(draft.plan, state, gate)
-    if answered and not _asks_about_next(state, instance(state, gate.id), command):
-        return _already_answered(state, gate, instance(state, gate.id))
-    if not answered and not _must_be_reached(draft, found):
-        return instance(state, gate.id)
-    reached = Walk(draft, command, gate.id).go()
-    if isinstance(reached, Refusal):
-        return reached
-    frames = draft.state.frames
-    passed = bool(frames) and wanted is not None and wanted != frames[-1].iteration + 1
-    if not isinstance(reached, NeedAnswer) or passed:
-        return Refusal(Code.CHECKPOINT_NOT_ACTIVE, {"checkpoint": gate.id})
-    return reached.key
+    """Find the instance of the gate that is meant: without a number the next unanswered one (rule 16)."""
+    plan, gate, wanted = draft.plan, found.gate, command.iteration
+    loops = loops_around(plan, draft.state, found)
+    here = replace(draft.state, frames=draft.state.frames[: len(loops)])
+    about: dict[str, Json] = {"checkpoint": gate.id}
+    if [frame.loop for frame in here.frames] != loops:  # its loop has yet to begin, or is over
+        if wanted is not None and len(loops) == 1:
+            about["instance"] = f"{loops[0]}@{wanted - 1}::{gate.id}"
+        return _reached(draft, gate, command, Refusal(Code.CHECKPOINT_NOT_ACTIVE, about))
+    if loops and wanted is not None and wanted <= here.frames[-1].iteration:
+        inner = replace(here.frames[-1], iteration=wanted - 1)
+        earlier = replace(here, frames=(*here.frames[:-1], inner))
+        return _already_answered(here, gate, instance(earlier, gate.id))
+    key, waiting = instance(here, gate.id), here.yielded.get(command.agent)
+    if not is_answered(plan, here, gate):
+        in_place = _opens_in_place(draft, found, loops)
+        return key if in_place else _reached(draft, gate, command, Refusal(Code.CHECKPOINT_NOT_ACTIVE, about))
+    answered = _already_answered(here, gate, key)
+    if not loops or wanted == here.frames[-1].iteration + 1 or (waiting is not None and waiting.key == key):
+        return answered
+    return _reached(draft, gate, command, answered)
 
 
-def _asks_about_next(state: RunState, key: str, command: OpenCheckpoint) -> bool:
-    """Say whether an answered gate is asked about its next iteration.
-
-    That is so for the agent that asked and resumed; another agent only repeats the question.
-    """
-    if not state.frames or (command.iteration or 0) == state.frames[-1].iteration + 1:
-        return False
-    before = state.resumed
-    return command.iteration is not None or (
-        before is not None and before.key == key and before.agent == command.agent
-    )
-
-
-def _must_be_reached(draft: Draft, found: FoundGate) -> bool:
-    """Say whether the gate opens only when it is reached: bound to a step ahead, or inside a loop."""
-    ops = draft.plan.program(draft.state.activity or "").ops
-    if draft.state.next_key not in ops or not holds(
-        found.gate.condition, draft.plan.scope(draft.state.variables)
-    ):
-        return False
+def _opens_in_place(draft: Draft, found: FoundGate, loops: list[str]) -> bool:
+    """Say whether the gate opens before it is reached: it does not apply, or is bound to no step ahead."""
+    ops, gate = draft.plan.program(draft.state.activity or "").ops, found.gate
+    if draft.state.next_key not in ops or not holds(gate.condition, draft.plan.scope(draft.state.variables)):
+        return True
     keys = list(ops)
-    target = keys.index(found.key)
-    entered = sum(isinstance(ops[key], EnterLoop) for key in keys[:target])
-    repeated = sum(isinstance(ops[key], RepeatLoop) for key in keys[:target])
-    ahead = target >= keys.index(draft.state.next_key)
-    return entered > repeated or (ahead and found.gate.bound_to is not None)
+    ahead = keys.index(found.key) >= keys.index(draft.state.next_key)
+    return not loops and not (ahead and gate.bound_to is not None)
+
+
+def _reached(draft: Draft, gate: Gate, command: OpenCheckpoint, otherwise: Refusal) -> str | Refusal:
+    """Walk to the gate and return its instance; the refusal if the walk does not come to it."""
+    need = Walk(draft, command, gate.id).go()
+    if isinstance(need, Refusal):
+        return need
+    frames, wanted = draft.state.frames, command.iteration
+    is_other = bool(frames) and wanted is not None and wanted != frames[-1].iteration + 1
+    return otherwise if is_other or not isinstance(need, NeedAnswer) else need.key
 
 
 def _already_answered(state: RunState, gate: Gate, key: str) -> Refusal:
@@ -235,7 +230,8 @@ def resume_checkpoint(plan: Plan, state: RunState, command: ResumeWorker) -> Dec
     draft.take(command.variables)
     if state.open is not None:
         return Refusal(Code.CHECKPOINT_STILL_ACTIVE, {"checkpoint": state.open.gate})
-    if state.resolution is None:
-        return Refusal(Code.CHECKPOINT_NOT_YIELDED)
-    draft.record(e.GateResumed(state.resolution.key, state.resolution.gate, command.agent))
+    answer = state.yielded.get(command.agent)
+    if answer is None:
+        return Refusal(Code.CHECKPOINT_NOT_YIELDED, {"yielded_by": list(state.yielded)})
+    draft.record(e.GateResumed(answer.key, answer.gate, command.agent))
     return draft.decided()

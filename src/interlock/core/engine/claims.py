@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import assert_never
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from interlock.core.definition.conditions import holds
@@ -13,11 +14,11 @@ from interlock.core.definition.workflow import Gate, Loop, Step, walk
 from interlock.core.engine.acknowledge import complete, input_required, learned, without_input
 from interlock.core.engine.decisions import inbox_only, resolved, undecided_gap
 from interlock.core.engine.draft import Draft
-from interlock.core.engine.gates import question_of
+from interlock.core.engine.gates import question_of, round_of
 from interlock.core.engine.requirements import examine
 from interlock.core.engine.settle import consequences, next_event
 from interlock.core.run import events as e
-from interlock.core.run.commands import Decision, EnterActivity, OpenCheckpoint, Terms
+from interlock.core.run.commands import Claim, Decision, EnterActivity, OpenCheckpoint, Terms
 from interlock.core.run.outcomes import (
     Code,
     Done,
@@ -31,7 +32,7 @@ from interlock.core.run.outcomes import (
 )
 from interlock.core.run.output import Output
 from interlock.core.run.reasons import Blocker, ContextKey
-from interlock.core.run.state import RunState, instance
+from interlock.core.run.state import Reported, RunState, instance
 from interlock.core.values import Json
 
 MOST_CLAIMED = 100_000
@@ -46,8 +47,8 @@ class Walk:
         self.decisions = command.decisions
         self.client = command.client
         self.claims: dict[str, Iterator[Output]] = {
-            name: iter([claim.output for claim in command.claims if claim.step == name])
-            for name in {claim.step for claim in command.claims}
+            step: iter([*outputs.new, *outputs.repeated])
+            for step, outputs in claimed_outputs(draft.state, command.claims).items()
         }
         self.towards = towards
         self.heading: Mapping[str, Json] = (
@@ -124,7 +125,7 @@ class Walk:
         if verdict.stopping:
             return replace(_unclaimable(need, verdict.stopping[0]), kept=verdict.rejections)
         draft.record(*verdict.answers, *learned(output), *verdict.gaps)
-        complete(draft, need, claimed=True)
+        complete(draft, need, claimed=output)
         return None
 
     def _meet(self, need: NeedAnswer) -> Refusal | None:
@@ -152,7 +153,36 @@ class Walk:
             return None
         question = question_of(draft.plan, draft.state, need.gate, need.confirms).text
         about = {"checkpoint": need.gate.id, "instance": need.key, "question": question, **self.heading}
+        about |= round_of(draft.state, need.key)
         return Refusal(Code.GATE_UNANSWERED, {**about, **inbox_only(draft.state, need.key, self.terms)})
+
+
+class ClaimedOutputs(Struct, frozen=True):
+    """The outputs that a call claims for one step; `repeated` are those that earlier calls have brought."""
+
+    new: tuple[Output, ...]
+    repeated: tuple[Output, ...] = ()
+
+
+def claimed_outputs(state: RunState, claims: Sequence[Claim]) -> dict[str, ClaimedOutputs]:
+    """Group the claims by step; a step's output counts once a visit (rule 14).
+
+    Outside loops a step has one output. In a loop a manifest may begin with the outputs of earlier rounds.
+    """
+    by_step: dict[str, list[Output]] = {}
+    for claim in claims:
+        by_step.setdefault(claim.step, []).append(claim.output)
+    grouped: dict[str, ClaimedOutputs] = {}
+    for step, outputs in by_step.items():
+        earlier, again, count = state.reported.get(step, Reported()), Reported(), 0
+        if earlier.count and step in state.done:
+            count = len(outputs)
+        elif earlier.count:
+            for output in outputs[: earlier.count]:
+                again = again.with_output(output.digest)
+            count = again.count if again == earlier else 0
+        grouped[step] = ClaimedOutputs(tuple(outputs[count:]), tuple(outputs[:count]))
+    return grouped
 
 
 def steps_ahead(plan: Plan, state: RunState) -> list[Step]:
@@ -190,6 +220,7 @@ def gate_open(state: RunState, heading: Mapping[str, Json], terms: Terms) -> Ref
     """Refuse to move while a question is open."""
     assert state.open is not None
     about = {"checkpoint": state.open.gate, "activity": state.activity, **heading}
+    about |= round_of(state, state.open.key)
     return Refusal(Code.DECISION_PENDING, {**about, **inbox_only(state, state.open.key, terms)})
 
 

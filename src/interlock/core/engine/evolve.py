@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from interlock.core.definition.program import END
 from interlock.core.run import events as e
-from interlock.core.run.state import Frame, OpenGate, Remark, Resolution, RunState
+from interlock.core.run.state import Frame, OpenGate, Remark, Reported, Resolution, RunState
 from interlock.core.values import Variables, cut, merged
 
 MOST_REMARK = 2048
@@ -38,12 +38,16 @@ def evolve(state: RunState, event: e.Event) -> RunState:
             return _with(left, event.sets)
         case e.StepCompleted():
             done = (*state.done, event.key)
-            return _with(replace(state, done=done, next_key=event.next, resolution=None), event.sets)
+            reported = state.reported
+            if event.output:
+                before = reported.get(event.step, Reported())
+                reported = {**reported, event.step: before.with_output(event.output)}
+            return _with(replace(state, done=done, next_key=event.next, reported=reported), event.sets)
         case e.StepSkipped():
             return replace(state, next_key=event.next)
         case e.GateOpened():
             opened = OpenGate(event.key, event.gate, event.at, event.agent)
-            return replace(state, open=opened, resolution=None)
+            return replace(state, open=opened, yielded=_without_agent(state.yielded, event.agent))
         case e.GateResolved():
             return _resolved(state, event)
         case e.QuestionDeclined():
@@ -52,7 +56,8 @@ def evolve(state: RunState, event: e.Event) -> RunState:
             waived = (*state.waived, event.key) if event.because == "advisory" else state.waived
             return replace(state, next_key=event.next, open=None, waived=waived)
         case e.GateResumed():
-            return replace(state, resolution=None, resumed=state.resolution)
+            resumed = {**state.resumed, event.agent: state.yielded[event.agent]}
+            return replace(state, yielded=_without_agent(state.yielded, event.agent), resumed=resumed)
         case e.LoopEntered():
             frame = Frame(event.loop, 0, event.total, event.items, event.limited)
             entered = replace(state, frames=(*state.frames, frame), next_key=event.next, steer=None)
@@ -119,8 +124,9 @@ def _entered(state: RunState, event: e.ActivityEntered) -> RunState:
         answers={},
         done=(),
         open=None,
-        resolution=None,
-        resumed=None,
+        yielded={},
+        resumed={},
+        reported={},
         exit_to=None,
         left_to=None,
         steer=None,
@@ -132,9 +138,11 @@ def _entered(state: RunState, event: e.ActivityEntered) -> RunState:
 
 
 def _resolved(state: RunState, event: e.GateResolved) -> RunState:
-    waiting = Resolution(event.key, event.gate, event.option, event.agent) if event.resumable else None
     declined = tuple(key for key in state.declined if key != event.key)
-    state = _with(replace(state, open=None, resolution=waiting, declined=declined), event.sets)
+    state = _with(replace(state, open=None, declined=declined), event.sets)
+    if event.resumable:
+        answer = Resolution(event.key, event.gate, event.option)
+        state = replace(state, yielded={**state.yielded, event.agent: answer})
     if event.binds and event.note:
         state = replace(state, remark=Remark(event.gate, event.option, cut(event.note, MOST_REMARK)))
     elif state.remark is not None and state.remark.gate == event.gate:
@@ -145,10 +153,16 @@ def _resolved(state: RunState, event: e.GateResolved) -> RunState:
         where = f"{state.activity or ''}/{event.key}"
         state = replace(state, shown={**state.shown, **dict.fromkeys(event.reads, where)})
     if event.next is not None:
-        return replace(state, next_key=event.next, done=state.done[:-1])
+        revised = event.next.removeprefix("step:")
+        reported = {step: outputs for step, outputs in state.reported.items() if step != revised}
+        return replace(state, next_key=event.next, done=state.done[:-1], reported=reported)
     answers = {**state.answers, event.key: event.option or ""}
     skipped = tuple(dict.fromkeys((*state.skipped, *event.skip_activities)))
     return replace(state, answers=answers, skipped=skipped, exit_to=event.transition_to or state.exit_to)
+
+
+def _without_agent(answers: Mapping[str, Resolution], agent: str) -> dict[str, Resolution]:
+    return {name: answer for name, answer in answers.items() if name != agent}
 
 
 def _asked_anew(state: RunState, loop: str) -> RunState:

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from interlock.core.definition.conditions import Scope, holds, variables_of
-from interlock.core.definition.program import ENTRANCE, AskGate, ConfirmStep, Plan
+from interlock.core.definition.program import ENTRANCE, AskGate, ConfirmStep, EnterLoop, Plan, RepeatLoop
 from interlock.core.definition.prompts import interpolate, variables_in
 from interlock.core.definition.workflow import Effect, Gate, Option, Step, Workflow
 from interlock.core.hashing import digest_of
@@ -38,6 +38,30 @@ def find_gate(plan: Plan, state: RunState, gate_id: str) -> FoundGate | None:
         if isinstance(op, ConfirmStep) and gate_id in (op.gate.id, op.step.id):
             return FoundGate(op.gate, op.key, op.step)
     return None
+
+
+def loops_around(plan: Plan, state: RunState, found: FoundGate) -> list[str]:
+    """Name the loops that a gate of the current activity is inside of, the outer ones first."""
+    loops: list[str] = []
+    for op in plan.program(state.activity or "").ops.values():
+        if op.key == found.key:
+            break
+        if isinstance(op, EnterLoop):
+            loops.append(op.loop.id)
+        elif isinstance(op, RepeatLoop):
+            loops.pop()
+    return loops
+
+
+def round_of(state: RunState, key: str) -> dict[str, Json]:
+    """Name the round of the innermost loop that an instance of a gate belongs to, and its item (rule 16)."""
+    path = key.rpartition("::")[0]
+    if not path:
+        return {}
+    number = int(path.rpartition("@")[2])
+    frames = state.frames[path.count("/") :]
+    items = frames[0].items if frames and frames[0].iteration == number else ()
+    return {"iteration": number + 1, **({"item": items[number]} if number < len(items) else {})}
 
 
 def gate_ids(plan: Plan, state: RunState) -> tuple[str, ...]:

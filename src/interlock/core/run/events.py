@@ -63,6 +63,7 @@ class StepCompleted(RunEvent, frozen=True, tag="step_completed"):
     next: str
     claimed: bool = False
     sets: Mapping[str, Json] = {}
+    output: str = ""  # the digest of what came with a claim
 
 
 class StepSkipped(RunEvent, frozen=True, tag="step_skipped"):

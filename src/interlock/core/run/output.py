@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import msgspec
 from msgspec import Struct
 
+from interlock.core.hashing import digest_of
 from interlock.core.values import Json, cut
 
 NOTES_BYTES = 4096
@@ -26,6 +27,11 @@ class Output(Struct, frozen=True, omit_defaults=True):
         if len(self.artifacts) == 1:
             return msgspec.json.encode(self.artifacts[0]).decode()
         return msgspec.json.encode(self.artifacts).decode() if self.artifacts else ""
+
+    @property
+    def digest(self) -> str:
+        """What tells whether another output is the same; empty for no output."""
+        return digest_of(msgspec.json.encode(self))[-16:] if self.notes or self.artifacts else ""
 
     def of_kind(self, *kinds: str) -> list[Mapping[str, Json]]:
         return [artifact for artifact in self.artifacts if artifact.get("kind") in kinds]

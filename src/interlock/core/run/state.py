@@ -8,6 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from interlock.core.definition.workflow import Capability
+from interlock.core.hashing import digest_of
 from interlock.core.run.preferences import DecisionPolicy, Enforcement, Preferences
 from interlock.core.values import Json
 
@@ -36,12 +37,22 @@ class OpenGate(Struct, frozen=True, omit_defaults=True):
 
 
 class Resolution(Struct, frozen=True, omit_defaults=True):
-    """An answer, and the agent who asked: one that it has yet to resume from, or the last it did."""
+    """The answer to a question that an agent has yielded."""
 
     key: str
     gate: str
     option: str | None
-    agent: str = ""
+
+
+class Reported(Struct, frozen=True, omit_defaults=True):
+    """The outputs of a step that claims of this visit have brought: how many, and a digest over all."""
+
+    count: int = 0
+    digest: str = ""
+
+    def with_output(self, output: str) -> Reported:
+        """Return this with the digest of one more output."""
+        return Reported(self.count + 1, digest_of(f"{self.digest}{output}".encode())[-16:])
 
 
 class Remark(Struct, frozen=True, omit_defaults=True):
@@ -59,8 +70,10 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     were triggered and have not returned, with their workflows. `decided` are the variables that a user's
     decision has set, with its gate; `shown` those that a decided question showed, with where it was asked
     (rules 19 and 26); `declined` the questions that the user was asked and did not answer (rule 27);
-    `waived` the gates that advisory enforcement let pass. `policy` and `enforcement` are the user's terms for
-    the session, copied at its start (rule 29).
+    `waived` the gates that advisory enforcement let pass. `yielded` are the answers that agents have yet to
+    resume from, `resumed` the last that they did, by agent; `reported` are the outputs that came with claims,
+    by step (rule 14). `policy` and `enforcement` are the user's terms for the session, copied at its start
+    (rule 29).
     """
 
     activity: str | None = None
@@ -76,8 +89,9 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     waived: tuple[str, ...] = ()
     done: tuple[str, ...] = ()
     open: OpenGate | None = None
-    resolution: Resolution | None = None
-    resumed: Resolution | None = None
+    yielded: Mapping[str, Resolution] = {}
+    resumed: Mapping[str, Resolution] = {}
+    reported: Mapping[str, Reported] = {}
     remark: Remark | None = None
     exit_to: str | None = None
     left_to: str | None = None

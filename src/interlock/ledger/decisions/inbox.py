@@ -54,7 +54,7 @@ class WaitingQuestion(Shown, frozen=True):
 
 def inbox(ledger: Ledger) -> tuple[WaitingQuestion, ...]:
     """Return every question that waits, in the sessions that were worked on last."""
-    owner = ledger.settings.owner
+    owner = ledger.owner
     with ledger.store.reading() as reader:
         waiting = reader.sessions(SessionFilter(owner, awaiting=True, limit=LOOKED_AT))
         blocked = reader.sessions(SessionFilter(owner, status="blocked", limit=LOOKED_AT))

@@ -14,7 +14,7 @@ from interlock.ledger.log.health import damage
 from interlock.ledger.log.projection import Rows, state_of
 from interlock.ledger.queries.status import Shown, tips
 from interlock.ledger.retry import until_recorded
-from interlock.store.protocol import NodeRow, RunRow, SessionRow
+from interlock.store.protocol import NodeRow, RunRow, SessionRow, SettingRow
 
 SETTING = "preferences"
 
@@ -37,7 +37,7 @@ def global_mode(ledger: Ledger) -> ModeLine:
 def set_global_mode(ledger: Ledger, preferences: Preferences) -> None:
     """Choose what new sessions begin with; sessions that have begun keep theirs."""
     with ledger.store.writing() as writer:
-        writer.set_setting(SETTING, msgspec.json.encode(preferences).decode())
+        writer.set_setting(SettingRow(ledger.owner, SETTING, msgspec.json.encode(preferences).decode()))
 
 
 def session_modes(ledger: Ledger, session: SessionRow) -> tuple[ModeLine, ...]:
@@ -66,7 +66,7 @@ def _tips(ledger: Ledger, session: SessionRow) -> list[tuple[RunRow, NodeRow, Ru
 @until_recorded
 def set_session_mode(ledger: Ledger, session_id: str, preferences: Preferences) -> int | LedgerError:
     """Attach a mode to all current tips and return how many changed; earlier nodes keep theirs."""
-    loaded = ledger.store.load(session_id)
+    loaded = ledger.load(session_id)
     if loaded is None:
         return unknown_session()
     if reason := damage(loaded):

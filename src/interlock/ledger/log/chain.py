@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from hashlib import sha256
 
 import msgspec
@@ -33,7 +34,6 @@ class Logged(Struct, frozen=True):
 
 
 _encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(tuple[Entry, ...]).decode
 
 
 def commit_of(
@@ -57,8 +57,13 @@ def follows(before: bytes, row: CommitRow) -> bool:
 
 def entries_of(row: CommitRow) -> tuple[Entry, ...]:
     """Decode the events of a commit."""
-    entries: tuple[Entry, ...] = _decode(row.body)
-    return entries
+    return _decoder().decode(row.body)
+
+
+@cache
+def _decoder() -> msgspec.json.Decoder[tuple[Entry, ...]]:
+    """Build the decoder when it is first needed: it takes milliseconds, and many chats never call a tool."""
+    return msgspec.json.Decoder(tuple[Entry, ...])
 
 
 def logged(

@@ -36,8 +36,6 @@ from interlock.ledger.log.records import (
 from interlock.store.protocol import BlockedRow, CommitRow, ModeRow, NodeRow, RunRow, SessionRow
 
 _encode = msgspec.json.Encoder().encode
-_decode_state = msgspec.json.Decoder(RunState).decode
-_decode_preferences = msgspec.json.Decoder(Preferences).decode
 
 
 class StoredOutput(Struct, frozen=True, array_like=True):
@@ -63,8 +61,10 @@ def notes_in(row: NodeRow | BlockedRow) -> list[StoredOutput]:
 
 def state_of(node: NodeRow, mode: bytes | None = None) -> RunState:
     """Return the state of a node, with the mode that was attached to it."""
-    state: RunState = _decode_state(node.state)
-    return state if mode is None else replace(state, preferences=_decode_preferences(mode))
+    state = msgspec.json.decode(node.state, type=RunState)
+    if mode is None:
+        return state
+    return replace(state, preferences=msgspec.json.decode(mode, type=Preferences))
 
 
 class Rows:

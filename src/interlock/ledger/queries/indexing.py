@@ -84,7 +84,7 @@ def search_row(
     kept = within_budget(output)
     previews = (cut(_encode(artifact).decode(), PREVIEW, "") for artifact in kept.artifacts)
     notes = " ".join((kept.notes, *previews)).strip()
-    return SearchRow(session.session_id, _folded(title), _folded(notes), workflow_words(plans))
+    return SearchRow(session.session_id, session.owner, _folded(title), _folded(notes), workflow_words(plans))
 
 
 def _folded(text: str) -> str:

@@ -58,25 +58,25 @@ def words_of(query: str) -> list[str]:
 def is_reference(positions: Positions, reference: str) -> bool:
     """Say whether this is the id, or an unambiguous beginning of the id, of a stored session."""
     with positions.store.reading() as reader:
-        return len(by_reference(reader, reference)) == 1
+        return len(by_reference(reader, reference, positions.owner)) == 1
 
 
 def find(
-    positions: Positions, query: str, owner: str, observed: Mapping[str, str] | None = None
+    positions: Positions, query: str, observed: Mapping[str, str] | None = None
 ) -> tuple[Candidate, ...]:
     """Return the best five runs for a query, each session once; ask a lower tier only for what is missing.
 
     `observed` is what the project folder shows now: without a query its commit and branch are searched for.
     """
     catch_up(positions.store, positions.pins)
-    candidates: dict[str, Candidate] = {}
+    owner, candidates = positions.owner, dict[str, Candidate]()
     repo_root = (observed or {}).get("repo_root", "")
     with positions.store.reading() as reader:
         for why, matched in _tiers(reader, query.strip(), owner, observed or {}):
             new = [session_id for session_id in dict.fromkeys(matched) if session_id not in candidates]
             ranked = reader.ranked(new, owner=owner, repo_root=repo_root, finished=FINISHED, limit=SPARE)
             for session_id in ranked:
-                candidate = _candidate(reader, session_id, why, query)
+                candidate = _candidate(reader, session_id, why, query, owner)
                 if candidate is not None:
                     candidates[session_id] = candidate
                 if len(candidates) == CANDIDATES:
@@ -89,50 +89,54 @@ def _tiers(
 ) -> Iterator[tuple[Why, list[str]]]:
     """Yield the sessions that each tier matches. Without a query, tiers match what is checked out now."""
     words, names = words_of(query), query.split()
-    yield "matched_exact_id", by_reference(reader, query)
-    yield "matched_notes", reader.search(words, columns=("title", "notes"), limit=LOOKED_AT)
-    yield "matched_workflow", reader.search(marked(query), columns=("workflows",), limit=LOOKED_AT)
+    yield "matched_exact_id", by_reference(reader, query, owner)
+    yield "matched_notes", reader.search(words, owner=owner, columns=("title", "notes"), limit=LOOKED_AT)
+    yield (
+        "matched_workflow",
+        reader.search(marked(query), owner=owner, columns=("workflows",), limit=LOOKED_AT),
+    )
     shas = [
         word
         for word in words or [observed.get("git_head_sha", "")]
         if len(word) >= SHORTEST_SHA and set(word) <= set("0123456789abcdef")
     ]
-    yield "matched_head_sha", _observed(reader, "git_head_sha", shas, prefix=True)
+    yield "matched_head_sha", _observed(reader, owner, "git_head_sha", shas, prefix=True)
     branches = names or [observed.get("git_branch", "")]
-    yield "matched_branch", _observed(reader, "git_branch", filter(None, branches), prefix=False)
+    yield "matched_branch", _observed(reader, owner, "git_branch", filter(None, branches), prefix=False)
     beginnings = [name for name in names if len(name) >= SHORTEST_BRANCH]
-    yield "matched_branch", _observed(reader, "git_branch", beginnings, prefix=True)
-    yield "matched_deep", reader.search_outputs(words, limit=LOOKED_AT)
+    yield "matched_branch", _observed(reader, owner, "git_branch", beginnings, prefix=True)
+    yield "matched_deep", reader.search_outputs(words, owner=owner, limit=LOOKED_AT)
     recent = reader.sessions(SessionFilter(owner=owner, limit=LOOKED_AT))
     yield "recency_fallback", [session.session_id for session in recent]
 
 
-def _observed(reader: Reader, key: str, values: Iterable[str], *, prefix: bool) -> list[str]:
+def _observed(reader: Reader, owner: str, key: str, values: Iterable[str], *, prefix: bool) -> list[str]:
     return [
         session_id
         for value in values
-        for session_id in reader.observed(key, value, prefix=prefix, limit=LOOKED_AT)
+        for session_id in reader.observed(key, value, owner=owner, prefix=prefix, limit=LOOKED_AT)
     ]
 
 
-def by_reference(reader: Reader, reference: str) -> list[str]:
+def by_reference(reader: Reader, reference: str, owner: str) -> list[str]:
     """Return the session with this id, with a run of this id, or with an id that alone begins like this."""
-    run = reader.run_by_id(reference) if reference else None
+    run = reader.run_by_id(reference, owner=owner) if reference else None
     if run is not None:
         return [run.session_id]
     prefix = reference if reference.startswith("sess_") else f"sess_{reference}"
     if len(prefix) < len("sess_") + SHORTEST_ID:
         return []
-    matches = reader.sessions_by_prefix(prefix, 2)
+    matches = reader.sessions_by_prefix(prefix, owner=owner, limit=2)
     return matches if len(matches) == 1 else []
 
 
-def _candidate(reader: Reader, session_id: str, why: Why, query: str) -> Candidate | None:
+def _candidate(reader: Reader, session_id: str, why: Why, query: str, owner: str) -> Candidate | None:
     """Return the run of a session to offer; None for a session that is damaged or has no run."""
     session = reader.session(session_id)
     if session is None or session.head_run is None or damage_of(reader, session):
         return None
-    named_run = reader.run_by_id(query.strip()) if why == "matched_exact_id" else None
+    by_id = why == "matched_exact_id"
+    named_run = reader.run_by_id(query.strip(), owner=owner) if by_id else None
     run = named_run or reader.run(session_id, session.head_run)
     handles = reader.handles(session_id)
     if run is None or not handles:

@@ -126,22 +126,25 @@ def ref_of(session_id: str) -> str:
     return session_id.removeprefix("sess_")[:REF]
 
 
-def find_session(positions: Positions, ref: str, owner: str) -> SessionRow | LedgerError:
+def find_session(positions: Positions, ref: str) -> SessionRow | LedgerError:
     """Find a session by its id, by the id of a run, or by an unambiguous beginning of its id (rule 42)."""
     with positions.store.reading() as reader:
-        run, short = reader.run_by_id(ref), ref.removeprefix("sess_")
+        owner, short = positions.owner, ref.removeprefix("sess_")
+        run = reader.run_by_id(ref, owner=owner)
         if run is not None:
             matches = [run.session_id]
         else:
-            matches = reader.sessions_by_prefix(f"sess_{short}", 3) if len(short) >= SHORTEST else []
+            long_enough = len(short) >= SHORTEST
+            matches = reader.sessions_by_prefix(f"sess_{short}", owner=owner, limit=3) if long_enough else []
         if len(matches) > 1:
             longer = (session_id.removeprefix("sess_")[: len(short) + 4] for session_id in matches[:2])
             next_action = f"Say more: {' or '.join(longer)}."
             return LedgerError("AMBIGUOUS", f"More than one session begins with {ref}.", next_action)
         session = reader.session(matches[0]) if matches else None
-        if session is not None and session.owner == owner:
+        if session is not None:
             return session
-        if reader.removed_at(ref) is not None:
+        removed = reader.tombstone(ref)
+        if removed is not None and removed.owner == owner:
             next_action = "See `interlock sessions` for the rest."
             return LedgerError("NOT_FOUND", f"Session {ref} was removed.", next_action)
     next_action = "See `interlock sessions`, or search with `interlock resume WORDS`."
@@ -176,6 +179,13 @@ def session_lines(positions: Positions, wanted: SessionFilter) -> tuple[SessionL
             )
             lines.append(line)
     return tuple(lines)
+
+
+def recent_references(positions: Positions, most: int) -> list[str]:
+    """Return the references of the owner's sessions that were worked on last."""
+    with positions.store.reading() as reader:
+        sessions = reader.sessions(SessionFilter(positions.owner, limit=most))
+    return [ref_of(session.session_id) for session in sessions]
 
 
 def head_run(session: SessionRow, runs: list[RunRow]) -> RunRow | None:

@@ -24,7 +24,6 @@ MOST = 1000
 TraceEvent: TypeAlias = CallTraced | ChildStarted | ChildReturned
 
 _encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(CallTraced).decode
 
 
 class Traced(Struct, frozen=True):
@@ -90,6 +89,6 @@ def _between(positions: Positions, session_id: str, first: int, last: int) -> It
     ordinals: Counter[int] = Counter()
     for row in reads:
         ordinals[row.after_index] += 1
-        event = _decode(row.body)
+        event = msgspec.json.decode(row.body, type=CallTraced)
         chained.append(Traced(row.after_index, row.at, event, ordinals[row.after_index]))
     yield from sorted(chained, key=lambda traced: (traced.index, traced.ordinal))

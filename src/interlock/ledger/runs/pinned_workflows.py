@@ -18,8 +18,6 @@ MOST_PLANS = 64
 
 Content: TypeAlias = Callable[[str], bytes | None]
 
-_decode = msgspec.json.Decoder(Workflow).decode
-
 
 class PinDamaged(Exception):
     """The pinned workflow of a run is missing or not what it was."""
@@ -35,7 +33,10 @@ class Pins:
     def plan(self, content: Content, workflow_hash: str) -> Plan:
         """Return the plan of a pinned workflow."""
         plan = self._known(workflow_hash)
-        return plan or self._keep(workflow_hash, Plan(_decode(pinned(content, workflow_hash))))
+        if plan is None:
+            workflow = msgspec.json.decode(pinned(content, workflow_hash), type=Workflow)
+            plan = self._keep(workflow_hash, Plan(workflow))
+        return plan
 
     def pin(self, content: Content, loaded: Loaded) -> tuple[Plan, dict[str, bytes]]:
         """Return the plan of a workflow, and what to store with the first run that is pinned to it."""

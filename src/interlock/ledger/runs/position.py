@@ -64,7 +64,10 @@ class Position(Struct, frozen=True):
 
 
 class View(Struct, frozen=True, kw_only=True):
-    """What a surface renders: a run at one node. `attempt` is the one to offer for the next advance."""
+    """What a surface renders: a run at one node.
+
+    `attempt` is the one to offer for the next advance, `note_attempt` the one for notes.
+    """
 
     session: SessionRow
     run: RunRow
@@ -73,6 +76,7 @@ class View(Struct, frozen=True, kw_only=True):
     awaited: Awaited
     node: int
     attempt: int = 0
+    note_attempt: int = 0
     blockers: tuple[Blocker, ...] = ()
     notices: tuple[Notice, ...] = ()
     notes_cut: bool = False

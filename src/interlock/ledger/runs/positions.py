@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import cache
 
 from interlock.core.engine.evolve import evolved
 from interlock.core.engine.settle import awaited
@@ -27,8 +28,9 @@ def milliseconds() -> int:
 class Positions:
     """Opens tokens, reads positions, and appends what was decided on them."""
 
-    def __init__(self, store: Store, keys: Keys, clock: Callable[[], int] = milliseconds) -> None:
+    def __init__(self, store: Store, keys: Keys, owner: str, clock: Callable[[], int] = milliseconds) -> None:
         self.store = store
+        self.owner = owner
         self.keys = keys
         self.clock = clock
         self.pins = Pins()
@@ -47,13 +49,20 @@ class Positions:
         return mint(self.keys.keyring().current, Pointer(kind, handle, node, attempt))
 
     def minter(self, handle: bytes) -> Callable[[Kind, int, int], str]:
-        """Return the function that mints tokens of a handle for the slots of a response."""
+        """Return the function that mints the tokens of a handle for the slots of a response, each once."""
         key = self.keys.keyring().current
-        return lambda kind, node, attempt: mint(key, Pointer(kind, handle, node, attempt))
+        return cache(lambda kind, node, attempt: mint(key, Pointer(kind, handle, node, attempt)))
 
     def filled(self, response: bytes, handle: bytes) -> bytes:
         """Put live tokens into an encoded response."""
         return fill(response, self.minter(handle))
+
+    def load(
+        self, handle: bytes | str, *, node: int | None = None, attempt: int | None = None
+    ) -> LoadedRows | None:
+        """Read what a command needs; a session of another owner is not found (rule 46)."""
+        loaded = self.store.load(handle, node=node, attempt=attempt)
+        return loaded if loaded is not None and loaded.session.owner == self.owner else None
 
     def open(self, token: str, *kinds: Kind) -> Position | LedgerError:
         """Read the run that a token leads to: at its node, or at the head for a token of a visit."""
@@ -63,11 +72,11 @@ class Positions:
     def at(self, pointer: Pointer) -> Position | LedgerError:
         """Read the run at the node that a pointer names, or at the head if it names a visit."""
         node = None if pointer.kind in ("ses", "sst") else pointer.node
-        return self._position(self.store.load(pointer.handle, node=node), pointer.handle)
+        return self._position(self.load(pointer.handle, node=node), pointer.handle)
 
     def position(self, session_id: str, node: int | None = None) -> Position | LedgerError:
         """Read a run by the id of its session: at a node, or at the head."""
-        return self._position(self.store.load(session_id, node=node), b"")
+        return self._position(self.load(session_id, node=node), b"")
 
     def position_onward(self, session_id: str, node: int) -> Position | LedgerError:
         """Read a run at the node that kept variables, a child's return or the user have led to."""
@@ -80,7 +89,7 @@ class Positions:
         """Do as `position_onward` for the caller's own pointer."""
         position = self.at(pointer)
         while isinstance(position, Position) and position.loaded.carried_to is not None:
-            loaded = self.store.load(pointer.handle, node=position.loaded.carried_to)
+            loaded = self.load(pointer.handle, node=position.loaded.carried_to)
             position = self._position(loaded, pointer.handle)
         return position
 

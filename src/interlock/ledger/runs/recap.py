@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
 
 from msgspec import Struct
 
@@ -13,7 +14,7 @@ from interlock.store.protocol import BlockedRow, NodeRow, Reader
 RECAP_BYTES = 8 * 1024
 DOWNSTREAM_BYTES = 4 * 1024
 ENTRY_BYTES = 16
-CHUNK = 64
+CHUNK = 32  # how much of a path is read at first; then twice as much, and so on
 FARTHEST = 512
 POLICY = "kept most recent entries"
 
@@ -48,17 +49,6 @@ class Branches(Struct, frozen=True):
     downstream: Recap
 
 
-class _Stop(Struct, frozen=True):
-    """The entries of one node on the path, newest first, and how many lie above them.
-
-    `last` says that the walk gives up here, before the root.
-    """
-
-    entries: list[RecapEntry]
-    above: int
-    last: bool = False
-
-
 def recap(
     reader: Reader,
     node: NodeRow,
@@ -70,23 +60,25 @@ def recap(
     kept: list[RecapEntry] = []
     earlier = above.entries if above else 0
     room = budget
-    for stop in _upwards(reader, node, above, farthest):
-        for number, entry in enumerate(stop.entries):
+    for visited, (step, noted) in enumerate(_upwards(reader, node, above), 1):
+        for number, entry in enumerate(noted):
             room -= len(entry.notes.encode()) + len(entry.step) + ENTRY_BYTES
             if room < 0 and kept:
-                return Recap(tuple(reversed(kept)), len(stop.entries) - number + stop.above - earlier)
+                return Recap(tuple(reversed(kept)), len(noted) - number + step.entries - earlier)
             kept.append(entry)
-        if stop.last and stop.above > earlier:
-            return Recap(tuple(reversed(kept)), stop.above - earlier)
+        if visited >= farthest:
+            return Recap(tuple(reversed(kept)), max(step.entries - earlier, 0))
     return Recap(tuple(reversed(kept)))
 
 
-def _upwards(reader: Reader, node: NodeRow, above: NodeRow | None, farthest: int) -> Iterator[_Stop]:
-    """Yield the nodes of the path, each with what was noted at it on the way down."""
-    visited, start, towards = 0, node.node, None
+def _upwards(
+    reader: Reader, node: NodeRow, above: NodeRow | None
+) -> Iterator[tuple[NodeRow, list[RecapEntry]]]:
+    """Yield the nodes of the path, each with what was noted at it on the way down, newest first."""
+    start, towards, chunk = node.node, None, CHUNK
     while True:
-        path = reader.path(node.session_id, start, CHUNK)
-        numbers = [step.node for step in path]
+        path = reader.path(node.session_id, start, chunk)
+        numbers, chunk = [step.node for step in path], min(chunk * 2, FARTHEST)
         blocked: dict[int, list[BlockedRow]] = defaultdict(list)
         for row in reader.blocked(node.session_id, numbers):
             blocked[row.node].append(row)
@@ -94,22 +86,25 @@ def _upwards(reader: Reader, node: NodeRow, above: NodeRow | None, farthest: int
         for note in reader.notes(node.session_id, numbers):
             notes[note.parent].append(note)
         for step in path:
-            visited += 1
-            given_up = visited >= farthest
-            yield _Stop(_noted_at(blocked[step.node], notes[step.node], towards), step.entries, given_up)
-            if step.parent is None or given_up or (above is not None and step.node == above.node):
+            yield step, _noted_at(blocked.get(step.node, ()), notes.get(step.node, ()), towards)
+            if step.parent is None or (above is not None and step.node == above.node):
                 return
             start, towards = step.parent, step
 
 
-def _noted_at(blocked: list[BlockedRow], notes: list[NodeRow], towards: NodeRow | None) -> list[RecapEntry]:
+def _noted_at(
+    blocked: Sequence[BlockedRow], notes: Sequence[NodeRow], towards: NodeRow | None
+) -> list[RecapEntry]:
     """Return the notes at a node, newest first: of blocked attempts, note nodes and the attempt towards."""
-    leading = leading_to(blocked, towards.attempt if towards else None)
-    made = [(row.event_index, row.recorded_at, notes_in(row)) for row in leading]
-    saved = [*notes, towards] if towards else notes
-    made += [(row.event_index, row.created_at, notes_in(row)) for row in saved]
-    ordered = sorted(made, key=lambda item: item[0], reverse=True)
-    return [RecapEntry(note.step, note.body, at) for _, at, noted in ordered for note in reversed(noted)]
+    made = [(row.event_index, row.created_at, notes_in(row)) for row in notes]
+    if blocked:
+        leading = leading_to(blocked, towards.attempt if towards else None)
+        made += [(row.event_index, row.recorded_at, notes_in(row)) for row in leading]
+    if towards:
+        made.append((towards.event_index, towards.created_at, notes_in(towards)))
+    if len(made) > 1:
+        made.sort(key=itemgetter(0), reverse=True)
+    return [RecapEntry(note.step, note.body, at) for _, at, noted in made for note in reversed(noted)]
 
 
 def branches(reader: Reader, node: NodeRow, tip: NodeRow | None) -> Branches | None:
@@ -132,8 +127,8 @@ def _child_towards(reader: Reader, node: NodeRow, tip: NodeRow | None) -> int | 
     if tip is None or tip.depth <= node.depth:
         return None
     start = tip.node
-    for _ in range((tip.depth - node.depth) // CHUNK + 2):
-        for step in reader.path(node.session_id, start, CHUNK):
+    for _ in range((tip.depth - node.depth) // FARTHEST + 2):
+        for step in reader.path(node.session_id, start, FARTHEST):
             if step.parent == node.node:
                 return step.node
             start = step.parent if step.parent is not None else step.node

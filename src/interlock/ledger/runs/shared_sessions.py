@@ -10,7 +10,9 @@ from collections.abc import Iterator, Mapping
 from hashlib import sha256
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
+from interlock.core.engine.claims import claimed_outputs
 from interlock.core.engine.evolve import evolved
 from interlock.core.run.commands import Claim
 from interlock.core.run.events import ActivityEntered, Event, GateOpened, GateResolved
@@ -81,6 +83,7 @@ class SessionCall:
         self.pointer = pointer
         self.position = position
         self.calling = calling
+        self.request: Mapping[str, Json] = {}  # what a repeated call is compared by, beside its tool
         self.agent = position.agent
         self.now = self._attempt.now
 
@@ -103,20 +106,32 @@ class SessionCall:
         """The events that tell of the current visit, up to this call."""
         return self.position.session.visit_index, self.position.session.head_index + 1
 
-    def repeated(self, target: str) -> Replayed | LedgerError | None:
-        """Return the recorded response if the call that made the current visit, or the end, is sent again."""
-        session, state = self.position.session, self.state
-        follows = self.pointer.node == state.visit - (not state.finished)
-        if session.visit_node is None or not follows:
-            return None
+    def repeated(self) -> Replayed | LedgerError | None:
+        """Return the recorded response if the same call was made in the current visit, or made it (rule 13).
+
+        The repeat is traced; nothing else of it is recorded.
+        """
+        session, wanted = self.position.session, self._request()
+        number: int | None = self.position.node.node
         with self._ledger.store.reading() as reader:
-            made = reader.node(session.session_id, session.visit_node)
-        request = _request(self.calling.tool, target)
-        if made is None or not made.response or made.request_digest != request:
+            made = reader.node(session.session_id, self.position.node.node)
+            while made is not None and made.request_digest != wanted:
+                number = None if made.node == session.visit_node else made.parent
+                made = None if number is None else reader.node(session.session_id, number)
+        if made is None or not made.response:
             return None
         if not intact(made.response, made.response_digest):
             return not_healthy(session.session_id, "a recorded response does not match its digest")
+        self.trace_repeat()
         return Replayed(named(made.response, session.session_id), self.pointer.handle)
+
+    def trace_repeat(self) -> None:
+        """Trace a call that returned what an earlier one has recorded."""
+        self.calling = replace(self.calling, about={**self.calling.about, "repeated": True})
+        keep_trace(self._ledger, self.position.session, self._traced("", ()))
+
+    def _request(self) -> bytes:
+        return request_digest({"tool": self.calling.tool, **self.request})
 
     def record(
         self,
@@ -125,12 +140,17 @@ class SessionCall:
         *,
         warnings: tuple[str, ...] = (),
         claims: tuple[Claim, ...] = (),
-        target: str | None = None,
     ) -> None:
-        """Write what came of the call, with the outputs of steps that exist and its trace."""
+        """Write what came of the call, with the new outputs of steps that exist and its trace."""
         activity = self.position.plan.workflow.activity(self.state.activity)
-        known = [claim for claim in claims if activity is not None and activity.step(claim.step) is not None]
-        self._attempt.request = _request(self.calling.tool, target)
+        steps = {step.id for step in activity.steps()} if activity is not None else set()
+        known = [
+            Claim(step, output)
+            for step, outputs in claimed_outputs(self.state, claims).items()
+            for output in outputs.new
+            if step in steps
+        ]
+        self._attempt.request = self._request()
         self._attempt.record(
             decided,
             response,
@@ -169,13 +189,16 @@ class Sessions:
 
     def join(self, token: str, agent: str | None, calling: Calling) -> Joined | LedgerError | None:
         """Join a session by any surface's token of it; None if the token leads nowhere (rules 6, 34)."""
-        pointer = read(self.ledger.keys.keyring(), token, ("ses", "st", "nav"))
+        keyring = self.ledger.keys.keyring()
+        pointer = read(keyring, token, ("ses", "st", "nav"))
+        if isinstance(pointer, TokenError) and pointer.code == "TOKEN_KEY_RETIRED":
+            return LedgerError(pointer.code, pointer.message, pointer.next_action)
         adopted = isinstance(pointer, TokenError)
-        known = peek(token) if isinstance(pointer, TokenError) else pointer
+        known = peek(keyring, token) if isinstance(pointer, TokenError) else pointer
         if known is None:
             return None
-        loaded = self.ledger.store.load(known.handle)
-        if loaded is None or loaded.session.owner != self.ledger.settings.owner:
+        loaded = self.ledger.load(known.handle)
+        if loaded is None:
             return None
         position = self._head_of_run(known)
         if isinstance(position, LedgerError):
@@ -202,11 +225,6 @@ class Sessions:
         return self.ledger.position(head.session_id, tip_of(head.session, named_run.run))
 
 
-def _request(tool: str, target: str | None) -> bytes:
-    """Return what a repeated call is compared by: its tool and its target (rule 13)."""
-    return request_digest({"tool": tool, "target": target})
-
-
 def mark(opened: OpenGate) -> int:
     """Return what a checkpoint handle carries beside the visit: which opening of which gate it is for."""
     opening = f"{opened.key}:{opened.opened_at}".encode()
@@ -214,11 +232,13 @@ def mark(opened: OpenGate) -> int:
 
 
 def answer_of(ledger: Ledger, position: Position, opening: int) -> GateResolved | None:
-    """Return the recorded answer to the question that a handle was given for."""
+    """Return the recorded answer to the question that a handle was given for; without one the newest."""
     answers: dict[str, GateResolved] = {}
     with ledger.store.reading() as reader:
         for event in _of_this_visit(reader, position):
             if isinstance(event, GateResolved):
+                if not opening:
+                    return event
                 answers[event.key] = event
             elif isinstance(event, GateOpened):
                 if mark(OpenGate(event.key, event.gate, event.at)) == opening:
@@ -247,6 +267,6 @@ def _of_this_visit(reader: Reader, position: Position) -> Iterator[object]:
 
 
 def answered_already(refusal: Refusal) -> str | None:
-    """Return the instance that a refusal names as answered."""
-    key = refusal.about.get("instance")
-    return key if refusal.code is Code.CHECKPOINT_ALREADY_ANSWERED and isinstance(key, str) else None
+    """Return the instance that a refusal names as answered, or as passed."""
+    key, codes = refusal.about.get("instance"), (Code.CHECKPOINT_ALREADY_ANSWERED, Code.CHECKPOINT_NOT_ACTIVE)
+    return key if refusal.code in codes and isinstance(key, str) else None

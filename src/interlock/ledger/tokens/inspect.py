@@ -50,7 +50,7 @@ def disclose(ledger: Ledger, token: str) -> Disclosed | LedgerError:
     kind, node, attempt = pointer.kind, pointer.node, pointer.attempt
     position = ledger.at(Pointer("ses", pointer.handle) if kind == "trc" else pointer)
     if isinstance(position, LedgerError):
-        loaded = ledger.store.load(pointer.handle)
+        loaded = ledger.load(pointer.handle)
         if loaded is None or kind not in ("sst", "trc"):
             return position
         # A session that has no run yet.

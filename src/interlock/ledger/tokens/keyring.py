@@ -1,14 +1,13 @@
 """The keys that sign tokens: one current, one previous, in a file that only its owner can read.
 
-They are never in the database, so a copied database opens no session. Replicas share them by file or by
-the variable INTERLOCK_KEYRING.
+Older keys are kept only to recognise what they have signed. Keys are never in the database, so a copied
+database opens no session. Replicas share them by file or by the variable INTERLOCK_KEYRING.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +15,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from interlock.authoring.sources.atomic_write import replace_file, sync_folder
-from interlock.store.sqlite.lock import FileLock
+from interlock.store.sqlite.lock import locked
 
 VARIABLE = "INTERLOCK_KEYRING"
 SECRET_BYTES = 32
@@ -35,10 +34,11 @@ class Key(Struct, frozen=True):
 
 
 class Keyring(Struct, frozen=True):
-    """What signs (`current`) and what is still believed (`previous`)."""
+    """What signs (`current`), what is still believed (`previous`), what is only recognised (`retired`)."""
 
     current: Key
     previous: Key | None = None
+    retired: tuple[Key, ...] = ()
     v: int = 1
 
     def believed(self) -> tuple[Key, ...]:
@@ -59,6 +59,7 @@ class Keys:
 
     def __init__(self, data_dir: Path, environment: Mapping[str, str] = os.environ) -> None:
         self.path = data_dir / "keys" / "keyring.json"
+        self._lock = self.path.with_suffix(".lock")
         self._from_variable = environment.get(VARIABLE)
         self._seen: tuple[int, int, int] | None = None
         self._keyring: Keyring | None = None
@@ -73,7 +74,7 @@ class Keys:
         if self._stamp() is None:
             self.path.parent.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             self.path.parent.mkdir(exist_ok=True, mode=0o700)
-            with _locked(self.path.parent):
+            with locked(self._lock):  # of two processes that make a keyring one wins, and both use it
                 if not self.path.exists():
                     _write(self.path, Keyring(_new_key()))
         self._seen = self._stamp()
@@ -85,9 +86,10 @@ class Keys:
         if self._from_variable:
             raise KeyringFixed(f"the keyring is set by {VARIABLE}; change it there, on every replica")
         self.keyring()
-        with _locked(self.path.parent):
-            current = _read(self.path).current
-            _write(self.path, Keyring(_new_key(), previous=current))
+        with locked(self._lock):
+            before = _read(self.path)
+            retired = (*before.retired, *([before.previous] if before.previous else []))
+            _write(self.path, Keyring(_new_key(), before.current, retired))
         return self.keyring()
 
     def _stamp(self) -> tuple[int, int, int] | None:
@@ -96,17 +98,6 @@ class Keys:
         except FileNotFoundError:
             return None
         return status.st_ino, status.st_mtime_ns, status.st_size
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock, so that of two processes that make a keyring one wins and both use it."""
-    lock = FileLock(folder / "keyring.lock")
-    try:
-        with lock:
-            yield
-    finally:
-        lock.close()
 
 
 def _new_key() -> Key:

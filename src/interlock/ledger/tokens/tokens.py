@@ -10,7 +10,7 @@ import hmac
 import os
 import zlib
 from binascii import a2b_base64, b2a_base64
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from struct import Struct as Layout
 from typing import Literal, cast, get_args
 
@@ -21,7 +21,11 @@ from interlock.ledger.tokens.keyring import Key, Keyring
 WordKind = Literal["st", "ack", "chk", "sst", "ses", "trc"]
 Kind = Literal["st", "ack", "chk", "sst", "ses", "trc", "nav"]
 TokenCode = Literal[
-    "TOKEN_INVALID_FORMAT", "TOKEN_UNSUPPORTED_VERSION", "TOKEN_BAD_SIGNATURE", "TOKEN_SCOPE_MISMATCH"
+    "TOKEN_INVALID_FORMAT",
+    "TOKEN_UNSUPPORTED_VERSION",
+    "TOKEN_BAD_SIGNATURE",
+    "TOKEN_KEY_RETIRED",
+    "TOKEN_SCOPE_MISMATCH",
 ]
 StateCode = Literal["INVALID_FORMAT", "DECODE_FAILED", "DECOMPRESS_FAILED", "VALIDATION_FAILED"]
 
@@ -133,19 +137,26 @@ def read_state(keyring: Keyring, token: str) -> Pointer | StateError:
         return _state_refused("DECOMPRESS_FAILED", "Failed to decompress payload")
     if len(signed) != POINTER_BYTES or _state(signed) != token:
         return _state_refused("VALIDATION_FAILED", "State validation failed: payload: not a state of ours")
-    return _verified(keyring, "nav", signed) or _state_refused(
-        "VALIDATION_FAILED", "State validation failed: signature: does not match the state"
+    retired = _verified(keyring.retired, "nav", signed) is not None
+    reason = "its key is retired" if retired else "does not match the state"
+    return _verified(keyring.believed(), "nav", signed) or _state_refused(
+        "VALIDATION_FAILED", f"State validation failed: signature: {reason}"
     )
 
 
-def peek(token: str) -> Pointer | None:
-    """Read where a session token claims to lead, WITHOUT trusting its tag (adoption, rule 6)."""
-    kind, _, rest = token.strip().partition(".")
-    version, _, word = rest.partition(".")
-    signed = _unword(word)
-    if kind != "ses" or version != VERSION or signed is None:
+def peek(keyring: Keyring, token: str) -> Pointer | None:
+    """Read where a session token claims to lead, WITHOUT trusting its tag (adoption, rule 6).
+
+    It must have the exact form of a session token, and be signed with none of our keys: a token of another
+    kind that is spelled as one is not adopted.
+    """
+    word = token.removeprefix(f"ses.{VERSION}.")
+    signed = _unword(word) if len(word) == WORD_LENGTH and word != token else None
+    if signed is None or _word(signed) != word:
         return None
-    return _pointer("ses", signed)
+    keys = (*keyring.believed(), *keyring.retired)
+    ours = any(_verified(keys, kind, signed) for kind in get_args(Kind))
+    return None if ours else _pointer("ses", signed)
 
 
 def _read_word(keyring: Keyring, token: str, expected: Collection[Kind]) -> Pointer | TokenError:
@@ -165,12 +176,20 @@ def _read_word(keyring: Keyring, token: str, expected: Collection[Kind]) -> Poin
     signed = _unword(word)
     if signed is None or _word(signed) != word:
         return _bad_signature()
-    return _verified(keyring, cast(WordKind, kind), signed) or _bad_signature()
+    named = cast(WordKind, kind)
+    pointer = _verified(keyring.believed(), named, signed)
+    if pointer is None and _verified(keyring.retired, named, signed) is not None:
+        return TokenError(
+            "TOKEN_KEY_RETIRED",
+            "The token's key is retired: the keys were rotated at least twice since it was given.",
+            "Find the session again and take its fresh tokens.",
+        )
+    return pointer or _bad_signature()
 
 
-def _verified(keyring: Keyring, kind: Kind, signed: bytes) -> Pointer | None:
+def _verified(keys: Iterable[Key], kind: Kind, signed: bytes) -> Pointer | None:
     body, tag = signed[: BODY.size], signed[BODY.size :]
-    if any(hmac.compare_digest(tag, _tag(key, kind, body)) for key in keyring.believed()):
+    if any(hmac.compare_digest(tag, _tag(key, kind, body)) for key in keys):
         return _pointer(kind, signed)
     return None
 
@@ -217,7 +236,7 @@ def _malformed(reason: str, expected: Collection[Kind]) -> TokenError:
 def _bad_signature() -> TokenError:
     return TokenError(
         "TOKEN_BAD_SIGNATURE",
-        "The token's signature does not match: it was changed in copying, or its key is no longer in use.",
+        "The token's signature does not match: it was changed in copying, or its key is lost.",
         "Copy the token again from the response that gave it, character by character;"
         " if it is lost, find the session again and take its fresh tokens.",
     )

@@ -88,7 +88,7 @@ def import_bundle(store: Store, bundle: Bundle, owner: str, now: int) -> Session
     body = bundle.session
     with store.writing() as tx:
         session_id = body.meta.session_id
-        if tx.session(session_id) is not None or tx.removed_at(session_id) is not None:
+        if tx.session(session_id) is not None or tx.tombstone(session_id) is not None:
             session_id = new_id("sess")
         rebuilt = rebuilt_as(body, session_id)
         rebuilt.session = replace(rebuilt.session, owner=owner)

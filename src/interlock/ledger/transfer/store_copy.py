@@ -54,12 +54,14 @@ def copy_store(source: Store, target: Store) -> Iterator[SessionCopied]:
     with source.reading() as reader:
         settings = reader.settings()
     with target.writing() as writer:
-        for key, value in settings.items():
-            writer.set_setting(key, value)
-    for removed in _pages(source, lambda reader, last: reader.tombstones(last[0] if last else "", BATCH)):
+        for setting in settings:
+            writer.set_setting(setting)
+    for removed in _pages(
+        source, lambda reader, last: reader.tombstones(last.session_id if last else "", BATCH)
+    ):
         with target.writing() as writer:
-            for session_id, removed_at in removed:
-                writer.set_tombstone(session_id, removed_at)
+            for tombstone in removed:
+                writer.set_tombstone(tombstone)
     for session_ids in _pages(source, lambda reader, last: reader.session_ids(last or "", BATCH)):
         for session_id in session_ids:
             yield _copy_session(source, target, session_id)

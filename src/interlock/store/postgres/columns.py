@@ -16,7 +16,9 @@ from interlock.store.protocol import (
     RunRow,
     SearchRow,
     SessionRow,
+    SettingRow,
     StartRow,
+    TombstoneRow,
     TraceRow,
 )
 
@@ -41,7 +43,9 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
     "observations": {"session_id": "text", "key": "text", "value": "text"},
     "contents": {"digest": "text", "body": "bytea"},
     "search": {**_typed(SearchRow), "words": "tsvector"},
-    "indexed_outputs": {"session_id": "text", "number": "int8", "words": "tsvector"},
+    "indexed_outputs": {"session_id": "text", "owner": "text", "number": "int8", "words": "tsvector"},
+    "settings": _typed(SettingRow),
+    "tombstones": _typed(TombstoneRow),
 }
 
 
@@ -79,3 +83,5 @@ COMMIT = _select(CommitRow, "commits")
 START = _select(StartRow, "starts")
 TRACE = _select(TraceRow, "traces")
 SEARCH = _select(SearchRow, "search")
+SETTING = _select(SettingRow, "settings")
+TOMBSTONE = _select(TombstoneRow, "tombstones")

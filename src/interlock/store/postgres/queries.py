@@ -23,7 +23,9 @@ from interlock.store.postgres.columns import (
     RUN,
     SEARCH,
     SESSION,
+    SETTING,
     START,
+    TOMBSTONE,
     TRACE,
     columns_of,
     insert,
@@ -33,6 +35,7 @@ from interlock.store.postgres.loading import LOAD_BY_HANDLE, LOAD_BY_ID, loaded_
 from interlock.store.postgres.tables import FOUND_BY, OF_A_SESSION, PROJECTIONS
 from interlock.store.postgres.words import query, vector
 from interlock.store.protocol import (
+    NOT_ON_PATH,
     BlockedRow,
     CommitRow,
     HandleRow,
@@ -46,8 +49,10 @@ from interlock.store.protocol import (
     SessionFilter,
     SessionRow,
     SessionRows,
+    SettingRow,
     StartRow,
     StoreConflict,
+    TombstoneRow,
     TraceRow,
 )
 
@@ -58,13 +63,13 @@ LATEST = 2000  # matches looked at, newest first: common words and values stay c
 PAGE = 500  # rows of a long list that are fetched at once
 LAST_CHARACTER = chr(0x10FFFF)
 
+ON_PATH = [name for name in NodeRow.__struct_fields__ if name not in NOT_ON_PATH]
 PATH = (
-    "WITH RECURSIVE path (node, above, far) AS ("
-    " SELECT node, parent, 1 FROM nodes WHERE session_id = $1 AND node = $2::int8"
-    " UNION ALL SELECT n.node, n.parent, far + 1 FROM path"
-    " JOIN nodes AS n ON n.session_id = $1 AND n.node = path.above WHERE far < $3::int8)"
-    f" SELECT {columns_of(NodeRow, 'response', prefix='n.')} FROM path"
-    " JOIN nodes AS n ON n.session_id = $1 AND n.node = path.node ORDER BY far"
+    f"WITH RECURSIVE path (far, {', '.join(ON_PATH)}) AS ("
+    f" SELECT 1, {', '.join(ON_PATH)} FROM nodes WHERE session_id = $1 AND node = $2::int8"
+    f" UNION ALL SELECT far + 1, {', '.join(f'above.{name}' for name in ON_PATH)} FROM path"
+    " JOIN nodes AS above ON above.session_id = $1 AND above.node = path.parent WHERE far < $3::int8)"
+    f" SELECT {columns_of(NodeRow, *NOT_ON_PATH)} FROM path ORDER BY far"
 )
 NOTES = (
     f"SELECT {columns_of(NodeRow, 'response', prefix='n.')} FROM unnest($2::int8[]) AS wanted (parent)"
@@ -72,9 +77,10 @@ NOTES = (
     " ORDER BY attempt) AS n WHERE n.kind = 'note'"
 )
 OBSERVED = (
-    "SELECT s.session_id FROM (SELECT session_id FROM observations WHERE key = $1 AND {where}"
-    f" ORDER BY observed_at DESC LIMIT {LATEST}) AS o JOIN sessions AS s USING (session_id)"
-    " ORDER BY s.updated_at DESC, s.session_id LIMIT $4::int8"
+    "SELECT session_id FROM (SELECT session_id, updated_at FROM observations"
+    " JOIN sessions USING (session_id) WHERE key = $1 AND {where} AND owner = $4"
+    f" ORDER BY observed_at DESC LIMIT {LATEST}) AS latest"
+    " ORDER BY updated_at DESC, session_id LIMIT $5::int8"
 )
 RANKED = (
     "SELECT s.session_id FROM unnest($1::text[]) AS wanted (session_id)"
@@ -88,7 +94,10 @@ STRAY = (
     "SELECT DISTINCT session_id FROM commits AS c"
     " WHERE NOT EXISTS (SELECT 1 FROM sessions AS s WHERE s.session_id = c.session_id) ORDER BY session_id"
 )
-MATCHED = "SELECT session_id FROM {table} WHERE words @@ {query}::tsquery ORDER BY {order} LIMIT {limit}"
+MATCHED = (
+    "SELECT session_id FROM {table} WHERE words @@ {query}::tsquery AND owner = {owner}"
+    " ORDER BY {order} LIMIT {limit}"
+)
 SET_SEARCH = (
     insert("search")
     + " ON CONFLICT (session_id) DO UPDATE SET title = excluded.title, notes = excluded.notes,"
@@ -136,12 +145,12 @@ class PostgresReader:
         )
         return self._all(SessionRow, sql, *values, most, wanted.limit, wanted.offset)
 
-    def sessions_by_prefix(self, prefix: str, limit: int) -> list[str]:
+    def sessions_by_prefix(self, prefix: str, *, owner: str, limit: int) -> list[str]:
         sql = (
-            "SELECT session_id FROM sessions WHERE session_id BETWEEN $1 AND $2"
-            " ORDER BY session_id LIMIT $3::int8"
+            "SELECT session_id FROM sessions WHERE session_id BETWEEN $1 AND $2 AND owner = $3"
+            " ORDER BY session_id LIMIT $4::int8"
         )
-        return self._all(str, sql, prefix, prefix + LAST_CHARACTER, limit)
+        return self._all(str, sql, prefix, prefix + LAST_CHARACTER, owner, limit)
 
     def session_ids(self, after: str, limit: int) -> list[str]:
         """Return the next sessions in the order of their ids."""
@@ -162,8 +171,8 @@ class PostgresReader:
         """Order an owner's sessions: same repository, unfinished, newest activity, id."""
         return self._all(str, RANKED, list(session_ids), owner, repo_root, list(finished), limit)
 
-    def removed_at(self, session_id: str) -> int | None:
-        return self._one(int, "SELECT removed_at FROM tombstones WHERE session_id = $1", session_id)
+    def tombstone(self, session_id: str) -> TombstoneRow | None:
+        return self._one(TombstoneRow, TOMBSTONE + "WHERE session_id = $1", session_id)
 
     def start(self, owner: str, request_id: bytes) -> StartRow | None:
         return self._one(StartRow, START + "WHERE owner = $1 AND request_id = $2", owner, request_id)
@@ -174,8 +183,9 @@ class PostgresReader:
     def run(self, session_id: str, run: int) -> RunRow | None:
         return self._one(RunRow, RUN + "WHERE session_id = $1 AND run = $2::int8", session_id, run)
 
-    def run_by_id(self, run_id: str) -> RunRow | None:
-        return self._one(RunRow, RUN + "WHERE run_id = $1", run_id)
+    def run_by_id(self, run_id: str, *, owner: str) -> RunRow | None:
+        own = "EXISTS (SELECT 1 FROM sessions AS s WHERE s.session_id = runs.session_id AND s.owner = $2)"
+        return self._one(RunRow, RUN + f"WHERE run_id = $1 AND {own}", run_id, owner)
 
     def node(self, session_id: str, node: int) -> NodeRow | None:
         return self._one(NodeRow, NODE + "WHERE session_id = $1 AND node = $2::int8", session_id, node)
@@ -193,7 +203,6 @@ class PostgresReader:
         return sorted(self._all(NodeRow, LIGHT_NODE + where, session_id, node), key=_number)
 
     def path(self, session_id: str, node: int, limit: int) -> list[NodeRow]:
-        """Walk from a node towards the root, at most `limit` nodes."""
         return self._all(NodeRow, PATH, session_id, node, limit)
 
     def recorded(self, session_id: str, node: int, attempt: int) -> Recorded | None:
@@ -264,34 +273,36 @@ class PostgresReader:
     def search_row(self, session_id: str) -> SearchRow | None:
         return self._one(SearchRow, SEARCH + "WHERE session_id = $1", session_id)
 
-    def search(self, words: Sequence[str], *, columns: Sequence[str], limit: int) -> list[str]:
+    def search(self, words: Sequence[str], *, owner: str, columns: Sequence[str], limit: int) -> list[str]:
         """Return sessions whose search row has all words, the latest set first."""
-        return self._matched("search", "indexed_at DESC", query(words, columns), limit)
+        return self._matched("search", "indexed_at DESC", query(words, columns), owner, limit)
 
-    def search_outputs(self, words: Sequence[str], *, limit: int) -> list[str]:
+    def search_outputs(self, words: Sequence[str], *, owner: str, limit: int) -> list[str]:
         """Return sessions that have all words in one output, among the newest outputs that match."""
         order = "indexed_at DESC, number DESC"
-        matched = self._matched("indexed_outputs", order, query(words, ("notes",)), LATEST)
+        matched = self._matched("indexed_outputs", order, query(words, ("notes",)), owner, LATEST)
         return list(dict.fromkeys(matched))[:limit]
 
-    def _matched(self, table: str, order: str, words: str, limit: int) -> list[str]:
+    def _matched(self, table: str, order: str, words: str, owner: str, limit: int) -> list[str]:
         """Search with the words in the text of the statement: rare and common words need different plans."""
         if not words:
             return []
-        literal = psycopg.sql.Literal(words).as_string(self._connection)
-        sql = MATCHED.format(table=table, order=order, query=literal, limit=int(limit))
+        literal, own = (psycopg.sql.Literal(text).as_string(self._connection) for text in (words, owner))
+        sql = MATCHED.format(table=table, order=order, query=literal, owner=own, limit=int(limit))
         return [session_id for (session_id,) in self._connection.execute(sql, prepare=False)]
 
-    def observed(self, key: str, value: str, *, prefix: bool, limit: int) -> list[str]:
+    def observed(self, key: str, value: str, *, owner: str, prefix: bool, limit: int) -> list[str]:
         """Return sessions by an observed value, newest activity first among the latest observed."""
         last = value + LAST_CHARACTER if prefix else value
-        return self._all(str, OBSERVED.format(where="value BETWEEN $2 AND $3"), key, value, last, limit)
+        return self._all(
+            str, OBSERVED.format(where="value BETWEEN $2 AND $3"), key, value, last, owner, limit
+        )
 
-    def setting(self, key: str) -> str | None:
-        return self._one(str, "SELECT value FROM settings WHERE key = $1", key)
+    def setting(self, owner: str, key: str) -> str | None:
+        return self._one(str, "SELECT value FROM settings WHERE owner = $1 AND key = $2", owner, key)
 
-    def settings(self) -> Mapping[str, str]:
-        return dict(self._rows("SELECT key, value FROM settings ORDER BY key"))
+    def settings(self) -> list[SettingRow]:
+        return self._all(SettingRow, SETTING + "ORDER BY owner, key")
 
     def starts(self, session_id: str) -> list[StartRow]:
         where = "WHERE session_id = $1 ORDER BY owner, request_id"
@@ -301,12 +312,9 @@ class PostgresReader:
         sql = "SELECT digest FROM contents WHERE digest > $1 ORDER BY digest LIMIT $2::int8"
         return self._all(str, sql, after, limit)
 
-    def tombstones(self, after: str, limit: int) -> list[tuple[str, int]]:
-        sql = (
-            "SELECT session_id, removed_at FROM tombstones WHERE session_id > $1"
-            " ORDER BY session_id LIMIT $2::int8"
-        )
-        return self._all(lambda session_id, removed_at: (session_id, removed_at), sql, after, limit)
+    def tombstones(self, after: str, limit: int) -> list[TombstoneRow]:
+        where = "WHERE session_id > $1 ORDER BY session_id LIMIT $2::int8"
+        return self._all(TombstoneRow, TOMBSTONE + where, after, limit)
 
     def _rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         return self._connection.execute(sql, values, binary=True).fetchall()
@@ -369,18 +377,14 @@ class PostgresWriter(PostgresReader):
 
     def remove_session(self, session_id: str, removed_at: int) -> None:
         """Delete all of a session and leave a tombstone."""
-        self._run("SELECT 1 FROM sessions WHERE session_id = $1 FOR UPDATE", session_id)
+        for (owner,) in self._rows("SELECT owner FROM sessions WHERE session_id = $1 FOR UPDATE", session_id):
+            self.set_tombstone(TombstoneRow(session_id, owner, removed_at))
         for table in OF_A_SESSION:
             self._run(f"DELETE FROM {table} WHERE session_id = $1", session_id)
-        self.set_tombstone(session_id, removed_at)
 
-    def set_tombstone(self, session_id: str, removed_at: int) -> None:
-        self._run(
-            "INSERT INTO tombstones VALUES ($1, $2::int8)"
-            " ON CONFLICT (session_id) DO UPDATE SET removed_at = excluded.removed_at",
-            session_id,
-            removed_at,
-        )
+    def set_tombstone(self, row: TombstoneRow) -> None:
+        again = " ON CONFLICT (session_id) DO UPDATE SET removed_at = excluded.removed_at"
+        self._run(insert("tombstones") + again, *astuple(row))
 
     def set_keep(self, session_id: str, keep: bool) -> None:
         self._run("UPDATE sessions SET keep = $2 WHERE session_id = $1", session_id, keep)
@@ -395,6 +399,10 @@ class PostgresWriter(PostgresReader):
     def add_start(self, row: StartRow) -> None:
         self._run(insert("starts"), *astuple(row))
 
+    def drop_start(self, row: StartRow) -> None:
+        where = "WHERE owner = $1 AND request_id = $2 AND started_at = $3::int8"
+        self._run(f"DELETE FROM starts {where}", row.owner, row.request_id, row.started_at)
+
     def add_content(self, digest: str, body: bytes) -> None:
         """Keep a body under its digest; the same digest again changes nothing."""
         self._run("INSERT INTO contents VALUES ($1, $2) ON CONFLICT (digest) DO NOTHING", digest, body)
@@ -402,12 +410,9 @@ class PostgresWriter(PostgresReader):
     def drop_content(self, digest: str) -> None:
         self._run("DELETE FROM contents WHERE digest = $1", digest)
 
-    def set_setting(self, key: str, value: str) -> None:
-        self._run(
-            "INSERT INTO settings VALUES ($1, $2) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-            key,
-            value,
-        )
+    def set_setting(self, row: SettingRow) -> None:
+        again = " ON CONFLICT (owner, key) DO UPDATE SET value = excluded.value"
+        self._run(insert("settings") + again, *astuple(row))
 
     def index(self, row: SearchRow, outputs: Sequence[str]) -> None:
         """Replace what a session is found by, and add the words of its new outputs.
@@ -416,9 +421,9 @@ class PostgresWriter(PostgresReader):
         """
         words = vector({"title": row.title, "notes": row.notes, "workflows": row.workflows})
         texts = (_storable(text) for text in (row.title, row.notes, row.workflows))
-        self._run(SET_SEARCH, row.session_id, *texts, row.indexed_to, words)
+        self._run(SET_SEARCH, row.session_id, row.owner, *texts, row.indexed_to, words)
         for number, text in enumerate(outputs):
-            self._run(ADD_OUTPUT, row.session_id, number, vector({"notes": text}))
+            self._run(ADD_OUTPUT, row.session_id, row.owner, number, vector({"notes": text}))
         self._indexed[row.session_id] = row.indexed_to
 
     def take_marks_off(self) -> None:

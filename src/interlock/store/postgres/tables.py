@@ -18,10 +18,11 @@ CREATE TABLE sessions (
     unindexed bool NOT NULL DEFAULT true, recent_at int8 NOT NULL DEFAULT 0
 ) WITH (fillfactor = 70);
 CREATE INDEX sessions_unindexed ON sessions (session_id) WHERE unindexed;
-CREATE INDEX sessions_recent ON sessions (recent_at) WHERE NOT unindexed;
-CREATE INDEX sessions_recent_of_owner ON sessions (owner, recent_at) WHERE NOT unindexed;
+CREATE INDEX sessions_recent ON sessions (owner, recent_at) WHERE NOT unindexed;
 
-CREATE TABLE tombstones (session_id text COLLATE "C" PRIMARY KEY, removed_at int8 NOT NULL);
+CREATE TABLE tombstones (
+    session_id text COLLATE "C" PRIMARY KEY, owner text COLLATE "C" NOT NULL, removed_at int8 NOT NULL
+);
 
 CREATE TABLE handles (
     handle bytea PRIMARY KEY, session_id text COLLATE "C" NOT NULL, agent text COLLATE "C" NOT NULL,
@@ -30,7 +31,8 @@ CREATE TABLE handles (
 
 CREATE TABLE starts (
     owner text COLLATE "C" NOT NULL, request_id bytea NOT NULL, request_digest bytea NOT NULL,
-    session_id text COLLATE "C" NOT NULL, node int8 NOT NULL, started_at int8 NOT NULL,
+    session_id text COLLATE "C" NOT NULL, handle bytea NOT NULL, response bytea NOT NULL,
+    started_at int8 NOT NULL,
     PRIMARY KEY (owner, request_id)
 );
 CREATE INDEX starts_session ON starts (session_id);
@@ -83,7 +85,10 @@ CREATE TABLE observations (
 );
 CREATE INDEX observations_value ON observations (key, value, observed_at);
 
-CREATE TABLE settings (key text COLLATE "C" PRIMARY KEY, value text NOT NULL);
+CREATE TABLE settings (
+    owner text COLLATE "C" NOT NULL, key text COLLATE "C" NOT NULL, value text NOT NULL,
+    PRIMARY KEY (owner, key)
+);
 
 CREATE TABLE traces (
     session_id text COLLATE "C" NOT NULL, after_index int8 NOT NULL, at int8 NOT NULL, body bytea NOT NULL
@@ -91,19 +96,19 @@ CREATE TABLE traces (
 CREATE INDEX traces_key ON traces (session_id, after_index, at);
 
 CREATE TABLE search (
-    session_id text COLLATE "C" PRIMARY KEY, title text NOT NULL, notes text NOT NULL,
-    workflows text NOT NULL, indexed_to int8 NOT NULL,
+    session_id text COLLATE "C" PRIMARY KEY, owner text COLLATE "C" NOT NULL, title text NOT NULL,
+    notes text NOT NULL, workflows text NOT NULL, indexed_to int8 NOT NULL,
     indexed_at timestamptz NOT NULL DEFAULT clock_timestamp(), words tsvector NOT NULL
 );
 CREATE INDEX search_words ON search USING gin (words);
-CREATE INDEX search_latest ON search (indexed_at);
+CREATE INDEX search_latest ON search (owner, indexed_at);
 CREATE TABLE indexed_outputs (
-    session_id text COLLATE "C" NOT NULL, indexed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    number int8 NOT NULL, words tsvector NOT NULL
+    session_id text COLLATE "C" NOT NULL, owner text COLLATE "C" NOT NULL,
+    indexed_at timestamptz NOT NULL DEFAULT clock_timestamp(), number int8 NOT NULL, words tsvector NOT NULL
 );
 CREATE INDEX indexed_outputs_session ON indexed_outputs (session_id);
 CREATE INDEX indexed_outputs_words ON indexed_outputs USING gin (words);
-CREATE INDEX indexed_outputs_latest ON indexed_outputs (indexed_at, number);
+CREATE INDEX indexed_outputs_latest ON indexed_outputs (owner, indexed_at, number);
 """ + "".join(
     f"CREATE TABLE {table}_{number} PARTITION OF {table}"
     f" FOR VALUES WITH (MODULUS {PARTITIONS}, REMAINDER {number});\n"

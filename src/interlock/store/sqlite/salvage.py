@@ -17,8 +17,8 @@ from msgspec import Struct
 
 from interlock.store.protocol import StoreCorrupt
 from interlock.store.sqlite.lock import FileLock
-from interlock.store.sqlite.schema import MIGRATIONS, TABLES
-from interlock.store.sqlite.store import FILE, connect, lock_path, make_private, migrate, version_of
+from interlock.store.sqlite.schema import FILE, MIGRATIONS, TABLES
+from interlock.store.sqlite.store import connect, lock_path, make_private, migrate, version_of
 
 UNREADABLE = (apsw.CorruptError, apsw.NotADBError, apsw.IOError, UnicodeDecodeError)
 LARGEST_GAP = 2**40

@@ -5,6 +5,7 @@ A command writes few rows, so few pages: the session's head, one commit, one nod
 
 from __future__ import annotations
 
+FILE = "interlock.db"
 TIPS = 2**40  # one word index holds both, so that a commit flushes once: outputs below, tips above
 
 FIRST = """
@@ -18,9 +19,9 @@ CREATE TABLE sessions (
 );
 CREATE UNIQUE INDEX sessions_key ON sessions (session_id);
 CREATE INDEX sessions_unindexed ON sessions (session_id) WHERE unindexed;
-CREATE INDEX sessions_recent ON sessions (recent_at) WHERE NOT unindexed;
+CREATE INDEX sessions_recent ON sessions (owner, recent_at) WHERE NOT unindexed;
 
-CREATE TABLE tombstones (session_id TEXT NOT NULL, removed_at INTEGER NOT NULL);
+CREATE TABLE tombstones (session_id TEXT NOT NULL, owner TEXT NOT NULL, removed_at INTEGER NOT NULL);
 CREATE UNIQUE INDEX tombstones_key ON tombstones (session_id);
 
 CREATE TABLE handles (handle BLOB NOT NULL, session_id TEXT NOT NULL, agent TEXT NOT NULL);
@@ -29,7 +30,7 @@ CREATE UNIQUE INDEX handles_secret ON handles (handle);
 
 CREATE TABLE starts (
     owner TEXT NOT NULL, request_id BLOB NOT NULL, request_digest BLOB NOT NULL,
-    session_id TEXT NOT NULL, node INTEGER NOT NULL, started_at INTEGER NOT NULL
+    session_id TEXT NOT NULL, handle BLOB NOT NULL, response BLOB NOT NULL, started_at INTEGER NOT NULL
 );
 CREATE UNIQUE INDEX starts_key ON starts (owner, request_id);
 CREATE INDEX starts_session ON starts (session_id);
@@ -81,8 +82,8 @@ CREATE TABLE observations (session_id TEXT NOT NULL, key TEXT NOT NULL, value TE
 CREATE UNIQUE INDEX observations_key ON observations (session_id, key);
 CREATE INDEX observations_value ON observations (key, value);
 
-CREATE TABLE settings (key TEXT NOT NULL, value TEXT NOT NULL);
-CREATE UNIQUE INDEX settings_key ON settings (key);
+CREATE TABLE settings (owner TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL);
+CREATE UNIQUE INDEX settings_key ON settings (owner, key);
 
 CREATE TABLE traces (
     session_id TEXT NOT NULL, after_index INTEGER NOT NULL, at INTEGER NOT NULL, body BLOB NOT NULL
@@ -91,11 +92,12 @@ CREATE INDEX traces_key ON traces (session_id, after_index, at);
 
 CREATE TABLE search (
     id INTEGER PRIMARY KEY,
-    session_id TEXT NOT NULL, title TEXT NOT NULL, notes TEXT NOT NULL, workflows TEXT NOT NULL,
+    session_id TEXT NOT NULL, owner TEXT NOT NULL, title TEXT NOT NULL, notes TEXT NOT NULL,
+    workflows TEXT NOT NULL,
     indexed_to INTEGER NOT NULL
 );
 CREATE UNIQUE INDEX search_key ON search (session_id);
-CREATE TABLE indexed_outputs (id INTEGER PRIMARY KEY, session_id TEXT NOT NULL);
+CREATE TABLE indexed_outputs (id INTEGER PRIMARY KEY, session_id TEXT NOT NULL, owner TEXT NOT NULL);
 CREATE INDEX indexed_outputs_session ON indexed_outputs (session_id);
 CREATE VIRTUAL TABLE words USING fts5 (
     title, notes, workflows, content='', contentless_delete=1, tokenize='unicode61 remove_diacritics 2'

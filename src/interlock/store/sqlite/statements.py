@@ -1,12 +1,14 @@
 """The SQL of the embedded store: every question and every write, on one open connection.
 
 Columns carry the names of the row structs' fields, so a row is its struct in order and nothing is mapped.
+A few rows that no index orders are sorted here: a sorter of SQLite's takes longer than the query itself.
 """
 
 from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, TypeVar
 
 import apsw
@@ -15,6 +17,7 @@ from msgspec.json import encode
 from msgspec.structs import astuple, replace
 
 from interlock.store.protocol import (
+    NOT_ON_PATH,
     BlockedRow,
     Changes,
     CommitRow,
@@ -29,8 +32,10 @@ from interlock.store.protocol import (
     SessionFilter,
     SessionRow,
     SessionRows,
+    SettingRow,
     StartRow,
     StoreConflict,
+    TombstoneRow,
     TraceRow,
 )
 from interlock.store.sqlite.schema import FOUND_BY, OF_A_SESSION, PROJECTIONS, TIPS
@@ -68,6 +73,8 @@ COMMIT = _select(CommitRow, "commits")
 START = _select(StartRow, "starts")
 TRACE = _select(TraceRow, "traces")
 SEARCH = _select(SearchRow, "search")
+SETTING = _select(SettingRow, "settings")
+TOMBSTONE = _select(TombstoneRow, "tombstones")
 
 ADD_SESSION = _insert(SessionRow, "sessions")
 ADD_HANDLE = _insert(HandleRow, "handles")
@@ -81,21 +88,25 @@ ADD_TRACE = _insert(TraceRow, "traces")
 
 MOVE_HEAD = (
     "UPDATE sessions SET updated_at = ?, head_index = ?, head_digest = ?, next_node = ?, head_run = ?,"
-    " head_node = ?, visit_index = ?, visit_node = ?, unindexed = 1 WHERE session_id = ? AND head_digest = ?"
+    " head_node = ?, visit_index = ?, visit_node = ? WHERE session_id = ? AND head_digest = ?"
 )
+# A statement of its own, because naming the column writes its indexes even where nothing changes.
+MARK_UNINDEXED = "UPDATE sessions SET unindexed = 1 WHERE session_id = ? AND NOT unindexed"
 SET_RUN = "UPDATE runs SET status = ?, tip = ?, updated_at = ?, awaiting = ? WHERE session_id = ? AND run = ?"
+ON_PATH = [name for name in NodeRow.__struct_fields__ if name not in NOT_ON_PATH]
 PATH = (
-    "WITH RECURSIVE path (node, above, far) AS ("
-    " SELECT node, parent, 0 FROM nodes WHERE session_id = ?1 AND node = ?2"
-    " UNION ALL SELECT n.node, n.parent, far + 1 FROM path"
-    " JOIN nodes AS n ON n.session_id = ?1 AND n.node = path.above LIMIT ?3)"
-    f" SELECT {_columns(NodeRow, 'response')} FROM path CROSS JOIN nodes USING (node)"
-    " WHERE session_id = ?1 ORDER BY far"
+    f"WITH RECURSIVE path ({', '.join(ON_PATH)}) AS ("
+    f" SELECT {', '.join(ON_PATH)} FROM nodes WHERE session_id = ?1 AND node = ?2"
+    f" UNION ALL SELECT {', '.join(f'above.{name}' for name in ON_PATH)} FROM path"
+    " JOIN nodes AS above ON above.session_id = ?1 AND above.node = path.parent LIMIT ?3)"
+    f" SELECT {_columns(NodeRow, *NOT_ON_PATH)} FROM path"
 )
+WINDOW = _select(NodeRow, "nodes", *NOT_ON_PATH) + "WHERE session_id = ? AND node BETWEEN ? AND ?"
 EQUALS, BEGINS = "value = ?", "value BETWEEN ? AND ?"
 OBSERVED = (
     "SELECT session_id FROM observations JOIN sessions USING (session_id) WHERE observations.rowid IN"
-    f" (SELECT rowid FROM observations WHERE key = ? AND {{where}} ORDER BY rowid DESC LIMIT {LATEST})"
+    " (SELECT observations.rowid FROM observations JOIN sessions USING (session_id)"
+    f" WHERE key = ? AND {{where}} AND owner = ? ORDER BY observations.rowid DESC LIMIT {LATEST})"
     " ORDER BY updated_at DESC, session_id LIMIT ?"
 )
 RANKED = (
@@ -127,17 +138,21 @@ class SqliteReader:
         session = self.session(str(session_id))
         if session is None:
             return None
+        if node is not None and attempt is not None:
+            recorded = self.recorded(session.session_id, node, attempt)
+            if recorded is not None:
+                return LoadedRows(session=session, agent=agent, recorded=recorded)
         last, previous = self._head(session.session_id)
         loaded = LoadedRows(session=session, agent=agent, last=last, previous_digest=previous)
         number = session.head_node if node is None else node
-        return loaded if number is None else self._with_node(loaded, number, attempt)
+        return loaded if number is None else self._with_node(loaded, number)
 
     def _head(self, session_id: str) -> tuple[CommitRow | None, bytes]:
         """Return the last commit, and the digest that it must follow."""
         newest = list(self.commits(session_id, newest_first=True, limit=2))
         return (newest[0] if newest else None), (newest[1].digest if len(newest) > 1 else bytes(32))
 
-    def _with_node(self, loaded: LoadedRows, number: int, attempt: int | None) -> LoadedRows:
+    def _with_node(self, loaded: LoadedRows, number: int) -> LoadedRows:
         session_id = loaded.session.session_id
         node = self._one(_node, LIGHT_NODE + "WHERE session_id = ? AND node = ?", session_id, number)
         if node is None:
@@ -150,7 +165,6 @@ class SqliteReader:
             head_run=self._head_run(loaded.session, node.run),
             node=node,
             run=self.run(session_id, node.run),
-            recorded=None if attempt is None else self.recorded(session_id, number, attempt),
             blocked=list(self.blocked(session_id, (number,))),
             notes=[child for child in children if child.kind == "note"],
             branches=len(steps),
@@ -162,12 +176,15 @@ class SqliteReader:
                 session_id,
                 number,
             ),
-            decisions=self._all(
-                CommitRow,
-                COMMIT + "WHERE session_id = ? AND key BETWEEN ? AND ? ORDER BY +last",
-                session_id,
-                f"decision:{number}:",
-                f"decision:{number};",
+            decisions=sorted(
+                self._each(
+                    CommitRow,
+                    COMMIT + "WHERE session_id = ? AND key BETWEEN ? AND ?",
+                    session_id,
+                    f"decision:{number}:",
+                    f"decision:{number};",
+                ),
+                key=attrgetter("last"),
             ),
         )
 
@@ -195,9 +212,12 @@ class SqliteReader:
         )
         return self._all(_session, sql, *bindings, *bindings, most, wanted.limit, wanted.offset)
 
-    def sessions_by_prefix(self, prefix: str, limit: int) -> list[str]:
-        sql = "SELECT session_id FROM sessions WHERE session_id BETWEEN ? AND ? ORDER BY session_id LIMIT ?"
-        return self._all(str, sql, prefix, prefix + LAST_CHARACTER, limit)
+    def sessions_by_prefix(self, prefix: str, *, owner: str, limit: int) -> list[str]:
+        sql = (
+            "SELECT session_id FROM sessions WHERE session_id BETWEEN ? AND ? AND +owner = ?"
+            " ORDER BY session_id LIMIT ?"
+        )
+        return self._all(str, sql, prefix, prefix + LAST_CHARACTER, owner, limit)
 
     def session_ids(self, after: str, limit: int) -> list[str]:
         """Return the next sessions in the order of their ids."""
@@ -225,8 +245,8 @@ class SqliteReader:
         given = encode(list(session_ids)).decode()
         return self._all(str, sql, given, owner, repo_root, *finished, limit)
 
-    def removed_at(self, session_id: str) -> int | None:
-        return self._one(int, "SELECT removed_at FROM tombstones WHERE session_id = ?", session_id)
+    def tombstone(self, session_id: str) -> TombstoneRow | None:
+        return self._one(TombstoneRow, TOMBSTONE + "WHERE session_id = ?", session_id)
 
     def start(self, owner: str, request_id: bytes) -> StartRow | None:
         return self._one(StartRow, START + "WHERE owner = ? AND request_id = ?", owner, request_id)
@@ -237,8 +257,9 @@ class SqliteReader:
     def run(self, session_id: str, run: int) -> RunRow | None:
         return self._one(RunRow, RUN + "WHERE session_id = ? AND run = ?", session_id, run)
 
-    def run_by_id(self, run_id: str) -> RunRow | None:
-        return self._one(RunRow, RUN + "WHERE run_id = ?", run_id)
+    def run_by_id(self, run_id: str, *, owner: str) -> RunRow | None:
+        own = "EXISTS (SELECT 1 FROM sessions AS s WHERE s.session_id = runs.session_id AND s.owner = ?)"
+        return self._one(RunRow, RUN + f"WHERE run_id = ? AND {own}", run_id, owner)
 
     def node(self, session_id: str, node: int) -> NodeRow | None:
         return self._one(_node, NODE + "WHERE session_id = ? AND node = ?", session_id, node)
@@ -252,13 +273,21 @@ class SqliteReader:
         )
 
     def children(self, session_id: str, node: int) -> list[NodeRow]:
-        return self._all(
-            _node, LIGHT_NODE + "WHERE session_id = ? AND parent = ? ORDER BY +node", session_id, node
-        )
+        rows = self._each(_node, LIGHT_NODE + "WHERE session_id = ? AND parent = ?", session_id, node)
+        return sorted(rows, key=attrgetter("node"))
 
     def path(self, session_id: str, node: int, limit: int) -> list[NodeRow]:
-        """Walk from a node towards the root, at most `limit` nodes."""
-        return self._all(_node, PATH, session_id, node, limit)
+        # A run that did not fork has its path in the nodes just before; finding it by parents takes longer.
+        before = self._each(_node, WINDOW, session_id, node - limit + 1, node)
+        rows = {row.node: row for row in before}
+        path: list[NodeRow] = []
+        number: int | None = node
+        while number in rows:
+            path.append(rows.pop(number))
+            number = path[-1].parent
+        if number is not None and len(path) < limit:
+            path += self._all(_node, PATH, session_id, number, limit - len(path))
+        return path
 
     def recorded(self, session_id: str, node: int, attempt: int) -> Recorded | None:
         """Return what an attempt on a node led to: the node it made, or the record that it was blocked."""
@@ -272,14 +301,15 @@ class SqliteReader:
         """Yield the blocked attempts of a session, or of some nodes without their responses."""
         if nodes is None:
             return self._each(_blocked, BLOCKED + "WHERE session_id = ? ORDER BY event_index", session_id)
-        where = f"WHERE session_id = ? AND node IN ({', '.join('?' * len(nodes))}) ORDER BY event_index"
-        return self._each(_blocked, LIGHT_BLOCKED + where, session_id, *nodes)
+        where = f"WHERE session_id = ? AND node IN ({', '.join('?' * len(nodes))})"
+        rows = self._each(_blocked, LIGHT_BLOCKED + where, session_id, *nodes)
+        return iter(sorted(rows, key=attrgetter("event_index")))
 
     def notes(self, session_id: str, nodes: Sequence[int]) -> list[NodeRow]:
         """Return the note nodes that hang on some nodes."""
         among = ", ".join("?" * len(nodes))
-        where = f"WHERE session_id = ? AND parent IN ({among}) AND kind = 'note' ORDER BY +node"
-        return self._all(_node, LIGHT_NODE + where, session_id, *nodes)
+        where = f"WHERE session_id = ? AND parent IN ({among}) AND kind = 'note'"
+        return sorted(self._each(_node, LIGHT_NODE + where, session_id, *nodes), key=attrgetter("node"))
 
     def modes(self, session_id: str) -> list[ModeRow]:
         return self._all(ModeRow, MODE + "WHERE session_id = ? ORDER BY event_index, node", session_id)
@@ -314,35 +344,36 @@ class SqliteReader:
     def search_row(self, session_id: str) -> SearchRow | None:
         return self._one(SearchRow, SEARCH + "WHERE session_id = ?", session_id)
 
-    def search(self, words: Sequence[str], *, columns: Sequence[str], limit: int) -> list[str]:
+    def search(self, words: Sequence[str], *, owner: str, columns: Sequence[str], limit: int) -> list[str]:
         """Return sessions whose search row has all words, the latest set first."""
         query = _query(words, columns)
         sql = (
             f"SELECT session_id FROM words JOIN search ON search.id = words.rowid - {TIPS}"
-            f" WHERE words MATCH ? AND words.rowid > {TIPS} ORDER BY words.rowid DESC LIMIT ?"
+            f" WHERE words MATCH ? AND words.rowid > {TIPS} AND owner = ? ORDER BY words.rowid DESC LIMIT ?"
         )
-        return self._all(str, sql, query, limit) if query else []
+        return self._all(str, sql, query, owner, limit) if query else []
 
-    def search_outputs(self, words: Sequence[str], *, limit: int) -> list[str]:
+    def search_outputs(self, words: Sequence[str], *, owner: str, limit: int) -> list[str]:
         """Return sessions that have all words in one output, among the newest outputs that match."""
         query = _query(words, ("notes",))
         sql = (
             "SELECT session_id FROM words JOIN indexed_outputs ON indexed_outputs.id = words.rowid"
-            f" WHERE words MATCH ? AND words.rowid < {TIPS} ORDER BY words.rowid DESC LIMIT {LATEST}"
+            f" WHERE words MATCH ? AND words.rowid < {TIPS} AND owner = ?"
+            f" ORDER BY words.rowid DESC LIMIT {LATEST}"
         )
-        matched = dict.fromkeys(self._all(str, sql, query)) if query else {}
+        matched = dict.fromkeys(self._all(str, sql, query, owner)) if query else {}
         return list(matched)[:limit]
 
-    def observed(self, key: str, value: str, *, prefix: bool, limit: int) -> list[str]:
+    def observed(self, key: str, value: str, *, owner: str, prefix: bool, limit: int) -> list[str]:
         """Return sessions by an observed value, newest activity first among the latest observed."""
         where, bounds = (BEGINS, (value, value + LAST_CHARACTER)) if prefix else (EQUALS, (value,))
-        return self._all(str, OBSERVED.format(where=where), key, *bounds, limit)
+        return self._all(str, OBSERVED.format(where=where), key, *bounds, owner, limit)
 
-    def setting(self, key: str) -> str | None:
-        return self._one(str, "SELECT value FROM settings WHERE key = ?", key)
+    def setting(self, owner: str, key: str) -> str | None:
+        return self._one(str, "SELECT value FROM settings WHERE owner = ? AND key = ?", owner, key)
 
-    def settings(self) -> Mapping[str, str]:
-        return dict(self._connection.execute("SELECT key, value FROM settings ORDER BY key"))
+    def settings(self) -> list[SettingRow]:
+        return self._all(SettingRow, SETTING + "ORDER BY owner, key")
 
     def starts(self, session_id: str) -> list[StartRow]:
         where = "WHERE session_id = ? ORDER BY owner, request_id"
@@ -352,9 +383,9 @@ class SqliteReader:
         sql = "SELECT digest FROM contents WHERE digest > ? ORDER BY digest LIMIT ?"
         return self._all(str, sql, after, limit)
 
-    def tombstones(self, after: str, limit: int) -> list[tuple[str, int]]:
-        sql = "SELECT session_id, removed_at FROM tombstones WHERE session_id > ? ORDER BY session_id LIMIT ?"
-        return self._all(lambda session_id, removed_at: (session_id, removed_at), sql, after, limit)
+    def tombstones(self, after: str, limit: int) -> list[TombstoneRow]:
+        where = "WHERE session_id > ? ORDER BY session_id LIMIT ?"
+        return self._all(TombstoneRow, TOMBSTONE + where, after, limit)
 
     def _each(self, row: Callable[..., T], sql: str, *bindings: Any) -> Iterator[T]:
         return (row(*values) for values in self._connection.execute(sql, bindings))
@@ -380,6 +411,7 @@ class SqliteWriter(SqliteReader):
             self._run(MOVE_HEAD, (row.updated_at, *head, *visit))
             if self._connection.changes() != 1:
                 raise StoreConflict(f"session {row.session_id} has moved since it was read")
+            self._run(MARK_UNINDEXED, (row.session_id,))
         self._add_rows(changes.nodes, changes.blocked, changes.modes)
         self._run(ADD_COMMIT, astuple(changes.commit))
         for run in changes.runs:
@@ -414,13 +446,14 @@ class SqliteWriter(SqliteReader):
 
     def remove_session(self, session_id: str, removed_at: int) -> None:
         """Delete all of a session and leave a tombstone."""
+        if (session := self.session(session_id)) is not None:
+            self.set_tombstone(TombstoneRow(session_id, session.owner, removed_at))
         self._forget_words(session_id)
         for table in OF_A_SESSION:
             self._run(f"DELETE FROM {table} WHERE session_id = ?", (session_id,))
-        self.set_tombstone(session_id, removed_at)
 
-    def set_tombstone(self, session_id: str, removed_at: int) -> None:
-        self._run("INSERT OR REPLACE INTO tombstones VALUES (?, ?)", (session_id, removed_at))
+    def set_tombstone(self, row: TombstoneRow) -> None:
+        self._run("INSERT OR REPLACE INTO tombstones VALUES (?, ?, ?)", astuple(row))
 
     def set_keep(self, session_id: str, keep: bool) -> None:
         self._run("UPDATE sessions SET keep = ? WHERE session_id = ?", (keep, session_id))
@@ -435,6 +468,10 @@ class SqliteWriter(SqliteReader):
     def add_start(self, row: StartRow) -> None:
         self._run(ADD_START, astuple(row))
 
+    def drop_start(self, row: StartRow) -> None:
+        where = "WHERE owner = ? AND request_id = ? AND started_at = ?"
+        self._run(f"DELETE FROM starts {where}", (row.owner, row.request_id, row.started_at))
+
     def add_content(self, digest: str, body: bytes) -> None:
         """Keep a body under its digest; the same digest again changes nothing."""
         small = zlib.compress(body) if len(body) > COMPRESS_OVER else body
@@ -446,8 +483,8 @@ class SqliteWriter(SqliteReader):
     def drop_content(self, digest: str) -> None:
         self._run("DELETE FROM contents WHERE digest = ?", (digest,))
 
-    def set_setting(self, key: str, value: str) -> None:
-        self._run("INSERT OR REPLACE INTO settings VALUES (?, ?)", (key, value))
+    def set_setting(self, row: SettingRow) -> None:
+        self._run("INSERT OR REPLACE INTO settings VALUES (?, ?, ?)", astuple(row))
 
     def index(self, row: SearchRow, outputs: Sequence[str]) -> None:
         """Replace what a session is found by, add the words of its new outputs, and take off its mark."""
@@ -463,7 +500,8 @@ class SqliteWriter(SqliteReader):
             (number + TIPS, row.title, row.notes, row.workflows),
         )
         for text in outputs:
-            self._run("INSERT INTO indexed_outputs (session_id) VALUES (?)", (row.session_id,))
+            ids = (row.session_id, row.owner)
+            self._run("INSERT INTO indexed_outputs (session_id, owner) VALUES (?, ?)", ids)
             self._run(
                 "INSERT INTO words (rowid, notes) VALUES (?, ?)",
                 (self._connection.last_insert_rowid(), text),
@@ -536,7 +574,7 @@ def _inflated(body: bytes) -> bytes:
 def _conditions(wanted: SessionFilter) -> tuple[str, list[Any]]:
     of_run: list[tuple[str, Any]] = [("workflow_id = ?", wanted.workflow), ("status = ?", wanted.status)]
     within = [test for test, value in of_run if value is not None]
-    where = ["+owner = ?"] if wanted.owner is not None else []  # the plus keeps the planner on recent_at
+    where = ["owner = ?"] if wanted.owner is not None else []
     if wanted.awaiting:
         few = " AND ".join(["awaiting <> ''", *within])
         where.append(f"session_id IN (SELECT session_id FROM runs WHERE {few})")

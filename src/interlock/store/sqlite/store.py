@@ -25,10 +25,9 @@ from interlock.store.protocol import (
     TraceRow,
 )
 from interlock.store.sqlite.lock import PATIENCE, FileLock
-from interlock.store.sqlite.schema import MIGRATIONS
+from interlock.store.sqlite.schema import FILE, MIGRATIONS
 from interlock.store.sqlite.statements import SqliteReader, SqliteWriter
 
-FILE = "interlock.db"
 CHECKPOINT_PAGES = 2000
 
 

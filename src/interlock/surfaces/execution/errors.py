@@ -137,7 +137,7 @@ def of_error(error: LedgerError) -> Reply:
             next_action = FIND
         case "TOKEN_SCOPE_MISMATCH":
             next_action = error.next_action or FIND
-        case "TOKEN_UNSUPPORTED_VERSION" | "TOKEN_BAD_SIGNATURE":
+        case "TOKEN_UNSUPPORTED_VERSION" | "TOKEN_BAD_SIGNATURE" | "TOKEN_KEY_RETIRED":
             next_action = f"{error.next_action} resume_session finds it."
         case "SESSION_NOT_HEALTHY":
             next_action = f"{error.next_action} Then use resume_session."

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from interlock.core.values import Json
-from interlock.surfaces.strict_params import Params
+from interlock.surfaces.strict_params import Params, RequestId
 
 Context = Annotated[
     dict[str, Json],
@@ -38,6 +38,14 @@ class StartWorkflow(Params, frozen=True):
     workflowId: str
     context: Context | None = None
     sessionToken: SessionToken | None = None
+    requestId: RequestId | None = None
+
+
+MOST_WAIT_SECONDS = 55
+WaitSeconds = Annotated[
+    int,
+    Meta(ge=0, le=MOST_WAIT_SECONDS, description="Where the user must decide: wait this long for it."),
+]
 
 
 class ContinueWorkflow(Params, frozen=True):
@@ -47,6 +55,7 @@ class ContinueWorkflow(Params, frozen=True):
     ) = None
     context: Context | None = None
     output: Output | None = None
+    waitSeconds: WaitSeconds | None = None
 
 
 class CheckpointWorkflow(Params, frozen=True):
@@ -58,6 +67,7 @@ class CheckpointWorkflow(Params, frozen=True):
 
 class StartSession(Params, frozen=True):
     title: Annotated[str, Meta(description="What this work is about.", max_length=200)] | None = None
+    requestId: RequestId | None = None
 
 
 class ResumeSession(Params, frozen=True):

@@ -73,7 +73,7 @@ def token_slots(view: View, *, complete: bool) -> dict[str, str]:
     slots = {"stateToken": slot("st", view.node)}
     if not complete:
         slots["ackToken"] = slot("ack", view.node, view.attempt)
-    slots["checkpointToken"] = slot("chk", view.node, view.attempt)
+    slots["checkpointToken"] = slot("chk", view.node, view.note_attempt)
     return slots
 
 

@@ -21,7 +21,7 @@ def resumed(ledger: Ledger, query: str, reference: str | None) -> Outcome:
         )
     body: list[Json] = []
     lines: list[str] = []
-    for candidate in find(ledger, reference or query, ledger.settings.owner, observed):
+    for candidate in find(ledger, reference or query, observed):
         session, run = candidate.session, candidate.run
         token = ledger.mint("st", candidate.handle, candidate.tip)
         body.append(

@@ -16,19 +16,20 @@ from interlock.core.values import Json
 from interlock.ledger.attempt import Attempt, Replayed
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger, note_attempt
+from interlock.ledger.tokens.slots import slot
 from interlock.ledger.tokens.tokens import Kind, Pointer
 from interlock.surfaces.arguments import InvalidArgument, check_context, decoding_error, read_output
-from interlock.surfaces.call import Call, Outcome, Reply
+from interlock.surfaces.call import Call, Outcome, Reply, Wait
 from interlock.surfaces.elicitation import ask_for
 from interlock.surfaces.execution import params as p
 from interlock.surfaces.execution.catalogue import described, listing_reply
 from interlock.surfaces.execution.errors import envelope, invalid, of_error, of_refusal
-from interlock.surfaces.execution.questions import answered, questions
+from interlock.surfaces.execution.questions import answered, questions, waits_for_the_user
 from interlock.surfaces.execution.render import reply
 from interlock.surfaces.execution.resuming import resumed
-from interlock.surfaces.execution.tools import INSTRUCTIONS, template_of, tools
+from interlock.surfaces.execution.tools import INSTRUCTIONS, PROMPTS, template_of, tools
 from interlock.surfaces.ledger_surface import LedgerSurface
-from interlock.surfaces.recorded import body_of, encoded, live, replayed
+from interlock.surfaces.recorded import body_of, encoded, live, repeatable, replayed
 from interlock.surfaces.tool import Tool
 
 REPLAY_NOTE: Mapping[str, Json] = {
@@ -37,6 +38,10 @@ REPLAY_NOTE: Mapping[str, Json] = {
     "message": "This ackToken was used before; the recorded response is returned and this call's output "
     "and context were ignored. To try another way, call without ackToken: its fresh ackToken forks.",
 }
+STILL_WAITING = Notice(
+    "STILL_WAITING",
+    "The user has not decided yet. Tell the user what waits, then call again with waitSeconds.",
+)
 
 
 class ExecutionSurface(LedgerSurface):
@@ -44,6 +49,7 @@ class ExecutionSurface(LedgerSurface):
 
     name = "execution"
     instructions = INSTRUCTIONS
+    prompt_texts = PROMPTS
 
     def __init__(self, ledger: Ledger) -> None:
         super().__init__(ledger)
@@ -69,6 +75,9 @@ class ExecutionSurface(LedgerSurface):
         return _not_loaded(loaded) if isinstance(loaded, Diagnostic) else described(loaded, params.mode)
 
     def start_workflow(self, params: p.StartWorkflow, call: Call) -> Outcome:
+        key = repeatable(self.ledger, "start_workflow", params.requestId, params, of_error)
+        if isinstance(key, Reply):
+            return key
         invalid_context = check_context(params.context)
         if invalid_context is not None:
             return _argument_reply(invalid_context)
@@ -82,7 +91,7 @@ class ExecutionSurface(LedgerSurface):
         if isinstance(start, LedgerError):
             return of_error(start)
         answer = encoded(reply(start.view))
-        self.ledger.record_start(start)
+        self.ledger.record_start(start, body_of(answer), key)
         return live(answer, self.ledger, start.handle)
 
     def continue_workflow(self, params: p.ContinueWorkflow, call: Call) -> Outcome:
@@ -115,6 +124,10 @@ class ExecutionSurface(LedgerSurface):
         decided = decide(attempt.plan, attempt.state, command)
         if isinstance(decided, Refusal):
             return of_refusal(decided)
+        if params.waitSeconds and waits_for_the_user(decided):
+            if call.may_wait:
+                return Wait(params.waitSeconds)
+            decided = replace(decided, notices=(*decided.notices, STILL_WAITING))
         answer = encoded(reply(attempt.view(decided, command.terms, output)))
         attempt.record(
             decided,
@@ -200,14 +213,18 @@ class ExecutionSurface(LedgerSurface):
         return Reply(f"Kept in session {session_id}.\n\nsessionToken: {token}", body)
 
     def start_session(self, params: p.StartSession, call: Call) -> Outcome:
-        session_id, handle = self.ledger.start_session(params.title or "Untitled work")
-        token = self.ledger.mint("sst", handle)
+        key = repeatable(self.ledger, "start_session", params.requestId, params, of_error)
+        if isinstance(key, Reply):
+            return key
+        new, token = self.ledger.start_session(params.title or "Untitled work"), slot("sst", 0)
         text = (
-            f"Session {session_id} is open. Pass sessionToken to start_workflow or checkpoint_workflow."
+            f"Session {new.session_id} is open. Pass sessionToken to start_workflow or checkpoint_workflow."
             f"\n\nsessionToken: {token}"
         )
-        session: dict[str, Json] = {"sessionId": session_id}
-        return Reply(text, {"kind": "ok", "sessionToken": token, "session": session})
+        session: dict[str, Json] = {"sessionId": new.session_id}
+        answer = encoded(Reply(text, {"kind": "ok", "sessionToken": token, "session": session}))
+        self.ledger.record_session(new, body_of(answer), key)
+        return live(answer, self.ledger, new.handle)
 
     def resume_session(self, params: p.ResumeSession, call: Call) -> Outcome:
         return resumed(self.ledger, params.query or "", params.resumeRef)

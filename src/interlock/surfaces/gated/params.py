@@ -7,13 +7,14 @@ from typing import Annotated
 from msgspec import Meta
 
 from interlock.surfaces.shared.session_params import Agent, Known, Note, Variables
-from interlock.surfaces.strict_params import Params
+from interlock.surfaces.strict_params import Params, RequestId
 
 
 class StartSession(Params, frozen=True):
     workflow_id: str
     session_token: Annotated[str, Meta(description="Inherit this session")] | None = None
     agent_id: Agent | None = None
+    requestId: RequestId | None = None
 
 
 class GetCheckpoint(Params, frozen=True):

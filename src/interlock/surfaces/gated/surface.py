@@ -23,15 +23,16 @@ from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.gated import params as p
 from interlock.surfaces.gated.errors import words
 from interlock.surfaces.gated.reading import GatedReading
-from interlock.surfaces.gated.tools import INSTRUCTIONS, tools
+from interlock.surfaces.gated.tools import INSTRUCTIONS, PROMPTS, tools
 from interlock.surfaces.ledger_surface import LedgerSurface
+from interlock.surfaces.recorded import repeatable
 from interlock.surfaces.refusals import INBOX, sentence
 from interlock.surfaces.shared import session_params as shared
 from interlock.surfaces.shared import validation
 from interlock.surfaces.shared.asking import asked
 from interlock.surfaces.shared.reading_call import presented_gate
 from interlock.surfaces.shared.replies import as_json, failure, json_reply, of_error, of_refusal
-from interlock.surfaces.shared.resolutions import repeats, resolution
+from interlock.surfaces.shared.resolutions import answering, repeats, resolution
 from interlock.surfaces.shared.session_tools import RECOVERED, SERVER, NotEntered, SessionTools
 from interlock.surfaces.shared.workflow_shapes import activity_shape, gates_of
 from interlock.surfaces.strict_params import NoParams
@@ -43,6 +44,7 @@ class GatedSurface(LedgerSurface):
 
     name = "gated"
     instructions = INSTRUCTIONS
+    prompt_texts = PROMPTS
 
     def __init__(self, ledger: Ledger) -> None:
         super().__init__(ledger)
@@ -84,10 +86,13 @@ class GatedSurface(LedgerSurface):
         return Reply(as_json(workflows))
 
     def start_session(self, params: p.StartSession, call: Call) -> Outcome:
+        key = repeatable(self.ledger, "gated start_session", params.requestId, params, of_error)
+        if isinstance(key, Reply):
+            return key
         calling = Calling("start_session", {"workflow": params.workflow_id[:128]})
         agent = params.agent_id or ""
         if params.session_token is None:
-            return self.shared.start(calling, agent, params.workflow_id)
+            return self.shared.start(calling, agent, params.workflow_id, key)
         mismatch = self._mismatch(params.session_token, params.workflow_id)
         if mismatch is not None:
             return mismatch
@@ -95,7 +100,7 @@ class GatedSurface(LedgerSurface):
         if joined is not None:
             return joined
         recovered: dict[str, Json] = {"recovered": True}
-        return self.shared.start(calling, agent, params.workflow_id, flags=recovered, warning=RECOVERED)
+        return self.shared.start(calling, agent, params.workflow_id, key, flags=recovered, warning=RECOVERED)
 
     def _mismatch(self, token: str, workflow_id: str) -> Reply | None:
         """Refuse a token of another workflow (rule 17)."""
@@ -191,22 +196,25 @@ class GatedSurface(LedgerSurface):
         gate = instance.gate if instance is not None else None
         decided = self.shared.resolve(progress, gate, params.checkpoint_id, params, call)
         if isinstance(decided, Refusal):
-            progress.refuse(decided.code.value, decided.kept)
-            return self._repeated(progress, params, decided)
+            return self._answered_before(progress, params, decided)
         answer = next(event for event in decided.events if isinstance(event, GateResolved))
+        progress.request = answering(answer.key, params)
         token = slot("ses", decided.state.visit)
         warnings = tuple(validation.outcome(position, decided))
         body = _answered_body(answer, pending_gates(position.plan, decided.state), token)
         return self.shared.record(progress, decided, json_reply(body, token, warnings), warnings=warnings)
 
-    def _repeated(self, progress: SessionCall, params: p.RespondCheckpoint, refusal: Refusal) -> Reply:
+    def _answered_before(self, progress: SessionCall, params: p.RespondCheckpoint, refusal: Refusal) -> Reply:
         """Return what was recorded if the same answer is sent again (rule 13)."""
         key = answered_already(refusal)
         answer = answer_to(self.ledger, progress.position, key) if key else None
         if answer is None or not repeats(answer, params):
+            progress.refuse(refusal.code.value, refusal.kept)
             return of_refusal(refusal, words(refusal), progress.token)
+        progress.request = answering(answer.key, params)
         pending = pending_gates(progress.position.plan, progress.state)
-        return json_reply(_answered_body(answer, pending, progress.token), progress.token)
+        told = json_reply(_answered_body(answer, pending, progress.token), progress.token)
+        return self.shared.repeated(progress) or self.shared.told_again(progress, told)
 
 
 def _ways_to_resolve(gate: Gate, *, by_user: bool) -> Iterator[str]:

@@ -109,7 +109,7 @@ def failure(code: str, message: str, next_action: str, **more: Json) -> Reply:
 def of_error(error: LedgerError) -> Reply:
     """Answer an error of the ledger."""
     match error.code:
-        case "TOKEN_UNKNOWN_NODE":
+        case "TOKEN_UNKNOWN_NODE" | "TOKEN_KEY_RETIRED":
             next_action = START_AGAIN
         case "TOKEN_SCOPE_MISMATCH" | "TOKEN_UNSUPPORTED_VERSION" | "TOKEN_BAD_SIGNATURE":
             next_action = error.next_action or START_AGAIN

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from interlock.core.values import Json
-from interlock.surfaces.strict_params import Params
+from interlock.surfaces.strict_params import Params, RequestId
 
 WorkflowId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=128)]
 Id = Annotated[str, Meta(max_length=256)]
@@ -26,6 +26,7 @@ class NavStart(Params, frozen=True):
     parent_state: (
         Annotated[str, Meta(description="State of the run that triggers this one.", max_length=512)] | None
     ) = None
+    requestId: RequestId | None = None
 
 
 class NavState(Params, frozen=True):

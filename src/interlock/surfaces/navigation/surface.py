@@ -18,6 +18,7 @@ from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.runs.children import passed_on
 from interlock.ledger.runs.position import Position
+from interlock.ledger.starts import start_key
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.arguments import InvalidArgument, check_context, decoding_error, read_output
 from interlock.surfaces.call import Call, Outcome, Reply
@@ -44,7 +45,7 @@ from interlock.surfaces.navigation.render import (
 )
 from interlock.surfaces.navigation.situations import run_pointer, situation_at, situation_of, state_pointer
 from interlock.surfaces.navigation.texts import Texts
-from interlock.surfaces.navigation.tools import INSTRUCTIONS, tools
+from interlock.surfaces.navigation.tools import INSTRUCTIONS, PROMPTS, tools
 from interlock.surfaces.tool import Tool
 
 
@@ -53,6 +54,7 @@ class NavigationSurface(LedgerSurface):
 
     name = "navigation"
     instructions = INSTRUCTIONS
+    prompt_texts = PROMPTS
 
     def __init__(self, ledger: Ledger) -> None:
         super().__init__(ledger)
@@ -73,6 +75,11 @@ class NavigationSurface(LedgerSurface):
         return of_error(error)
 
     def nav_start(self, params: p.NavStart, call: Call) -> Outcome:
+        key = start_key(self.ledger, "nav_start", params.requestId, params)
+        if isinstance(key, LedgerError):
+            return of_error(key)
+        if isinstance(key, Replayed):
+            return encoded_reply(self.ledger.filled(key.body, key.handle))
         variables = params.initial_variables or {}
         invalid_variables = check_context(variables, "initial_variables")
         if invalid_variables is not None:
@@ -100,7 +107,7 @@ class NavigationSurface(LedgerSurface):
         where = f" at activity '{view.state.activity}'" if view.state.activity else ""
         message = f"Started workflow '{view.plan.workflow.name}'{where}"
         response = recorded(situation_of(self.ledger, view, {}), message)
-        self.ledger.record_start(start)
+        self.ledger.record_start(start, response, key)
         return encoded_reply(self.ledger.filled(response, start.handle))
 
     def nav_situation(self, params: p.NavState, call: Call) -> Outcome:
@@ -121,8 +128,17 @@ class NavigationSurface(LedgerSurface):
         return body_reply({"active": True, "checkpoint": checkpoint})
 
     def _situation(self, token: str) -> Situation | Reply:
-        position = self._position(run_pointer(self.ledger, token))
-        return position if isinstance(position, Reply) else situation_at(self.ledger, position)
+        pointer = run_pointer(self.ledger, token)
+        if isinstance(pointer, Reply):
+            return pointer
+        position = self._position(pointer)
+        if isinstance(position, Reply):
+            return position
+        situation = situation_at(self.ledger, position)
+        if pointer.kind != "nav":
+            return situation
+        # The state stays the one that its actions are recorded under, so that a repeat is known (rule 9).
+        return replace(situation, view=replace(situation.view, node=pointer.node))
 
     def _position(self, pointer: Pointer | Reply) -> Position | Reply:
         """Return the run at the node that a pointer leads to by now."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from interlock.core.engine.decide import decide
+from interlock.core.engine.gates import round_of
 from interlock.core.run import commands as c
 from interlock.core.run.events import GateResolved
 from interlock.core.run.outcomes import Code, Decided, Refusal
@@ -28,7 +29,7 @@ from interlock.surfaces.shared import validation
 from interlock.surfaces.shared.asking import asked
 from interlock.surfaces.shared.reading_call import open_gate, presented_gate
 from interlock.surfaces.shared.replies import failure, json_reply, of_refusal, text_reply
-from interlock.surfaces.shared.resolutions import repeats, resolution
+from interlock.surfaces.shared.resolutions import answering, repeats, resolution
 from interlock.surfaces.shared.session_tools import SessionTools, claims_of
 from interlock.surfaces.shared.workflow_shapes import as_toon
 
@@ -71,13 +72,14 @@ class Checkpoints:
         )
         decided = decide(position.plan, position.state, command)
         if isinstance(decided, Refusal):
-            progress.refuse(decided.code.value, decided.kept)
-            return self._recorded_answer(progress, decided)
+            return self._yielded_before(progress, params, decided)
         opened = decided.state.open
         assert opened is not None, "a yield opens a gate"
+        progress.request = _asking(opened.key, progress.agent)
         body: dict[str, Json] = {
             "status": "yielded",
             "checkpoint_id": opened.gate,
+            **round_of(decided.state, opened.key),
             "checkpoint_handle": slot("ses", decided.state.visit, mark(opened)),
             "message": YIELDED,
         }
@@ -85,15 +87,25 @@ class Checkpoints:
         reply = json_reply(body, slot("ses", decided.state.visit), warnings)
         return self._tools.record(progress, decided, reply, warnings=warnings, claims=claims)
 
-    def _recorded_answer(self, progress: SessionCall, refusal: Refusal) -> Reply:
-        """Return the recorded answer of a checkpoint that is answered already (rule 13)."""
+    def _yielded_before(self, progress: SessionCall, params: p.YieldCheckpoint, refusal: Refusal) -> Reply:
+        """Return what is recorded where the checkpoint was yielded or answered before (rule 13)."""
+        opened = progress.state.open
+        if opened is not None and (opened.gate, opened.agent) == (params.checkpoint_id, progress.agent):
+            iteration = round_of(progress.state, opened.key).get("iteration")
+            progress.request = _asking(opened.key, progress.agent)
+            repeated = self._tools.repeated(progress) if params.iteration in (None, iteration) else None
+            if repeated is not None:
+                return repeated
         key = answered_already(refusal)
         answer = answer_to(self._ledger, progress.position, key) if key else None
         if answer is None:
+            progress.refuse(refusal.code.value, refusal.kept)
             return of_refusal(refusal, words(refusal), progress.token)
-        body: dict[str, Json] = {"status": "answered", "checkpoint_id": answer.gate, **resolution(answer)}
+        body: dict[str, Json] = {"status": "answered", "checkpoint_id": answer.gate}
+        body |= round_of(progress.state, answer.key) | resolution(answer)
         message = "This checkpoint is answered already; go on with the answer."
-        return json_reply({**body, "message": message, "session_token": progress.token}, progress.token)
+        told = json_reply({**body, "message": message, "session_token": progress.token}, progress.token)
+        return self._tools.told_again(progress, told)
 
     def present_checkpoint(self, params: p.PresentCheckpoint, call: Call) -> Outcome:
         token = params.checkpoint_handle or params.session_token
@@ -133,32 +145,34 @@ class Checkpoints:
         if gate is not None and not _is_another(progress.pointer.attempt, position.state):
             decided = self._tools.resolve(progress, gate, gate.id, params, call)
         if isinstance(decided, Refusal):
-            progress.refuse(decided.code.value, decided.kept)
-            return self._repeated(progress, params, decided)
+            return self._answered_before(progress, params, decided)
         answer = next(event for event in decided.events if isinstance(event, GateResolved))
         opened = position.state.open
         assert opened is not None, "only an open gate is answered"
+        progress.request = answering(answer.key, params)
         warnings = tuple(validation.outcome(position, decided))
         handle = slot("ses", decided.state.visit, mark(opened))
-        reply = json_reply(_responded_body(answer, handle), None, warnings)
+        reply = json_reply(_responded_body(position.state, answer, handle), None, warnings)
         return self._tools.record(progress, decided, reply, warnings=warnings)
 
-    def _repeated(self, progress: SessionCall, params: p.RespondCheckpoint, refusal: Refusal) -> Reply:
-        """Return the recorded answer for a used handle; another answer is refused, with the recorded one."""
+    def _answered_before(self, progress: SessionCall, params: p.RespondCheckpoint, refusal: Refusal) -> Reply:
+        """Return the recorded answer for a repeat; another answer is refused, with the recorded one."""
         caller = self._ledger.read_token(params.session_token, "ses") if params.session_token else None
         token = None  # the handle is the worker's, and is no token to go on with
         if isinstance(caller, Pointer):
             token = self._ledger.mint("ses", caller.handle, progress.state.visit)
-        answer = answer_of(self._ledger, progress.position, progress.pointer.attempt)
-        if answer is None or refusal.code is not Code.CHECKPOINT_NOT_ACTIVE:
-            return of_refusal(refusal, words(refusal), token)
-        if repeats(answer, params):
-            pointer = progress.pointer
-            handle = self._ledger.mint("ses", pointer.handle, pointer.node, pointer.attempt)
-            return json_reply(_responded_body(answer, handle), None)
-        about: dict[str, Json] = {"checkpoint": answer.gate, "option": answer.option}
-        answered = Refusal(Code.CHECKPOINT_ALREADY_ANSWERED, about)
-        return of_refusal(answered, words(answered), token)
+        pointer = progress.pointer
+        answer = answer_of(self._ledger, progress.position, pointer.attempt)
+        if answer is not None and refusal.code is Code.CHECKPOINT_NOT_ACTIVE:
+            if repeats(answer, params):
+                progress.request = answering(answer.key, params)
+                handle = self._ledger.mint("ses", pointer.handle, pointer.node, pointer.attempt)
+                told = json_reply(_responded_body(progress.state, answer, handle), None)
+                return self._tools.repeated(progress) or self._tools.told_again(progress, told)
+            about: dict[str, Json] = {"checkpoint": answer.gate, "option": answer.option}
+            refusal = Refusal(Code.CHECKPOINT_ALREADY_ANSWERED, about, refusal.kept, refusal.notices)
+        progress.refuse(refusal.code.value, refusal.kept)
+        return of_refusal(refusal, words(refusal), token)
 
     def resume_checkpoint(self, params: p.ResumeCheckpoint, call: Call) -> Outcome:
         calling = Calling("resume_checkpoint")
@@ -171,11 +185,18 @@ class Checkpoints:
         command = c.ResumeWorker(self._tools.policy, progress.now, progress.agent, params.variables or {})
         decided = decide(position.plan, position.state, command)
         if isinstance(decided, Refusal):
+            before = position.state.resumed.get(progress.agent)
+            if before is not None and decided.code is Code.CHECKPOINT_NOT_YIELDED:
+                progress.request = _asking(before.key, progress.agent)
+                repeated = self._tools.repeated(progress)
+                if repeated is not None:
+                    return repeated
             progress.refuse(decided.code.value, decided.kept)
             return of_refusal(decided, words(decided), progress.token)
-        answer = position.state.resolution
-        assert answer is not None, "only an answered checkpoint is resumed from"
+        answer = position.state.yielded[progress.agent]
+        progress.request = _asking(answer.key, progress.agent)
         body: dict[str, Json] = {"status": "resumed", "checkpoint_id": answer.gate}
+        body |= round_of(position.state, answer.key)
         if answer.option:
             body["resolved_option"] = answer.option
         if (remark := position.state.remark) is not None and remark.gate == answer.gate:
@@ -192,6 +213,11 @@ def _is_another(opening: int, state: RunState) -> bool:
     return opening != 0 and (state.open is None or mark(state.open) != opening)
 
 
-def _responded_body(answer: GateResolved, handle: str) -> dict[str, Json]:
-    body: dict[str, Json] = {"checkpoint_id": answer.gate, "resolved": True, "checkpoint_handle": handle}
-    return {**body, **resolution(answer)}
+def _asking(key: str, agent: str) -> dict[str, Json]:
+    """Return what a repeated yield or resume is compared by."""
+    return {"checkpoint": key, "agent": agent}
+
+
+def _responded_body(state: RunState, answer: GateResolved, handle: str) -> dict[str, Json]:
+    body: dict[str, Json] = {"checkpoint_id": answer.gate, **round_of(state, answer.key), "resolved": True}
+    return {**body, "checkpoint_handle": handle, **resolution(answer)}

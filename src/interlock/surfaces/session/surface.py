@@ -16,11 +16,12 @@ from interlock.ledger.runs.shared_sessions import Calling
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.ledger_surface import LedgerSurface
+from interlock.surfaces.recorded import repeatable
 from interlock.surfaces.session import params as p
 from interlock.surfaces.session.checkpoints import Checkpoints
 from interlock.surfaces.session.errors import words
 from interlock.surfaces.session.reading import SessionReading
-from interlock.surfaces.session.tools import INSTRUCTIONS, tools
+from interlock.surfaces.session.tools import INSTRUCTIONS, PROMPTS, tools
 from interlock.surfaces.shared import session_params as shared
 from interlock.surfaces.shared.documents import META
 from interlock.surfaces.shared.reading_call import status_of
@@ -36,6 +37,7 @@ class SessionSurface(LedgerSurface):
 
     name = "session"
     instructions = INSTRUCTIONS
+    prompt_texts = PROMPTS
 
     def __init__(self, ledger: Ledger) -> None:
         super().__init__(ledger)
@@ -67,6 +69,9 @@ class SessionSurface(LedgerSurface):
         return Reply(as_toon({"workflows": workflows, **({"shadowed": shadowed} if shadowed else {})}))
 
     def start_session(self, params: p.StartSession, call: Call) -> Outcome:
+        key = repeatable(self.ledger, "session start_session", params.requestId, params, of_error)
+        if isinstance(key, Reply):
+            return key
         about: dict[str, Json] = {"workflow": params.workflow_id[:128]} if params.workflow_id else {}
         calling, workflow_id = Calling("start_session", about), params.workflow_id or META
         if params.session_token is not None:
@@ -75,7 +80,7 @@ class SessionSurface(LedgerSurface):
                 return joined
             recovered: dict[str, Json] = {"recovered": True}
             return self.shared.start(
-                calling, params.agent_id, workflow_id, flags=recovered, warning=RECOVERED
+                calling, params.agent_id, workflow_id, key, flags=recovered, warning=RECOVERED
             )
         parent = None
         if params.parent_session_token is not None:
@@ -86,7 +91,7 @@ class SessionSurface(LedgerSurface):
             if isinstance(head, LedgerError):
                 return of_error(head)
             parent = head
-        return self.shared.start(calling, params.agent_id, workflow_id, parent)
+        return self.shared.start(calling, params.agent_id, workflow_id, key, parent)
 
     def next_activity(self, params: shared.NextActivity, call: Call) -> Outcome:
         entered = self.shared.enter_activity(params, call.client.name)

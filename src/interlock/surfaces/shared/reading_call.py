@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from interlock.core.definition.workflow import Activity, Gate, Workflow
-from interlock.core.engine.gates import find_gate, question_of
+from interlock.core.engine.gates import find_gate, question_of, round_of
 from interlock.core.run.state import RunState
 from interlock.core.values import Json
 from interlock.ledger.runs.position import Position
@@ -100,4 +100,7 @@ def open_gate(position: Position) -> Gate | None:
 def presented_gate(reading: ReadingCall, gate: Gate) -> dict[str, Json]:
     """Return a gate with its question as the user is asked it now (rule 26)."""
     question = question_of(reading.position.plan, reading.state, gate)
-    return gate_shape(replace(gate, name=question.name, message=question.text, options=question.options))
+    shape = gate_shape(replace(gate, name=question.name, message=question.text, options=question.options))
+    opened = reading.state.open
+    is_open = opened is not None and opened.gate == gate.id
+    return {**shape, **(round_of(reading.state, opened.key) if opened and is_open else {})}

@@ -33,6 +33,12 @@ def resolution(answer: GateResolved) -> dict[str, Json]:
     return {**body, **noted, **({"effect": effect} if effect else {})}
 
 
+def answering(key: str, call: Answering) -> dict[str, Json]:
+    """Return what a repeated answer to an instance of a checkpoint is compared by."""
+    how = {"auto_advance": call.auto_advance, "condition_not_met": call.condition_not_met}
+    return {"checkpoint": key, "option": call.option_id, **how}
+
+
 def repeats(answer: GateResolved, call: Answering) -> bool:
     """Say whether a call asks for exactly the answer that was recorded."""
     if call.condition_not_met:

@@ -87,6 +87,8 @@ def recovery(error: LedgerError) -> str:
             return (
                 "Copy the token again, whole; if that fails too, send it to start_session, which adopts it."
             )
+        case "TOKEN_KEY_RETIRED":
+            return "Begin a session with start_session; the user finds the old one with interlock sessions."
         case "TOKEN_UNSUPPORTED_VERSION" | "TOKEN_SCOPE_MISMATCH":
             return error.next_action or "Call start_session to begin a session."
         case "TOKEN_WORKFLOW_HASH_MISMATCH":

@@ -23,6 +23,7 @@ from interlock.ledger.ledger import Ledger
 from interlock.ledger.runs.children import passed_on
 from interlock.ledger.runs.position import Position
 from interlock.ledger.runs.shared_sessions import Calling, SessionCall, Sessions
+from interlock.ledger.starts import StartKey
 from interlock.ledger.tokens.slots import slot
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.arguments import InvalidArgument, check_context, decoding_error
@@ -53,7 +54,6 @@ class Entered(Struct, frozen=True):
     decided: Decided
     warnings: tuple[str, ...]
     claims: tuple[Claim, ...]
-    target: str
 
     @property
     def activity(self) -> Activity:
@@ -119,6 +119,7 @@ class SessionTools:
         calling: Calling,
         agent: str,
         workflow_id: str,
+        key: StartKey | None,
         parent: Position | None = None,
         flags: Mapping[str, Json] | None = None,
         warning: str = "",
@@ -142,7 +143,7 @@ class SessionTools:
         reply = encoded(_session_reply(loaded.workflow, token, flags or {}, warnings))
         now = self.ledger.clock()
         traced = calling.traced(agent, start.view.state, now, warnings=tuple(warnings))
-        self.ledger.record_start(start, traced)
+        self.ledger.record_start(start, body_of(reply), key, traced)
         return live(reply, self.ledger, start.handle)
 
     def join(self, calling: Calling, token: str, agent: str | None) -> Reply | None:
@@ -223,12 +224,11 @@ class SessionTools:
         claims = claims_of(params.step_manifest)
         if isinstance(claims, Reply):
             return claims
-        if progress.is_stale or progress.state.finished:
-            repeated = progress.repeated(params.activity_id)
-            if isinstance(repeated, LedgerError):
-                return of_error(repeated)
+        progress.request, state = {"target": params.activity_id}, progress.state
+        if progress.pointer.node == state.visit - (not state.finished):
+            repeated = self.repeated(progress)
             if repeated is not None:
-                return replayed(repeated, self.ledger)
+                return repeated
         if progress.is_stale:
             return self.refuse_stale(progress)
         position = progress.position
@@ -253,7 +253,7 @@ class SessionTools:
             *validation.outcome(position, decided),
             *validation.drift(self.ledger, position),
         )
-        return Entered(progress, decided, warnings, claims, params.activity_id)
+        return Entered(progress, decided, warnings, claims)
 
     def record_entry(self, entered: Entered, body: Mapping[str, Json]) -> Reply:
         """Record an entry with its reply, and return the reply with the caller's tokens."""
@@ -266,7 +266,6 @@ class SessionTools:
             reply,
             warnings=entered.warnings,
             claims=entered.claims,
-            target=entered.target,
         )
 
     def resolve(
@@ -298,12 +297,23 @@ class SessionTools:
         *,
         warnings: tuple[str, ...] = (),
         claims: tuple[Claim, ...] = (),
-        target: str | None = None,
     ) -> Reply:
         """Record what came of a progress call, and return its reply with the caller's tokens."""
         reply = encoded(reply)
-        progress.record(decided, body_of(reply), warnings=warnings, claims=claims, target=target)
+        progress.record(decided, body_of(reply), warnings=warnings, claims=claims)
         return live(reply, self.ledger, progress.pointer.handle)
+
+    def repeated(self, progress: SessionCall) -> Reply | None:
+        """Return the recorded reply of the same call, if it was made before (rule 13)."""
+        recorded = progress.repeated()
+        if isinstance(recorded, LedgerError):
+            return of_error(recorded)
+        return None if recorded is None else replayed(recorded, self.ledger)
+
+    def told_again(self, progress: SessionCall, reply: Reply) -> Reply:
+        """Return what is told again of an answer that another call has recorded."""
+        progress.trace_repeat()
+        return reply
 
     def get_trace(self, params: p.GetTrace, call: Call) -> Outcome:
         """Read the trace; this is the one call that leaves none."""

@@ -28,7 +28,7 @@ def trace_segments_json(ledger: Ledger, position: Position, tokens: Sequence[str
     errors: list[Json] = []
     for index, token in enumerate(tokens):
         pointer = ledger.read_token(token, "trc")
-        loaded = ledger.store.load(pointer.handle) if isinstance(pointer, Pointer) else pointer
+        loaded = ledger.load(pointer.handle) if isinstance(pointer, Pointer) else pointer
         if isinstance(pointer, LedgerError) or loaded is None or isinstance(loaded, LedgerError):
             error = pointer if isinstance(pointer, LedgerError) else unknown_session()
             errors.append({"index": index, "code": error.code, "error": error.message})

@@ -5,7 +5,7 @@ Steps in loops, steps whose condition is false, and steps after an early exit do
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from interlock.core.definition.conditions import describe, holds
 from interlock.core.definition.workflow import Step, Workflow
@@ -17,6 +17,8 @@ from interlock.ledger.runs.position import Position
 from interlock.surfaces.arguments import InvalidArgument, read_output
 from interlock.surfaces.shared.replies import as_json
 from interlock.surfaces.shared.session_params import ActivityDone, StepDone
+
+MOST_NAMED = 50
 
 
 def drift(ledger: Ledger, position: Position) -> Iterator[str]:
@@ -40,34 +42,48 @@ def step_manifest(position: Position, manifest: Sequence[StepDone] | None) -> It
     activity = position.plan.workflow.activity(position.state.activity)
     if activity is None:
         return
+    state, steps = position.state, {step.id for step in activity.steps()}
     if not manifest:
-        if list(activity.steps()):
+        if not steps <= state.reported.keys():
             yield (
                 f"No step_manifest provided for previous activity '{activity.id}'. "
                 "Include a manifest to enable step completion validation."
             )
         return
-    claimed = [step.step_id for step in manifest]
-    scope = position.plan.scope(position.state.variables)
+    claimed = {step.step_id: None for step in manifest}
+    scope, done = position.plan.scope(state.variables), set(state.done)
     outside_loops = (item for item in activity.items if isinstance(item, Step))
-    due = [
-        step.id for step in outside_loops if holds(step.condition, scope) or step.id in position.state.done
-    ]  # a step that is done was due when its condition held
-    missing = [] if position.state.exit_to else [step for step in due if step not in claimed]
-    if missing:
+    due = {
+        step.id: None for step in outside_loops if holds(step.condition, scope) or step.id in done
+    }  # a step that is done was due when its condition held
+    missing = [step for step in due if step not in claimed and step not in state.reported]
+    if missing and not state.exit_to:
         yield f"Missing steps in manifest: [{', '.join(missing)}]"
-    unexpected = [step for step in claimed if activity.step(step) is None]
+    unexpected = [step for step in claimed if step not in steps]
     if unexpected:
-        yield f"Unexpected steps in manifest: [{', '.join(unexpected)}]"
+        yield f"Unexpected steps in manifest: [{_listed(unexpected)}]"
     yield from _order_mismatch(due, claimed)
-    for step in manifest:
-        if not (step.output.strip() if isinstance(step.output, str) else step.output):
-            yield f"Step '{step.step_id}' has empty output"
+    empty = [
+        step.step_id
+        for step in manifest
+        if not (step.output.strip() if isinstance(step.output, str) else step.output)
+        and step.step_id not in state.reported
+    ]
+    for step_id in empty[:MOST_NAMED]:
+        yield f"Step '{step_id}' has empty output"
+    if len(empty) > MOST_NAMED:
+        yield f"{len(empty) - MOST_NAMED} more steps have empty output"
 
 
-def _order_mismatch(due: Sequence[str], claimed: Sequence[str]) -> Iterator[str]:
+def _listed(names: Sequence[str]) -> str:
+    """Join names, the first of them if there are many."""
+    more = f", and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return ", ".join(names[:MOST_NAMED]) + more
+
+
+def _order_mismatch(due: Mapping[str, None], claimed: Mapping[str, None]) -> Iterator[str]:
     expected_order = [step for step in due if step in claimed]
-    claimed_order = [step for step in dict.fromkeys(claimed) if step in due]
+    claimed_order = [step for step in claimed if step in due]
     for index, (expected, step) in enumerate(zip(expected_order, claimed_order, strict=True)):
         if expected != step:
             yield f"Step order mismatch at position {index}: expected '{expected}' but got '{step}'"

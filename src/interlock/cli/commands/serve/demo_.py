@@ -120,7 +120,7 @@ class Story:
     def tree(self) -> None:
         _scene("The record, as `interlock tree` draws it:")
         ledger = ledger_of(Config(data_dir=str(self.folder)))
-        session = find_session(ledger, self.session, ledger.settings.owner)
+        session = find_session(ledger, self.session)
         assert not isinstance(session, LedgerError), "the demo has just worked on it"
         draw(trees_of(ledger, session)[0])
         ledger.close()

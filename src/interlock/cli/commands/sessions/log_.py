@@ -89,7 +89,7 @@ def _follow(
             else:
                 _show(events)
             time.sleep(PAUSE_SECONDS)
-            session = find_session(ledger, session_id, ledger.settings.owner)
+            session = find_session(ledger, session_id)
             if isinstance(session, LedgerError):
                 return
             end = session.head_index + 1

@@ -39,7 +39,7 @@ def command(ledger: Ledger, workflow_id: str, goal: str | None) -> None:
     """Work through a workflow in the terminal, in a real run. ID may also be a session to continue."""
     require_terminal("Playing")
     require_pin(ledger)
-    session = find_session(ledger, workflow_id, ledger.settings.owner)
+    session = find_session(ledger, workflow_id)
     if not isinstance(session, LedgerError):
         run = PlayedRun.resumed(ledger, session)
     else:

@@ -35,7 +35,7 @@ INDENT = " " * 10
 def command(ledger: Ledger, query: tuple[str, ...], as_json: bool) -> None:
     """Find earlier work by words or by id. Without a query, show the newest."""
     observed: dict[str, str] = {event.key: event.value for event in observe(ledger.settings.project)}
-    candidates = find(ledger, " ".join(query), ledger.settings.owner, observed)
+    candidates = find(ledger, " ".join(query), observed)
     if as_json:
         listed: list[Json] = [
             {

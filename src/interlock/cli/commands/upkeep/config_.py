@@ -60,7 +60,7 @@ def pin(ledger: Ledger) -> None:
         confirmation_prompt=True,
         err=True,
     )
-    set_pin(ledger.store, chosen)
+    set_pin(ledger.store, ledger.owner, chosen)
     say("PIN set." if chosen else "PIN removed.")
     if chosen:
         inform("You will be asked for it when you decide, play, or loosen a mode.")

@@ -28,7 +28,7 @@ def command(ledger: Ledger, file: Path, as_json: bool) -> None:
         if as_json:
             print_json({"imported": False, "code": bundle.code, "message": bundle.message})
         stop(CHECK_FAILED, f"{bundle.code}: {bundle.message} {bundle.suggestion}")
-    session = import_bundle(ledger.store, bundle, ledger.settings.owner, ledger.clock())
+    session = import_bundle(ledger.store, bundle, ledger.owner, ledger.clock())
     original_id = bundle.session.meta.session_id
     if as_json:
         print_json({"imported": True, "sessionId": session.session_id, "importedFrom": original_id})

@@ -1,0 +1,491 @@
+"""Once means once: a call sent again after its answer was lost changes nothing (findings D1 to D6)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+from interlock.ledger.tokens.keyring import Keys
+from interlock.store.protocol import SessionFilter
+from interlock.surfaces.call import Era
+from support.authored import write
+from support.harness import Bench, steps, workflow
+from support.log import logged_events
+from support.navigation_client import FILES, NavigationClient, opened
+from support.server import Server
+from support.session_agents import (
+    FLOW,
+    SessionAgent,
+    answer_checkpoint,
+    gated,
+    join_session,
+    manifest,
+    session,
+    session_id_of,
+    start_flow,
+    write_flow,
+)
+
+Payload = dict[str, Any]
+ERAS = pytest.mark.parametrize("era", get_args(Era))
+
+ROUNDS = {
+    "rounds/workflow.yaml": """
+id: rounds
+version: 1.0.0
+title: Rounds
+initialActivity: work
+variables:
+  - { name: parts, type: array }
+""",
+    "rounds/activities/00-work.yaml": """
+id: work
+version: 1.0.0
+name: Work
+loops:
+  - id: each
+    name: Each part
+    type: forEach
+    variable: part
+    over: parts
+    steps:
+      - { id: plan, name: Plan, description: Plan it., checkpoint: g1 }
+      - { id: make, name: Make, description: Make it., checkpoint: g2 }
+checkpoints:
+  - id: g1
+    name: First
+    message: "Plan {{part}}?"
+    options: [{ id: "yes", label: "Yes" }, { id: "no", label: "No" }]
+  - id: g2
+    name: Second
+    message: "Make {{part}}?"
+    options: [{ id: "yes", label: "Yes" }, { id: "no", label: "No" }]
+""",
+}
+
+
+def outputs(agent: SessionAgent) -> list[tuple[str, str]]:
+    """The outputs that the log of the agent's session holds."""
+    rows = logged_events(agent.ledger.store, session_id_of(agent), "node_output_appended")
+    return [(row.event.step, row.event.notes) for row in rows]  # type: ignore[attr-defined]
+
+
+def begin_rounds(
+    bench: Bench, *parts: str, files: Mapping[str, str] = ROUNDS
+) -> tuple[SessionAgent, SessionAgent]:
+    write(bench.workflows, files)
+    lead = session(bench)
+    lead.call("start_session", agent_id="lead", workflow_id="rounds")
+    lead.go("work", variables={"parts": list(parts)})
+    return lead, join_session(lead)
+
+
+# D1: navigation
+
+
+@pytest.mark.parametrize("between", ["refused", "child", "situation", "nothing"])
+def test_d1_the_same_action_again_is_a_replay_whatever_came_between(bench: Bench, between: str) -> None:
+    client = opened(bench)
+    state = client.start(size="small")["state"]
+    refused: Payload = {"state": state, "action": "complete_step", "step_id": "nowhere"}
+    good: Payload = {**refused, "step_id": "analyze", "output": {"notesMarkdown": "Looked."}}
+    client.call("nav_action", **refused, variables={"a": 1})
+    first = client.call("nav_action", **good)
+    match between:
+        case "refused":
+            client.call("nav_action", **refused, variables={"a": 2})
+        case "child":
+            client.call("nav_start", workflow_id="helper", parent_state=state)
+        case "situation":
+            client.call("nav_action", **refused, variables={"a": 2})
+            good["state"] = client.situation(state)["state"]
+    assert client.call("nav_action", **good) == first
+    assert count_notes(client) == 1
+
+
+def test_d1_a_state_that_is_shown_again_stays_the_same(bench: Bench) -> None:
+    client = opened(bench)
+    state = client.start(size="small")["state"]
+    client.act("complete_step", state, step_id="nowhere", variables={"a": 1})
+    assert client.situation(state)["state"] == state
+
+
+def count_notes(client: NavigationClient) -> int:
+    store = client.surface.ledger.store
+    with store.reading() as reader:
+        sessions = reader.sessions(SessionFilter())
+    return sum(len(logged_events(store, row.session_id, "node_output_appended")) for row in sessions)
+
+
+# D2: a step's output counts once a visit (rule 14)
+
+
+def test_d2_an_output_that_came_with_a_yield_is_not_recorded_again(bench: Bench) -> None:
+    lead = start_flow(bench)
+    worker = join_session(lead)
+    given: Payload = {"step_manifest": manifest("look"), "variables": {"goal": "bread"}}
+    answer_checkpoint(worker, lead, "scope", "yes", **given)
+    answer = lead.go("build", step_manifest=manifest("look", "weigh"))
+    assert answer.warnings == []
+    assert outputs(lead) == [("look", "look done"), ("weigh", "weigh done")]
+
+
+def test_d2_an_output_that_came_with_a_yield_need_not_be_sent_again(bench: Bench) -> None:
+    lead = start_flow(bench)
+    worker = join_session(lead)
+    given: Payload = {"step_manifest": manifest("look"), "variables": {"goal": "bread"}}
+    answer_checkpoint(worker, lead, "scope", "yes", **given)
+    answer = lead.go("build", step_manifest=manifest("weigh"))
+    assert answer.warnings == []
+    assert outputs(lead) == [("look", "look done"), ("weigh", "weigh done")]
+
+
+def test_d2_an_output_that_is_still_missing_is_named(bench: Bench) -> None:
+    lead = start_flow(bench)
+    worker = join_session(lead)
+    answer_checkpoint(worker, lead, "scope", "yes")
+    warnings = lead.go("build", step_manifest=manifest("weigh"), variables={"goal": "bread"}).warnings
+    assert "Missing steps in manifest: [look]" in warnings
+    assert outputs(lead) == [("weigh", "weigh done")]
+
+
+def rounds_done(*numbers: int) -> list[Payload]:
+    return [
+        {"step_id": step, "output": f"{step} {number}"} for number in numbers for step in ("plan", "make")
+    ]
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["whole manifest", "only what is new"])
+def test_d2_in_a_loop_each_round_has_its_own_output(bench: Bench, whole: bool) -> None:
+    """A worker may send all it has done so far with each call, or only what is new."""
+    lead, worker = begin_rounds(bench, "a", "b")
+    done = rounds_done(1, 2)
+    sent = 0
+    for gate, so_far in (("g1", 0), ("g2", 1), ("g1", 2), ("g2", 3)):
+        steps_done = done[0 if whole else sent : so_far]
+        answer_checkpoint(worker, lead, gate, "yes", step_manifest=steps_done)
+        sent = so_far
+    answer = lead.go("__terminal__", step_manifest=done if whole else done[sent:])
+    assert not answer.error
+    assert outputs(lead) == [(entry["step_id"], entry["output"]) for entry in done]
+
+
+def test_d2_equal_outputs_of_two_rounds_do_not_hold_the_second_up(bench: Bench) -> None:
+    lead, worker = begin_rounds(bench, "a", "b")
+    for _ in range(2):
+        answer_checkpoint(worker, lead, "g1", "yes")
+        answer_checkpoint(worker, lead, "g2", "yes", step_manifest=[{"step_id": "plan", "output": "ok"}])
+    assert not lead.go("__terminal__").error
+
+
+# D3: yield, respond and resume again
+
+
+def test_d3_a_repeated_yield_returns_the_recorded_answer(bench: Bench) -> None:
+    worker = join_session(start_flow(bench))
+    call = {"checkpoint_id": "scope", "step_manifest": manifest("look"), "variables": {"goal": "bread"}}
+    first = worker.tell("yield_checkpoint", **call)
+    assert worker.tell("yield_checkpoint", **call) == first
+    assert outputs(worker) == [("look", "look done")]
+
+
+def test_d3_another_agent_does_not_yield_what_is_open(bench: Bench) -> None:
+    lead = start_flow(bench)
+    worker, other = join_session(lead), join_session(lead, "other")
+    worker.tell("yield_checkpoint", checkpoint_id="scope")
+    assert other.tell("yield_checkpoint", checkpoint_id="scope").code == "CHECKPOINT_ALREADY_ACTIVE"
+
+
+@pytest.mark.parametrize("by", ["handle", "token"])
+def test_d3_a_repeated_answer_returns_the_recorded_one(bench: Bench, by: str) -> None:
+    lead = start_flow(bench)
+    worker = join_session(lead)
+    handle = worker.tell("yield_checkpoint", checkpoint_id="scope").body["checkpoint_handle"]
+    named = {"checkpoint_handle": handle} if by == "handle" else {"session_token": lead.token}
+    first = lead.call("respond_checkpoint", **named, option_id="yes")
+    assert lead.call("respond_checkpoint", **named, option_id="yes") == first
+    assert lead.call("respond_checkpoint", **named, option_id="skip").code == "CHECKPOINT_ALREADY_ANSWERED"
+    worker.tell("resume_checkpoint")
+    assert lead.call("respond_checkpoint", **named, option_id="yes") == first
+
+
+def test_d3_a_repeated_answer_at_gated_returns_the_recorded_one(bench: Bench) -> None:
+    write_flow(bench)
+    agent = gated(bench)
+    agent.call("start_session", workflow_id="flow")
+    agent.go("gather")
+    first = agent.tell("respond_checkpoint", checkpoint_id="scope", option_id="yes")
+    assert agent.tell("respond_checkpoint", checkpoint_id="scope", option_id="yes") == first
+
+
+def test_d3_a_repeated_resume_returns_the_recorded_answer(bench: Bench) -> None:
+    lead = start_flow(bench)
+    worker = join_session(lead)
+    handle = worker.tell("yield_checkpoint", checkpoint_id="scope").body["checkpoint_handle"]
+    lead.call("respond_checkpoint", checkpoint_handle=handle, option_id="yes")
+    first = worker.tell("resume_checkpoint")
+    assert worker.tell("resume_checkpoint") == first
+
+
+def test_d3_a_resume_belongs_to_the_agent_that_yielded(bench: Bench) -> None:
+    lead = start_flow(bench)
+    worker, other = join_session(lead), join_session(lead, "other")
+    handle = worker.tell("yield_checkpoint", checkpoint_id="scope").body["checkpoint_handle"]
+    lead.call("respond_checkpoint", checkpoint_handle=handle, option_id="yes")
+    refusal = other.tell("resume_checkpoint")
+    assert refusal.code == "CHECKPOINT_NOT_YIELDED"
+    assert "(worker)" in refusal.text
+    assert worker.tell("resume_checkpoint").body["resolved_option"] == "yes"
+
+
+def test_d3_one_agent_can_resume_after_another_has_yielded(bench: Bench) -> None:
+    lead, worker = begin_rounds(bench, "a")
+    other = join_session(lead, "other")
+    handle = worker.tell("yield_checkpoint", checkpoint_id="g1").body["checkpoint_handle"]
+    lead.call("respond_checkpoint", checkpoint_handle=handle, option_id="yes")
+    handle = other.tell("yield_checkpoint", checkpoint_id="g2").body["checkpoint_handle"]
+    lead.call("respond_checkpoint", checkpoint_handle=handle, option_id="no")
+    assert worker.tell("resume_checkpoint").body["resolved_option"] == "yes"
+    assert other.tell("resume_checkpoint").body["resolved_option"] == "no"
+
+
+# G1: two gates in each round (rule 16)
+
+
+@pytest.mark.parametrize("agents", [("worker",), ("worker", "other")], ids=["one worker", "two workers"])
+def test_g1_each_round_asks_its_gates_again_without_a_number(bench: Bench, agents: tuple[str, ...]) -> None:
+    lead, _ = begin_rounds(bench, "a", "b", "c")
+    asked: list[tuple[str, Any, Any]] = []
+    for turn in range(6):
+        refusal = lead.go("__terminal__")
+        assert refusal.code == "GATE_UNANSWERED"
+        gate = refusal.fields["checkpoint"]
+        worker = join_session(lead, agents[turn % len(agents)])
+        opened_gate = worker.tell("yield_checkpoint", checkpoint_id=gate)
+        assert opened_gate.body["status"] == "yielded", opened_gate.text
+        shown = lead.call("present_checkpoint", checkpoint_handle=opened_gate.body["checkpoint_handle"])
+        assert f"iteration: {opened_gate.body['iteration']}" in shown.text
+        asked.append((gate, opened_gate.body["iteration"], opened_gate.body["item"]))
+        assert (refusal.fields["iteration"], refusal.fields["item"]) == asked[-1][1:]
+        lead.tell("respond_checkpoint", option_id="yes")
+        worker.tell("resume_checkpoint")
+    rounds = [(1, "a"), (2, "b"), (3, "c")]
+    assert asked == [(gate, *number) for number in rounds for gate in ("g1", "g2")]
+    assert not lead.go("__terminal__").error
+
+
+def test_g1_an_answered_round_is_asked_for_by_its_number(bench: Bench) -> None:
+    lead, worker = begin_rounds(bench, "a", "b")
+    for gate, option in (("g1", "yes"), ("g2", "no"), ("g1", "no"), ("g2", "yes")):
+        answer_checkpoint(worker, lead, gate, option)
+    other = join_session(lead, "other")
+    told = [
+        other.tell("yield_checkpoint", checkpoint_id=gate, iteration=number).body
+        for number in (1, 2)
+        for gate in ("g1", "g2")
+    ]
+    assert [answer["status"] for answer in told] == ["answered"] * 4
+    assert [answer["resolved_option"] for answer in told] == ["yes", "no", "no", "yes"]
+
+
+def test_g1_a_yield_sent_again_after_its_answer_does_not_open_the_next_round(bench: Bench) -> None:
+    lead, worker = begin_rounds(bench, "a", "b")
+    worker.tell("yield_checkpoint", checkpoint_id="g1")
+    lead.tell("respond_checkpoint", option_id="yes")
+    again = worker.tell("yield_checkpoint", checkpoint_id="g1").body
+    assert (again["status"], again["iteration"]) == ("answered", 1)
+
+
+def test_g1_a_gate_outside_the_loop_keeps_the_answer_it_was_given_early(bench: Bench) -> None:
+    files = dict(ROUNDS)
+    files["rounds/activities/00-work.yaml"] += """
+  - id: closing
+    name: Closing
+    message: "Close it?"
+    options: [{ id: "yes", label: "Yes" }, { id: "no", label: "No" }]
+"""
+    lead, worker = begin_rounds(bench, "a", "b", files=files)
+    answer_checkpoint(worker, lead, "g1", "yes")
+    answer_checkpoint(worker, lead, "closing", "no")
+    for gate in ("g2", "g1", "g2"):
+        answer_checkpoint(worker, lead, gate, "yes")
+    assert not lead.go("__terminal__").error
+
+
+# D6: notes accumulate (rule 8)
+
+
+def test_d6_each_answer_and_each_rehydrate_has_a_fresh_checkpoint_token(bench: Bench) -> None:
+    bench.write(workflow(*steps("first", "second")))
+    agent = bench.agent()
+    first = agent.start("test.flow")
+    tokens, answer = [first["checkpointToken"]], first
+    for number in range(3):
+        call = {"stateToken": answer["stateToken"], "checkpointToken": answer["checkpointToken"]}
+        note = {"output": {"notesMarkdown": f"note {number}"}}
+        answer = agent.call("checkpoint_workflow", **call, **note)
+        assert agent.call("checkpoint_workflow", **call, **note) == answer
+        tokens.append(answer["checkpointToken"])
+    seen = [agent.look(first)["checkpointToken"] for _ in range(2)]
+    assert len({*tokens, *seen}) == len(tokens) + len(seen)
+    agent.call(
+        "checkpoint_workflow",
+        stateToken=first["stateToken"],
+        checkpointToken=seen[0],
+        output={"notesMarkdown": "note 3"},
+    )
+    text = json.dumps(agent.look(first))
+    assert all(f"note {number}" in text for number in range(4))
+    assert agent.ack("done", at=answer)["pending"]["stepId"] == "second"
+
+
+def test_d6_notes_at_a_rewound_node_do_not_hand_out_a_used_ack_token(bench: Bench) -> None:
+    bench.write(workflow(*steps("first", "second")))
+    agent = bench.agent()
+    first = agent.start("test.flow")
+    agent.ack("one way", at=first)
+    noted = agent.call(
+        "checkpoint_workflow",
+        stateToken=first["stateToken"],
+        checkpointToken=first["checkpointToken"],
+        output={"notesMarkdown": "note"},
+    )
+    assert noted["ackToken"] != first["ackToken"]
+
+
+# The same over real servers: the answer is lost with its process, and another process is asked again.
+
+
+class Servers:
+    """Two servers on one data folder; the answer of either can be lost with its process."""
+
+    def __init__(self, folder: Path, era: Era, *arguments: str) -> None:
+        self.folder, self.era, self.arguments = folder, era, arguments
+        self.running = [self._start(), self._start()]
+
+    def _start(self) -> Server:
+        common = ["--workflows", str(self.folder / "given"), "--min-response-seconds", "0"]
+        return Server(self.folder / "data", *common, *self.arguments, era=self.era)
+
+    def call(self, tool: str, **arguments: Any) -> Payload:
+        self.running.reverse()
+        return self.running[0].call(tool, **arguments)
+
+    def lost(self, tool: str, **arguments: Any) -> Payload:
+        """Make a call, kill its server before the agent has read the answer, and make it again."""
+        first = self.call(tool, **arguments)
+        self.running[0].kill()
+        self.running[0] = self._start()
+        again = self.call(tool, **arguments)
+        assert again == first
+        assert self.call(tool, **arguments) == first
+        return first
+
+    def close(self) -> None:
+        for server in self.running:
+            server.kill()
+
+
+@contextmanager
+def servers(folder: Path, era: Era, files: dict[str, str], surface: str) -> Iterator[Servers]:
+    write(folder / "given", files)
+    both = Servers(folder, era, "--surface", surface)
+    try:
+        yield both
+    finally:
+        both.close()
+
+
+@ERAS
+def test_d1_over_real_servers(tmp_path: Path, era: Era) -> None:
+    with servers(tmp_path, era, FILES, "navigation") as both:
+        state = both.call("nav_start", workflow_id="build")["state"]
+        refused = {"state": state, "action": "complete_step", "step_id": "nowhere"}
+        good = {**refused, "step_id": "analyze", "output": {"notesMarkdown": "Looked."}}
+        both.call("nav_action", **refused, variables={"a": 1})
+        first = both.lost("nav_action", **good)
+        both.call("nav_action", **refused, variables={"a": 2})
+        both.call("nav_start", workflow_id="helper", parent_state=state)
+        assert both.call("nav_action", **good) == first
+
+
+@ERAS
+def test_d2_and_d3_over_real_servers(tmp_path: Path, era: Era) -> None:
+    with servers(tmp_path, era, FLOW, "session") as both:
+        lead = both.call("start_session", agent_id="lead", workflow_id="flow")["_meta"]["session_token"]
+        lead = both.lost("next_activity", session_token=lead, activity_id="gather")["_meta"]["session_token"]
+        joined = both.call("start_session", agent_id="worker", session_token=lead)
+        worker = joined["_meta"]["session_token"]
+        yielded = both.lost(
+            "yield_checkpoint",
+            session_token=worker,
+            checkpoint_id="scope",
+            step_manifest=manifest("look"),
+            variables={"goal": "bread"},
+        )
+        handle = json.loads(yielded["_text"])["checkpoint_handle"]
+        both.lost("respond_checkpoint", checkpoint_handle=handle, option_id="yes")
+        both.lost("respond_checkpoint", session_token=lead, option_id="yes")
+        other = both.call("start_session", agent_id="other", session_token=lead)["_meta"]["session_token"]
+        assert both.call("resume_checkpoint", session_token=other)["code"] == "CHECKPOINT_NOT_YIELDED"
+        both.lost("resume_checkpoint", session_token=worker)
+        left = both.lost(
+            "next_activity",
+            session_token=lead,
+            activity_id="build",
+            step_manifest=manifest("look", "weigh"),
+        )
+        assert left["_meta"]["validation"]["warnings"] == []
+
+
+@ERAS
+def test_d3_at_gated_over_real_servers(tmp_path: Path, era: Era) -> None:
+    with servers(tmp_path, era, FLOW, "gated") as both:
+        token = both.call("start_session", workflow_id="flow")["_meta"]["session_token"]
+        token = both.lost("next_activity", session_token=token, activity_id="gather")["_meta"][
+            "session_token"
+        ]
+        both.lost("respond_checkpoint", session_token=token, checkpoint_id="scope", option_id="yes")
+
+
+@ERAS
+@pytest.mark.parametrize("surface", ["session", "gated"])
+def test_d5_over_real_servers(tmp_path: Path, era: Era, surface: str) -> None:
+    with servers(tmp_path, era, FLOW, surface) as both:
+        started = both.call("start_session", agent_id="lead", workflow_id="flow")
+        token = started["_meta"]["session_token"]
+
+        def begin(token: str) -> Payload:
+            named = {} if surface == "session" else {"workflow_id": "flow"}
+            return both.call("start_session", agent_id="lead", session_token=token, **named)
+
+        for spelled in (f"{token}AAAA", f" {token}", token[:20]):
+            assert json.loads(begin(spelled)["_text"])["recovered"] is True
+        keys = Keys(tmp_path / "data")
+        keys.rotate()
+        assert json.loads(begin(token)["_text"])["inherited"] is True
+        keys.rotate()
+        for tool in ("start_session", "get_trace"):
+            answer = begin(token) if tool == "start_session" else both.call(tool, session_token=token)
+            assert (answer["_error"], answer["code"]) == (True, "TOKEN_KEY_RETIRED")
+            assert "adopt" not in answer["_text"]
+
+
+@ERAS
+def test_d6_over_real_servers(tmp_path: Path, era: Era) -> None:
+    with servers(tmp_path, era, FLOW, "execution") as both:
+        answer = first = both.call("start_workflow", workflowId="child")
+        for number in range(3):
+            answer = both.lost(
+                "checkpoint_workflow",
+                stateToken=answer["stateToken"],
+                checkpointToken=answer["checkpointToken"],
+                output={"notesMarkdown": f"note {number}"},
+            )
+        seen = both.call("continue_workflow", stateToken=first["stateToken"])["_text"]
+        assert [seen.count(f"note {number}") for number in range(3)] == [1, 1, 1]

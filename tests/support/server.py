@@ -74,6 +74,9 @@ class Server:
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
         answer = self.request("tools/call", {"name": tool, "arguments": arguments})
         result = answer["result"]
+        text = result["content"][0]["text"]
+        if "structuredContent" not in result and text.startswith("{"):
+            result["structuredContent"] = msgspec.json.decode(text)
         beside = {"_text": result["content"][0]["text"], "_meta": result.get("_meta", {})}
         return {**(result.get("structuredContent") or {}), **beside, "_error": result.get("isError", False)}
 

@@ -107,7 +107,7 @@ def failure(code: str, message: str, next_action: str, **more: Json) -> Reply:
     """Answer a call that could not be understood or served at all."""
     error: dict[str, Json] = {"code": code, "message": message, "next": next_action, **more}
     body: dict[str, Json] = {"success": False, "message": message, "error": error}
-    return Reply(msgspec.json.encode(body).decode(), body, is_error=True)
+    return Reply(msgspec.json.encode(body).decode(), is_error=True)
 
 
 def of_error(error: LedgerError) -> Reply:

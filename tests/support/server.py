@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -91,4 +92,5 @@ class Server:
         self.process.wait()
         for stream in (self.process.stdin, self.process.stdout):
             assert stream is not None
-            stream.close()
+            with suppress(BrokenPipeError):  # of a line that was not written yet
+                stream.close()

@@ -108,7 +108,9 @@ def test_answers_take_checkpoints_off_the_list_and_the_last_one_opens_the_exit(b
     assert (answer.body["dismissed"], answer.body["remaining_checkpoints"]) == (True, [])
     answer = agent.go("build", step_manifest=manifest("look", "weigh"), variables={"goal": "g"})
     assert answer.body["id"] == "build"
-    changed = "Step 'weigh' has changed 'goal': the user was shown it when deciding checkpoint 'scope'."
+    changed = (
+        "Step 'weigh' has changed 'goal', although the user was shown it when deciding checkpoint 'scope'."
+    )
     assert answer.warnings == [changed]
 
 

@@ -150,6 +150,7 @@ def test_a_loop_starts_with_its_items_iterates_and_ends(client: NavigationClient
     inside = client.loop(loop_items=["login", "logout"])
     assert inside["message"] == "Started loop 'task-loop'"
     loop = {"id": "task-loop", "name": "Tasks", "iteration": 1, "total": 2, "item": "login"}
+    loop["round"] = "Round 1 of 2 of loop 'Tasks', item: login; it ends early when enough == true."
     assert inside["position"]["loop"] == loop
     assert inside["position"]["step"] == {"id": "code", "index": 1, "name": "Write Code"}
     assert inside["availableActions"]["required"][0]["description"] == "Write login."

@@ -27,7 +27,8 @@ RESULTS: Mapping[str, Mapping[str, str]] = {
         "inspect_workflow": f"Text; `workflowId`, `name`, `workflowHash`, with preview the outline, {OPEN}.",
         "checkpoint_workflow": "As continue_workflow; with a sessionToken `kind`, `sessionToken`, `session`.",
         "start_session": "Text; `kind`, `sessionToken`, `session`.",
-        "resume_session": "Text; `candidates`, at most five, each with reasons, a snippet and a stateToken.",
+        "resume_session": "Text; `candidates`, at most five, each with reasons, a snippet and a token; "
+        "`matched`; `best`: the first of them as continue_workflow shows it.",
     },
     "session": {
         "discover": "Text: server, version, and how to begin.",
@@ -36,6 +37,7 @@ RESULTS: Mapping[str, Mapping[str, str]] = {
         "start_session": _STARTED,
         "get_workflow_status": "JSON: `status`, `current_activity`, `completed_activities`, `session_id`, "
         "`workflow`, `session_token`; if present `open_checkpoint`, `last_checkpoint`, `completed_at`, "
+        "`goal`, `context`, `rules`, `decisions`, `loops`, `recap`, `leftOut`, "
         "`children`, `parent`.",
         "get_workflow": "Text (TOON): the primary skill, then the workflow with its session token.",
         "next_activity": "JSON: `activity_id`, `name`, `session_token`, "

@@ -147,7 +147,13 @@ def compile_step(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraf
     step_id = unique_id("step", source.id, at, draft)
     if source.checkpoint is not None:
         draft.bindings.setdefault(source.checkpoint, []).append(step_id)
-    contracts = read_contracts(source, draft.assessments, at, report)
+    contracts = tuple(
+        msgspec.structs.replace(contract, example={**contract.example, "capability": source.probes})
+        if source.probes and isinstance(contract.example, Mapping) and "capability" in contract.example
+        else contract
+        for contract in read_contracts(source, draft.assessments, at, report)
+    )
+    handed_in = source.prompt_blocks.output_required if source.prompt_blocks else None
     criteria = read_criteria(source.validation_criteria, at / "validationCriteria", report)
     hints = source.output.hints if source.output else ()
     hints = (hints,) if isinstance(hints, str) else hints
@@ -176,7 +182,11 @@ def compile_step(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraf
             for wanted in source.user_input
         ),
         hints=hints,
-        actions=read_actions(source.actions, at / "actions", report),
+        requires_notes=isinstance(handed_in, Mapping) and "notes" in handed_in,
+        actions=(
+            *read_actions(source.actions, at / "actions", report),
+            *(Action("set", target=name) for name in source.sets),
+        ),
         triggers=read_triggers(source.triggers),
         required=source.required,
         skill=source.skill,
@@ -201,6 +211,7 @@ def _opening(source: StepSource, at: SourceLocation, draft: CompileDraft) -> lis
             duties.append(f"{action.action.capitalize()}{target}{_because(reason)}")
         elif action.value is UNSET:
             duties.append(f"Produce the variable `{action.target}`{_because(reason)}")
+    duties += [f"Produce the variable `{name}`." for name in source.sets]
     if source.skill:
         duties.append(f"Use the skill `{source.skill}`.")
     for trigger in read_triggers(source.triggers):

@@ -27,6 +27,8 @@ BLOCKS = (
     ("verify", "Verify"),
 )
 
+OUTPUT_FIELDS = {"notes": "notesMarkdown"}  # what files call it, and the field that agents send
+
 
 def join(parts: Iterable[str]) -> str:
     return "\n\n".join(part for part in parts if part)
@@ -69,7 +71,7 @@ def _block_lines(raw: Json, at: SourceLocation, report: Report) -> list[str]:
         case Mapping():
             if raw.get("kind") in ("text", "ref"):
                 return [_part_text(raw, at, report)]
-            return [f"{name}: {_as_text(value)}" for name, value in raw.items()]
+            return [f"{OUTPUT_FIELDS.get(name, name)}: {_as_text(value)}" for name, value in raw.items()]
         case list():
             texts = [_flat_text(part, at / index, report) for index, part in enumerate(raw)]
             is_one_text = any(isinstance(part, Mapping) and part.get("kind") == "text" for part in raw)

@@ -87,7 +87,8 @@ def _shortcoming(rule: Rule, text: str) -> str:
         case "contains":
             return "" if rule.value in text else f"the output must contain '{rule.value}'"
         case "regex":
-            return "" if search(rule.pattern, text, rule.flags) else requirement(rule)
+            found = search(rule.pattern, text, rule.flags)
+            return "" if found else f"the output must match /{rule.pattern}/{rule.flags}"
         case "length":
             if rule.minimum is not None and len(text) < rule.minimum:
                 return f"the output has {len(text)} characters, at least {rule.minimum} are needed"

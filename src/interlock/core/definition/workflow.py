@@ -166,6 +166,7 @@ class Step(Value, frozen=True, tag="step"):
     criteria: Criteria | None = None
     user_input: tuple[UserInput, ...] = ()
     hints: tuple[str, ...] = ()
+    requires_notes: bool = False
     actions: tuple[Action, ...] = ()
     triggers: tuple[Trigger, ...] = ()
     required: bool = True

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from typing import assert_never
 
 from interlock.core.definition.program import LOOP_CONTROL, EnterLoop, Plan, confirmation
+from interlock.core.definition.prompts import text_of
 from interlock.core.definition.workflow import TERMINAL, Step
 from interlock.core.engine.decisions import (
     counts,
@@ -20,7 +22,7 @@ from interlock.core.engine.decisions import (
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.exits import exits
 from interlock.core.engine.gates import needs_confirmation, question_of
-from interlock.core.engine.requirements import examine, observations, questions_at
+from interlock.core.engine.requirements import DIVERGENCE, examine, observations, questions_at
 from interlock.core.engine.settle import CIRCLE, REST, sets_of
 from interlock.core.run import events as e
 from interlock.core.run.commands import AcknowledgeStep, Decision
@@ -38,11 +40,11 @@ from interlock.core.run.outcomes import (
     Refusal,
 )
 from interlock.core.run.output import Output
-from interlock.core.run.reasons import Blocker, BlockerCode, ContextKey, WorkflowStep, ordered
+from interlock.core.run.reasons import Blocker, BlockerCode, ContextKey, Severity, WorkflowStep, ordered
 from interlock.core.run.state import RunState, instance
 from interlock.core.values import Json
 
-DIVERGENCE = ("wr.workflow_divergence", "workflow_divergence", "wr.contracts.workflow_divergence")
+GAPS = ("wr.gaps", "wr.contracts.gaps")
 
 
 def acknowledge(plan: Plan, state: RunState, ack: AcknowledgeStep) -> Decided | Refusal:
@@ -55,6 +57,7 @@ def acknowledge(plan: Plan, state: RunState, ack: AcknowledgeStep) -> Decided | 
         pending = draft.skip_optional(until=ack.step) if ack.policy.exits == "offered" else draft.settle()
     if not isinstance(pending, NeedAnswer):  # what comes with an answer changes nothing that was asked
         draft.take(ack.variables, [pending.step] if isinstance(pending, NeedStep) else ())
+    draft.receive(ack.output)
     draft.record(*_declined(draft, pending, ack))
     match pending:
         case NeedStep():
@@ -95,7 +98,7 @@ def _blocked(
         key = pending.subject if isinstance(pending, NeedInput) else pending.key
         performed = e.ValidationPerformed(key, False, listed)
         declined = [event for event in draft.events if isinstance(event, e.QuestionDeclined)]
-        return Decided((performed, *declined, *rejections), settled, pending, listed, tuple(draft.notices))
+        return Decided((performed, *declined, *rejections), settled, pending, listed, draft.disclosed())
     code = Code.USER_MUST_DECIDE if listed[0].waits_for_user else Code.OUTPUT_REQUIRED
     examples = [blocker.example for blocker in listed if blocker.example is not None]
     about = {"reason": " ".join(blocker.message for blocker in listed), "examples": examples}
@@ -124,9 +127,9 @@ def _close_step(draft: Draft, settled: RunState, need: NeedStep, ack: Acknowledg
     if verdict.stopping:
         return _blocked(draft, settled, need, *verdict.stopping, rejections=verdict.rejections)
     draft.record(*verdict.answers, *learned(ack.output), *verdict.gaps)
+    take_gaps(draft, ack.output)
     complete(draft, need)
     _report_confirmation(draft, need.step, ack)
-    _notice_omissions(draft, need.step)
     return draft.decided()
 
 
@@ -158,6 +161,27 @@ def learned(output: Output) -> Iterator[e.Event]:
                 yield e.LoopSteered("stop")
 
 
+def take_gaps(draft: Draft, output: Output) -> None:
+    """Record the gaps that the agent discloses, and those that it closes (contract `wr.contracts.gaps`)."""
+    for artifact in output.of_kind(*GAPS):
+        for gap in _members(artifact, "open"):
+            severity: Severity = "critical" if gap.get("severity") == "critical" else "warning"
+            text = str(gap.get("summary") or "")
+            draft.record(e.GapRecorded(severity, "unexpected", "reported", text))
+        for gap in _members(artifact, "resolved"):
+            number = gap.get("gap")
+            known = [listed.number for listed in draft.state.gap_list if not listed.resolved]
+            if isinstance(number, int) and number in known:
+                draft.record(e.GapResolved(number, str(gap.get("summary") or "resolved")))
+            else:
+                draft.notice("NO_SUCH_GAP", f"There is no open gap {text_of(number)} to resolve.")
+
+
+def _members(artifact: Mapping[str, Json], name: str) -> list[Mapping[str, Json]]:
+    members = artifact.get(name)
+    return [gap for gap in members if isinstance(gap, Mapping)] if isinstance(members, (list, tuple)) else []
+
+
 def complete(draft: Draft, need: NeedStep, claimed: Output | None = None) -> None:
     """Record that the step is done, with what its actions write; `claimed` is the output of a claim."""
     assert draft.state.activity is not None
@@ -165,6 +189,7 @@ def complete(draft: Draft, need: NeedStep, claimed: Output | None = None) -> Non
     sets = sets_of(draft.plan, draft.state, need.step.actions)
     output = claimed.digest if claimed else ""
     draft.record(e.StepCompleted(need.key, need.step.id, following, claimed is not None, sets, output))
+    _notice_omissions(draft, need.step)
 
 
 def _report_confirmation(draft: Draft, step: Step, ack: AcknowledgeStep) -> None:
@@ -185,10 +210,12 @@ def _report_confirmation(draft: Draft, step: Step, ack: AcknowledgeStep) -> None
 def _notice_omissions(draft: Draft, step: Step) -> None:
     """Tell the caller which variables a step should have set, and which capability is missing."""
     for action in step.actions:
-        produced = action.action == "set" and action.target and not action.has_value
-        if produced and action.target not in draft.state.variables:
-            draft.notice("VARIABLE_NOT_SET", f"Step '{step.id}' should set '{action.target}'; it is not set.")
-    for event in draft.events:
+        if action.produces and action.produces not in draft.state.variables:
+            text = f"Step '{step.id}' should set '{action.produces}'; it is not set."
+            draft.notice("VARIABLE_NOT_SET", text)
+    for event in itertools.islice(reversed(draft.events), 1, None):
+        if isinstance(event, e.StepCompleted):  # what came before belongs to another step
+            break
         if isinstance(event, e.CapabilityObserved) and event.status == "unavailable":
             wanted = draft.plan.workflow.capabilities.get(event.capability)
             if wanted == "preferred":
@@ -263,9 +290,14 @@ def _supply_input(
     if draft.state.preferences.never_stops:
         draft.record(*without_input(draft, need))
         return draft.decided()
-    value: Json = ["…"] if need.loop and need.loop.kind == "forEach" else "…"
+    is_list = need.loop is not None and need.loop.kind == "forEach"
     missing = [
-        Blocker(BlockerCode.MISSING_REQUIRED_OUTPUT, ContextKey(name), need.message, example={name: value})
+        Blocker(
+            BlockerCode.MISSING_REQUIRED_OUTPUT,
+            ContextKey(name),
+            need.message,
+            example={name: ["<item>"] if is_list else f"<{name}>"},
+        )
         for name in need.variables
     ]
     pointer = WorkflowStep(draft.state.activity or "")

@@ -152,14 +152,18 @@ def _chosen(plan: Plan, activity: Activity, state: RunState) -> ChosenExit | Non
         return ChosenExit(state.exit_to, "option")
     scope = plan.scope(state.variables)
     for decision in activity.decisions:
-        true = [branch for branch in decision.branches if branch.condition and holds(branch.condition, scope)]
+        true = [
+            branch
+            for branch in decision.branches
+            if branch.condition and holds(branch.condition, scope, unknown=False)
+        ]
         default = _default_branch(decision)
         for branch in true or ([default] if default else []):
             if branch.to and workflow.has_target(branch.to):
                 return ChosenExit(branch.to, "decision", describe(branch.condition) if true else "")
     transitions = _transitions(workflow, activity)
     for transition in transitions:
-        if transition.condition is not None and holds(transition.condition, scope):
+        if transition.condition is not None and holds(transition.condition, scope, unknown=False):
             return ChosenExit(transition.to, "transition", describe(transition.condition))
     target = default_exit(workflow, activity)
     if target is not None:
@@ -243,7 +247,8 @@ def exits(plan: Plan, state: RunState) -> tuple[Exit, ...]:
         unconditional = declared.condition is None and declared.via == "transition" and by_default
         exit_ = Exit(
             _past_skipped(plan, state, ChosenExit(declared.to, "transition")).to,
-            open=unconditional or bool(declared.condition and (unset or holds(declared.condition, scope))),
+            open=unconditional
+            or bool(declared.condition and (unset or holds(declared.condition, scope, unknown=False))),
             condition="" if declared.condition is None else describe(declared.condition),
             unset=unset,
             decided=is_known_false(declared.condition, scope),

@@ -68,7 +68,6 @@ def _leave_out_gate(draft: Draft, command: EnterActivity) -> Refusal | None:
     activity, gate = found
     if draft.state.preferences.never_stops or command.terms.enforcement == "advisory":
         text = f"Checkpoint '{gate}' of activity '{activity}' was left out on the way to '{command.target}'."
-        draft.notice("GATE_LEFT_OUT", text)
         draft.record(e.GapRecorded("critical", "user_only_dependency", "gate_left_out", text, gate))
         return None
     about = {"target": command.target, "left_out": gate, "in_activity": activity}

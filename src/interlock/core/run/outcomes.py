@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from interlock.core.definition.workflow import Gate, Loop, Step
 from interlock.core.run.events import Event
+from interlock.core.run.notices import NO_NOTICES, Notices
 from interlock.core.run.reasons import Blocker
 from interlock.core.run.state import RunState
 from interlock.core.values import Json
@@ -82,13 +83,6 @@ class Done(Struct, frozen=True):
 Awaited: TypeAlias = NeedStep | NeedAnswer | NeedInput | NeedLoop | NeedExit | NeedEntry | Done
 
 
-class Notice(Struct, frozen=True, omit_defaults=True):
-    """Something the caller should know; it never blocks, and names no tool."""
-
-    code: str
-    message: str
-
-
 class Decided(Struct, frozen=True):
     """Events to record, the state they lead to, and what the run waits for then."""
 
@@ -96,7 +90,7 @@ class Decided(Struct, frozen=True):
     state: RunState
     awaited: Awaited
     blockers: tuple[Blocker, ...] = ()
-    notices: tuple[Notice, ...] = ()
+    notices: Notices = NO_NOTICES
 
 
 class Code(StrEnum):
@@ -131,6 +125,7 @@ class Code(StrEnum):
     CHILD_RUNNING = "CHILD_RUNNING"
     LOOP_NOT_FOUND = "LOOP_NOT_FOUND"
     LOOP_ITEMS_REQUIRED = "LOOP_ITEMS_REQUIRED"
+    VARIABLES_TOO_LARGE = "VARIABLES_TOO_LARGE"
 
 
 class Refusal(Struct, frozen=True):
@@ -143,4 +138,4 @@ class Refusal(Struct, frozen=True):
     code: Code
     about: Mapping[str, Json] = {}
     kept: tuple[Event, ...] = ()
-    notices: tuple[Notice, ...] = ()
+    notices: Notices = NO_NOTICES

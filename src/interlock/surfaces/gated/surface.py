@@ -31,7 +31,6 @@ from interlock.surfaces.ledger_surface import LedgerSurface
 from interlock.surfaces.recorded import repeatable
 from interlock.surfaces.refusals import INBOX, sentence
 from interlock.surfaces.shared import session_params as shared
-from interlock.surfaces.shared import validation
 from interlock.surfaces.shared.asking import asked
 from interlock.surfaces.shared.reading_call import presented_gate
 from interlock.surfaces.shared.replies import as_json, failure, json_reply, of_error, of_refusal
@@ -211,17 +210,17 @@ class GatedSurface(LedgerSurface):
         answer = next(event for event in decided.events if isinstance(event, GateResolved))
         progress.request = answering(answer.key, params)
         token = slot("ses", decided.state.visit)
-        warnings = tuple(validation.outcome(position, decided))
+        notices = progress.notices(decided)
         body = _answered_body(answer, pending_gates(position.plan, decided.state), token)
         body |= _expected(position.plan, decided.state)
-        return self.shared.record(progress, decided, json_reply(body, token, warnings), warnings=warnings)
+        return self.shared.record(progress, decided, json_reply(body, token, notices), notices=notices)
 
     def _answered_before(self, progress: SessionCall, params: p.RespondCheckpoint, refusal: Refusal) -> Reply:
         """Return what was recorded if the same answer is sent again (rule 13)."""
         key = answered_already(refusal)
         answer = answer_to(self.ledger, progress.position, key) if key else None
         if answer is None or not repeats(answer, params):
-            progress.refuse(refusal.code.value, refusal.kept)
+            progress.refuse(sentence(refusal), refusal.kept)
             return of_refusal(refusal, words(refusal), progress.token)
         progress.request = answering(answer.key, params)
         pending = pending_gates(progress.position.plan, progress.state)

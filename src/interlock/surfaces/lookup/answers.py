@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import UnsetType
+from msgspec.structs import replace
 
 from interlock.core.definition.conditions import Scope, holds
 from interlock.core.definition.criteria import failed_checks, requirement
@@ -142,7 +143,7 @@ def _guidance(workflow: Workflow, offered: Offered) -> dict[str, Json]:
     scope = offered.plan.scope(offered.state.variables)
     hint = step.extra.get("modelHint", step.extra.get("modelTier"))
     return {
-        "prompt": step_prompt(step, scope, Preferences(), workflow.capabilities),
+        "prompt": step_prompt(offered.plan, replace(offered.state, preferences=Preferences()), step),
         **({"modelHint": hint} if isinstance(hint, str) else {}),
         "requiresConfirmation": needs_confirmation(offered.plan, offered.state, step),
         "validationCriteria": list(_demands(step.criteria, scope)),

@@ -61,6 +61,8 @@ def _next_action(refusal: Refusal) -> str:
             "pending_step" in about
         ):
             return f"Complete step '{about['pending_step']}' first."
+        case Code.VARIABLES_TOO_LARGE:
+            return "Send less in variables: keep large data in files, and null for a name that is done with."
         case Code.OUTPUT_REQUIRED:
             return "Send what is missing with the action, in output or variables; error.examples shows how."
         case Code.INPUT_REQUIRED:
@@ -137,4 +139,6 @@ def not_loaded(diagnostic: Diagnostic) -> Reply:
 
 def not_found(code: str, message: str, known: list[str]) -> Reply:
     """Answer for something that the workflow does not have, and name what it has."""
-    return failure(code, message, f"Use one of: {', '.join(known)}." if known else "There is none.")
+    return failure(
+        code, message, f"Use one of: {', '.join(known)}." if known else "There are none to choose from."
+    )

@@ -10,9 +10,10 @@ from msgspec import Struct
 
 from interlock.core.definition.conditions import Scope
 from interlock.core.definition.criteria import requirement
-from interlock.core.definition.prompts import effect_text, interpolate, remark_text, step_prompt
+from interlock.core.definition.prompts import effect_text, interpolate, step_prompt
 from interlock.core.definition.workflow import Activity, Loop, Step, walk
 from interlock.core.engine.gates import question_of
+from interlock.core.engine.loops import rounds
 from interlock.core.engine.moves import Decisions, Move, moves
 from interlock.core.run.commands import Terms
 from interlock.core.run.outcomes import Awaited, NeedAnswer, NeedInput, NeedLoop, NeedStep
@@ -93,8 +94,8 @@ def response_body(situation: Situation, message: str) -> dict[str, Json]:
         body["status"] = "completed"
     if view.state.children:
         body["children"] = [{"workflow": name, "status": "running"} for name in view.state.children.values()]
-    if view.notices:
-        body["warnings"] = [{"code": notice.code, "message": notice.message} for notice in view.notices]
+    if view.notices.listed:
+        body["warnings"] = view.notices.fields
     return body
 
 
@@ -123,6 +124,7 @@ def _loop_json(situation: Situation) -> dict[str, Json] | None:
     body["total"] = frame.total
     if frame.iteration < len(frame.items):
         body["item"] = frame.items[frame.iteration]
+    *_, body["round"] = rounds(situation.view.plan, situation.view.state)
     return body
 
 
@@ -193,11 +195,11 @@ def _description(situation: Situation, move: Move) -> str:
     match move.action:
         case "complete_step":
             assert move.step is not None, "an open step comes with its definition"
-            preferences, remark = view.state.preferences, view.state.remark
-            prompt = step_prompt(move.step, situation.scope, preferences, workflow.capabilities)
-            return prompt if remark is None else f"{prompt}\n\n{remark_text(remark)}"
+            return step_prompt(view.plan, view.state, move.step)
         case "respond_to_checkpoint" if move.target in situation.decisions:
             return "The user has decided: pass on the option."
+        case "respond_to_checkpoint" if view.state.preferences.never_stops:
+            return "Nobody is asked in this mode: choose the option that fits best; it is recorded as a gap."
         case "respond_to_checkpoint" if move.gate is not None:
             asked = question_of(view.plan, view.state, move.gate)
             return f"May be answered now or later: {asked.text}"

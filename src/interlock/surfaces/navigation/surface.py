@@ -10,7 +10,8 @@ from interlock.core.engine.decide import decide
 from interlock.core.engine.evolve import evolved
 from interlock.core.engine.exits import entry_activities
 from interlock.core.run.commands import ResolveCheckpoint
-from interlock.core.run.outcomes import Notice, Refusal
+from interlock.core.run.notices import Notice
+from interlock.core.run.outcomes import Refusal
 from interlock.core.run.output import Output
 from interlock.core.run.surface_policy import NAVIGATION
 from interlock.core.values import Json
@@ -22,6 +23,7 @@ from interlock.ledger.runs.position import Position
 from interlock.ledger.starts import start_key
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.arguments import InvalidArgument, check_context, decoding_error, read_output
+from interlock.surfaces.briefs import brief_fields
 from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.ledger_surface import LedgerSurface
 from interlock.surfaces.navigation import params as p
@@ -110,7 +112,7 @@ class NavigationSurface(LedgerSurface):
         )
         if isinstance(start, LedgerError):
             return of_error(start)
-        view = replace(start.view, notices=(*start.view.notices, *notices))
+        view = replace(start.view, notices=start.view.notices.plus(notices))
         where = f" at activity '{view.state.activity}'" if view.state.activity else ""
         message = f"Started workflow '{view.plan.workflow.name}'{where}"
         response = recorded(situation_of(self.ledger, view, {}), message)
@@ -118,11 +120,14 @@ class NavigationSurface(LedgerSurface):
         return encoded_reply(self.ledger.filled(response, start.handle))
 
     def nav_situation(self, params: p.NavState, call: Call) -> Outcome:
-        situation = self._situation(params.state)
-        if isinstance(situation, Reply):
-            return situation
-        response = recorded(situation, situation_line(situation))
-        return encoded_reply(self.ledger.filled(response, situation.handle))
+        position = self._position(run_pointer(self.ledger, params.state))
+        if isinstance(position, Reply):
+            return position
+        situation = situation_at(self.ledger, position)
+        with self.ledger.store.reading() as reader:
+            brief = brief_fields(self.ledger.brief(reader, position))
+        body = {**response_body(situation, situation_line(situation)), "brief": brief}
+        return encoded_reply(self.ledger.filled(msgspec.json.encode(body), situation.handle))
 
     def nav_checkpoint(self, params: p.NavState, call: Call) -> Outcome:
         situation = self._situation(params.state)
@@ -196,7 +201,7 @@ class NavigationSurface(LedgerSurface):
         if isinstance(decided, Refusal):
             attempt.keep(decided.kept, evolved(attempt.state, decided.kept))
             return self._refused(pointer, params, decided)
-        view = attempt.view(decided, terms, output)
+        view = attempt.view(decided, terms)
         taken = (
             replace(params, option_id=command.option) if isinstance(command, ResolveCheckpoint) else params
         )
@@ -205,6 +210,7 @@ class NavigationSurface(LedgerSurface):
             decided,
             response,
             surface="navigation",
+            notices=view.notices,
             output=output,
             variables=command.variables,
         )

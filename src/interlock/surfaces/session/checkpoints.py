@@ -24,9 +24,9 @@ from interlock.ledger.runs.shared_sessions import (
 from interlock.ledger.tokens.slots import slot
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.call import Call, Outcome, Reply
+from interlock.surfaces.refusals import sentence
 from interlock.surfaces.session import params as p
 from interlock.surfaces.session.errors import words
-from interlock.surfaces.shared import validation
 from interlock.surfaces.shared.asking import asked
 from interlock.surfaces.shared.reading_call import open_gate, presented_gate
 from interlock.surfaces.shared.replies import failure, json_reply, of_refusal, text_reply
@@ -84,9 +84,9 @@ class Checkpoints:
             "checkpoint_handle": slot("ses", decided.state.visit, mark(opened)),
             "message": YIELDED,
         }
-        warnings = tuple(validation.outcome(position, decided))
-        reply = json_reply(body, slot("ses", decided.state.visit), warnings)
-        return self._tools.record(progress, decided, reply, warnings=warnings, claims=claims)
+        notices = progress.notices(decided)
+        reply = json_reply(body, slot("ses", decided.state.visit), notices)
+        return self._tools.record(progress, decided, reply, notices=notices, claims=claims)
 
     def _yielded_before(self, progress: SessionCall, params: p.YieldCheckpoint, refusal: Refusal) -> Reply:
         """Return what is recorded where the checkpoint was yielded or answered before (rule 13)."""
@@ -100,7 +100,7 @@ class Checkpoints:
         key = answered_already(refusal)
         answer = answer_to(self._ledger, progress.position, key) if key else None
         if answer is None:
-            progress.refuse(refusal.code.value, refusal.kept)
+            progress.refuse(sentence(refusal), refusal.kept)
             return of_refusal(refusal, words(refusal), progress.token)
         body: dict[str, Json] = {"status": "answered", "checkpoint_id": answer.gate}
         body |= round_of(progress.state, answer.key) | resolution(answer)
@@ -153,10 +153,10 @@ class Checkpoints:
         opened = position.state.open
         assert opened is not None, "only an open gate is answered"
         progress.request = answering(answer.key, params)
-        warnings = tuple(validation.outcome(position, decided))
+        notices = progress.notices(decided)
         handle = slot("ses", decided.state.visit, mark(opened))
-        reply = json_reply(_responded_body(position.state, answer, handle), None, warnings)
-        return self._tools.record(progress, decided, reply, warnings=warnings)
+        reply = json_reply(_responded_body(position.state, answer, handle), None, notices)
+        return self._tools.record(progress, decided, reply, notices=notices)
 
     def _answered_before(self, progress: SessionCall, params: p.RespondCheckpoint, refusal: Refusal) -> Reply:
         """Return the recorded answer for a repeat; another answer is refused, with the recorded one."""
@@ -174,7 +174,7 @@ class Checkpoints:
                 return self._tools.repeated(progress) or self._tools.told_again(progress, told)
             about: dict[str, Json] = {"checkpoint": answer.gate, "option": answer.option}
             refusal = Refusal(Code.CHECKPOINT_ALREADY_ANSWERED, about, refusal.kept, refusal.notices)
-        progress.refuse(refusal.code.value, refusal.kept)
+        progress.refuse(sentence(refusal), refusal.kept)
         return of_refusal(refusal, words(refusal), token)
 
     def resume_checkpoint(self, params: p.ResumeCheckpoint, call: Call) -> Outcome:
@@ -194,7 +194,7 @@ class Checkpoints:
                 repeated = self._tools.repeated(progress)
                 if repeated is not None:
                     return repeated
-            progress.refuse(decided.code.value, decided.kept)
+            progress.refuse(sentence(decided), decided.kept)
             return of_refusal(decided, words(decided), progress.token)
         answer = position.state.yielded[progress.agent]
         progress.request = _asking(answer.key, progress.agent)
@@ -206,9 +206,9 @@ class Checkpoints:
             body["note"] = remark.note
         body["message"] = "The checkpoint is answered and its effects are applied. Go on."
         token = slot("ses", decided.state.visit)
-        warnings = tuple(validation.outcome(position, decided))
-        reply = json_reply({**body, "session_token": token}, token, warnings)
-        return self._tools.record(progress, decided, reply, warnings=warnings)
+        notices = progress.notices(decided)
+        reply = json_reply({**body, "session_token": token}, token, notices)
+        return self._tools.record(progress, decided, reply, notices=notices)
 
 
 def _is_another(opening: int, state: RunState) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from interlock.core.definition.prompts import filled
 from interlock.core.definition.workflow import Activity
 from interlock.core.engine.exits import exits
+from interlock.core.engine.loops import rounds
 from interlock.core.hashing import digest_of
 from interlock.ledger.runs.shared_sessions import Calling
 from interlock.surfaces.call import Call, Outcome, Reply
@@ -150,6 +151,7 @@ def _situation(reading: ReadingCall) -> Iterator[str]:
             for exit_ in exits(reading.position.plan, reading.state)
         )
         yield f"ways: {'; '.join(open_exits)}"
+    yield from (f"loop: {text}" for text in rounds(reading.position.plan, reading.state))
     answers = [f"{key}={option or 'dismissed'}" for key, option in reading.state.answers.items()]
     if answers:
         yield f"answered: {', '.join(answers)}"

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from interlock import __version__
 from interlock.core.definition.prompts import interpolate, remark_text
+from interlock.core.run.notices import Notices
 from interlock.core.run.surface_policy import SESSION
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
@@ -14,6 +15,7 @@ from interlock.ledger.runs.children import Ancestor, ancestors, last_answer
 from interlock.ledger.runs.position import Position
 from interlock.ledger.runs.shared_sessions import Calling
 from interlock.ledger.tokens.tokens import Pointer
+from interlock.surfaces.briefs import brief_fields
 from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.ledger_surface import LedgerSurface
 from interlock.surfaces.recorded import repeatable
@@ -119,7 +121,8 @@ class SessionSurface(LedgerSurface):
         position = self.ledger.open(params.session_token, "ses")
         if isinstance(position, LedgerError):
             return of_error(position)
-        body = _status(position)
+        with self.ledger.store.reading() as reader:
+            body = {**_status(position), **brief_fields(self.ledger.brief(reader, position))}
         last = last_answer(self.ledger, position.session_id)
         if last is not None:
             body["last_checkpoint"] = {
@@ -130,7 +133,8 @@ class SessionSurface(LedgerSurface):
             }
         token = self.ledger.mint("ses", position.handle, position.state.visit)
         body |= _parent(ancestors(self.ledger, position))
-        return json_reply({**body, "session_token": token}, token)
+        standing = self.ledger.standing(position.run, position.plan, position.state)
+        return json_reply({**body, "session_token": token}, token, Notices(standing))
 
 
 def _status(position: Position) -> dict[str, Json]:

@@ -194,7 +194,7 @@ def shown(plan: Plan, now: Decided) -> str:
     scope = plan.scope(now.state.variables)
     match now.awaited:
         case NeedStep(step=step):
-            return step_prompt(step, scope, now.state.preferences, {})
+            return step_prompt(plan, now.state, step)
         case NeedAnswer(gate=gate):
             return gate_prompt(gate, scope)
         case _:

@@ -20,7 +20,16 @@ from interlock.ledger.settings import RETENTION_DAYS
 from interlock.store.sqlite.schema import FILE
 
 LISTS = ("workflows", "disable-tools", "allowed-hosts")
-FOR_SERVE = ("host", "port", "allowed-hosts", "rate-limit", "concurrency-limit")
+FOR_SERVE = (
+    "host",
+    "port",
+    "allowed-hosts",
+    "rate-limit",
+    "concurrency-limit",
+    "oauth-issuer",
+    "oauth-audience",
+    "oauth-jwks",
+)
 NOT_FOR_PROJECTS = ("surface", "store", *FOR_SERVE)
 PROJECT_WORKFLOWS = "project-workflows"
 
@@ -56,6 +65,9 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     rate_limit: float = 100.0
     concurrency_limit: int = 256
     retention_days: Annotated[int, msgspec.Meta(ge=0)] = RETENTION_DAYS
+    oauth_issuer: str | None = None
+    oauth_audience: str | None = None
+    oauth_jwks: str | None = None
     project_workflows: tuple[str, ...] = ()  # `workflows` of the project's file, which rank as the project's
 
     @property

@@ -172,7 +172,7 @@ def _arrows(workflow: Workflow, activity: Activity, exits: list[PossibleExit]) -
         elif exit_.condition is not None:
             reason = describe(exit_.condition)
         else:
-            reason = "else" if exit_.via == "decision" or len(activity.transitions) > 1 else ""
+            reason = "else" if exit_.via in ("decision", "closed") or len(activity.transitions) > 1 else ""
         target = END if workflow.is_end(exit_.to) else exit_.to
         reasons.setdefault(target, []).append(reason)
     arrows = []

@@ -13,6 +13,7 @@ from interlock.core.engine.decide import decide
 from interlock.core.engine.gates import find_gate, pending_gates, question_of
 from interlock.core.engine.requirements import input_question
 from interlock.core.run.commands import ResolveCheckpoint
+from interlock.core.run.events import Channel
 from interlock.core.run.outcomes import NeedAnswer, NeedStep, Refusal
 from interlock.core.run.surface_policy import POLICIES
 from interlock.ledger.decisions.recorded import decision_key, imported_up_to
@@ -62,6 +63,16 @@ def inbox(ledger: Ledger) -> tuple[WaitingQuestion, ...]:
     sessions = {session.session_id: session for session in (*waiting, *blocked, *recent)}
     newest = sorted(sessions.values(), key=lambda session: (-session.updated_at, session.session_id))
     return tuple(question for session in newest for question in questions(ledger, session))
+
+
+def everyones_inbox(ledger: Ledger) -> Iterator[tuple[str, WaitingQuestion]]:
+    """Yield the questions that wait in the sessions of all owners, for those who may decide for others."""
+    with ledger.store.reading() as reader:
+        waiting = reader.sessions(SessionFilter(awaiting=True, limit=LOOKED_AT))
+        blocked = reader.sessions(SessionFilter(status="blocked", limit=LOOKED_AT))
+    for session in {session.session_id: session for session in (*waiting, *blocked)}.values():
+        for question in questions(ledger.of(session.owner), session):
+            yield session.owner, question
 
 
 def questions(ledger: Ledger, session: SessionRow) -> list[WaitingQuestion]:
@@ -133,11 +144,17 @@ def _asked(position: Position) -> Iterator[WaitingQuestion]:
 
 @until_recorded
 def decide_question(
-    ledger: Ledger, question: WaitingQuestion, option: str, note: str = ""
+    ledger: Ledger,
+    question: WaitingQuestion,
+    option: str,
+    note: str = "",
+    channel: Channel = "cli",
+    by: str = "",
 ) -> LedgerError | None:
     """Record the user's answer to exactly the question that was shown.
 
-    The agent's next call uses it; a session with one head goes on at once.
+    The agent's next call uses it; a session with one head goes on at once. `by` names who decides for the
+    owner of the session.
     """
     position = ledger.position(question.session_id, question.node)
     if isinstance(position, LedgerError):
@@ -149,24 +166,32 @@ def decide_question(
     options = [choice.id for choice in question.options]
     if options and option not in options:
         message = f"'{option}' is not an option of '{question.id}'."
-        return LedgerError("INVALID", message, f"Options: {', '.join(options)}.")
+        return LedgerError("VALIDATION_ERROR", message, f"Options: {', '.join(options)}.")
     is_gate = find_gate(position.plan, position.state, question.id) is not None
     if is_gate and POLICIES[position.run.surface].exits == "claimed":
-        return _resolve(ledger, position, question, option, note)
+        return _resolve(ledger, position, question, option, note, channel, by)
     with ledger.store.reading() as reader:
         key = decision_key(position.loaded, question.id, imported_up_to(reader, question.session_id))
     if key in {row.key for row in position.loaded.decisions}:
         message = f"'{question.id}' in session {question.ref} is already decided."
         return LedgerError("CONFLICT", message, "The agent uses the decision in its next call.")
     commit = Commit(position.rows(), ledger.clock())
-    event = DecisionRecorded(question.node, question.id, option, "cli", question.shown, commit.now, note)
+    event = DecisionRecorded(
+        question.node, question.id, option, channel, question.shown, commit.now, note, by
+    )
     commit.add(event, run=position.run.run)
     ledger.append(commit.finish(key))
     return None
 
 
 def _resolve(
-    ledger: Ledger, position: Position, question: WaitingQuestion, option: str, note: str
+    ledger: Ledger,
+    position: Position,
+    question: WaitingQuestion,
+    option: str,
+    note: str,
+    channel: Channel,
+    by: str,
 ) -> LedgerError | None:
     """Answer the gate of a session with one head; its agents find it answered."""
     commit = Commit(position.rows(), ledger.clock())
@@ -174,10 +199,10 @@ def _resolve(
         policy=POLICIES[position.run.surface],
         now=commit.now,
         terms=ledger.terms(position.state),
-        channel="cli",
+        channel=channel,
         gate=question.id,
         option=option,
-        client="interlock",
+        client=by or "interlock",
         note=note,
     )
     decided = decide(position.plan, position.state, answer)

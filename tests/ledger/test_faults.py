@@ -91,6 +91,8 @@ class Caller:
         assert isinstance(reply, Reply)
         raw = reply.structured
         fields = msgspec.json.decode(bytes(raw)) if isinstance(raw, msgspec.Raw) else dict(raw or {})
+        if not fields and reply.text.startswith("{"):  # navigation sends its JSON once, as text
+            fields = msgspec.json.decode(reply.text)
         failed = reply.is_error or fields.get("success") is False
         return {**fields, "_error": failed, "_text": reply.text, "_meta": dict(reply.meta)}
 
@@ -321,6 +323,7 @@ class Mortal(Server):
         command = [sys.executable, str(CRASHING), str(point), "--data-dir", str(data)]
         command += ["--workflows", str(data / "workflows-under-test")]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.era = "handshake"
         self._id = 0
         self.request("initialize", INITIALIZE)
 

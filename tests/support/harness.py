@@ -109,6 +109,8 @@ class Agent:
         self.text = reply.text
         raw = reply.structured
         body = msgspec.json.decode(bytes(raw)) if isinstance(raw, msgspec.Raw) else raw
+        if body is None and reply.text.startswith("{"):  # navigation sends its JSON once, as text
+            body = msgspec.json.decode(reply.text)
         self.last = {**(body or {}), "_meta": dict(reply.meta), "_error": reply.is_error}
         return self.last
 

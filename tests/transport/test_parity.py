@@ -197,7 +197,7 @@ async def _heard(target: Any, mode: str, script: Script) -> list[Any]:
             heard.append((tool, _settled(shown)))
             texts = [part["text"] for part in shown["content"]]
             return {
-                **(result.structured_content or {}),
+                **(result.structured_content or _decoded(texts[0])),
                 "_text": "\n".join([*texts, str(shown.get("_meta"))]),
             }
 
@@ -205,6 +205,11 @@ async def _heard(target: Any, mode: str, script: Script) -> list[Any]:
         heard.append(_settled([tool.model_dump(mode="json", exclude_none=True) for tool in tools.tools]))
         await script(call)
     return heard
+
+
+def _decoded(text: str) -> dict[str, Any]:
+    """Return the fields of an answer that is JSON and is sent once, as text."""
+    return msgspec.json.decode(text) if text.startswith("{") else {}
 
 
 def _settled(value: Any) -> Any:

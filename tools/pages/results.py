@@ -74,7 +74,7 @@ RESULTS: Mapping[str, Mapping[str, str]] = {
     },
     "navigation": {
         "nav_start": _SITUATION,
-        "nav_situation": _SITUATION,
+        "nav_situation": f"{_SITUATION} Also `brief`: what an agent needs that has lost its memory.",
         "nav_action": _SITUATION,
         "nav_checkpoint": "JSON: `active` (whether a checkpoint is open), `success`, `position`, "
         "`message`, `availableActions`, `checkpoint`, `state`, as in `nav_situation`.",

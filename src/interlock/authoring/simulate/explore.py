@@ -206,7 +206,8 @@ class _Explorer:
         match explored.awaited:
             case NeedStep(step=step):
                 live = self._live.after(state.activity or "", state.next_key)
-                names = [name for name in self._trials.setters[step.id] if name in live]
+                required = self._plan.produced(step, self._plan.scope(state.variables))
+                names = [name for name in self._trials.setters[step.id] if name in live or name in required]
                 outputs = [Output()]
                 if any(contract.artifact == LOOP_CONTROL for contract in step.contracts):
                     controls = ({"kind": LOOP_CONTROL, "decision": word} for word in ("stop", "continue"))

@@ -12,7 +12,7 @@ from msgspec import Meta
 from interlock.core.values import Json
 from interlock.surfaces.strict_params import Params, RequestId
 
-WorkflowId = Annotated[str, Meta(max_length=128)]
+WorkflowId = str
 State = Annotated[str, Meta(description="Of the last response, whole")]
 Variables = Annotated[dict[str, Json], Meta(description="Facts for conditions. Merged; null deletes.")]
 Action = Literal["complete_step", "respond_to_checkpoint", "transition", "advance_loop"]

@@ -197,7 +197,7 @@ async def _heard(target: Any, mode: str, script: Script) -> list[Any]:
             heard.append((tool, _settled(shown)))
             texts = [part["text"] for part in shown["content"]]
             return {
-                **(result.structured_content or {}),
+                **(result.structured_content or _json_in(texts[0])),
                 "_text": "\n".join([*texts, str(shown.get("_meta"))]),
             }
 
@@ -205,6 +205,12 @@ async def _heard(target: Any, mode: str, script: Script) -> list[Any]:
         heard.append(_settled([tool.model_dump(mode="json", exclude_none=True) for tool in tools.tools]))
         await script(call)
     return heard
+
+
+def _json_in(text: str) -> dict[str, Any]:
+    """The answer of a surface that sends its JSON as text only."""
+    value: dict[str, Any] = msgspec.json.decode(text) if text.startswith("{") else {}
+    return value
 
 
 def _settled(value: Any) -> Any:

@@ -120,26 +120,28 @@ class NavigationSurface(LedgerSurface):
         return encoded_reply(self.ledger.filled(response, start.handle))
 
     def nav_situation(self, params: p.NavState, call: Call) -> Outcome:
-        position = self._position(run_pointer(self.ledger, params.state))
-        if isinstance(position, Reply):
-            return position
-        situation = situation_at(self.ledger, position)
+        found = self._situation(params.state)
+        if isinstance(found, Reply):
+            return found
+        situation, position = found
         with self.ledger.store.reading() as reader:
             brief = brief_fields(self.ledger.brief(reader, position))
         body = {**response_body(situation, situation_line(situation)), "brief": brief}
         return encoded_reply(self.ledger.filled(msgspec.json.encode(body), situation.handle))
 
     def nav_checkpoint(self, params: p.NavState, call: Call) -> Outcome:
-        situation = self._situation(params.state)
-        if isinstance(situation, Reply):
-            return situation
+        found = self._situation(params.state)
+        if isinstance(found, Reply):
+            return found
+        situation, _ = found
         checkpoint = open_checkpoint(situation)
         nothing = "No checkpoint is currently blocking progress"
         message = nothing if checkpoint is None else f"Checkpoint: {checkpoint['message']}"
         body = {"active": checkpoint is not None, **response_body(situation, message)}
         return encoded_reply(self.ledger.filled(msgspec.json.encode(body), situation.handle))
 
-    def _situation(self, token: str) -> Situation | Reply:
+    def _situation(self, token: str) -> tuple[Situation, Position] | Reply:
+        """Return the situation that a token leads to, and the position that it shows."""
         pointer = run_pointer(self.ledger, token)
         if isinstance(pointer, Reply):
             return pointer
@@ -147,10 +149,10 @@ class NavigationSurface(LedgerSurface):
         if isinstance(position, Reply):
             return position
         situation = situation_at(self.ledger, position)
-        if pointer.kind != "nav":
-            return situation
-        # The state stays the one that its actions are recorded under, so that a repeat is known (rule 9).
-        return replace(situation, view=replace(situation.view, node=pointer.node))
+        if pointer.kind == "nav":
+            # The state stays the one that its actions are recorded under, so that a repeat is known (rule 9).
+            situation = replace(situation, view=replace(situation.view, node=pointer.node))
+        return situation, position
 
     def _position(self, pointer: Pointer | Reply) -> Position | Reply:
         """Return the run at the node that a pointer leads to by now."""
@@ -175,10 +177,10 @@ class NavigationSurface(LedgerSurface):
 
     def _unserved(self, state: str, reply: Reply) -> Reply:
         """Add to an error where the run is, and the state that it stays in."""
-        situation = self._situation(state)
-        if isinstance(situation, Reply):
+        found = self._situation(state)
+        if isinstance(found, Reply):
             return reply
-        body = {**response_body(situation, ""), **msgspec.json.decode(reply.text), "state": state}
+        body = {**response_body(found[0], ""), **msgspec.json.decode(reply.text), "state": state}
         return replace(body_reply(body), is_error=True)
 
     def _act(self, pointer: Pointer, params: p.NavAction, output: Output, call: Call) -> Outcome:

@@ -14,15 +14,15 @@ from interlock.surfaces.strict_params import Params, RequestId
 
 WorkflowId = str
 State = Annotated[str, Meta(description="Of the last response, whole")]
-Variables = Annotated[dict[str, Json], Meta(description="Facts for conditions. Merged; null deletes.")]
+Variables = Annotated[dict[str, Json], Meta(description="Merged; null deletes")]
 Action = Literal["complete_step", "respond_to_checkpoint", "transition", "advance_loop"]
 
 
 class NavStart(Params, frozen=True):
     workflow_id: WorkflowId
     initial_variables: Variables | None = None
-    activity_id: Annotated[str, Meta(description="Begin with this independent activity")] | None = None
-    parent_state: Annotated[str, Meta(description="Of the run that triggers it")] | None = None
+    activity_id: Annotated[str, Meta(description="An independent activity to begin with")] | None = None
+    parent_state: Annotated[str, Meta(description="Of the run that triggers this")] | None = None
     requestId: RequestId | None = None
 
 
@@ -44,7 +44,7 @@ class NavAction(Params, frozen=True):
     output: (
         Annotated[
             dict[str, Json],
-            Meta(description="Result of a step: notesMarkdown and/or artifacts [{kind, …}] where asked for."),
+            Meta(description="Of a step: notesMarkdown and/or artifacts [{kind, …}]"),
         ]
         | None
     ) = None

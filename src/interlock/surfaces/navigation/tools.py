@@ -41,13 +41,13 @@ def tools(handlers: NavigationHandlers, reading: CatalogueTools, texts: Texts) -
     return (
         Tool(
             "nav_start",
-            "Start a workflow. Returns the first situation: position, availableActions, checkpoint, state.",
+            "Start a workflow; returns its first situation.",
             p.NavStart,
             handlers.nav_start,
         ),
         Tool(
             "nav_situation",
-            "Show the situation again. Changes nothing. Takes the token of any run, from any surface.",
+            "Show the situation again; takes the token of any surface.",
             p.NavState,
             handlers.nav_situation,
             read_only=True,
@@ -63,7 +63,7 @@ def tools(handlers: NavigationHandlers, reading: CatalogueTools, texts: Texts) -
         ),
         Tool(
             "nav_checkpoint",
-            "Show the checkpoint that waits for the user, with its options.",
+            "Show the checkpoint that waits for the user.",
             p.NavState,
             handlers.nav_checkpoint,
             read_only=True,

@@ -28,13 +28,7 @@ from interlock.surfaces.shared import session_params as shared
 from interlock.surfaces.shared.documents import META
 from interlock.surfaces.shared.reading_call import status_of
 from interlock.surfaces.shared.replies import json_reply, of_error, of_refusal
-from interlock.surfaces.shared.session_tools import (
-    RECOVERED,
-    SERVER,
-    NotEntered,
-    SessionTools,
-    shown_variables,
-)
+from interlock.surfaces.shared.session_tools import RECOVERED, SERVER, NotEntered, SessionTools
 from interlock.surfaces.shared.workflow_shapes import as_toon
 from interlock.surfaces.strict_params import NoParams
 from interlock.surfaces.tool import Tool
@@ -148,8 +142,6 @@ def _status(position: Position) -> dict[str, Json]:
     }
     if state.open is not None:
         body["open_checkpoint"] = state.open.gate
-    if state.variables:
-        body["variables"] = shown_variables(state.variables)
     if state.finished_at is not None:
         body["completed_at"] = state.finished_at // 1000
     if state.children:

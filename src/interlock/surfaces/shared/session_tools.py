@@ -172,9 +172,6 @@ class SessionTools:
             flags["message"] = f"Joined as {joined.agent}."
         with self.ledger.store.reading() as reader:
             flags |= brief_fields(self.ledger.brief(reader, position))
-        if self.policy.name == "gated" and position.state.variables:
-            # the document of gated has no tool for the status
-            flags["variables"] = shown_variables(position.state.variables)
         flags["current_activity"] = position.state.activity or "none"
         token = self.ledger.mint("ses", joined.handle, position.state.visit)
         return _session_reply(position.plan.workflow, token, flags, Notices(tuple(warned)))

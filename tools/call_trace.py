@@ -334,7 +334,7 @@ def trace_nav_action(python: str, folder: Path) -> Trace:
     """Complete the first step of an activity."""
     with served(python, folder, "navigation") as server:
         started = server.call("nav_start", workflow_id="flow")
-        state = started["structuredContent"]["state"]
+        state = json.loads(started["content"][0]["text"])["state"]
         trace, _ = server.trace("nav_action", state=state, action="complete_step", step_id="read")
     return trace
 

@@ -32,7 +32,7 @@ from interlock.store.sqlite.statements import SqliteReader, SqliteWriter
 from interlock.store.sqlite.witness import Head, Witness
 
 CHECKPOINT_PAGES = 2000
-CACHE = -1000  # in kB, as SQLite writes it: many chats have a server each, and the system caches the file
+CACHE = -500  # in kB, as SQLite writes it: many chats have a server each, and the system caches the file
 PROBE_PATIENCE = 1.0
 PAGE_SIZE = 4096
 LARGE, RESERVE = 16 * 2**20, 4 * 2**20

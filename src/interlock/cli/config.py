@@ -14,9 +14,8 @@ import msgspec
 from msgspec import Struct
 
 from interlock.core.run.commands import Terms
-from interlock.core.run.preferences import PRESETS, DecisionPolicy, Enforcement, Mode
+from interlock.core.run.preferences import PRESETS, RETENTION_DAYS, DecisionPolicy, Enforcement, Mode
 from interlock.core.run.surface_policy import SurfaceName
-from interlock.ledger.settings import RETENTION_DAYS
 from interlock.store.sqlite.schema import FILE
 
 LISTS = ("workflows", "disable-tools", "allowed-hosts")

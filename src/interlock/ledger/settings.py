@@ -7,9 +7,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from interlock.core.run.commands import Terms
-from interlock.core.run.preferences import PRESETS, Preferences
-
-RETENTION_DAYS = 90  # without activity, after which `gc` removes a session
+from interlock.core.run.preferences import PRESETS, RETENTION_DAYS, Preferences
 
 
 class Settings(Struct, frozen=True):

@@ -12,6 +12,7 @@ Mode = Literal["guided", "stop", "never-stop"]
 DecisionPolicy = Literal["auto", "user", "agent"]
 Enforcement = Literal["strict", "advisory"]
 
+RETENTION_DAYS = 90  # without activity, after which `gc` removes a session
 AUTONOMY: tuple[Autonomy, ...] = get_args(Autonomy)
 RISK: tuple[RiskPolicy, ...] = get_args(RiskPolicy)
 DECISIONS: tuple[DecisionPolicy, ...] = ("user", "auto", "agent")  # the tightest first, like all of these

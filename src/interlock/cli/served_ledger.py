@@ -93,11 +93,9 @@ class ServedLedger:
     def not_ready(self) -> str | None:
         try:
             self._ledger.content("")  # the shortest question; its answer does not matter
-        except Exception as error:
+        except Exception as error:  # whatever it is, calls cannot be answered
             known = error_of(error)
-            if known is None:
-                raise
-            return known.code
+            return known.code if known is not None else "INTERNAL_ERROR"
         return None
 
     def gates_waiting(self) -> int:

@@ -22,6 +22,7 @@ from starlette.routing import BaseRoute, Route
 
 from interlock.core.run.surface_policy import SurfaceName
 from interlock.surfaces.registry import SURFACES
+from interlock.surfaces.tool import report_exception
 from interlock.transport.http.access_log import AccessLog
 from interlock.transport.http.admission.guard import BODY_BYTES, LOOPBACK, Guard
 from interlock.transport.http.admission.limits import Limits
@@ -104,7 +105,11 @@ def application(service: Service, settings: HttpSettings, more: Sequence[BaseRou
     async def idle() -> None:
         while True:
             await anyio.sleep(IDLE_SECONDS)
-            await in_thread(service.idle)
+            try:
+                await in_thread(service.idle)
+            except Exception as error:  # a store that is away, or a bug: the server goes on either way
+                if await in_thread(service.not_ready) is None:
+                    report_exception("the work between calls", error)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:

@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 
 from bench.seeded import seed
+from interlock.store.sqlite.store import open_store
 
 COMMANDS = (
     ("sessions",),
@@ -36,7 +37,9 @@ def main() -> None:
         folder = Path(name) / "data"
         folder.mkdir(mode=0o700)
         started = perf_counter()
-        seed(folder, options.sessions).close()
+        store = open_store(folder)
+        seed(store, options.sessions)
+        store.close()
         size = (folder / "interlock.db").stat().st_size / 2**20
         print(f"{options.sessions} sessions, {size:.0f} MB, seeded in {perf_counter() - started:.0f} s")
         for command in COMMANDS:

@@ -14,7 +14,12 @@ from time import perf_counter
 
 from bench.seeded import seed
 from bench.timing import milliseconds
+from interlock.authoring.library import Library
+from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.search import find
+from interlock.ledger.settings import Settings
+from interlock.ledger.tokens.keyring import Keys
+from interlock.store.sqlite.store import open_store
 
 ROUNDS = 25
 CHECKOUT = {"repo_root": "/nowhere", "git_branch": "topic/17"}
@@ -43,16 +48,17 @@ def main() -> None:
 
 def measure(folder: Path, count: int) -> None:
     started = perf_counter()
-    store = seed(folder, count)
+    store = open_store(folder)
+    seed(store, count)
+    ledger = Ledger(store, Keys(folder), Library([]), Settings())
     size = sum(path.stat().st_size for path in folder.glob("interlock.db*")) / 2**20
     print(f"{count} sessions, {size:.0f} MB, seeded in {perf_counter() - started:.0f} s; ms p50 / worst")
-    with store.reading() as reader:
-        for name, query in QUERIES.items():
-            search = partial(find, reader, query, "local", CHECKOUT)
-            times = [milliseconds(search) for _ in range(ROUNDS)]
-            matches = find(reader, query)
-            why = matches[0].why if matches else "nothing"
-            print(f"  {name:<28} {median(times):7.2f} / {max(times):7.2f}   {len(matches)} by {why}")
+    for name, query in QUERIES.items():
+        search = partial(find, ledger, query, CHECKOUT)
+        times = [milliseconds(search) for _ in range(ROUNDS)]
+        matches = find(ledger, query)
+        why = matches[0].why if matches else "nothing"
+        print(f"  {name:<28} {median(times):7.2f} / {max(times):7.2f}   {len(matches)} by {why}")
     store.close()
 
 

@@ -108,7 +108,7 @@ def test_the_same_id_with_other_arguments_is_refused(
         }
     text, body = said(servers.surface(surface), tool, {**changed, "requestId": "a"})
     assert "requestId was used before, with other arguments, to start session sess_" in text
-    assert "CONFLICT" in text + body.decode()
+    assert '"CONFLICT"' in text + body.decode()
     assert servers.sessions() == 1
 
 

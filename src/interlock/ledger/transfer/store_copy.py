@@ -50,7 +50,7 @@ class Everything(Struct, frozen=True, kw_only=True):
 
 def copy_store(source: Store, target: Store) -> Iterator[SessionCopied]:
     """Copy contents, settings and tombstones, then every session."""
-    _copy_contents(source, target)
+    copy_contents(source, target)
     with source.reading() as reader:
         settings = reader.settings()
     with target.writing() as writer:
@@ -78,7 +78,8 @@ def _pages(source: Store, page: Callable[[Reader, T | None], list[T]]) -> Iterat
         last = rows[-1]
 
 
-def _copy_contents(source: Store, target: Store) -> None:
+def copy_contents(source: Store, target: Store) -> None:
+    """Copy what runs are pinned to, as far as the target lacks it."""
     for digests in _pages(source, lambda reader, last: reader.content_digests(last or "", BATCH)):
         with target.reading() as reader:
             missing = [digest for digest in digests if reader.content(digest) is None]
@@ -92,7 +93,7 @@ def _copy_contents(source: Store, target: Store) -> None:
 
 def _copy_session(source: Store, target: Store, session_id: str) -> SessionCopied:
     with source.reading() as reader:
-        wanted = _everything(reader, session_id)
+        wanted = everything(reader, session_id)
     if wanted is None:
         return SessionCopied(session_id, "refused", "it was removed meanwhile")
     rows = wanted.rows
@@ -113,7 +114,7 @@ def _copy_session(source: Store, target: Store, session_id: str) -> SessionCopie
     return _verified(target, rows.session, rows.commits)
 
 
-def _everything(reader: Reader, session_id: str) -> Everything | None:
+def everything(reader: Reader, session_id: str) -> Everything | None:
     session = reader.session(session_id)
     if session is None:
         return None

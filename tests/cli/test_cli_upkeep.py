@@ -256,6 +256,16 @@ def test_gc_removes_what_is_old_unless_it_is_kept(data: Path, session: str) -> N
     gone(3, interlock(data, "status", session))
 
 
+def test_gc_leaves_what_waits_for_the_user_unless_it_is_told_otherwise(data: Path) -> None:
+    with agent(data) as one:
+        waiting = to_the_gate(one)
+    ran = gone(0, interlock(data, "gc", "--days", "0"))
+    assert "1 session waiting for you at a gate stayed; --waiting removes them too." in ran.out
+    gone(0, interlock(data, "status", waiting, "--json"))
+    assert gone(0, interlock(data, "gc", "--days", "0", "--waiting", "--json")).json["removed"] == 1
+    gone(3, interlock(data, "status", waiting))
+
+
 def test_gc_leaves_what_is_young(data: Path, session: str) -> None:
     assert gone(0, interlock(data, "gc", "--json")).json["removed"] == 0
     assert gone(0, interlock(data, "gc", "--days", "0", "--dry-run", "--json")).json["wouldRemove"] == 1

@@ -212,6 +212,18 @@ def test_a_session_that_is_gone_is_a_conflict(store: Store) -> None:
         assert list(reader.nodes("sess_a")) == []
 
 
+def test_a_stale_command_of_another_length_is_refused(store: Store) -> None:
+    """Only the comparison of the head can tell: none of its keys is taken."""
+    store.append(start())
+    before = session_of(store)
+    store.append(onto(before, "first"))
+    longer = onto(before, "second")
+    moved, commit = replace(longer.session, head_index=2), replace(longer.commit, last=2)
+    with pytest.raises(StoreConflict):
+        store.append(replace(longer, session=moved, commit=commit))
+    assert bodies(store, "sess_a") == ["[]", "first"]
+
+
 def test_changes_of_two_sessions_are_stored_together_or_not_at_all(store: Store) -> None:
     store.append(start("sess_a"), start("sess_b"))
     parent, child = session_of(store, "sess_a"), session_of(store, "sess_b")
@@ -750,6 +762,15 @@ def test_rule_46_every_question_that_finds_sessions_is_bound_to_their_owner(stor
             runs = reader.runs_by_prefix("run_sess_mine", owner=owner, limit=1)
             assert bool(runs) == (owner == "me")
             assert reader.setting(owner, "mode") == ("x" if owner == "you" else None)
+
+
+def test_a_session_that_waits_for_the_user_is_stale_only_when_asked_for(store: Store) -> None:
+    store.append(start("sess_a", runs=[run_row("sess_a", awaiting="which")]), start("sess_b"))
+    with store.reading() as reader:
+        assert reader.stale_sessions(9, "", 9) == ["sess_b"]
+        assert reader.stale_sessions(9, "", 9, waiting=True) == ["sess_a", "sess_b"]
+    with store.writing() as writer:
+        assert writer.stale_sessions(9, "", 9) == ["sess_b"]
 
 
 # What is not a command.

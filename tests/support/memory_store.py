@@ -150,9 +150,11 @@ class MemoryReader:
     def session_ids(self, after: str, limit: int) -> list[str]:
         return sorted(name for name in self.tables.sessions if name > after)[:limit]
 
-    def stale_sessions(self, before: int, after: str, limit: int) -> list[str]:
+    def stale_sessions(self, before: int, after: str, limit: int, *, waiting: bool = False) -> list[str]:
         rows = self.tables.sessions.values()
+        held = {row.session_id for row in self.tables.runs.values() if row.awaiting and not waiting}
         stale = [row.session_id for row in rows if row.updated_at < before and not row.keep]
+        stale = [session_id for session_id in stale if session_id not in held]
         return sorted(name for name in stale if name > after)[:limit]
 
     def stray_sessions(self) -> list[str]:
@@ -492,6 +494,15 @@ class MemoryStore:
                     self._database.tables = writer.tables
                 finally:
                     self._open = None
+
+    def probe(self) -> None:
+        """Memory can always be read."""
+
+    def make_room(self) -> None:
+        """Nothing is held back."""
+
+    def give_back(self) -> None:
+        """Nothing is on a disk."""
 
     def close(self) -> None:
         """Nothing is held open."""

@@ -61,7 +61,7 @@ def test_present_shows_the_question_with_the_variables_worked_in(bench: Bench) -
     ):
         assert "message: Is bread the goal?" in answer.text
         assert f"checkpoint_handle: {handle}" in answer.text
-        assert "transitionTo: finish" in answer.text
+        assert "effect: goes to finish" in answer.text
 
 
 def test_nobody_resumes_from_what_was_never_yielded(bench: Bench) -> None:

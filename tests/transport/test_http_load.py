@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
+import http.client
 import signal
 import socket
-from collections.abc import AsyncIterator
-from contextlib import ExitStack, asynccontextmanager
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import httpx2
-import msgspec
 import pytest
 
+from interlock.ledger.queries.status import session_lines
+from interlock.store.protocol import SessionFilter
 from support.harness import Bench, decision, gate, steps, workflow
-from support.http_server import HttpServer, serving
+from support.http_server import META, MODERN, HttpServer, ModernCaller, serving
+from support.log import logged_events
 
-MODERN = {"MCP-Protocol-Version": "2026-07-28", "Accept": "application/json, text/event-stream"}
-META = {
-    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-    "io.modelcontextprotocol/clientCapabilities": {},
-    "io.modelcontextprotocol/clientInfo": {"name": "load", "version": "1"},
-}
 STEPS = [f"s{number}" for number in range(20)]
 
 
@@ -33,75 +32,52 @@ def bench(tmp_path: Path) -> Bench:
     return bench
 
 
-class ModernClient:
-    """A client of the modern era on one connection: one POST, one JSON answer."""
-
-    def __init__(self, http: httpx2.AsyncClient, url: str) -> None:
-        self._http = http
-        self._url = url
-        self._id = 0
-
-    async def call(self, tool: str, **arguments: Any) -> Any:
-        """Call a tool and return its structured answer."""
-        self._id += 1
-        params = {"name": tool, "arguments": arguments, "_meta": META}
-        body = {"jsonrpc": "2.0", "id": self._id, "method": "tools/call", "params": params}
-        headers = {**MODERN, "Mcp-Method": "tools/call", "Mcp-Name": tool, "Content-Type": "application/json"}
-        answer = await self._http.post(self._url, content=msgspec.json.encode(body), headers=headers)
-        assert answer.status_code == 200, answer.text
-        return msgspec.json.decode(answer.content)["result"]["structuredContent"]
+Report = dict[str, Any]
+Action = Callable[[HttpServer, list[str]], None]
 
 
-@asynccontextmanager
-async def modern_client(server: HttpServer) -> AsyncIterator[ModernClient]:
-    async with httpx2.AsyncClient(timeout=120) as http:
-        yield ModernClient(http, f"{server.url}/mcp")
-
-
-async def walk(client: ModernClient, done: list[str]) -> None:
+def walk(server: HttpServer, done: list[str]) -> None:
     """Walk a whole run; `done` gets every step that was acknowledged."""
-    answer = await client.call("start_workflow", workflowId="test.flow")
-    while not answer["isComplete"]:
-        tokens = {"stateToken": answer["stateToken"], "ackToken": answer["ackToken"]}
-        step = answer["pending"]["stepId"]
-        output = {"artifacts": [decision("which", "left")]} if step == "which" else {"notesMarkdown": step}
-        answer = await client.call("continue_workflow", **tokens, output=output)
-        assert answer["kind"] == "ok", answer
-        done.append(step)
+    caller = ModernCaller(f"{server.host}:{server.port}")
+    try:
+        answer = caller.call("start_workflow", workflowId="test.flow")
+        while not answer["isComplete"]:
+            tokens = {"stateToken": answer["stateToken"], "ackToken": answer["ackToken"]}
+            step = answer["pending"]["stepId"]
+            report = (
+                {"artifacts": [decision("which", "left")]} if step == "which" else {"notesMarkdown": step}
+            )
+            answer = caller.call("continue_workflow", **tokens, output=report)
+            assert answer["kind"] == "ok", answer
+            done.append(step)
+    finally:
+        caller.close()
+
+
+def together(action: Action, server: HttpServer, clients: int) -> list[list[str]]:
+    """Let clients act at the same time; return what each has done."""
+    done: list[list[str]] = [[] for _ in range(clients)]
+    with ThreadPoolExecutor(clients) as pool:
+        for future in [pool.submit(action, server, mine) for mine in done]:
+            future.result()
+    return done
 
 
 @pytest.mark.slow
 def test_two_hundred_clients_at_once_each_finish_their_run(bench: Bench) -> None:
-    walked: list[list[str]] = [[] for _ in range(200)]
-
-    async def everybody(server: HttpServer) -> None:
-        async def one(done: list[str]) -> None:
-            async with modern_client(server) as client:
-                await walk(client, done)
-
-        async with anyio.create_task_group() as group:
-            for done in walked:
-                group.start_soon(one, done)
-
     with serving(bench.folder, "--workflows", str(bench.workflows), "--quiet") as server:
-        anyio.run(everybody, server)
+        walked = together(walk, server, 200)
     assert all(done == [*STEPS[:10], "which", *STEPS[10:]] for done in walked)
 
 
 def test_eight_simultaneous_first_calls_on_a_fresh_server(bench: Bench) -> None:
-    async def together(server: HttpServer) -> None:
-        async def first(done: list[str]) -> None:
-            async with modern_client(server) as client:
-                done.append((await client.call("start_workflow", workflowId="test.flow"))["kind"])
-
-        answers: list[str] = []
-        async with anyio.create_task_group() as group:
-            for _ in range(8):
-                group.start_soon(first, answers)
-        assert answers == ["ok"] * 8
+    def first(server: HttpServer, done: list[str]) -> None:
+        caller = ModernCaller(f"{server.host}:{server.port}")
+        done.append(caller.call("start_workflow", workflowId="test.flow")["kind"])
+        caller.close()
 
     with serving(bench.folder, "--workflows", str(bench.workflows)) as server:
-        anyio.run(together, server)
+        assert together(first, server, 8) == [["ok"]] * 8
 
 
 def test_a_thousand_idle_connections_do_not_lock_others_out(tmp_path: Path) -> None:
@@ -137,7 +113,11 @@ def test_a_signal_under_load_ends_the_server_in_order(bench: Bench, number: sign
             async def listen() -> None:
                 params = {"notifications": {"toolsListChanged": True}, "_meta": META}
                 body = {"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params}
-                headers = {**MODERN, "Mcp-Method": "subscriptions/listen"}
+                headers = {
+                    "MCP-Protocol-Version": MODERN,
+                    "Mcp-Method": "subscriptions/listen",
+                    "Accept": "application/json, text/event-stream",
+                }
                 async with (
                     httpx2.AsyncClient(timeout=60) as http,
                     http.stream("POST", f"{server.url}/mcp", json=body, headers=headers) as stream,
@@ -154,17 +134,14 @@ def test_a_signal_under_load_ends_the_server_in_order(bench: Bench, number: sign
                     waits.set()
                     await anyio.sleep_forever()
 
-            async def busy(done: list[str]) -> None:
-                async with modern_client(server) as client:
-                    try:
-                        await walk(client, done)
-                    except httpx2.HTTPError:
-                        return
+            def busy(done: list[str]) -> None:
+                with suppress(http.client.HTTPException, OSError):
+                    walk(server, done)
 
             group.start_soon(listen)
             group.start_soon(old_stream)
             for done in walked:
-                group.start_soon(busy, done)
+                group.start_soon(anyio.to_thread.run_sync, busy, done)
             await subscribed.wait()
             await waits.wait()
             while not all(walked):
@@ -176,19 +153,10 @@ def test_a_signal_under_load_ends_the_server_in_order(bench: Bench, number: sign
     assert anyio.run(story) == 0
     ledger = bench.ledger()
     try:
-        from interlock.ledger.queries.status import session_lines
-        from interlock.store.protocol import SessionFilter
-
         stored = session_lines(ledger, SessionFilter("local"))
-        assert len(stored) == 5
-        recorded = sum(_completed(ledger, line.session_id) for line in stored)
+        kinds = ("step_completed", "gate_resolved")
+        recorded = [logged_events(ledger.store, line.session_id, *kinds) for line in stored]
     finally:
         ledger.store.close()
-    assert recorded >= sum(len(done) for done in walked)
-
-
-def _completed(ledger: Any, session_id: str) -> int:
-    from support.log import logged_events
-
-    kinds = ("step_completed", "gate_resolved")
-    return len(logged_events(ledger.store, session_id, *kinds))
+    assert len(stored) == 5
+    assert sum(map(len, recorded)) >= sum(map(len, walked))

@@ -10,6 +10,10 @@ from collections.abc import Mapping
 OPEN = "and the other fields of its file"
 
 _WARNED = "`warnings` if there are any"
+_SITUATION = (
+    "JSON: `success`, `position`, `message`, `availableActions`, `checkpoint`, `state`; where they apply "
+    "`error`, `warnings`, `children`, `status`."
+)
 _HEALTH = "JSON: `status`, `server`, `version`, `workflows_available`, `uptime_seconds`."
 _TRACE = "JSON: `traceId`, `source`, `event_count`, `events`, `session_token`."
 _STARTED = (
@@ -69,6 +73,9 @@ RESULTS: Mapping[str, Mapping[str, str]] = {
         "get_trace": _TRACE,
     },
     "navigation": {
+        "nav_start": _SITUATION,
+        "nav_situation": _SITUATION,
+        "nav_action": _SITUATION,
         "nav_checkpoint": "JSON: `active` (whether a checkpoint is open), `success`, `position`, "
         "`message`, `availableActions`, `checkpoint`, `state`, as in `nav_situation`.",
         "list_workflows": "JSON: `workflows`.",

@@ -24,7 +24,7 @@ from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import EXECUTION, SurfacePolicy
 from interlock.core.values import Json, Variables
 from interlock.ledger.attempt import Attempt, Replayed, request_digest
-from interlock.ledger.errors import LedgerError, not_healthy, response_lost, unknown_session
+from interlock.ledger.errors import LedgerError, error_of, not_healthy, response_lost, unknown_session
 from interlock.ledger.git_context import observe
 from interlock.ledger.ids import new_id, run_id
 from interlock.ledger.log.chain import GENESIS, entries_of
@@ -338,6 +338,18 @@ class Ledger(Positions):
             self.write_traces()
             if self.used:
                 catch_up(self.store, self.pins, IDLE_BATCH)
+
+    def readiness(self) -> LedgerError | None:
+        """Return what keeps this process from serving calls now: the store or the keys; None if nothing."""
+        try:
+            self.store.probe()
+            self.keys.keyring()
+        except Exception as error:
+            known = error_of(error)
+            if known is None:
+                raise
+            return known
+        return None
 
     def close(self) -> None:
         """Write what is left and close the store, which folds its log into the file."""

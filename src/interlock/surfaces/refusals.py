@@ -101,6 +101,8 @@ def _sentence(refusal: Refusal) -> str:
             )
         case Code.INPUT_REQUIRED | Code.OUTPUT_REQUIRED | Code.LOOP_ITEMS_REQUIRED:
             return _missing(about)
+        case Code.VARIABLES_TOO_LARGE:
+            return f"The run's variables would have {about['bytes']} bytes; at most {about['most']} are kept."
         case Code.CHECKPOINT_NOT_FOUND:
             return f"Checkpoint not found: {about['checkpoint']} in activity {about['activity']}"
         case Code.CHECKPOINT_NOT_ACTIVE if "pending" in about:

@@ -15,6 +15,10 @@ from interlock.core.values import Json, Missing
 
 _EXPRESSION = re.compile(r"\{\{\s*([A-Za-z_][\w-]*(?:\.[\w-]+)*)\s*\}\}")
 
+_EITHER = re.compile(_EXPRESSION.pattern + r"|(?<![{$])\{([A-Za-z_][\w-]*(?:\.[\w-]+)*)\}(?!\})")
+_PLAIN = re.compile(r"[^\"\\\n\r]*")  # what cannot end a quoted string
+MOST_FILLED = 200
+
 AUTO_LINE = "Full-auto: resolve questions from context and by stated assumptions; write both into your notes."
 DECISIVE = "This step sets these variables, which decide what follows; send them when it is done:"
 FOR_THE_USER = "Only the user can answer this, before the work:"
@@ -51,6 +55,18 @@ def interpolate(text: str, scope: Scope) -> str:
         return f"[unset: {match[1]}]" if isinstance(value, Missing) else text_of(value)
 
     return _EXPRESSION.sub(shown, text)
+
+
+def filled(text: str, scope: Scope) -> str:
+    """Fill the variables that have a short value into the text of a file; the rest stays as written."""
+
+    def shown(match: re.Match[str]) -> str:
+        value = scope.value(match[1] or match[2])
+        if isinstance(value, (str, int, float)) and len(line := text_of(value)) <= MOST_FILLED:
+            return line if _PLAIN.fullmatch(line) else match[0]
+        return match[0]
+
+    return _EITHER.sub(shown, text)
 
 
 def variables_in(text: str) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from typing import assert_never
 
@@ -212,7 +213,9 @@ def _notice_omissions(draft: Draft, step: Step) -> None:
         if action.produces and action.produces not in draft.state.variables:
             text = f"Step '{step.id}' should set '{action.produces}'; it is not set."
             draft.notice("VARIABLE_NOT_SET", text)
-    for event in draft.events:
+    for event in itertools.islice(reversed(draft.events), 1, None):
+        if isinstance(event, e.StepCompleted):  # what came before belongs to another step
+            break
         if isinstance(event, e.CapabilityObserved) and event.status == "unavailable":
             wanted = draft.plan.workflow.capabilities.get(event.capability)
             if wanted == "preferred":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, assert_never
 
+import msgspec
 from msgspec.structs import replace
 
 from interlock.core.definition.program import EnterLoop, Plan, RepeatLoop
@@ -31,10 +32,35 @@ from interlock.core.run.commands import (
 from interlock.core.run.outcomes import Awaited, Code, Decided, NeedInput, NeedLoop, Refusal
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import EXECUTION
+from interlock.core.values import Variables
+
+VARIABLES_BYTES = 256 * 1024
+
+_encode = msgspec.json.Encoder().encode
 
 
 def decide(plan: Plan, state: RunState, command: Command) -> Decided | Refusal:
     """Return the events of the command and what is awaited then, or why it is refused."""
+    if isinstance(command, (StartRun, StartChild, ReturnChild)):
+        return _outcome(plan, state, command)
+    sent = command.variables
+    if sent and (refusal := _outgrown(state.variables, {**state.variables, **sent})) is not None:
+        return refusal
+    outcome = _outcome(plan, state, command)
+    if isinstance(outcome, Decided) and outcome.state.variables is not state.variables:
+        return _outgrown(state.variables, outcome.state.variables) or outcome
+    return outcome
+
+
+def _outgrown(before: Variables, after: Variables) -> Refusal | None:
+    """Refuse what makes the variables of a run larger than they may be in all (rule 19)."""
+    size = len(_encode(after))
+    if size <= VARIABLES_BYTES or size <= len(_encode(before)):
+        return None
+    return Refusal(Code.VARIABLES_TOO_LARGE, {"bytes": size, "most": VARIABLES_BYTES})
+
+
+def _outcome(plan: Plan, state: RunState, command: Command) -> Decided | Refusal:
     if state.children and isinstance(
         command, (AcknowledgeStep, EnterActivity, ResolveCheckpoint, AdvanceLoop)
     ):

@@ -16,7 +16,7 @@ from interlock.core.definition.workflow import Gate, Step
 from interlock.core.engine.decisions import waits_for_user
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.exits import deciding_variables, exits
-from interlock.core.engine.gates import answerable_early
+from interlock.core.engine.gates import answerable_early, is_expired
 from interlock.core.engine.requirements import examine
 from interlock.core.engine.settle import settle
 from interlock.core.run.commands import Decision, Terms
@@ -89,6 +89,11 @@ def moves(plan: Plan, state: RunState, terms: Terms, decisions: Decisions) -> Mo
         beside = [move for move in later.optional if move.target not in {other.target for other in early}]
         return replace(later, optional=(own, *early, *beside))
     listed = _moves(plan, state, pending, terms, decisions)
+    if isinstance(pending, NeedAnswer) and is_expired(pending.gate, 0, 0):  # it holds nobody up
+        passed = Draft(plan, state, NAVIGATION, pending.opened_at)
+        passed.take_expired(pending.gate, pending.key, pending.opened_at, pending.confirms)
+        later = moves(plan, passed.state, terms, decisions)
+        return replace(later, optional=(*listed.required, *later.optional))
     return replace(listed, optional=(*listed.optional, *early))
 
 

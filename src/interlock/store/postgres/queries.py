@@ -158,9 +158,12 @@ class PostgresReader:
         sql = "SELECT session_id FROM sessions WHERE session_id > $1 ORDER BY session_id LIMIT $2::int8"
         return self._all(str, sql, after, limit)
 
-    def stale_sessions(self, before: int, after: str, limit: int) -> list[str]:
-        """Return the next sessions without a keep mark whose last activity lies before a time."""
-        return self._all(str, STALE, after, before, limit)
+    def stale_sessions(self, before: int, after: str, limit: int, *, waiting: bool = False) -> list[str]:
+        """Return the next sessions without a keep mark whose last activity lies before a time.
+
+        Those that wait for the user are left out, unless they are asked for.
+        """
+        return self._all(str, STALE, after, before, limit, waiting)
 
     def stray_sessions(self) -> list[str]:
         """Return the ids that have commits but no session row."""
@@ -368,9 +371,9 @@ class PostgresWriter(PostgresReader):
             self._heads[session_id] = row.head_digest
         return row
 
-    def stale_sessions(self, before: int, after: str, limit: int) -> list[str]:
+    def stale_sessions(self, before: int, after: str, limit: int, *, waiting: bool = False) -> list[str]:
         """Return stale sessions and lock them, so that none becomes active before it is removed."""
-        return self._all(str, STALE + " FOR UPDATE SKIP LOCKED", after, before, limit)
+        return self._all(str, STALE + " FOR UPDATE SKIP LOCKED", after, before, limit, waiting)
 
     def search_row(self, session_id: str) -> SearchRow | None:
         """Read what a session is found by; processes take turns, so that no output is indexed twice."""
@@ -463,7 +466,9 @@ class PostgresWriter(PostgresReader):
 
 
 STALE = (
-    "SELECT session_id FROM sessions WHERE session_id > $1 AND updated_at < $2::int8 AND NOT keep"
+    "SELECT session_id FROM sessions AS s WHERE session_id > $1 AND updated_at < $2::int8 AND NOT keep"
+    " AND ($4::bool OR NOT EXISTS"
+    " (SELECT 1 FROM runs WHERE runs.session_id = s.session_id AND awaiting <> ''))"
     " ORDER BY session_id LIMIT $3::int8"
 )
 ADD_OUTPUT = insert("indexed_outputs")

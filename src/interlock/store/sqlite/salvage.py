@@ -19,10 +19,17 @@ from msgspec import Struct
 from interlock.store.protocol import StoreCorrupt
 from interlock.store.sqlite.lock import FileLock
 from interlock.store.sqlite.schema import FILE, MIGRATIONS, TABLES
-from interlock.store.sqlite.store import connect, has_own_schema, lock_path, make_private, migrate
+from interlock.store.sqlite.store import (
+    PAGE_SIZE,
+    connect,
+    has_own_schema,
+    lock_path,
+    make_private,
+    migrate,
+)
 
 UNREADABLE = (apsw.CorruptError, apsw.NotADBError, apsw.IOError)
-PAGE_SIZE, LOG_HEADER, FRAME_HEADER = 4096, 32, 24
+LOG_HEADER, FRAME_HEADER = 32, 24
 EMPTY: Mapping[str, apsw.SQLiteValue] = {"TEXT": "", "INTEGER": 0, "BLOB": b""}
 LARGEST_GAP = 2**40
 LARGEST_FILE = 2**40

@@ -102,6 +102,7 @@ PATH = (
     " JOIN nodes AS above ON above.session_id = ?1 AND above.node = path.parent LIMIT ?3)"
     f" SELECT {_columns(NodeRow, *NOT_ON_PATH)} FROM path"
 )
+WAITING = "SELECT 1 FROM runs WHERE runs.session_id = s.session_id AND awaiting <> ''"
 WINDOW = _select(NodeRow, "nodes", *NOT_ON_PATH) + "WHERE session_id = ? AND node BETWEEN ? AND ?"
 EQUALS, BEGINS = "value = ?", "value BETWEEN ? AND ?"
 OBSERVED = (
@@ -225,13 +226,16 @@ class SqliteReader:
         sql = "SELECT session_id FROM sessions WHERE session_id > ? ORDER BY session_id LIMIT ?"
         return self._all(str, sql, after, limit)
 
-    def stale_sessions(self, before: int, after: str, limit: int) -> list[str]:
-        """Return the next sessions without a keep mark whose last activity lies before a time."""
+    def stale_sessions(self, before: int, after: str, limit: int, *, waiting: bool = False) -> list[str]:
+        """Return the next sessions without a keep mark whose last activity lies before a time.
+
+        Those that wait for the user are left out, unless they are asked for.
+        """
         sql = (
-            "SELECT session_id FROM sessions WHERE session_id > ? AND updated_at < ? AND NOT keep"
-            " ORDER BY session_id LIMIT ?"
+            "SELECT session_id FROM sessions AS s WHERE session_id > ? AND updated_at < ? AND NOT keep"
+            f" AND (? OR NOT EXISTS ({WAITING})) ORDER BY session_id LIMIT ?"
         )
-        return self._all(str, sql, after, before, limit)
+        return self._all(str, sql, after, before, waiting, limit)
 
     def stray_sessions(self) -> list[str]:
         """Return the ids that have commits but no session row: what a salvage may leave."""

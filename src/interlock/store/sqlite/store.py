@@ -6,6 +6,7 @@ Writers take turns on an advisory lock; readers need none and never checkpoint.
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from _thread import RLock  # threading costs start-up and adds nothing here
 from collections.abc import Iterator, Sequence
@@ -31,6 +32,11 @@ from interlock.store.sqlite.statements import SqliteReader, SqliteWriter
 from interlock.store.sqlite.witness import Head, Witness
 
 CHECKPOINT_PAGES = 2000
+CACHE = -1000  # in kB, as SQLite writes it: many chats have a server each, and the system caches the file
+PROBE_PATIENCE = 1.0
+PAGE_SIZE = 4096
+LARGE, RESERVE = 16 * 2**20, 4 * 2**20
+ROOM_FACTOR = 3  # a VACUUM writes its result to a temporary file, then to the log
 
 
 class SqliteStore:
@@ -124,6 +130,43 @@ class SqliteStore:
             rows = [row for head in self.witness.heads() if (row := writer.session(head)) is not None]
             self.witness.replace(Head(row.session_id, row.head_index, row.head_digest) for row in rows)
 
+    def probe(self) -> None:
+        """Make sure that the file is there, can be read, and can be locked for writing within a second."""
+        if _identity(self.path) != self._file:
+            raise StoreUnavailable(f"{self.path} is not the file that was opened")
+        with self.reading() as reader:
+            reader.session_ids("", 1)
+        lock = FileLock(lock_path(self.path), PROBE_PATIENCE)
+        try:
+            with lock:
+                pass
+        finally:
+            lock.close()
+
+    def make_room(self) -> None:
+        """Remove the file that holds space for removals, which need some on a full disk."""
+        self._reserve.unlink(missing_ok=True)
+
+    def give_back(self) -> None:
+        """Write the file anew without what was removed from it, and hold space for the next time.
+
+        The new content needs room beside the old one for a moment. Where there is none, or little to gain,
+        the file keeps its size, and new sessions use the space in it.
+        """
+        with self._alone(), _translated(self.path), self._lock:
+            self._prepare_to_write()
+            self._connection.pragma("wal_checkpoint", "TRUNCATE")
+            free, pages = (int(str(self._connection.pragma(n))) for n in ("freelist_count", "page_count"))
+            room = shutil.disk_usage(self.path.parent).free
+            if free > pages // 4 and room > ROOM_FACTOR * (pages - free) * PAGE_SIZE:
+                self._connection.execute("VACUUM")
+                self._connection.pragma("wal_checkpoint", "TRUNCATE")
+        hold_room(self.path, self._reserve)
+
+    @property
+    def _reserve(self) -> Path:
+        return self.path.with_name(f"{self.path.name.removesuffix('.db')}.reserve")
+
     def close(self) -> None:
         """Close the file, once; a store that wrote folds its log into it, if nobody else is at work."""
         with self._alone():
@@ -143,6 +186,7 @@ class SqliteStore:
                 self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
                 self._connection.close()
                 self.witness.shorten()
+                hold_room(self.path, self._reserve)
         except StoreBusy:
             pass  # whoever holds the lock is a writer too, and will do it
 
@@ -258,6 +302,17 @@ def _upgrade(connection: apsw.Connection, path: Path, lock: FileLock) -> None:
         migrate(connection, path, MIGRATIONS)
 
 
+def hold_room(database: Path, reserve: Path) -> None:
+    """Hold space beside a database of some size, with a file that can be removed when the disk is full."""
+    try:
+        if database.stat().st_size < LARGE or reserve.exists():
+            return
+        with reserve.open("xb") as file:
+            file.write(bytes(RESERVE))
+    except OSError:
+        reserve.unlink(missing_ok=True)
+
+
 def make_private(path: Path) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -277,6 +332,7 @@ def connect(path: Path) -> apsw.Connection:
     connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     connection.pragma("synchronous", "full")
     connection.pragma("wal_autocheckpoint", 0)
+    connection.pragma("cache_size", CACHE)
     if sys.platform == "darwin":
         connection.pragma("fullfsync", True)
     return connection

@@ -61,6 +61,8 @@ def _next_action(refusal: Refusal) -> str:
             "pending_step" in about
         ):
             return f"Complete step '{about['pending_step']}' first."
+        case Code.VARIABLES_TOO_LARGE:
+            return "Send less in variables: keep large data in files, and null for a name that is done with."
         case Code.OUTPUT_REQUIRED:
             return "Send what is missing with the action, in output or variables; error.examples shows how."
         case Code.INPUT_REQUIRED:
@@ -105,7 +107,7 @@ def failure(code: str, message: str, next_action: str, **more: Json) -> Reply:
     """Answer a call that could not be understood or served at all."""
     error: dict[str, Json] = {"code": code, "message": message, "next": next_action, **more}
     body: dict[str, Json] = {"success": False, "message": message, "error": error}
-    return Reply(msgspec.json.encode(body).decode(), body, is_error=True)
+    return Reply(msgspec.json.encode(body).decode(), is_error=True)
 
 
 def of_error(error: LedgerError) -> Reply:

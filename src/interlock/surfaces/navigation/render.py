@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from interlock.core.definition.conditions import Scope
 from interlock.core.definition.criteria import requirement
-from interlock.core.definition.prompts import interpolate, step_prompt
+from interlock.core.definition.prompts import effect_text, interpolate, step_prompt
 from interlock.core.definition.workflow import Activity, Loop, Step, walk
 from interlock.core.engine.gates import question_of
 from interlock.core.engine.loops import rounds
@@ -63,8 +63,8 @@ def again(view: View) -> bytes:
 
 
 def encoded_reply(encoded: bytes) -> Reply:
-    """Reply with the same JSON as text and as structure."""
-    return Reply(encoded.decode(), msgspec.Raw(encoded))
+    """Reply with JSON as the text; it is not sent a second time as structure."""
+    return Reply(encoded.decode())
 
 
 def body_reply(body: dict[str, Json]) -> Reply:
@@ -79,7 +79,9 @@ def response_body(situation: Situation, message: str) -> dict[str, Json]:
         "success": True,
         "position": {
             "workflow": view.plan.workflow.id,
-            "activity": None if activity is None else {"id": activity.id, "name": activity.name},
+            "activity": None
+            if activity is None
+            else {"id": activity.id, "name": interpolate(activity.name, situation.scope)},
             "step": _step_json(situation),
             "loop": _loop_json(situation),
         },
@@ -114,7 +116,11 @@ def _loop_json(situation: Situation) -> dict[str, Json] | None:
         return None
     frame = frames[-1]
     loop = next(item for item in walk(activity.items) if isinstance(item, Loop) and item.id == frame.loop)
-    body: dict[str, Json] = {"id": loop.id, "name": loop.title, "iteration": frame.iteration + 1}
+    body: dict[str, Json] = {
+        "id": loop.id,
+        "name": interpolate(loop.title, situation.scope),
+        "iteration": frame.iteration + 1,
+    }
     body["total"] = frame.total
     if frame.iteration < len(frame.items):
         body["item"] = frame.items[frame.iteration]
@@ -131,7 +137,8 @@ def open_checkpoint(situation: Situation) -> dict[str, Json] | None:
     options: list[Json] = []
     for option in question.options:
         description = {"description": option.description} if option.description else {}
-        options.append({"id": option.id, "label": option.label, **description})
+        effect = {"effect": text} if (text := effect_text(option.effect)) else {}
+        options.append({"id": option.id, "label": option.label, **description, **effect})
     shape: dict[str, Json] = {"id": question.id, "name": question.name, "message": question.text}
     if not need.gate.blocking and need.gate.default_option is not None:
         shape["defaultOption"] = need.gate.default_option
@@ -205,7 +212,7 @@ def _description(situation: Situation, move: Move) -> str:
             if view.state.activity is None:
                 return f"Begin with '{target.name}'. {target.problem or target.description or ''}".strip()
             claim = f" By taking it you state that {move.condition}." if move.condition else ""
-            return f"Go on to '{target.name}'.{claim}"
+            return f"Go on to '{interpolate(target.name, situation.scope)}'.{claim}"
         case "advance_loop":
             return _loop_description(view.awaited)
         case _:
@@ -252,7 +259,7 @@ def situation_line(situation: Situation) -> str:
     if situation.view.state.finished:
         parts.append(f"Workflow '{situation.view.plan.workflow.name}' is completed")
     if situation.activity is not None:
-        parts.append(f"Activity: {situation.activity.name}")
+        parts.append(f"Activity: {interpolate(situation.activity.name, situation.scope)}")
     if step := _step_json(situation):
         assert isinstance(step["index"], int)
         parts.append(f"Step {step['index'] + 1}: {step['name']}")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import msgspec
 from msgspec.structs import replace
 
@@ -178,9 +176,9 @@ class NavigationSurface(LedgerSurface):
     def _unserved(self, state: str, reply: Reply) -> Reply:
         """Add to an error where the run is, and the state that it stays in."""
         situation = self._situation(state)
-        if isinstance(situation, Reply) or not isinstance(reply.structured, Mapping):
+        if isinstance(situation, Reply):
             return reply
-        body = {**response_body(situation, ""), **reply.structured, "state": state}
+        body = {**response_body(situation, ""), **msgspec.json.decode(reply.text), "state": state}
         return replace(body_reply(body), is_error=True)
 
     def _act(self, pointer: Pointer, params: p.NavAction, output: Output, call: Call) -> Outcome:

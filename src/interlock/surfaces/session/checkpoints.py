@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from interlock.core.definition.prompts import effect_text
 from interlock.core.engine.decide import decide
-from interlock.core.engine.gates import round_of
+from interlock.core.engine.gates import Question, question_of, round_of
 from interlock.core.run import commands as c
 from interlock.core.run.events import GateResolved
 from interlock.core.run.outcomes import Code, Decided, Refusal
@@ -119,8 +120,10 @@ class Checkpoints:
             refusal = Refusal(Code.CHECKPOINT_NOT_ACTIVE)
             return reading.answer(of_refusal(refusal, words(refusal), reading.token))
         shape = presented_gate(reading, gate)
+        shape.pop("options")
+        listed = _options_list(question_of(reading.position.plan, reading.state, gate))
         handle = self._ledger.mint("ses", reading.pointer.handle, reading.state.visit, mark(opened))
-        return reading.answer(text_reply(f"{as_toon(shape)}\ncheckpoint_handle: {handle}", None))
+        return reading.answer(text_reply(f"{as_toon(shape)}\n{listed}\ncheckpoint_handle: {handle}", None))
 
     def respond_checkpoint(self, params: p.RespondCheckpoint, call: Call) -> Outcome:
         token = params.checkpoint_handle or params.session_token
@@ -211,6 +214,18 @@ class Checkpoints:
 def _is_another(opening: int, state: RunState) -> bool:
     """Tell whether a handle was given for another question than the one that is open."""
     return opening != 0 and (state.open is None or mark(state.open) != opening)
+
+
+def _options_list(question: Question) -> str:
+    """Write the options one below the other, each with its effect in words."""
+    lines = [f"options[{len(question.options)}]:"]
+    for option in question.options:
+        lines += [f"  - id: {option.id}", f"    label: {option.label}"]
+        if option.description:
+            lines.append(f"    description: {option.description}")
+        if effect := effect_text(option.effect):
+            lines.append(f"    effect: {effect}")
+    return "\n".join(lines)
 
 
 def _asking(key: str, agent: str) -> dict[str, Json]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from interlock import __version__
-from interlock.core.definition.prompts import remark_text
+from interlock.core.definition.prompts import interpolate, remark_text
 from interlock.core.run.notices import Notices
 from interlock.core.run.surface_policy import SESSION
 from interlock.core.values import Json
@@ -28,7 +28,13 @@ from interlock.surfaces.shared import session_params as shared
 from interlock.surfaces.shared.documents import META
 from interlock.surfaces.shared.reading_call import status_of
 from interlock.surfaces.shared.replies import json_reply, of_error, of_refusal
-from interlock.surfaces.shared.session_tools import RECOVERED, SERVER, NotEntered, SessionTools
+from interlock.surfaces.shared.session_tools import (
+    RECOVERED,
+    SERVER,
+    NotEntered,
+    SessionTools,
+    shown_variables,
+)
 from interlock.surfaces.shared.workflow_shapes import as_toon
 from interlock.surfaces.strict_params import NoParams
 from interlock.surfaces.tool import Tool
@@ -102,7 +108,8 @@ class SessionSurface(LedgerSurface):
         if isinstance(entered, NotEntered):
             return of_refusal(entered.refusal, words(entered.refusal), entered.progress.token)
         state, activity = entered.decided.state, entered.activity
-        body: dict[str, Json] = {"activity_id": activity.id, "name": activity.name}
+        scope = entered.progress.position.plan.scope(state.variables)
+        body: dict[str, Json] = {"activity_id": activity.id, "name": interpolate(activity.name, scope)}
         if state.finished:
             body = {"activity_id": state.left_to, "name": "Completed", "status": "completed"}
         elif state.remark is not None:
@@ -141,6 +148,8 @@ def _status(position: Position) -> dict[str, Json]:
     }
     if state.open is not None:
         body["open_checkpoint"] = state.open.gate
+    if state.variables:
+        body["variables"] = shown_variables(state.variables)
     if state.finished_at is not None:
         body["completed_at"] = state.finished_at // 1000
     if state.children:

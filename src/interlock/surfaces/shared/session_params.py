@@ -48,6 +48,7 @@ class WithToken(Params, frozen=True):
 class GetWorkflow(Params, frozen=True):
     session_token: str
     summary: bool = True
+    known: list[Known] | None = None
 
 
 class NextActivity(Params, frozen=True):

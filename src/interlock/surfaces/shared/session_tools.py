@@ -37,7 +37,7 @@ from interlock.surfaces.shared import validation
 from interlock.surfaces.shared.asking import heard
 from interlock.surfaces.shared.documents import META, Documents
 from interlock.surfaces.shared.reading_call import ReadingCall, status_of
-from interlock.surfaces.shared.replies import failure, json_reply, of_error
+from interlock.surfaces.shared.replies import as_json, failure, json_reply, of_error
 from interlock.surfaces.shared.resolutions import Answering
 from interlock.surfaces.shared.trace_json import trace_segments_json, whole_trace_json
 from interlock.surfaces.strict_params import NoParams
@@ -45,6 +45,7 @@ from interlock.surfaces.tool import Tool
 
 SERVER = "interlock"
 MOST_TEXTS = 256
+LONGEST_SHOWN = 2048
 RECOVERED = (
     "The session token was not recognised. This is a fresh session; the earlier state was NOT inherited."
 )
@@ -167,17 +168,13 @@ class SessionTools:
                 "signed again. Its state comes from the log."
             )
             warned.append(Notice("ADOPTED", text))
-        if agent and joined.previous_agent and joined.previous_agent != agent:
-            text = (
-                f"Warning: The provided agent_id '{agent}' does not match the inherited session token's "
-                f"agent_id '{joined.previous_agent}'. The session has been transitioned to '{agent}'."
-            )
-            warned.append(Notice("AGENT_CHANGED", text))
         flags: dict[str, Json] = {"adopted": True} if joined.adopted else {"inherited": True}
-        token = self.ledger.mint("ses", joined.handle, position.state.visit)
+        if joined.agent:
+            flags["message"] = f"Joined as {joined.agent}."
         with self.ledger.store.reading() as reader:
             flags |= brief_fields(self.ledger.brief(reader, position))
-        flags["current_activity"] = position.state.activity
+        flags["current_activity"] = position.state.activity or "none"
+        token = self.ledger.mint("ses", joined.handle, position.state.visit)
         return _session_reply(position.plan.workflow, token, flags, Notices(tuple(warned)))
 
     def cached_text(self, reading: ReadingCall, name: str, write: Callable[[], str]) -> str:
@@ -366,6 +363,15 @@ def claims_of(manifest: Sequence[p.StepDone] | None) -> tuple[Claim, ...] | Repl
             return failure("VALIDATION_ERROR", text, output.next_action, output.details)
         claims.append(Claim(entry.step_id, output))
     return tuple(claims)
+
+
+def shown_variables(variables: Variables) -> dict[str, Json]:
+    """Return the variables as an agent reads them; of a long value only how long it is."""
+    sizes = {name: len(as_json(value)) for name, value in variables.items()}
+    return {
+        name: value if sizes[name] <= LONGEST_SHOWN else f"({sizes[name]} bytes)"
+        for name, value in variables.items()
+    }
 
 
 def digest_mark(digest: str) -> str:

@@ -5,7 +5,7 @@ Everything that is mounted later passes the same chain.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TypeVar
 
@@ -23,13 +23,13 @@ from starlette.routing import BaseRoute, Route
 from interlock.core.run.surface_policy import SurfaceName
 from interlock.surfaces.registry import SURFACES
 from interlock.transport.http.access_log import AccessLog
+from interlock.transport.http.admission.guard import BODY_BYTES, LOOPBACK, Guard
+from interlock.transport.http.admission.limits import Limits
+from interlock.transport.http.admission.principals import Authentication, Verifier
 from interlock.transport.http.eras import Eras
-from interlock.transport.http.guard import BODY_BYTES, LOOPBACK, Guard
 from interlock.transport.http.inbox_routes import inbox_routes
-from interlock.transport.http.limits import Limits
 from interlock.transport.http.mcp import SurfaceServer
 from interlock.transport.http.metrics import Metrics
-from interlock.transport.http.principals import Authentication, Verifier
 from interlock.transport.http.responses import json_response, refusal
 from interlock.transport.http.service import Service, record_of
 from interlock.transport.http.stopping import Stopping
@@ -46,6 +46,7 @@ class HttpSettings(Struct, frozen=True):
 
     hosts: tuple[str, ...] = LOOPBACK
     verifier: Verifier | None = None
+    challenge: Mapping[str, str] = {}
     requests_per_second: float = 100.0
     requests_in_flight: int = 256
     log: Callable[[bytes], None] | None = None
@@ -120,7 +121,7 @@ def application(service: Service, settings: HttpSettings, more: Sequence[BaseRou
     middleware = [
         Middleware(AccessLog, metrics=metrics, routes=known, write=settings.log),
         Middleware(Guard, hosts=settings.hosts),
-        Middleware(Authentication, verifier=settings.verifier),
+        Middleware(Authentication, verifier=settings.verifier, challenge=settings.challenge),
     ]
     if settings.verifier is not None:
         rate, most = settings.requests_per_second, settings.requests_in_flight

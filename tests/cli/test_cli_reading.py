@@ -103,7 +103,7 @@ KEYS = {
         "candidates",
         "ref runId sessionId snippet status title updatedAt whyMatched workflowId",
     ),
-    "mode": ("modes", "autonomy mode node riskPolicy runId"),
+    "mode": ("modes", "autonomy description label mode node riskPolicy runId"),
     "list": (
         "workflows",
         "category description form idStatus kind name source suggestedId tags version "

@@ -256,6 +256,15 @@ def test_gc_removes_what_is_old_unless_it_is_kept(data: Path, session: str) -> N
     gone(3, interlock(data, "status", session))
 
 
+def test_how_long_sessions_are_kept_is_a_setting(data: Path, session: str) -> None:
+    old = int(time.time() * 1000) - 91 * 86_400_000
+    sql(data, "UPDATE sessions SET updated_at = ? WHERE session_id = ?", old, session)
+    (data / "config.toml").write_text("retention-days = 365\n")
+    assert gone(0, interlock(data, "gc", "--json")).json == {"removed": 0, "days": 365}
+    assert gone(0, interlock(data, "gc", "--json", INTERLOCK_RETENTION_DAYS="30")).json["removed"] == 1
+    gone(2, interlock(data, "gc", INTERLOCK_RETENTION_DAYS="-1"))
+
+
 def test_gc_leaves_what_waits_for_the_user_unless_it_is_told_otherwise(data: Path) -> None:
     with agent(data) as one:
         waiting = to_the_gate(one)

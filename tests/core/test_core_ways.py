@@ -13,6 +13,7 @@ from interlock.core.definition.workflow import (
     Option,
     Step,
     Transition,
+    Variable,
     Workflow,
 )
 from interlock.core.run import events as e
@@ -119,6 +120,25 @@ def test_an_active_mode_skips_its_activities() -> None:
         modes=(ActivityMode("quick", "Quick", "quick", skip_activities=("middle",)),),
     )
     assert given(flow).start().ack(quick=True).pending == "do-last"
+
+
+def test_an_active_mode_puts_its_defaults_over_the_declared_ones() -> None:
+    flow = activities(
+        activity(
+            "first",
+            transitions=(
+                Transition("deep", Compare("depth", "==", "deep")),
+                Transition("last", default=True),
+            ),
+        ),
+        activity("deep"),
+        activity("last"),
+        variables=(Variable("depth", "string", default="flat", has_default=True),),
+        modes=(ActivityMode("thorough", "Thorough", "thorough", defaults={"depth": "deep"}),),
+    )
+    assert given(flow).start().ack().pending == "do-last"
+    assert given(flow).start().ack(thorough=True).pending == "do-deep"
+    assert given(flow).start().ack(thorough=True, depth="flat").pending == "do-last"
 
 
 def test_a_circle_of_skipped_activities_ends() -> None:

@@ -14,7 +14,7 @@ from interlock.authoring.compile.conditions import STEP_WORDS
 from interlock.authoring.diagnostics.codes import CODES
 from interlock.authoring.diagnostics.diagnostic import Diagnostic
 from interlock.authoring.filetypes.scenario_file import scenario_files
-from interlock.authoring.library import Library, Source
+from interlock.authoring.library import BUNDLED, Library, Source
 from interlock.authoring.simulate.findings import simulate
 from interlock.authoring.simulate.scenarios import run_file
 from interlock.authoring.text.yaml_plain import read_plain
@@ -41,6 +41,13 @@ def test_every_code_is_on_its_page() -> None:
     text = PAGES["diagnostics.md"]
     assert [code for code in CODES if f"### {code}: " not in text] == []
     assert {code[:3] for code in CODES} == set(FAMILIES)
+
+
+def test_every_bundled_workflow_is_on_its_page() -> None:
+    text = (DOCS / "workflows.md").read_text(encoding="utf-8")
+    entries = Library([BUNDLED]).listing().entries
+    names = [entry.id for entry in entries if not entry.hidden and entry.kind == "workflow"]
+    assert [name for name in names if f"| `{name}` |" not in text] == []
 
 
 def test_everything_built_in_is_on_its_page() -> None:

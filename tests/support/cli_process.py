@@ -130,7 +130,7 @@ def to_the_gate(agent: Agent, goal: str = "Fix the flaky login test") -> str:
     agent.go_on("One test is flaky; nothing else is touched.", acceptance=["The test passes 100 times"])
     agent.go_on("Waits for the form instead of sleeping.")
     agent.go_on("Ran it.")
-    agent.go_on("The suite is green.", REPORT)
+    agent.go_on("The suite is green.", REPORT, checked="pass")
     session: str = agent.said["session"]["sessionId"]
     return session
 

@@ -99,6 +99,7 @@ def _ledger_on(store: Store, config: Config) -> Ledger:
         preferences_fixed=config.mode is not None,
         terms=config.terms,
         project=Path(config.project) if config.project else None,
+        retention_days=config.retention_days,
     )
     return Ledger(store, Keys(config.folder), library_of(config), settings)
 

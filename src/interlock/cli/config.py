@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
 
 import msgspec
 from msgspec import Struct
@@ -16,6 +16,7 @@ from msgspec import Struct
 from interlock.core.run.commands import Terms
 from interlock.core.run.preferences import PRESETS, DecisionPolicy, Enforcement, Mode
 from interlock.core.run.surface_policy import SurfaceName
+from interlock.ledger.settings import RETENTION_DAYS
 from interlock.store.sqlite.schema import FILE
 
 LISTS = ("workflows", "disable-tools", "allowed-hosts")
@@ -63,6 +64,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     allowed_hosts: tuple[str, ...] = ()
     rate_limit: float = 100.0
     concurrency_limit: int = 256
+    retention_days: Annotated[int, msgspec.Meta(ge=0)] = RETENTION_DAYS
     oauth_issuer: str | None = None
     oauth_audience: str | None = None
     oauth_jwks: str | None = None

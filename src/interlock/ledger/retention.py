@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from interlock.store.protocol import Store
 
-DAYS = 90
 DAY = 86_400_000
 BATCH = 50  # sessions in a transaction: nobody waits long for their turn, and little room is needed
 

@@ -9,6 +9,8 @@ from msgspec import Struct
 from interlock.core.run.commands import Terms
 from interlock.core.run.preferences import PRESETS, Preferences
 
+RETENTION_DAYS = 90  # without activity, after which `gc` removes a session
+
 
 class Settings(Struct, frozen=True):
     """The user's terms. `preferences` is the mode that new sessions begin with.
@@ -21,3 +23,4 @@ class Settings(Struct, frozen=True):
     terms: Terms = Terms()
     owner: str = "local"
     project: Path | None = None
+    retention_days: int = RETENTION_DAYS

@@ -131,7 +131,12 @@ class Plan:
         }
 
     def scope(self, variables: Variables) -> Scope:
-        return Scope(variables, self.defaults)
+        """Return what conditions see: a mode that is on puts its defaults over the declared ones."""
+        scope = Scope(variables, self.defaults)
+        for mode in self.workflow.modes:
+            if mode.defaults and scope.value(mode.activation_variable) is True:
+                scope = Scope(variables, {**scope.defaults, **mode.defaults})
+        return scope
 
 
 def _conditions(workflow: Workflow) -> Iterator[Condition | None]:

@@ -331,7 +331,7 @@ class Variable(Value, frozen=True):
 
 
 class ActivityMode(Value, frozen=True):
-    """A mode of an activity file: a boolean variable, and the activities it skips (rule 29)."""
+    """A mode of an activity file: a boolean variable, the activities it skips, and its defaults (rule 29)."""
 
     id: str
     name: str

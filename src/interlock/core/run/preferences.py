@@ -33,6 +33,25 @@ class Preferences(Struct, frozen=True):
         return self.autonomy == "guided"
 
 
+class Labelled(Struct, frozen=True):
+    """How people read the value of a preference."""
+
+    label: str
+    description: str
+
+
+LABELS: dict[Autonomy | RiskPolicy, Labelled] = {
+    "guided": Labelled("Guided", "stops for confirmations, gates and what only you can give"),
+    "full_auto_stop_on_user_deps": Labelled(
+        "Automatic, stops for you", "stops for gates and what only you can give; confirmations are assumed"
+    ),
+    "full_auto_never_stop": Labelled(
+        "Automatic, never stops", "stops for nothing, and records a gap for everything it had to assume"
+    ),
+    "conservative": Labelled("Conservative", "prefers the safe choice, and says what it left out"),
+    "balanced": Labelled("Balanced", "weighs risk against benefit"),
+    "aggressive": Labelled("Aggressive", "prefers progress, and says what it risked"),
+}
 PRESETS: dict[Mode, Preferences] = {
     "guided": Preferences("guided", "conservative"),
     "stop": Preferences("full_auto_stop_on_user_deps", "balanced"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from interlock.core.run.events import PreferencesChanged
-from interlock.core.run.preferences import Autonomy, Mode, Preferences, RiskPolicy, mode_of
+from interlock.core.run.preferences import LABELS, Autonomy, Mode, Preferences, RiskPolicy, mode_of
 from interlock.core.run.state import RunState
 from interlock.ledger.errors import LedgerError, not_healthy, unknown_session
 from interlock.ledger.ledger import Ledger
@@ -23,6 +23,8 @@ class ModeLine(Shown, frozen=True):
     """The mode that holds at one tip, or for what begins later where there is none."""
 
     mode: Mode
+    label: str
+    description: str
     autonomy: Autonomy
     risk_policy: RiskPolicy
     run_id: str | None = None
@@ -51,7 +53,10 @@ def session_modes(ledger: Ledger, session: SessionRow) -> tuple[ModeLine, ...]:
 
 
 def _line(chosen: Preferences, run_id: str | None = None, node: int | None = None) -> ModeLine:
-    return ModeLine(mode_of(chosen), chosen.autonomy, chosen.risk_policy, run_id, node)
+    shown = LABELS[chosen.autonomy]
+    return ModeLine(
+        mode_of(chosen), shown.label, shown.description, chosen.autonomy, chosen.risk_policy, run_id, node
+    )
 
 
 def _tips(ledger: Ledger, session: SessionRow) -> list[tuple[RunRow, NodeRow, RunState]]:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from interlock.core.definition.conditions import Scope, holds
 from interlock.core.definition.criteria import failed_checks, requirement
+from interlock.core.definition.program import Plan
 from interlock.core.definition.prompts import step_prompt
 from interlock.core.definition.workflow import AllRules, AnyRule, Criteria, NotRule, Rule, Workflow
 from interlock.core.engine.gates import needs_confirmation
@@ -174,7 +175,7 @@ def validate_reply(library: Library, params: Validate) -> Outcome:
     if step is None:
         return _not_found_error("stepId", params.step_id)
     context = {} if isinstance(params.context, UnsetType) else params.context
-    scope = Scope(context, workflow.defaults())
+    scope = Plan(workflow).scope(context)
     for rule in _patterns(step.criteria):
         if not holds(rule.condition, scope) or prepare(rule.pattern, rule.flags).engine == "re2":
             continue  # only the slow engine can give up on a text (rule 33)

@@ -82,7 +82,10 @@ class Story:
         _scene("It says that the check is done, without the report that the step requires.")
         _report("continue_workflow", self.agent.acknowledge("Looks fine."))
         _aside("So it runs the check and sends the report.")
-        _report("continue_workflow + report", self.agent.acknowledge("100 runs, 100 passed.", REPORT))
+        _report(
+            "continue_workflow + report",
+            self.agent.acknowledge("100 runs, 100 passed.", REPORT, checked="pass, 100 of 100 runs"),
+        )
 
     def killed(self) -> None:
         _scene("The server is killed (kill -9) and the chat is lost.")
@@ -113,7 +116,10 @@ class Story:
         _report("continue_workflow, old token", body)
         _aside("Continuing from an old step makes a branch; the first one stays.")
         _report("continue_workflow", self.agent.acknowledge("Made the form announce that it is ready."))
-        _report("continue_workflow + report", self.agent.acknowledge("100 runs, 100 passed.", REPORT))
+        _report(
+            "continue_workflow + report",
+            self.agent.acknowledge("100 runs, 100 passed.", REPORT, checked="pass, 100 of 100 runs"),
+        )
         _report("continue_workflow + decision", self.agent.acknowledge("", _decision("accept")))
         _report("continue_workflow", self.agent.acknowledge("Fixed at the root; the sleep is gone."))
 

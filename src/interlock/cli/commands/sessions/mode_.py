@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from interlock.cli.interactive import require_pin, require_terminal
 from interlock.cli.options import json_option, with_ledger
 from interlock.cli.references import session_of, stop_with
-from interlock.cli.screen import inform, paint, print_json, say
+from interlock.cli.screen import fit, inform, paint, print_json, say, width
 from interlock.core.run.preferences import AUTONOMY, PRESETS, RISK, Mode, Preferences, RiskPolicy
 from interlock.ledger.decisions.modes import (
     ModeLine,
@@ -70,6 +70,7 @@ def command(
         later = "the next run" if ref else "new sessions"
         scope = f"node {line.node}" if line.node is not None else later
         say(f"{paint(line.mode, 'accent')}  {scope}, {line.risk_policy} risk")
+        say(paint(fit(f"  {line.label}: {line.description}", width()), "quiet"))
 
 
 def is_looser(wanted: Preferences, current: ModeLine) -> bool:

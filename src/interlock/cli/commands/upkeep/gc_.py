@@ -8,7 +8,7 @@ from interlock.cli.options import json_option, with_ledger
 from interlock.cli.references import session_of
 from interlock.cli.screen import counted, print_json, say
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.retention import DAY, DAYS, collect, set_keep, stale
+from interlock.ledger.retention import DAY, collect, set_keep, stale
 
 SHOWN = 20
 
@@ -17,9 +17,7 @@ SHOWN = 20
 @click.option(
     "--days",
     type=click.IntRange(min=0),
-    default=DAYS,
-    show_default=True,
-    help="Remove sessions without activity for this long.",
+    help="Remove sessions without activity for this long; default: the setting retention-days.",
 )
 @click.option("--waiting", is_flag=True, help="Also remove sessions that wait for you at a gate.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
@@ -29,7 +27,7 @@ SHOWN = 20
 @with_ledger
 def command(
     ledger: Ledger,
-    days: int,
+    days: int | None,
     waiting: bool,
     dry_run: bool,
     keep: tuple[str, ...],
@@ -55,6 +53,7 @@ def command(
         for session_id in unkept:
             say(f"{session_id} is removed when it is old enough, like any other.")
         return
+    days = ledger.settings.retention_days if days is None else days
     before = max(0, ledger.clock() - days * DAY)
     if dry_run:
         session_ids = stale(ledger.store, before, waiting=waiting)

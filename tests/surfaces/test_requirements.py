@@ -168,3 +168,12 @@ def test_a_failed_criterion_names_the_fault(bench: Bench) -> None:
     agent.start("test.flow")
     agent.ack("cd")
     assert "the output must match /^ab/" in agent.text
+
+
+def test_a_broken_file_is_named_with_its_line_and_code(bench: Bench) -> None:
+    path = bench.write(workflow(*steps("one")))
+    path.write_text(path.read_text().replace('"prompt":"Do one."', '"prompt":""'))
+    agent = bench.agent()
+    answer = agent.start("test.flow")
+    assert (answer["code"], answer["message"][:17]) == ("VALIDATION_ERROR", "test.flow.json:1:")
+    assert "IL110" in answer["message"]

@@ -94,7 +94,7 @@ KEYS = {
     "log DONE": ("events", "at event imported index kind node run"),
     "status DONE": (
         "runs",
-        "autonomy branches decided gaps mode pending riskPolicy runId startedAt status tip updatedAt "
+        "autonomy branches decided gapList gaps mode pending riskPolicy runId startedAt status tip updatedAt "
         "workflowHash workflowId",
     ),
     "notes DONE": ("entries", "notes recordedAt step"),

@@ -110,7 +110,7 @@ class SessionWalker(Walker):
                 )
                 return None
             case "OUTPUT_REQUIRED":
-                output = {"artifacts": [answer.fields["example"]]}
+                output = {"notesMarkdown": "did it", "artifacts": _examples(answer)}
                 self.manifest.append({"step_id": answer.fields["step"], "output": output})
                 return None
             case _:
@@ -166,7 +166,7 @@ class GatedWalker(Walker):
                 case "INPUT_REQUIRED":
                     variables = {name: value_for(name) for name in answer.fields["variables"]}
                 case "OUTPUT_REQUIRED":
-                    output = {"artifacts": [answer.fields["example"]]}
+                    output = {"notesMarkdown": "did it", "artifacts": _examples(answer)}
                     manifest.append({"step_id": answer.fields["step"], "output": output})
                 case "GATE_UNANSWERED":
                     target = self.answer_all({**body, "pending_checkpoints": answer.fields["pending"]})
@@ -196,6 +196,10 @@ class GatedWalker(Walker):
         answer = self.agent.tell("respond_checkpoint", checkpoint_id=gate, option_id=option)
         assert not answer.error, answer.text
         return answer.body
+
+
+def _examples(answer: Answer) -> list[Any]:
+    return [answer.fields["example"]] if "example" in answer.fields else []
 
 
 def _targets(body: dict[str, Any]) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -70,10 +71,11 @@ def test_a_variable_that_decides_what_follows_is_shown_with_its_values_and_requi
 def test_navigation_and_the_claiming_surfaces_require_it_too(bench: Bench) -> None:
     flow(bench)
     client = Agent(NavigationSurface(bench.ledger()))
-    offered = client.call("nav_start", workflow_id="test.flow")["availableActions"]["required"][0]
-    assert offered["needs"][0]["example"] == {"verdict": "<verdict>"}
-    refused = client.call("nav_action", state=client.last["state"], action="complete_step", step_id="judge")
-    assert refused["error"]["code"] == "OUTPUT_REQUIRED"
+    client.call("nav_start", workflow_id="test.flow")
+    started = json.loads(client.text)
+    assert started["availableActions"]["required"][0]["needs"][0]["example"] == {"verdict": "<verdict>"}
+    client.call("nav_action", state=started["state"], action="complete_step", step_id="judge")
+    assert json.loads(client.text)["error"]["code"] == "OUTPUT_REQUIRED"
     for surface in (session, gated):
         agent = surface(bench, Terms(min_response_ms=0))
         agent.call("start_session", workflow_id="test.flow", agent_id="a")
@@ -166,3 +168,12 @@ def test_a_failed_criterion_names_the_fault(bench: Bench) -> None:
     agent.start("test.flow")
     agent.ack("cd")
     assert "the output must match /^ab/" in agent.text
+
+
+def test_a_broken_file_is_named_with_its_line_and_code(bench: Bench) -> None:
+    path = bench.write(workflow(*steps("one")))
+    path.write_text(path.read_text().replace('"prompt":"Do one."', '"prompt":""'))
+    agent = bench.agent()
+    answer = agent.start("test.flow")
+    assert (answer["code"], answer["message"][:17]) == ("VALIDATION_ERROR", "test.flow.json:1:")
+    assert "IL110" in answer["message"]

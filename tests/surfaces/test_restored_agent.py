@@ -120,10 +120,10 @@ def test_status_and_joining_a_session_give_the_same_brief(bench: Bench) -> None:
 def test_a_situation_of_navigation_gives_the_same_brief(bench: Bench) -> None:
     agent = halfway(bench)
     client = Agent(NavigationSurface(bench.ledger()))
-    situation = client.call("nav_situation", state=agent.last["stateToken"])
+    client.call("nav_situation", state=agent.last["stateToken"])
+    situation = json.loads(client.text)
     assert situation["brief"]["decisions"] == {"ship": "later (Later), reported by the agent"}
     assert situation["position"]["loop"]["round"] == "Round 2 of 2 of loop 'Parts', item: pipe."
-    assert json.loads(client.text) == {key: value for key, value in situation.items() if key[0] != "_"}
 
 
 def candidates(agent: Agent, query: str) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ OPEN = "and the other fields of its file"
 _WARNED = "`warnings` if there are any"
 _SITUATION = (
     "JSON: `success`, `position`, `message`, `availableActions`, `checkpoint`, `state`; where they apply "
-    "`brief`, `error`, `warnings`, `children`, `status`."
+    "`error`, `warnings`, `children`, `status`, `brief`."
 )
 _HEALTH = "JSON: `status`, `server`, `version`, `workflows_available`, `uptime_seconds`."
 _TRACE = "JSON: `traceId`, `source`, `event_count`, `events`, `session_token`."
@@ -74,7 +74,7 @@ RESULTS: Mapping[str, Mapping[str, str]] = {
     },
     "navigation": {
         "nav_start": _SITUATION,
-        "nav_situation": f"{_SITUATION} Also `brief`: what an agent needs that has lost its memory.",
+        "nav_situation": _SITUATION,
         "nav_action": _SITUATION,
         "nav_checkpoint": "JSON: `active` (whether a checkpoint is open), `success`, `position`, "
         "`message`, `availableActions`, `checkpoint`, `state`, as in `nav_situation`.",

@@ -15,6 +15,7 @@ def brief_text(brief: Brief) -> str:
         f"Goal: {brief.goal}",
         *_section("Context", [f"{line.name}: {line.text}" for line in brief.context]),
         *_section("Throughout", brief.rules),
+        *_section("References, in full at the start", brief.references),
         *_section("Decided so far", [f"{line.name}: {line.text}" for line in brief.decisions]),
         *brief.loops,
         recap_text(brief.recap, "So far on this branch"),
@@ -72,6 +73,8 @@ def brief_fields(brief: Brief) -> dict[str, Json]:
         body["context"] = {line.name: line.text for line in brief.context}
     if brief.rules:
         body["rules"] = list(brief.rules)
+    if brief.references:
+        body["references"] = list(brief.references)
     if brief.decisions:
         body["decisions"] = {line.name: line.text for line in brief.decisions}
     if brief.loops:

@@ -21,6 +21,7 @@ from interlock.core.run.outcomes import (
     NeedStep,
 )
 from interlock.core.run.preferences import Autonomy, Mode, RiskPolicy, mode_of
+from interlock.core.run.state import KnownGap
 from interlock.core.run.surface_policy import EXECUTION
 from interlock.ledger.decisions.recorded import imported_up_to, recorded_decisions
 from interlock.ledger.errors import LedgerError
@@ -80,6 +81,7 @@ class RunStatus(Shown, frozen=True):
     pending: PendingLine
     decided: str | None
     gaps: int
+    gap_list: tuple[KnownGap, ...]
     tip: int
     branches: int
     started_at: int
@@ -252,6 +254,7 @@ def _run_status(positions: Positions, session: SessionRow, run: RunRow) -> RunSt
         pending=pending_line(need),
         decided=next((decision.option for decision in decisions.values()), None),
         gaps=state.gaps,
+        gap_list=state.gap_list,
         tip=tip.node.node,
         branches=branches,
         started_at=run.started_at,

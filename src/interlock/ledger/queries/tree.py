@@ -21,7 +21,10 @@ NOTHING = PendingLine("nothing", "", "")
 
 
 class TreeNode(Shown, frozen=True):
-    """A node as people see it. `pending` is what a tip waits for; `blocked` counts attempts that failed."""
+    """A node as people see it. `pending` is what a tip waits for; `blocked` counts attempts that failed.
+
+    `diverged` are the reasons for which the agent left the instructions.
+    """
 
     node: int
     parent: int | None
@@ -33,6 +36,7 @@ class TreeNode(Shown, frozen=True):
     preferred: bool
     blocked: int = 0
     pending: PendingLine = NOTHING
+    diverged: tuple[str, ...] = ()
 
 
 class Tree(Shown, frozen=True):
@@ -97,6 +101,9 @@ class _History:
             preferred=is_tip and row.node == preferred,
             blocked=self._blocked[row.node],
             pending=pending_line(awaited(plan, state_of(row), EXECUTION)) if is_tip else NOTHING,
+            diverged=tuple(
+                event.reason for event in self._events[row.node] if isinstance(event, e.DivergenceRecorded)
+            ),
         )
 
 

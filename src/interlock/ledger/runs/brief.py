@@ -38,6 +38,7 @@ class Brief(Struct, frozen=True):
     goal: str
     context: tuple[BriefLine, ...]
     rules: tuple[str, ...]
+    references: tuple[str, ...]
     decisions: tuple[BriefLine, ...]
     loops: tuple[str, ...]
     recap: Recap
@@ -62,6 +63,7 @@ def brief(reader: Reader, node: NodeRow, plan: Plan, state: RunState, goal: str,
         goal=goal,
         context=_within(CONTEXT_BYTES, context, "context values", omitted),
         rules=tuple(line.text for line in _within(RULES_BYTES, rules, "standing rules", omitted)),
+        references=tuple(str(told.get("title") or told.get("id")) for told in workflow.references),
         decisions=_within(DECISIONS_BYTES, decisions, "earlier decisions", omitted)[::-1],
         loops=tuple(rounds(plan, state)),
         recap=recap(reader, node),

@@ -195,7 +195,17 @@ def _introduction(view: View) -> str:
     ):
         if lines:
             parts.append("\n".join([f"{heading}:", *(f"- {line}" for line in lines)]))
+    if workflow.references:
+        parts.append("\n".join(["References:", *map(_reference_line, workflow.references)]))
     return "\n\n".join(parts)
+
+
+def _reference_line(reference: Mapping[str, Json]) -> str:
+    """Return a document that the workflow relies on: where it is, what for, and its text if built in."""
+    name = reference.get("title") or reference.get("id")
+    told = [str(reference[key]) for key in ("source", "purpose", "text") if reference.get(key)]
+    binding = " (authoritative)" if reference.get("authoritative") else ""
+    return f"- {name}{binding}: {'; '.join(told)}" if told else f"- {name}{binding}"
 
 
 def _pending_text(view: View, pending: Pending | None, tokens: Mapping[str, str]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from interlock.authoring.diagnostics.diagnostic import Diagnostic
+from interlock.authoring.diagnostics.diagnostic import ABSENT, Diagnostic, located
 from interlock.core.engine.decide import decide
 from interlock.core.run.commands import AcknowledgeStep
 from interlock.core.run.notices import Notice
@@ -246,6 +246,10 @@ def _argument_reply(error: InvalidArgument) -> Reply:
 
 
 def _not_loaded(diagnostic: Diagnostic) -> Reply:
+    """Answer for a workflow that does not exist, or whose file has errors: file, line and code."""
+    if diagnostic.code != ABSENT:
+        next_action = f"{diagnostic.next_action}; the author of the file must fix it."
+        return envelope("VALIDATION_ERROR", located(diagnostic), next_action)
     return envelope(
         "NOT_FOUND", diagnostic.message, diagnostic.next_action or "Call list_workflows for the ids."
     )

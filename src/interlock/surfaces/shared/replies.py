@@ -59,7 +59,9 @@ def failure(
 ) -> Reply:
     """Say what is wrong and what to do next, in the text and as fields."""
     body: dict[str, Json] = {"code": code, "message": message, "next": next_action, **(about or {})}
-    lines = [message, f"Next: {next_action}"] + ([f"session_token: {token}"] if token else [])
+    example = (about or {}).get("example")
+    shown = [f"Example of an artifact: {as_json(example)}"] if example is not None else []
+    lines = [message, f"Next: {next_action}", *shown, *([f"session_token: {token}"] if token else [])]
     meta: dict[str, Json] = {"validation": {"status": "error", "warnings": []}}
     return Reply("\n".join(lines), body, {**meta, "session_token": token} if token else meta, is_error=True)
 

@@ -52,8 +52,11 @@ def command(ledger: Ledger, ref: str, as_json: bool) -> None:
             rows.append((f"waits for {run.pending.kind}", f"{run.pending.title} ({run.pending.id})"))
         if run.decided is not None:
             rows.append(("decided", f"{run.decided}; the agent continues with its next call"))
-        if run.gaps:
-            rows.append(("gaps", f"{run.gaps} recorded"))
+        if run.gap_list:
+            rows.append(("gaps", f"{run.gaps} open"))
+        for gap in run.gap_list:
+            closed = f", resolved: {gap.resolved}" if gap.resolved else ""
+            rows.append((f"  gap {gap.number}", f"{gap.severity}{closed}: {gap.summary}"))
         if run.branches > 1:
             rows.append(("branches", f"{run.branches}, preferred tip is node {run.tip}"))
         for name, value in rows:

@@ -101,6 +101,7 @@ def _branch(
 
 def _line(lead: str, node: TreeNode, tone: Tone, blocked: int) -> str:
     remarks = [f"after {blocked} blocked"] if blocked else []
+    remarks += [f"diverged: {words(reason)}" for reason in node.diverged]
     if node.cause == "non_tip_advance":
         remarks.append(f"fork: rewound to {node.parent}")
     if node.tip:

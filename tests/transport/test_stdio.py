@@ -247,7 +247,14 @@ def test_a_server_whose_parent_is_gone_ends_though_its_input_stays_open() -> Non
         os.close(fd)
 
 
-ALLOWED = {"interlock", "interlock.core", "interlock.core.values", "interlock.surfaces"}
+ALLOWED = {
+    "interlock",
+    "interlock.core",
+    "interlock.core.values",
+    "interlock.ledger",
+    "interlock.ledger.decoders",
+}
+ALLOWED |= {"interlock.surfaces"}
 ALLOWED |= {f"interlock.surfaces.{name}" for name in ("call", "input_schema", "tool")}
 ALLOWED |= {"interlock.transport", "interlock.transport.results", "interlock.transport.rpc"}
 ALLOWED |= {"interlock.transport.stdio"}

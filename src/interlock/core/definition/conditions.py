@@ -113,8 +113,7 @@ def _judged(condition: Condition | None, scope: Scope, *, defaults: bool = True)
 
 def is_known_false(condition: Condition | None, scope: Scope) -> bool:
     """Say whether values that were set in the run make the condition false; defaults do not count."""
-    reads = any(True for _ in variables_of(condition))
-    return reads and _judged(condition, scope, defaults=False) is False
+    return _judged(condition, scope, defaults=False) is False
 
 
 def _compare(test: Compare, scope: Scope) -> bool | None:

@@ -261,6 +261,7 @@ def test_a_mode_for_a_session_whose_run_has_ended_is_for_its_next_run(tmp_path: 
         one.go_on("", decision("accept"))
         one.go_on("Handed over.", REPORT)
     ran = interlock(tmp_path, "mode", "guided", "--session", session)
-    assert (ran.code, ran.out) == (0, "guided  the next run, conservative risk\n")
+    assert ran.code == 0
+    assert ran.out.startswith("guided  the next run, conservative risk\n")
     assert "for later runs of session" in ran.err
     assert interlock(tmp_path, "mode", "stop", "--session", session).code == 2  # looser: at a terminal only

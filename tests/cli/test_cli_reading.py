@@ -160,7 +160,7 @@ def test_nothing_found_exits_with_three(work: Work) -> None:
 
 def test_a_search_without_a_match_shows_the_newest_and_says_so(work: Work) -> None:
     ran = interlock(work.data, "resume", "zeppelin", "--json")
-    assert (ran.code, [one["whyMatched"] for one in ran.json["candidates"]]) == (3, ["recency_fallback"] * 2)
+    assert (ran.code, [one["whyMatched"] for one in ran.json["candidates"]]) == (3, ["recency_fallback"] * 3)
     assert interlock(work.data, "resume").code == 0
 
 

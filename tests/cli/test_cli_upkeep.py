@@ -248,11 +248,11 @@ def test_gc_removes_what_is_old_unless_it_is_kept(data: Path, session: str) -> N
     old = int(time.time() * 1000) - 91 * 86_400_000
     sql(data, "UPDATE sessions SET updated_at = ? WHERE session_id = ?", old, session)
     gone(0, interlock(data, "gc", "--keep", session))
-    assert gone(0, interlock(data, "gc", "--json")).json["removed"] == 0
+    assert gone(0, interlock(data, "gc", "--waiting", "--json")).json["removed"] == 0
     gone(0, interlock(data, "gc", "--unkeep", session))
-    dry = gone(0, interlock(data, "gc", "--dry-run", "--json")).json
+    dry = gone(0, interlock(data, "gc", "--waiting", "--dry-run", "--json")).json
     assert dry["sessions"] == [session]
-    assert gone(0, interlock(data, "gc", "--json")).json["removed"] == 1
+    assert gone(0, interlock(data, "gc", "--waiting", "--json")).json["removed"] == 1
     gone(3, interlock(data, "status", session))
 
 
@@ -260,24 +260,28 @@ def test_how_long_sessions_are_kept_is_a_setting(data: Path, session: str) -> No
     old = int(time.time() * 1000) - 91 * 86_400_000
     sql(data, "UPDATE sessions SET updated_at = ? WHERE session_id = ?", old, session)
     (data / "config.toml").write_text("retention-days = 365\n")
-    assert gone(0, interlock(data, "gc", "--json")).json == {"removed": 0, "days": 365}
-    assert gone(0, interlock(data, "gc", "--json", INTERLOCK_RETENTION_DAYS="30")).json["removed"] == 1
+    assert gone(0, interlock(data, "gc", "--waiting", "--json")).json["days"] == 365
+    assert (
+        gone(0, interlock(data, "gc", "--waiting", "--json", INTERLOCK_RETENTION_DAYS="30")).json["removed"]
+        == 1
+    )
     gone(2, interlock(data, "gc", INTERLOCK_RETENTION_DAYS="-1"))
 
 
-def test_gc_leaves_what_waits_for_the_user_unless_it_is_told_otherwise(data: Path) -> None:
-    with agent(data) as one:
-        waiting = to_the_gate(one)
+def test_gc_leaves_what_waits_for_the_user_unless_it_is_told_otherwise(data: Path, session: str) -> None:
     ran = gone(0, interlock(data, "gc", "--days", "0"))
     assert "1 session waiting for you at a gate stayed; --waiting removes them too." in ran.out
-    gone(0, interlock(data, "status", waiting, "--json"))
+    gone(4, interlock(data, "status", session, "--json"))
     assert gone(0, interlock(data, "gc", "--days", "0", "--waiting", "--json")).json["removed"] == 1
-    gone(3, interlock(data, "status", waiting))
+    gone(3, interlock(data, "status", session))
 
 
 def test_gc_leaves_what_is_young(data: Path, session: str) -> None:
     assert gone(0, interlock(data, "gc", "--json")).json["removed"] == 0
-    assert gone(0, interlock(data, "gc", "--days", "0", "--dry-run", "--json")).json["wouldRemove"] == 1
+    assert (
+        gone(0, interlock(data, "gc", "--days", "0", "--waiting", "--dry-run", "--json")).json["wouldRemove"]
+        == 1
+    )
 
 
 def test_a_rotated_key_still_believes_the_last_one_and_not_the_one_before(

@@ -12,7 +12,8 @@ from interlock.core.definition.prompts import effect_text
 from interlock.core.engine.decide import decide
 from interlock.core.engine.gates import find_gate, pending_gates, question_of
 from interlock.core.engine.requirements import input_question
-from interlock.core.run.commands import ResolveCheckpoint
+from interlock.core.run.commands import Decision, ResolveCheckpoint
+from interlock.core.run.events import Channel
 from interlock.core.run.outcomes import NeedAnswer, NeedStep, Refusal
 from interlock.core.run.surface_policy import POLICIES
 from interlock.ledger.decisions.recorded import decision_key, imported_up_to
@@ -62,6 +63,14 @@ def inbox(ledger: Ledger) -> tuple[WaitingQuestion, ...]:
     sessions = {session.session_id: session for session in (*waiting, *blocked, *recent)}
     newest = sorted(sessions.values(), key=lambda session: (-session.updated_at, session.session_id))
     return tuple(question for session in newest for question in questions(ledger, session))
+
+
+def waiting_owners(ledger: Ledger) -> tuple[str, ...]:
+    """Return the owners of all sessions that wait for a decision, for those who decide for others."""
+    with ledger.store.reading() as reader:
+        waiting = reader.sessions(SessionFilter(None, awaiting=True, limit=LOOKED_AT))
+        blocked = reader.sessions(SessionFilter(None, status="blocked", limit=LOOKED_AT))
+    return tuple(dict.fromkeys(session.owner for session in (*waiting, *blocked)))
 
 
 def questions(ledger: Ledger, session: SessionRow) -> list[WaitingQuestion]:
@@ -133,11 +142,18 @@ def _asked(position: Position) -> Iterator[WaitingQuestion]:
 
 @until_recorded
 def decide_question(
-    ledger: Ledger, question: WaitingQuestion, option: str, note: str = ""
+    ledger: Ledger,
+    question: WaitingQuestion,
+    option: str,
+    note: str = "",
+    *,
+    channel: Channel = "cli",
+    client: str = "interlock",
 ) -> LedgerError | None:
     """Record the user's answer to exactly the question that was shown.
 
-    The agent's next call uses it; a session with one head goes on at once.
+    The agent's next call uses it; a session with one head goes on at once. `client` is the program that
+    asked the user, or who answered where several people share a server.
     """
     position = ledger.position(question.session_id, question.node)
     if isinstance(position, LedgerError):
@@ -152,21 +168,24 @@ def decide_question(
         return LedgerError("INVALID", message, f"Options: {', '.join(options)}.")
     is_gate = find_gate(position.plan, position.state, question.id) is not None
     if is_gate and POLICIES[position.run.surface].exits == "claimed":
-        return _resolve(ledger, position, question, option, note)
+        answer = Decision(option, channel, client, note)
+        return _resolve(ledger, position, question, answer)
     with ledger.store.reading() as reader:
         key = decision_key(position.loaded, question.id, imported_up_to(reader, question.session_id))
     if key in {row.key for row in position.loaded.decisions}:
         message = f"'{question.id}' in session {question.ref} is already decided."
         return LedgerError("CONFLICT", message, "The agent uses the decision in its next call.")
     commit = Commit(position.rows(), ledger.clock())
-    event = DecisionRecorded(question.node, question.id, option, "cli", question.shown, commit.now, note)
+    event = DecisionRecorded(
+        question.node, question.id, option, channel, question.shown, commit.now, note, client
+    )
     commit.add(event, run=position.run.run)
     ledger.append(commit.finish(key))
     return None
 
 
 def _resolve(
-    ledger: Ledger, position: Position, question: WaitingQuestion, option: str, note: str
+    ledger: Ledger, position: Position, question: WaitingQuestion, given: Decision
 ) -> LedgerError | None:
     """Answer the gate of a session with one head; its agents find it answered."""
     commit = Commit(position.rows(), ledger.clock())
@@ -174,11 +193,11 @@ def _resolve(
         policy=POLICIES[position.run.surface],
         now=commit.now,
         terms=ledger.terms(position.state),
-        channel="cli",
+        channel=given.channel,
         gate=question.id,
-        option=option,
-        client="interlock",
-        note=note,
+        option=given.option,
+        client=given.client,
+        note=given.note,
     )
     decided = decide(position.plan, position.state, answer)
     if isinstance(decided, Refusal):

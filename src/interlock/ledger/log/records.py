@@ -99,6 +99,7 @@ class DecisionRecorded(SessionEvent, frozen=True, tag="decision_recorded"):
     shown: str
     at: int
     note: str = ""
+    client: str = ""
 
 
 class CallTraced(SessionEvent, frozen=True, tag="call_traced"):

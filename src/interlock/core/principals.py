@@ -1,0 +1,24 @@
+"""Who calls. Every session belongs to a principal; a role lets one do more than work on its own sessions."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+Role = Literal["user", "approver", "admin"]
+
+
+class Principal(Struct, frozen=True):
+    """A caller by name. A name is an owner of sessions (rule 46)."""
+
+    name: str
+    role: Role = "user"
+
+    @property
+    def decides_for_others(self) -> bool:
+        """Whether this principal may answer the gates of other owners' sessions."""
+        return self.role in ("approver", "admin")
+
+
+LOCAL = Principal("local", "admin")  # the user of this machine, who owns what stdio and the CLI make

@@ -13,7 +13,8 @@ from interlock.surfaces.registry import SURFACES
 HEAVY = {
     "asyncio", "click", "rich", "yaml", "toon_format", "jsonschema_rs", "rfc8785", "re2", "regex", "mcp",
     "pydantic", "logging", "subprocess", "threading", "tempfile", "random", "socket", "importlib.metadata",
-    "tomllib", "dataclasses", "difflib", "http", "email", "platformdirs", "apsw",
+    "tomllib", "dataclasses", "difflib", "http", "email", "platformdirs", "apsw", "anyio", "starlette",
+    "uvicorn", "interlock.transport.http",
 }  # fmt: skip
 
 PROGRAM = """

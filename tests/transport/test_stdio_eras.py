@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.echo_server import Echo
+from interlock.transport.results import ServerInfo
 from interlock.transport.stdio.connection import Connection
-from interlock.transport.stdio.results import ServerInfo
 from support.stdio_pipe import ENVELOPE, INITIALIZE, call, encoded, modern, notification, request, response
 
 HANDSHAKE = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]

@@ -18,8 +18,9 @@ from interlock.core.run.preferences import PRESETS, DecisionPolicy, Enforcement,
 from interlock.core.run.surface_policy import SurfaceName
 from interlock.store.sqlite.schema import FILE
 
-LISTS = ("workflows", "disable-tools")
-NOT_FOR_PROJECTS = ("surface", "store")
+LISTS = ("workflows", "disable-tools", "allowed-hosts")
+FOR_SERVE = ("host", "port", "allowed-hosts", "rate-limit", "concurrency-limit")
+NOT_FOR_PROJECTS = ("surface", "store", *FOR_SERVE)
 PROJECT_WORKFLOWS = "project-workflows"
 
 # Each list goes from loose to tight: a project file may move a setting to the right, never to the left.
@@ -48,6 +49,11 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     enforcement: Enforcement = "strict"
     min_response_seconds: float = 3.0
     disable_tools: tuple[str, ...] = ()
+    host: str = "127.0.0.1"
+    port: int = 8750
+    allowed_hosts: tuple[str, ...] = ()
+    rate_limit: float = 100.0
+    concurrency_limit: int = 256
     project_workflows: tuple[str, ...] = ()  # `workflows` of the project's file, which rank as the project's
 
     @property
@@ -102,6 +108,11 @@ def setting_names() -> dict[str, str]:
     return {name: attribute for name, attribute in fields.items() if name != PROJECT_WORKFLOWS}
 
 
+def variable_of(name: str) -> str:
+    """Return the environment variable of a setting."""
+    return "INTERLOCK_" + name.upper().replace("-", "_")
+
+
 def resolve(flags: Mapping[str, Any], environment: Mapping[str, str] = os.environ) -> Config:
     """Merge the settings of all origins; a value that a setting cannot have is an error."""
     types = {field.encode_name: field.type for field in msgspec.structs.fields(Config)}
@@ -130,7 +141,7 @@ def _by_origin(flags: Mapping[str, Any], environment: Mapping[str, str]) -> dict
     """Read the settings of all origins, those that are outranked first."""
     variables: dict[str, Any] = {}
     for name in setting_names():
-        value = environment.get("INTERLOCK_" + name.upper().replace("-", "_"))
+        value = environment.get(variable_of(name))
         if value is not None:
             variables[name] = [part for part in value.split(os.pathsep) if part] if name in LISTS else value
     outer = {**variables, **flags}
@@ -141,7 +152,7 @@ def _by_origin(flags: Mapping[str, Any], environment: Mapping[str, str]) -> dict
     for name in NOT_FOR_PROJECTS:
         if name in project:
             raise BadConfig(
-                f"{project_file}: a project cannot set '{name}'; use --{name}, INTERLOCK_{name.upper()} or "
+                f"{project_file}: a project cannot set '{name}'; use --{name}, {variable_of(name)} or "
                 "the config.toml in your data directory"
             )
     return {"user": user, "project": _tightening(user, project), "variable": variables, "flag": flags}

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from interlock import __version__
-from interlock.cli.config import LISTS, BadConfig, resolve, setting_names
+from interlock.cli.config import FOR_SERVE, LISTS, BadConfig, resolve, setting_names
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -34,7 +34,7 @@ def flags_of(arguments: Sequence[str]) -> dict[str, Any]:
     while pending:
         flag, separator, value = pending.pop(0).partition("=")
         name = flag.removeprefix("--")
-        if name == flag or name not in setting_names():
+        if name == flag or name not in setting_names() or name in FOR_SERVE:
             raise BadConfig(f"unknown option {flag}. See interlock mcp --help")
         if not separator:
             if not pending:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from _thread import allocate_lock  # threading costs start-up and adds nothing here
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
@@ -12,13 +13,16 @@ class LazyStore:
     """A store behind the function that opens it. A failed attempt to open it is repeated at the next use."""
 
     def __init__(self, open_store: Callable[[], Store]) -> None:
+        self._turn = allocate_lock()
         self._open_store = open_store
         self._store: Store | None = None
 
     def open(self) -> Store:
         """Return the store, opening it unless it is open; raise what opening raises."""
         if self._store is None:
-            self._store = self._open_store()
+            with self._turn:  # of two threads one opens it, and both use it
+                if self._store is None:
+                    self._store = self._open_store()
         return self._store
 
     @property

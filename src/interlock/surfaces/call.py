@@ -37,11 +37,15 @@ class FormAnswer(Struct, frozen=True):
 
 
 class Call(Struct, frozen=True):
-    """The context of one tool call. `answers` and `asked` are set when the call follows an `Ask`."""
+    """The context of one tool call. `answers` and `asked` are set when the call follows an `Ask`.
+
+    Whether it `may_wait`: not when its time is over.
+    """
 
     client: Client = Client()
     answers: Mapping[str, FormAnswer] = {}
     asked: str | None = None
+    may_wait: bool = True
 
 
 class Reply(Struct, frozen=True, omit_defaults=True):
@@ -75,6 +79,12 @@ class Ask(Struct, frozen=True):
     state: str
 
 
+class Wait(Struct, frozen=True):
+    """A request to make the same call again every second for this long: the user may decide meanwhile."""
+
+    seconds: float
+
+
 class RpcError(Struct, frozen=True):
     """A JSON-RPC error. Of the surfaces only `lookup` returns one, because its document says so."""
 
@@ -83,4 +93,15 @@ class RpcError(Struct, frozen=True):
     data: Json = None
 
 
-Outcome: TypeAlias = Reply | Ask | RpcError
+Outcome: TypeAlias = Reply | Ask | Wait | RpcError
+
+
+class PromptTexts(Struct, frozen=True):
+    """How a surface tells an agent to begin a workflow, with inputs that the user gave, and to find back.
+
+    `{id}` is the workflow, `{inputs}` the second text with its `{json}`, `{token}` a token of the run.
+    """
+
+    start: str
+    inputs: str
+    resume: str = ""

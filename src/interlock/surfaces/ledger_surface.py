@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import TYPE_CHECKING
 
 from interlock.ledger.errors import LedgerError, error_of, internal_error
 from interlock.ledger.ledger import Ledger
 from interlock.surfaces.call import Outcome, Reply
 from interlock.surfaces.tool import Surface, Tool
+
+if TYPE_CHECKING:
+    from interlock.surfaces.prompts import Prompts
+    from interlock.surfaces.resources import Resources
 
 
 class LedgerSurface(Surface):
@@ -26,6 +31,17 @@ class LedgerSurface(Surface):
 
     def failed(self, tool: Tool, error: Exception, reference: str) -> Outcome:
         return self.error_reply(internal_error(error, reference))
+
+    def prompts(self) -> Prompts:
+        from interlock.surfaces.prompts import Prompts  # late: many chats never list prompts
+
+        assert self.prompt_texts is not None
+        return Prompts(self.ledger.library, self.ledger, self.prompt_texts)
+
+    def resources(self) -> Resources:
+        from interlock.surfaces.resources import Resources
+
+        return Resources(self.ledger.library, self.ledger)
 
     def idle(self) -> None:
         self.ledger.idle()

@@ -7,13 +7,17 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 from msgspec import Struct
 
 from interlock.core.values import Json
-from interlock.surfaces.call import Call, Outcome
+from interlock.surfaces.call import Call, Outcome, PromptTexts
+
+if TYPE_CHECKING:
+    from interlock.surfaces.prompts import Prompts
+    from interlock.surfaces.resources import Resources
 
 Profile = Literal["mcp", "lookup"]
 
@@ -47,12 +51,16 @@ class Tool(Struct, frozen=True):
 
 
 class Surface(Protocol):
-    """What a transport needs of a surface. A subclass speaks plain MCP unless it says otherwise."""
+    """What a transport needs of a surface. A subclass speaks plain MCP unless it says otherwise.
+
+    One with prompt texts has prompts and resources.
+    """
 
     name: str
     instructions: str
     tools: Mapping[str, Tool]
     profile: Profile = "mcp"
+    prompt_texts: PromptTexts | None = None
 
     def invalid(self, tool: Tool, reason: str) -> Outcome:
         """Refuse arguments that do not fit the tool's parameters; `reason` is msgspec's message."""
@@ -65,6 +73,14 @@ class Surface(Protocol):
 
     def failed(self, tool: Tool, error: Exception, reference: str) -> Outcome:
         """Answer for a bug; `reference` leads to the traceback on stderr."""
+
+    def prompts(self) -> Prompts:
+        """Return the prompts of a surface that has prompt texts."""
+        raise NotImplementedError
+
+    def resources(self) -> Resources:
+        """Return the resources of a surface that has prompt texts."""
+        raise NotImplementedError
 
     def idle(self) -> None:
         """Do what can wait until nobody waits for an answer."""

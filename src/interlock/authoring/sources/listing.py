@@ -7,7 +7,7 @@ from msgspec import Struct
 from interlock.authoring.compile.ids import IdStatus, status_of, suggested
 from interlock.authoring.diagnostics.diagnostic import Diagnostic
 from interlock.authoring.sources.sources import SourceKind
-from interlock.core.definition.workflow import Form, Kind, Workflow
+from interlock.core.definition.workflow import Form, Kind, Variable, Workflow
 
 HIDDEN = "meta"
 
@@ -28,6 +28,7 @@ class Listed(Struct, frozen=True):
     id_status: IdStatus
     suggested_id: str | None = None
     hidden: bool = False
+    inputs: tuple[Variable, ...] = ()
 
 
 class Shadowed(Struct, frozen=True):
@@ -77,6 +78,7 @@ def listed(workflow: Workflow, digest: str, source: SourceKind) -> Listed:
         id_status=status,
         suggested_id=suggested(workflow.id, source) if status == "legacy" else None,
         hidden=workflow.id == HIDDEN,
+        inputs=workflow.inputs(),
     )
 
 

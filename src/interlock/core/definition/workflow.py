@@ -316,6 +316,9 @@ class Activity(Value, frozen=True):
         return next((step for step in self.steps() if step.id == step_id), None)
 
 
+SINGLE_VALUES = ("string", "number", "integer", "boolean")
+
+
 class Variable(Value, frozen=True):
     name: str
     type: str = "string"
@@ -389,6 +392,16 @@ class Workflow(Value, frozen=True):
     def defaults(self) -> dict[str, Json]:
         """The declared defaults, which lie beneath the variables (rule 20)."""
         return {variable.name: variable.default for variable in self.variables if variable.has_default}
+
+    def inputs(self) -> tuple[Variable, ...]:
+        """Return what a user may give at the start: single values without a default that no gate sets."""
+        gates = (gate for activity in self.activities for gate in activity.gates())
+        decided = {name for gate in gates for option in gate.options for name in option.effect.set_variables}
+        return tuple(
+            variable
+            for variable in self.variables
+            if variable.type in SINGLE_VALUES and not variable.has_default and variable.name not in decided
+        )
 
     def has_target(self, target: str) -> bool:
         """Say whether a transition can lead there: to an activity or to the end."""

@@ -181,6 +181,13 @@ def session_lines(positions: Positions, wanted: SessionFilter) -> tuple[SessionL
     return tuple(lines)
 
 
+def recent_references(positions: Positions, most: int) -> list[str]:
+    """Return the references of the owner's sessions that were worked on last."""
+    with positions.store.reading() as reader:
+        sessions = reader.sessions(SessionFilter(positions.owner, limit=most))
+    return [ref_of(session.session_id) for session in sessions]
+
+
 def head_run(session: SessionRow, runs: list[RunRow]) -> RunRow | None:
     """Return the run that work continues with."""
     return next((run for run in runs if run.run == session.head_run), runs[-1] if runs else None)

@@ -7,8 +7,7 @@ database opens no session. Replicas share them by file or by the variable INTERL
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +15,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from interlock.authoring.sources.atomic_write import replace_file, sync_folder
-from interlock.store.sqlite.lock import FileLock
+from interlock.store.sqlite.lock import locked
 
 VARIABLE = "INTERLOCK_KEYRING"
 SECRET_BYTES = 32
@@ -60,6 +59,7 @@ class Keys:
 
     def __init__(self, data_dir: Path, environment: Mapping[str, str] = os.environ) -> None:
         self.path = data_dir / "keys" / "keyring.json"
+        self._lock = self.path.with_suffix(".lock")
         self._from_variable = environment.get(VARIABLE)
         self._seen: tuple[int, int, int] | None = None
         self._keyring: Keyring | None = None
@@ -74,7 +74,7 @@ class Keys:
         if self._stamp() is None:
             self.path.parent.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             self.path.parent.mkdir(exist_ok=True, mode=0o700)
-            with _locked(self.path.parent):
+            with locked(self._lock):  # of two processes that make a keyring one wins, and both use it
                 if not self.path.exists():
                     _write(self.path, Keyring(_new_key()))
         self._seen = self._stamp()
@@ -86,7 +86,7 @@ class Keys:
         if self._from_variable:
             raise KeyringFixed(f"the keyring is set by {VARIABLE}; change it there, on every replica")
         self.keyring()
-        with _locked(self.path.parent):
+        with locked(self._lock):
             before = _read(self.path)
             retired = (*before.retired, *([before.previous] if before.previous else []))
             _write(self.path, Keyring(_new_key(), before.current, retired))
@@ -98,17 +98,6 @@ class Keys:
         except FileNotFoundError:
             return None
         return status.st_ino, status.st_mtime_ns, status.st_size
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock, so that of two processes that make a keyring one wins and both use it."""
-    lock = FileLock(folder / "keyring.lock")
-    try:
-        with lock:
-            yield
-    finally:
-        lock.close()
 
 
 def _new_key() -> Key:

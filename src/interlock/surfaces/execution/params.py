@@ -41,6 +41,13 @@ class StartWorkflow(Params, frozen=True):
     requestId: RequestId | None = None
 
 
+MOST_WAIT_SECONDS = 55
+WaitSeconds = Annotated[
+    int,
+    Meta(ge=0, le=MOST_WAIT_SECONDS, description="Where the user must decide: wait this long for it."),
+]
+
+
 class ContinueWorkflow(Params, frozen=True):
     stateToken: Annotated[str, Meta(description="Exactly as returned (st.v1.…).")]
     ackToken: (
@@ -48,6 +55,7 @@ class ContinueWorkflow(Params, frozen=True):
     ) = None
     context: Context | None = None
     output: Output | None = None
+    waitSeconds: WaitSeconds | None = None
 
 
 class CheckpointWorkflow(Params, frozen=True):

@@ -36,6 +36,12 @@ def questions(position: Position, command: AcknowledgeStep) -> tuple[Question, .
     return ()
 
 
+def waits_for_the_user(decided: Decided) -> bool:
+    """Tell whether nothing but the user's own decision is missing."""
+    codes = {blocker.code for blocker in decided.blockers}
+    return codes == {BlockerCode.USER_ONLY_DEPENDENCY}
+
+
 def answered(position: Position, command: AcknowledgeStep, call: Call) -> AcknowledgeStep:
     """The same command with the user's answers, and with the questions that were asked in vain."""
     if call.asked is None:

@@ -19,15 +19,15 @@ from interlock.ledger.ledger import Ledger, note_attempt
 from interlock.ledger.tokens.slots import slot
 from interlock.ledger.tokens.tokens import Kind, Pointer
 from interlock.surfaces.arguments import InvalidArgument, check_context, decoding_error, read_output
-from interlock.surfaces.call import Call, Outcome, Reply
+from interlock.surfaces.call import Call, Outcome, Reply, Wait
 from interlock.surfaces.elicitation import ask_for
 from interlock.surfaces.execution import params as p
 from interlock.surfaces.execution.catalogue import described, listing_reply
 from interlock.surfaces.execution.errors import envelope, invalid, of_error, of_refusal
-from interlock.surfaces.execution.questions import answered, questions
+from interlock.surfaces.execution.questions import answered, questions, waits_for_the_user
 from interlock.surfaces.execution.render import reply
 from interlock.surfaces.execution.resuming import resumed
-from interlock.surfaces.execution.tools import INSTRUCTIONS, template_of, tools
+from interlock.surfaces.execution.tools import INSTRUCTIONS, PROMPTS, template_of, tools
 from interlock.surfaces.ledger_surface import LedgerSurface
 from interlock.surfaces.recorded import body_of, encoded, live, repeatable, replayed
 from interlock.surfaces.tool import Tool
@@ -38,6 +38,10 @@ REPLAY_NOTE: Mapping[str, Json] = {
     "message": "This ackToken was used before; the recorded response is returned and this call's output "
     "and context were ignored. To try another way, call without ackToken: its fresh ackToken forks.",
 }
+STILL_WAITING = Notice(
+    "STILL_WAITING",
+    "The user has not decided yet. Tell the user what waits, then call again with waitSeconds.",
+)
 
 
 class ExecutionSurface(LedgerSurface):
@@ -45,6 +49,7 @@ class ExecutionSurface(LedgerSurface):
 
     name = "execution"
     instructions = INSTRUCTIONS
+    prompt_texts = PROMPTS
 
     def __init__(self, ledger: Ledger) -> None:
         super().__init__(ledger)
@@ -119,6 +124,10 @@ class ExecutionSurface(LedgerSurface):
         decided = decide(attempt.plan, attempt.state, command)
         if isinstance(decided, Refusal):
             return of_refusal(decided)
+        if params.waitSeconds and waits_for_the_user(decided):
+            if call.may_wait:
+                return Wait(params.waitSeconds)
+            decided = replace(decided, notices=(*decided.notices, STILL_WAITING))
         answer = encoded(reply(attempt.view(decided, command.terms, output)))
         attempt.record(
             decided,

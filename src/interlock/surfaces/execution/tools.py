@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from interlock.core.values import Json
-from interlock.surfaces.call import Call, Outcome
+from interlock.surfaces.call import Call, Outcome, PromptTexts
 from interlock.surfaces.execution import params as p
 from interlock.surfaces.tool import Tool
 
@@ -14,6 +14,12 @@ INSTRUCTIONS = (
     "Interlock runs workflows one step at a time. list_workflows, then start_workflow; do exactly the "
     "pending step; then continue_workflow with the tokens it gave you. Tokens are opaque: copy them whole. "
     "Lost your place? continue_workflow with only stateToken, or resume_session."
+)
+PROMPTS = PromptTexts(
+    start='Work through the workflow {id} of Interlock. Call start_workflow with workflowId "{id}"{inputs}. '
+    "Do exactly the pending step, then call continue_workflow with its tokens, until isComplete is true.",
+    inputs=" and context {json}",
+    resume='Call continue_workflow with stateToken "{token}" and nothing else, and go on from what it shows.',
 )
 
 

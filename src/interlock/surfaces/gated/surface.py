@@ -23,7 +23,7 @@ from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.gated import params as p
 from interlock.surfaces.gated.errors import words
 from interlock.surfaces.gated.reading import GatedReading
-from interlock.surfaces.gated.tools import INSTRUCTIONS, tools
+from interlock.surfaces.gated.tools import INSTRUCTIONS, PROMPTS, tools
 from interlock.surfaces.ledger_surface import LedgerSurface
 from interlock.surfaces.recorded import repeatable
 from interlock.surfaces.refusals import INBOX, sentence
@@ -44,6 +44,7 @@ class GatedSurface(LedgerSurface):
 
     name = "gated"
     instructions = INSTRUCTIONS
+    prompt_texts = PROMPTS
 
     def __init__(self, ledger: Ledger) -> None:
         super().__init__(ledger)

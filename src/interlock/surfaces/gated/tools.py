@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from interlock.surfaces.call import Call, Outcome
+from interlock.surfaces.call import Call, Outcome, PromptTexts
 from interlock.surfaces.gated import params as p
 from interlock.surfaces.gated.reading import GatedReading
 from interlock.surfaces.shared import session_params as shared
@@ -15,6 +15,12 @@ from interlock.surfaces.tool import Tool
 INSTRUCTIONS = (
     "Interlock runs workflows activity by activity. Begin with discover. Tokens are opaque: copy them whole, "
     "and use the newest. Answer every pending checkpoint with the user's choice before the next activity."
+)
+PROMPTS = PromptTexts(
+    start='Work through the workflow {id} of Interlock. Call start_session with workflow_id "{id}", then '
+    "get_workflow, and go from activity to activity with next_activity.{inputs}",
+    inputs=" Send variables {json} with your first next_activity.",
+    resume='Call start_session with workflow_id "{id}" and session_token "{token}", and go on from there.',
 )
 
 

@@ -18,6 +18,8 @@ from interlock.surfaces.tool import Profile, Surface, Tool
 
 if TYPE_CHECKING:
     from interlock.authoring.library import Library
+    from interlock.surfaces.prompts import Prompts
+    from interlock.surfaces.resources import Resources
 
 
 class LookupSurface(Surface):
@@ -29,6 +31,7 @@ class LookupSurface(Surface):
         "of all completed steps after every step until isComplete."
     )
     profile: Profile = "lookup"
+    prompt_texts = tools.PROMPTS
 
     def __init__(self, library: Library) -> None:
         self._library = library
@@ -45,6 +48,16 @@ class LookupSurface(Surface):
                 listed=False,
             ),
         }
+
+    def prompts(self) -> Prompts:
+        from interlock.surfaces.prompts import Prompts
+
+        return Prompts(self._library, None, tools.PROMPTS)
+
+    def resources(self) -> Resources:
+        from interlock.surfaces.resources import Resources
+
+        return Resources(self._library, None)
 
     def invalid(self, tool: Tool, reason: str) -> Outcome:
         return errors.invalid_params(details(reason))

@@ -14,6 +14,14 @@ import msgspec
 from msgspec import Struct
 
 from interlock.core.values import Json
+from interlock.surfaces.call import PromptTexts
+
+PROMPTS = PromptTexts(
+    start='Work through the workflow {id}. Call workflow_get with id "{id}", then workflow_next with '
+    'workflowId "{id}", completedSteps{inputs}, after every step until isComplete.',
+    inputs=" and context {json}",
+)
+
 
 Schema = Mapping[str, Json]
 

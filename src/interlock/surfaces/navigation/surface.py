@@ -45,7 +45,7 @@ from interlock.surfaces.navigation.render import (
 )
 from interlock.surfaces.navigation.situations import run_pointer, situation_at, situation_of, state_pointer
 from interlock.surfaces.navigation.texts import Texts
-from interlock.surfaces.navigation.tools import INSTRUCTIONS, tools
+from interlock.surfaces.navigation.tools import INSTRUCTIONS, PROMPTS, tools
 from interlock.surfaces.tool import Tool
 
 
@@ -54,6 +54,7 @@ class NavigationSurface(LedgerSurface):
 
     name = "navigation"
     instructions = INSTRUCTIONS
+    prompt_texts = PROMPTS
 
     def __init__(self, ledger: Ledger) -> None:
         super().__init__(ledger)

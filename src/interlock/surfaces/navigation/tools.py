@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from interlock.core.values import Json
-from interlock.surfaces.call import Call, Outcome
+from interlock.surfaces.call import Call, Outcome, PromptTexts
 from interlock.surfaces.navigation import params as p
 from interlock.surfaces.navigation.reading import CatalogueTools
 from interlock.surfaces.navigation.texts import Texts
@@ -19,6 +19,12 @@ INSTRUCTIONS = (
     "Interlock walks you through a workflow. nav_start gives a situation: do what availableActions.required "
     "asks, report it with nav_action, and pass on the newest state each time. At a checkpoint ask the user. "
     "Not sure what to start? get_activities."
+)
+PROMPTS = PromptTexts(
+    start='Work through the workflow {id} of Interlock. Call nav_start with workflow_id "{id}"{inputs}, do '
+    "what availableActions.required asks, and report it with nav_action, until the workflow is complete.",
+    inputs=" and initial_variables {json}",
+    resume='Call nav_situation with state "{token}", and go on from the situation that it shows.',
 )
 
 

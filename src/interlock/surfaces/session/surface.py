@@ -21,7 +21,7 @@ from interlock.surfaces.session import params as p
 from interlock.surfaces.session.checkpoints import Checkpoints
 from interlock.surfaces.session.errors import words
 from interlock.surfaces.session.reading import SessionReading
-from interlock.surfaces.session.tools import INSTRUCTIONS, tools
+from interlock.surfaces.session.tools import INSTRUCTIONS, PROMPTS, tools
 from interlock.surfaces.shared import session_params as shared
 from interlock.surfaces.shared.documents import META
 from interlock.surfaces.shared.reading_call import status_of
@@ -37,6 +37,7 @@ class SessionSurface(LedgerSurface):
 
     name = "session"
     instructions = INSTRUCTIONS
+    prompt_texts = PROMPTS
 
     def __init__(self, ledger: Ledger) -> None:
         super().__init__(ledger)

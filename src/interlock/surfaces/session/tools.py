@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from interlock.surfaces.call import Call, Outcome
+from interlock.surfaces.call import Call, Outcome, PromptTexts
 from interlock.surfaces.session import params as p
 from interlock.surfaces.session.checkpoints import Checkpoints
 from interlock.surfaces.session.reading import SessionReading
@@ -16,6 +16,13 @@ from interlock.surfaces.tool import Tool
 INSTRUCTIONS = (
     "Interlock runs workflows activity by activity. Begin with discover. Tokens are opaque: copy them whole, "
     "and use the newest. The server holds variables, answers and position; read _meta.validation."
+)
+PROMPTS = PromptTexts(
+    start='Work through the workflow {id} of Interlock. Call start_session with workflow_id "{id}" and an '
+    "agent_id of your choice, then get_workflow, and go on with next_activity.{inputs}",
+    inputs=" Send variables {json} with your first next_activity.",
+    resume='Call start_session with session_token "{token}" and an agent_id of your choice, then '
+    "get_workflow_status, and go on from there.",
 )
 
 

@@ -9,10 +9,8 @@ from typing import assert_never
 
 from interlock.surfaces.call import Era, RpcError
 from interlock.surfaces.tool import Surface
-from interlock.transport.stdio.handshake import BATCHING, Handshake
-from interlock.transport.stdio.modern import Modern, has_envelope, unsupported_version
-from interlock.transport.stdio.results import ServerInfo
-from interlock.transport.stdio.rpc import (
+from interlock.transport.results import ServerInfo
+from interlock.transport.rpc import (
     INVALID_REQUEST,
     Malformed,
     Message,
@@ -24,6 +22,9 @@ from interlock.transport.stdio.rpc import (
     guarded,
     parse,
 )
+from interlock.transport.stdio.handshake import BATCHING, Handshake
+from interlock.transport.stdio.modern import Modern, has_envelope, unsupported_version
+from interlock.transport.stdio.waiting import WaitingTurns
 
 
 class Connection:
@@ -33,8 +34,17 @@ class Connection:
 
     def __init__(self, surface: Surface, server: ServerInfo) -> None:
         self._era: Era | None = None
-        self._handshake = Handshake(surface, server)
-        self._modern = Modern(surface, server)
+        self._waiting = WaitingTurns()
+        self._handshake = Handshake(surface, server, self._waiting)
+        self._modern = Modern(surface, server, self._waiting)
+
+    def patience(self) -> float | None:
+        """Return the seconds until a waiting call is to be made again."""
+        return self._waiting.patience()
+
+    def look(self) -> list[bytes]:
+        """Make waiting calls again and return the lines to send."""
+        return self._waiting.look()
 
     def receive(self, line: bytes) -> list[bytes]:
         """Answer one line of the client."""
@@ -53,6 +63,8 @@ class Connection:
             case Request():
                 return guarded(message.id, lambda: self._answer_request(message))
             case Notification():
+                if message.method == "notifications/cancelled":
+                    self._waiting.cancel(message.params.get("requestId"))
                 return self._handshake.handle_notification(message)
             case Response():
                 return self._handshake.handle_response(message)

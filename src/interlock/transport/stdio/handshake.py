@@ -5,6 +5,7 @@ If a tool must ask the user, we send a request of our own and serve other calls 
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import count
 from typing import assert_never
 
@@ -12,10 +13,12 @@ import msgspec
 from msgspec import Struct
 
 from interlock.core.values import Json
-from interlock.surfaces.call import Ask, Call, Client, FormAnswer, Reply, RpcError
+from interlock.surfaces.call import Ask, Call, Client, FormAnswer, Reply, RpcError, Wait
 from interlock.surfaces.tool import Surface, call_tool
-from interlock.transport.stdio.results import (
+from interlock.transport.results import (
+    DOCUMENTS,
     ServerInfo,
+    capabilities_of,
     client_of,
     elicitation_params,
     form_answer,
@@ -25,9 +28,10 @@ from interlock.transport.stdio.results import (
     tool_name,
     tool_result,
 )
-from interlock.transport.stdio.rpc import (
+from interlock.transport.rpc import (
     INVALID_REQUEST,
     Notification,
+    Params,
     Request,
     RequestId,
     Response,
@@ -37,6 +41,7 @@ from interlock.transport.stdio.rpc import (
     request_line,
     result_line,
 )
+from interlock.transport.stdio.waiting import WaitingTurns
 
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 BATCHING = "2025-03-26"
@@ -47,7 +52,7 @@ class WaitingCall(Struct):
 
     request_id: RequestId
     tool: str
-    arguments: Json
+    params: Params
     state: str
     open_forms: dict[str, str]
     answers: dict[str, FormAnswer] = {}
@@ -56,11 +61,12 @@ class WaitingCall(Struct):
 class Handshake:
     """A connection of the handshake era; `version` is None until it is initialized."""
 
-    def __init__(self, surface: Surface, server: ServerInfo) -> None:
+    def __init__(self, surface: Surface, server: ServerInfo, turns: WaitingTurns) -> None:
         self.version: str | None = None
         self._surface = surface
         self._server = server
         self._client = Client()
+        self._turns = turns
         self._waiting: list[WaitingCall] = []
         self._form_numbers = count(1)
 
@@ -79,7 +85,14 @@ class Handshake:
                 tool = tool_name(request.params)
                 if isinstance(tool, RpcError):
                     return [error_line(request.id, tool)]
-                return self._call(request.id, tool, request.params.get("arguments"), Call(self._client))
+                return self._call(request.id, tool, request.params, Call(self._client))
+            case method, str() if self._surface.prompt_texts and method.startswith(DOCUMENTS):
+                from interlock.transport.documents import document_result
+
+                result = document_result(self._surface, method, request.params, "handshake")
+                if isinstance(result, RpcError):
+                    return [error_line(request.id, result)]
+                return [result_line(request.id, result)]
             case method, _:
                 return [error_line(request.id, method_not_found(method))]
 
@@ -109,7 +122,7 @@ class Handshake:
         call = Call(self._client, waiting.answers, waiting.state)
         return guarded(
             waiting.request_id,
-            lambda: self._call(waiting.request_id, waiting.tool, waiting.arguments, call),
+            lambda: self._call(waiting.request_id, waiting.tool, waiting.params, call),
         )
 
     def _initialize(self, request: Request) -> bytes:
@@ -121,25 +134,28 @@ class Handshake:
         self._client = client_of(info, capabilities, "handshake", self.version)
         welcome: dict[str, Json] = {
             "protocolVersion": self.version,
-            "capabilities": {"tools": {"listChanged": False}},
+            "capabilities": capabilities_of(self._surface, "handshake"),
             "serverInfo": msgspec.to_builtins(self._server),
         }
         if self._surface.instructions:
             welcome["instructions"] = self._surface.instructions
         return result_line(request.id, welcome)
 
-    def _call(self, request_id: RequestId, tool: str, arguments: Json, call: Call) -> list[bytes]:
-        outcome = call_tool(self._surface, tool, arguments, call)
+    def _call(self, request_id: RequestId, tool: str, params: Params, call: Call) -> list[bytes]:
+        outcome = call_tool(self._surface, tool, params.get("arguments"), call)
         match outcome:
             case Reply():
                 return [result_line(request_id, tool_result(outcome, self.version or VERSIONS[-1]))]
             case RpcError():
                 return [error_line(request_id, outcome)]
+            case Wait():
+                again = partial(self._call, request_id, tool, params)
+                return self._turns.add(request_id, outcome, call, params, again)
             case Ask():
                 if not self._client.can_elicit:
                     raise RuntimeError(f"{tool} asked the user through a client that shows no forms")
                 forms = {f"form-{next(self._form_numbers)}": question for question in outcome.questions}
-                self._waiting.append(WaitingCall(request_id, tool, arguments, outcome.state, forms))
+                self._waiting.append(WaitingCall(request_id, tool, params, outcome.state, forms))
                 return [
                     request_line(
                         form_id, "elicitation/create", elicitation_params(outcome.questions[question])

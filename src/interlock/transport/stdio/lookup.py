@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import assert_never
 
 from interlock.core.values import Json
-from interlock.surfaces.call import Ask, Call, Reply, RpcError
+from interlock.surfaces.call import Ask, Call, Reply, RpcError, Wait
 from interlock.surfaces.tool import Surface, call_tool
-from interlock.transport.stdio.results import STRUCTURE_SINCE, JsonObject, client_of, tool_result
-from interlock.transport.stdio.rpc import (
+from interlock.transport.results import STRUCTURE_SINCE, JsonObject, client_of, tool_result
+from interlock.transport.rpc import (
     INVALID_PARAMS,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
@@ -51,6 +51,14 @@ class Lookup:
         self.finished = False
         self._surface = surface
         self._call: Call | None = None
+
+    def patience(self) -> float | None:
+        """No call of this profile waits."""
+        return None
+
+    def look(self) -> list[bytes]:
+        """No call of this profile waits."""
+        return []
 
     def receive(self, line: bytes) -> list[bytes]:
         """Answer one line of the client."""
@@ -127,7 +135,7 @@ class Lookup:
 
     def _reply(self, tool: str, arguments: Json, call: Call) -> Reply | RpcError:
         outcome = call_tool(self._surface, tool, arguments, call)
-        if isinstance(outcome, Ask):
+        if isinstance(outcome, (Ask, Wait)):
             raise RuntimeError(f"{tool} asked the user, which the lookup profile cannot do")
         return outcome
 

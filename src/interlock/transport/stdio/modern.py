@@ -6,35 +6,40 @@ If a tool must ask the user, its result holds the forms, and the client calls ag
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import assert_never
 
 import msgspec
 
 from interlock.core.values import Json
-from interlock.surfaces.call import Ask, Call, Client, FormAnswer, Reply, RpcError
+from interlock.surfaces.call import Ask, Call, Client, Reply, RpcError, Wait
 from interlock.surfaces.tool import Surface, call_tool
-from interlock.transport.stdio.results import (
+from interlock.transport.results import (
+    CAPABILITIES,
+    CLIENT_INFO,
+    COMPLETE,
+    DOCUMENTS,
+    PREFIX,
+    UNCACHED,
     JsonObject,
     ServerInfo,
+    call_with_answers,
+    capabilities_of,
     client_of,
-    elicitation_params,
-    form_answer,
+    input_required,
     invalid_params,
     listed_tools,
     method_not_found,
     tool_name,
     tool_result,
 )
-from interlock.transport.stdio.rpc import Params, Request, error_line, notification_line, result_line
+from interlock.transport.rpc import Params, Request, error_line, notification_line, result_line
+from interlock.transport.stdio.waiting import WaitingTurns
 
 VERSION = "2026-07-28"
 UNSUPPORTED_VERSION = -32022
 
-_PREFIX = "io.modelcontextprotocol/"
-PROTOCOL_VERSION = _PREFIX + "protocolVersion"
-CAPABILITIES = _PREFIX + "clientCapabilities"
-
-_UNCACHED = {"ttlMs": 0, "cacheScope": "private"}
+PROTOCOL_VERSION = PREFIX + "protocolVersion"
 
 
 def has_envelope(params: Params) -> bool:
@@ -54,9 +59,10 @@ def unsupported_version(requested: Json) -> RpcError:
 class Modern:
     """Answers requests one by one; nothing is kept between them."""
 
-    def __init__(self, surface: Surface, server: ServerInfo) -> None:
+    def __init__(self, surface: Surface, server: ServerInfo, turns: WaitingTurns) -> None:
+        self._turns = turns
         self._surface = surface
-        self._server_meta = {_PREFIX + "serverInfo": msgspec.to_builtins(server)}
+        self._server_meta = {PREFIX + "serverInfo": msgspec.to_builtins(server)}
 
     def answer(self, request: Request) -> list[bytes]:
         """Answer a request that carries its own envelope."""
@@ -67,52 +73,58 @@ class Modern:
             case "server/discover":
                 discovered: JsonObject = {
                     "supportedVersions": [VERSION],
-                    "capabilities": {"tools": {"listChanged": True}},
+                    "capabilities": capabilities_of(self._surface, "modern"),
                 }
                 if self._surface.instructions:
                     discovered["instructions"] = self._surface.instructions
-                return [self._result_line(request, discovered | _UNCACHED)]
+                return [self._result_line(request, discovered | UNCACHED)]
             case "tools/list":
                 tools = listed_tools(self._surface, VERSION)
-                return [self._result_line(request, {"tools": tools, **_UNCACHED})]
+                return [self._result_line(request, {"tools": tools, **UNCACHED})]
             case "tools/call":
-                return [self._call(request, client)]
+                return self._call(request, client)
             case "subscriptions/listen":
                 return [_subscription_line(request)]
+            case method if self._surface.prompt_texts and method.startswith(DOCUMENTS):
+                from interlock.transport.documents import document_result
+
+                result = document_result(self._surface, method, request.params, "modern")
+                if isinstance(result, RpcError):
+                    return [error_line(request.id, result)]
+                return [self._result_line(request, result | UNCACHED)]
             case method:
                 return [error_line(request.id, method_not_found(method))]
 
-    def _call(self, request: Request, client: Client) -> bytes:
+    def _call(self, request: Request, client: Client) -> list[bytes]:
         tool = tool_name(request.params)
         if isinstance(tool, RpcError):
-            return error_line(request.id, tool)
-        call = _call_with_answers(request.params, client)
+            return [error_line(request.id, tool)]
+        call = call_with_answers(request.params, client)
         if isinstance(call, RpcError):
-            return error_line(request.id, call)
+            return [error_line(request.id, call)]
+        return self._made(request, tool, call)
+
+    def _made(self, request: Request, tool: str, call: Call) -> list[bytes]:
+        """Make a call, for the first time or again."""
         outcome = call_tool(self._surface, tool, request.params.get("arguments"), call)
         match outcome:
             case Reply():
-                return self._result_line(request, tool_result(outcome, VERSION))
+                return [self._result_line(request, tool_result(outcome, VERSION))]
             case RpcError():
-                return error_line(request.id, outcome)
+                return [error_line(request.id, outcome)]
+            case Wait():
+                again = partial(self._made, request, tool)
+                return self._turns.add(request.id, outcome, call, request.params, again)
             case Ask():
-                if not client.can_elicit:
+                if not call.client.can_elicit:
                     raise RuntimeError(f"{tool} asked the user through a client that shows no forms")
-                forms = {
-                    key: {
-                        "method": "elicitation/create",
-                        "params": {"mode": "form", **elicitation_params(form)},
-                    }
-                    for key, form in outcome.questions.items()
-                }
-                result = {"resultType": "input_required", "inputRequests": forms}
-                return self._result_line(request, {**result, "requestState": outcome.state})
+                return [self._result_line(request, input_required(outcome))]
             case _:
                 assert_never(outcome)
 
     def _result_line(self, request: Request, result: JsonObject) -> bytes:
         meta = {**result.get("_meta", {}), **self._server_meta}
-        return result_line(request.id, {"resultType": "complete", **result, "_meta": meta})
+        return result_line(request.id, {**COMPLETE, **result, "_meta": meta})
 
 
 def _calling_client(params: Params) -> Client | RpcError:
@@ -126,23 +138,7 @@ def _calling_client(params: Params) -> Client | RpcError:
         return invalid_params(f"{PROTOCOL_VERSION} must be a string")
     if version != VERSION:
         return unsupported_version(version)
-    return client_of(meta.get(_PREFIX + "clientInfo"), meta[CAPABILITIES], "modern", version)
-
-
-def _call_with_answers(params: Params, client: Client) -> Call | RpcError:
-    responses, state = params.get("inputResponses"), params.get("requestState")
-    if state is not None and not isinstance(state, str):
-        return invalid_params("requestState must be a string")
-    if responses is None:
-        return Call(client, {}, state)
-    if not isinstance(responses, Mapping):
-        return invalid_params("inputResponses must be an object")
-    answers: dict[str, FormAnswer] = {}
-    for key, response in responses.items():
-        if (answer := form_answer(response)) is None:
-            return invalid_params(f"inputResponses.{key} is not the answer to a form")
-        answers[key] = answer
-    return Call(client, answers, state)
+    return client_of(meta.get(CLIENT_INFO), meta[CAPABILITIES], "modern", version)
 
 
 def _subscription_line(request: Request) -> bytes:
@@ -150,5 +146,5 @@ def _subscription_line(request: Request) -> bytes:
     wanted = request.params.get("notifications")
     tools = isinstance(wanted, Mapping) and wanted.get("toolsListChanged") is True
     granted: Params = {"toolsListChanged": True} if tools else {}
-    params = {"notifications": granted, "_meta": {_PREFIX + "subscriptionId": request.id}}
+    params = {"notifications": granted, "_meta": {PREFIX + "subscriptionId": request.id}}
     return notification_line("notifications/subscriptions/acknowledged", params)

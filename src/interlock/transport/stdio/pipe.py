@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Protocol
 
 from interlock.surfaces.tool import Surface
-from interlock.transport.stdio.rpc import error_line, parse_error
+from interlock.transport.rpc import error_line, parse_error
 
 LINE_LIMIT = 8 * 1024 * 1024
 _READ_BYTES = 64 * 1024
@@ -24,6 +24,9 @@ _LAST_WRITE_SECONDS = 1.0
 _PARENT_CHECK_SECONDS = 2.0
 _STOP_CHECK_SECONDS = 0.5
 _IDLE_SECONDS = 0.5
+
+
+Patience = Callable[[], float | None]
 
 
 class Conversation(Protocol):
@@ -35,6 +38,12 @@ class Conversation(Protocol):
 
     def receive(self, line: bytes) -> list[bytes]:
         """Take one line and return the lines to send back."""
+
+    def patience(self) -> float | None:
+        """Return the seconds until `look` is to be called; None if nothing waits."""
+
+    def look(self) -> list[bytes]:
+        """Return the lines to send for calls that wait."""
 
 
 def serve(
@@ -48,15 +57,15 @@ def serve(
 
         conversation = Lookup(surface)
     else:
+        from interlock.transport.results import ServerInfo
         from interlock.transport.stdio.connection import Connection
-        from interlock.transport.stdio.results import ServerInfo
 
         conversation = Connection(surface, ServerInfo(server_name, version))
     stop = StopSignal()
     if sys.platform == "win32":
-        chunks = threaded_chunks(source, lambda: stop.received)
+        chunks = threaded_chunks(source, lambda: stop.received, conversation.patience)
     else:
-        chunks = selected_chunks(source, stop)
+        chunks = selected_chunks(source, stop, conversation.patience)
     try:
         with suppress(ConnectionError):
             converse(conversation, chunks, LineWriter(sink, stop), surface.idle)
@@ -73,6 +82,9 @@ def converse(
     for chunk in chunks:
         if not chunk:
             idle()
+        if conversation.patience() == 0:
+            for answer in conversation.look():
+                writer.write(answer)
         for line in lines.feed(chunk):
             if line is None:
                 writer.write(error_line(None, parse_error(f"a line may have {LINE_LIMIT} bytes")))
@@ -167,18 +179,19 @@ class ParentProcess:
         return os.getppid() != self._pid
 
 
-def selected_chunks(fd: int, stop: StopSignal) -> Iterator[bytes]:
+def selected_chunks(fd: int, stop: StopSignal, patience: Patience = lambda: None) -> Iterator[bytes]:
     """Yield the input as it arrives, until it ends, the parent exits or a signal arrives.
 
-    After each pause in the input it yields one empty chunk.
+    After each pause in the input it yields one empty chunk, and one whenever `patience` is over.
     """
     parent, paused = ParentProcess(), True
     while not stop.received:
-        patience = parent.check_seconds if paused else _IDLE_SECONDS
-        ready, _, _ = select.select([fd, stop.fd, *parent.fds], [], [], patience)
+        limits = (parent.check_seconds if paused else _IDLE_SECONDS, patience())
+        timeout = min((limit for limit in limits if limit is not None), default=None)
+        ready, _, _ = select.select([fd, stop.fd, *parent.fds], [], [], timeout)
         if stop.fd in ready:
             return
-        if not ready and not paused:
+        if not ready and (not paused or patience() == 0):
             paused = True
             yield b""
             continue
@@ -193,7 +206,9 @@ def selected_chunks(fd: int, stop: StopSignal) -> Iterator[bytes]:
             return
 
 
-def threaded_chunks(fd: int, stopped: Callable[[], bool]) -> Iterator[bytes]:
+def threaded_chunks(
+    fd: int, stopped: Callable[[], bool], patience: Patience = lambda: None
+) -> Iterator[bytes]:
     """Yield the input as a thread reads it, until it ends or `stopped` says so."""
     import queue
     import threading
@@ -211,7 +226,7 @@ def threaded_chunks(fd: int, stopped: Callable[[], bool]) -> Iterator[bytes]:
         try:
             chunk = chunks.get(timeout=_STOP_CHECK_SECONDS)
         except queue.Empty:
-            if not paused:
+            if not paused or patience() == 0:
                 paused = True
                 yield b""
             continue

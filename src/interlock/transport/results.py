@@ -11,14 +11,21 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from interlock.core.values import Json
-from interlock.surfaces.call import Client, Era, Form, FormAnswer, Reply, RpcError
+from interlock.surfaces.call import Ask, Call, Client, Era, Form, FormAnswer, Reply, RpcError
 from interlock.surfaces.tool import Surface
-from interlock.transport.stdio.rpc import INVALID_PARAMS, METHOD_NOT_FOUND, Params
+from interlock.transport.rpc import INVALID_PARAMS, METHOD_NOT_FOUND, Params
 
 JsonObject: TypeAlias = dict[str, Any]
 
 ANNOTATIONS_SINCE = "2025-03-26"
 STRUCTURE_SINCE = ELICITATION_SINCE = "2025-06-18"
+
+PREFIX = "io.modelcontextprotocol/"  # of the keys in `_meta` that every modern request carries
+CLIENT_INFO = PREFIX + "clientInfo"
+CAPABILITIES = PREFIX + "clientCapabilities"
+DOCUMENTS = ("prompts/", "resources/", "completion/")  # methods that few chats use
+COMPLETE = {"resultType": "complete"}
+UNCACHED = {"ttlMs": 0, "cacheScope": "private"}
 
 
 class ServerInfo(Struct, frozen=True):
@@ -26,6 +33,16 @@ class ServerInfo(Struct, frozen=True):
 
     name: str
     version: str
+
+
+def capabilities_of(surface: Surface, era: Era) -> JsonObject:
+    """Return what a server says it can do. In the modern era one can listen to the list of tools."""
+    capabilities: JsonObject = {"tools": {"listChanged": era == "modern"}}
+    if surface.prompt_texts is not None:
+        capabilities["prompts"] = {"listChanged": False}
+        capabilities["resources"] = {"listChanged": False, "subscribe": False}
+        capabilities["completions"] = {}
+    return capabilities
 
 
 def listed_tools(surface: Surface, version: str) -> list[JsonObject]:
@@ -63,6 +80,15 @@ def elicitation_params(form: Form) -> JsonObject:
     return {"message": form.message, "requestedSchema": form.schema}
 
 
+def input_required(ask: Ask) -> JsonObject:
+    """Return the result of the modern era that asks the user first: forms, and the state to send back."""
+    forms = {
+        key: {"method": "elicitation/create", "params": {"mode": "form", **elicitation_params(form)}}
+        for key, form in ask.questions.items()
+    }
+    return {"resultType": "input_required", "inputRequests": forms, "requestState": ask.state}
+
+
 def form_answer(result: Json) -> FormAnswer | None:
     """Read what the user did with a form; None if the client sent something else."""
     match result:
@@ -72,6 +98,23 @@ def form_answer(result: Json) -> FormAnswer | None:
             return FormAnswer(action)
         case _:
             return None
+
+
+def call_with_answers(params: Params, client: Client) -> Call | RpcError:
+    """Read the user's answers that a call of the modern era carries, and the state they belong to."""
+    responses, state = params.get("inputResponses"), params.get("requestState")
+    if state is not None and not isinstance(state, str):
+        return invalid_params("requestState must be a string")
+    if responses is None:
+        return Call(client, {}, state)
+    if not isinstance(responses, Mapping):
+        return invalid_params("inputResponses must be an object")
+    answers: dict[str, FormAnswer] = {}
+    for key, response in responses.items():
+        if (answer := form_answer(response)) is None:
+            return invalid_params(f"inputResponses.{key} is not the answer to a form")
+        answers[key] = answer
+    return Call(client, answers, state)
 
 
 def client_of(info: Json, capabilities: Json, era: Era, version: str) -> Client:

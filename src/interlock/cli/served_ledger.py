@@ -1,0 +1,87 @@
+"""The service behind `interlock serve`: one ledger, seen by each principal as its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from interlock import __version__
+from interlock.authoring.library import Library
+from interlock.cli.compose import ConfiguredBackend
+from interlock.cli.config import BadConfig, Config
+from interlock.core.principals import LOCAL, Principal
+from interlock.core.run.surface_policy import SurfaceName
+from interlock.ledger.errors import error_of
+from interlock.ledger.ledger import Ledger
+from interlock.ledger.tokens.access_tokens import AccessTokens
+from interlock.store.protocol import SessionFilter
+from interlock.surfaces.registry import SURFACES, build_surface
+from interlock.surfaces.tool import Surface
+from interlock.surfaces.warm_up import warm_up
+
+MOST_SURFACES = 1000
+MOST_GATES = 10_000
+
+
+class OwnedBackend:
+    """What surfaces of one principal are built on."""
+
+    def __init__(self, ledger: Ledger, owner: str) -> None:
+        self._ledger = ledger.of(owner)
+
+    def ledger(self) -> Ledger:
+        return self._ledger
+
+    def library(self) -> Library:
+        return self._ledger.library
+
+
+class ServedLedger:
+    """A ledger as HTTP may know it. The store is opened when it is first needed."""
+
+    version = __version__
+
+    def __init__(self, config: Config) -> None:
+        self._disabled = frozenset(config.disable_tools)
+        self._ledger = ConfiguredBackend(config).ledger()
+        self.tokens = AccessTokens(config.folder)
+        self._surface = lru_cache(MOST_SURFACES)(self._built)
+        surfaces = [build_surface(name, OwnedBackend(self._ledger, LOCAL.name)) for name in SURFACES]
+        known = {tool for surface in surfaces for tool in surface.tools}
+        if unknown := self._disabled - known:
+            raise BadConfig(f"disable-tools: '{min(unknown)}' is not a tool of any surface")
+        warm_up(*surfaces)
+
+    def surface(self, name: SurfaceName, principal: Principal) -> Surface:
+        return self._surface(name, principal.name)
+
+    def _built(self, name: SurfaceName, owner: str) -> Surface:
+        surface = build_surface(name, OwnedBackend(self._ledger, owner))
+        surface.tools = {name: tool for name, tool in surface.tools.items() if name not in self._disabled}
+        return surface
+
+    def principal_of(self, token: str) -> Principal | None:
+        return self.tokens.principal_of(token)
+
+    def secrets(self) -> Sequence[bytes]:
+        return [key.secret for key in self._ledger.keys.keyring().believed()]
+
+    def not_ready(self) -> str | None:
+        try:
+            self._ledger.content("")  # the shortest question; its answer does not matter
+        except Exception as error:
+            known = error_of(error)
+            if known is None:
+                raise
+            return known.code
+        return None
+
+    def gates_waiting(self) -> int:
+        with self._ledger.store.reading() as reader:
+            return len(reader.sessions(SessionFilter(awaiting=True, limit=MOST_GATES)))
+
+    def idle(self) -> None:
+        self._ledger.idle()
+
+    def close(self) -> None:
+        self._ledger.close()

@@ -1,0 +1,117 @@
+"""Workflows as prompts, which clients show as commands; with a log also `resume` and `inbox`.
+
+A prompt tells the agent which tool to call. Nothing is started by reading one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+from msgspec import Struct
+
+from interlock.authoring.library import Diagnostic, Library
+from interlock.core.definition.workflow import Variable
+from interlock.ledger.decisions.inbox import inbox
+from interlock.ledger.ledger import Ledger
+from interlock.ledger.queries.search import find
+from interlock.ledger.queries.status import recent_references
+from interlock.surfaces.call import PromptTexts
+
+GOAL = Variable("goal", description="What you want to achieve, in your own words.")
+QUERY = Variable("query", description="Words about the work, or its id; empty: the latest.")
+MOST_COMPLETIONS = 100
+
+
+class Prompt(Struct, frozen=True):
+    """A prompt as a client lists it."""
+
+    name: str
+    title: str
+    description: str
+    arguments: tuple[Variable, ...] = ()
+
+
+class Prompts:
+    """The prompts of one surface, in its own words."""
+
+    def __init__(self, library: Library, ledger: Ledger | None, texts: PromptTexts) -> None:
+        self._library = library
+        self._ledger = ledger
+        self._texts = texts
+
+    def all(self) -> list[Prompt]:
+        """Return every prompt: what a person may want to begin, then how to find back to it."""
+        entries = self._library.listing().entries
+        prompts = [
+            Prompt(entry.id, entry.name, entry.description, (GOAL, *entry.inputs))
+            for entry in entries
+            if not entry.hidden and entry.kind == "workflow"
+        ]
+        if self._ledger is None:
+            return prompts
+        resume = Prompt("resume", "Resume earlier work", "Continue a run from where it stands.", (QUERY,))
+        waiting = Prompt("inbox", "What waits for me", "Show the questions that wait for your decision.")
+        return [*prompts, resume, waiting]
+
+    def text(self, name: str, arguments: Mapping[str, str]) -> str | None:
+        """Return what a prompt says to the agent; None if there is no such prompt."""
+        if self._ledger is not None and name == "resume":
+            return self._resume(self._ledger, arguments.get("query", ""))
+        if self._ledger is not None and name == "inbox":
+            return _inbox(self._ledger)
+        loaded = self._library.load(name)
+        if isinstance(loaded, Diagnostic):
+            return None
+        types = {variable.name: variable.type for variable in loaded.workflow.variables}
+        values = {
+            argument: _typed(value, types.get(argument, "string"))
+            for argument, value in arguments.items()
+            if value.strip()
+        }
+        inputs = self._texts.inputs.replace("{json}", msgspec.json.encode(values).decode()) if values else ""
+        return self._texts.start.replace("{id}", loaded.workflow.id).replace("{inputs}", inputs)
+
+    def completions(self, name: str, argument: str, beginning: str) -> list[str]:
+        """Return values for an argument that begin as given."""
+        offered: Sequence[str] = ()
+        if name == "resume" and argument == "query" and self._ledger is not None:
+            offered = recent_references(self._ledger, MOST_COMPLETIONS)
+        elif (prompt := next((one for one in self.all() if one.name == name), None)) is not None:
+            kinds = {variable.name: variable.type for variable in prompt.arguments}
+            offered = ("true", "false") if kinds.get(argument) == "boolean" else ()
+        return [value for value in offered if value.startswith(beginning)][:MOST_COMPLETIONS]
+
+    def _resume(self, ledger: Ledger, query: str) -> str:
+        candidates = find(ledger, query)
+        if not candidates:
+            return "Nothing stored fits. Tell the user so, and ask what to look for."
+        best = candidates[0]
+        text = self._texts.resume.replace("{token}", ledger.mint("st", best.handle, best.tip))
+        text = text.replace("{id}", best.run.workflow_id)
+        others = [f"- {other.session.title} ({other.run.workflow_id})" for other in candidates[1:4]]
+        more = ["", "If the user meant other work, this fits too:", *others] if others else []
+        return "\n".join([f"Continue '{best.session.title}' ({best.run.workflow_id}). {text}", *more])
+
+
+def _inbox(ledger: Ledger) -> str:
+    questions = inbox(ledger)
+    if not questions:
+        return "Nothing waits for a decision. Tell the user so."
+    lines = ["Show the user these questions, which wait for a decision. Do not answer them yourself.", ""]
+    for question in questions:
+        lines.append(f"- {question.title} (session {question.ref}), {question.name}: {question.message}")
+        lines += [f"  - {option.id}: {option.label}" for option in question.options]
+    return "\n".join([*lines, "", "The user decides with `interlock inbox` and `interlock decide`."])
+
+
+def _typed(value: str, kind: str) -> str | int | float | bool:
+    """Read an argument, which is always text, as its variable wants it."""
+    if kind == "boolean":
+        return value.strip().lower() in ("true", "yes", "1")
+    if kind in ("number", "integer"):
+        try:
+            return int(value) if kind == "integer" else float(value)
+        except ValueError:
+            return value
+    return value

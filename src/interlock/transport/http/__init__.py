@@ -1,0 +1,1 @@
+"""MCP over HTTP: the official SDK's low-level server on Starlette and uvicorn."""

@@ -1,0 +1,126 @@
+"""The application: the five surfaces, health and metrics, behind one chain of guards.
+
+Everything that is mounted later passes the same chain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import anyio
+import anyio.to_thread
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
+from msgspec import Struct
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from interlock.core.run.surface_policy import SurfaceName
+from interlock.surfaces.registry import SURFACES
+from interlock.transport.http.access_log import AccessLog
+from interlock.transport.http.eras import Eras
+from interlock.transport.http.guard import BODY_BYTES, LOOPBACK, Guard
+from interlock.transport.http.limits import Limits
+from interlock.transport.http.mcp import SurfaceServer
+from interlock.transport.http.metrics import Metrics
+from interlock.transport.http.principals import Authentication, Verifier
+from interlock.transport.http.responses import json_response, refusal
+from interlock.transport.http.service import Service, record_of
+from interlock.transport.http.stopping import Stopping
+
+WORKERS = 8
+IDLE_SECONDS = 1.0
+DEFAULT_SURFACE: SurfaceName = "execution"
+
+
+class HttpSettings(Struct, frozen=True):
+    """How the application guards itself. Limits apply where principals are told apart."""
+
+    hosts: tuple[str, ...] = LOOPBACK
+    verifier: Verifier | None = None
+    requests_per_second: float = 100.0
+    requests_in_flight: int = 256
+    log: Callable[[bytes], None] | None = None
+
+
+def application(service: Service, settings: HttpSettings, more: Sequence[BaseRoute] = ()) -> Starlette:
+    """Return the ASGI application; `more` routes are guarded like its own."""
+    metrics, stopping = Metrics(), Stopping()
+    workers = anyio.CapacityLimiter(WORKERS)
+    managers: list[StreamableHTTPSessionManager] = []
+    routes: list[BaseRoute] = []
+    for name in SURFACES:
+        listen = ListenHandler(InMemorySubscriptionBus())
+        stopping.on_stop(listen.close)
+        server = SurfaceServer(name, service, workers, metrics, listen, stopping).server
+        modern, handshake = (
+            StreamableHTTPSessionManager(app=server, json_response=as_json, max_request_body_size=BODY_BYTES)
+            for as_json in (True, False)
+        )
+        managers += [modern, handshake]
+        endpoint = Eras(name, modern, handshake, stopping)
+        paths = [f"/mcp/{name}", *(["/mcp"] if name == DEFAULT_SURFACE else [])]
+        routes += [Route(path + end, endpoint=endpoint) for path in paths for end in ("", "/")]
+
+    async def in_thread(call: Callable[[], object]) -> object:
+        return await anyio.to_thread.run_sync(call, limiter=workers)
+
+    async def healthz(request: Request) -> Response:
+        return json_response({"status": "ok", "version": service.version})
+
+    async def readyz(request: Request) -> Response:
+        reason = "the server is stopping" if stopping.is_set else await in_thread(service.not_ready)
+        if reason is not None:
+            return refusal(503, "NOT_READY", str(reason), {"Retry-After": "1"})
+        return json_response({"status": "ready"})
+
+    async def show_metrics(request: Request) -> Response:
+        if record_of(request.scope).principal.role != "admin":
+            return refusal(403, "FORBIDDEN", "Metrics are for the role admin.")
+        reason = await in_thread(service.not_ready)
+        gauges = {"interlock_ready": ("Whether calls can be answered.", float(reason is None))}
+        if reason is None:
+            waiting = await anyio.to_thread.run_sync(service.gates_waiting, limiter=workers)
+            gauges["interlock_gates_waiting"] = ("Sessions that wait for a decision or an input.", waiting)
+        return Response(metrics.text(gauges), media_type="text/plain; version=0.0.4")
+
+    routes += [
+        Route("/healthz", healthz, methods=["GET"]),
+        Route("/readyz", readyz, methods=["GET"]),
+        Route("/metrics", show_metrics, methods=["GET"]),
+        *more,
+    ]
+
+    async def idle() -> None:
+        while True:
+            await anyio.sleep(IDLE_SECONDS)
+            await in_thread(service.idle)
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        async with AsyncExitStack() as running:
+            for manager in managers:
+                await running.enter_async_context(manager.run())
+            async with anyio.create_task_group() as background:
+                background.start_soon(idle)
+                yield
+                background.cancel_scope.cancel()
+        await in_thread(service.close)
+
+    known = [route.path for route in routes if isinstance(route, Route)]
+    middleware = [
+        Middleware(AccessLog, metrics=metrics, routes=known, write=settings.log),
+        Middleware(Guard, hosts=settings.hosts),
+        Middleware(Authentication, verifier=settings.verifier),
+    ]
+    if settings.verifier is not None:
+        rate, most = settings.requests_per_second, settings.requests_in_flight
+        middleware.append(Middleware(Limits, per_second=rate, in_flight=most))
+    app = Starlette(routes=routes, middleware=middleware, lifespan=lifespan)
+    app.router.redirect_slashes = False
+    app.state.stopping = stopping
+    return app

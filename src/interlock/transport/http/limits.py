@@ -1,0 +1,73 @@
+"""How much one principal may ask for at a time, so that others are served."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+
+from msgspec import Struct
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from interlock.transport.http.responses import refusal
+from interlock.transport.http.service import record_of
+
+MOST_PRINCIPALS = 10_000
+
+
+class Allowance(Struct):
+    """What a principal has left: requests that it may send at once, and requests in flight."""
+
+    tokens: float
+    at: float
+    in_flight: int = 0
+
+
+class Limits:
+    """Refuses requests over a rate or over a number in flight, and says when to send them again."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        per_second: float,
+        in_flight: int,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.app = app
+        self._rate = per_second
+        self._burst = max(1.0, per_second * 2)
+        self._most = in_flight
+        self._clock = clock
+        self._allowances: OrderedDict[str, Allowance] = OrderedDict()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        allowance = self._allowance(record_of(scope).principal.name)
+        wait = 0.0 if allowance.tokens >= 1 else (1 - allowance.tokens) / self._rate
+        if wait or allowance.in_flight >= self._most:
+            message = f"At most {self._rate:g} requests a second and {self._most} at a time."
+            headers = {"Retry-After": str(max(1, math.ceil(wait)))}
+            await refusal(429, "TOO_MANY_REQUESTS", message, headers)(scope, receive, send)
+            return
+        allowance.tokens -= 1
+        allowance.in_flight += 1
+        try:
+            await self.app(scope, receive, send)
+        finally:
+            allowance.in_flight -= 1
+
+    def _allowance(self, name: str) -> Allowance:
+        """Return what a principal has left now."""
+        now = self._clock()
+        allowance = self._allowances.get(name)
+        if allowance is None:
+            allowance = self._allowances[name] = Allowance(self._burst, now)
+            while len(self._allowances) > MOST_PRINCIPALS:
+                self._allowances.popitem(last=False)
+        self._allowances.move_to_end(name)
+        allowance.tokens = min(self._burst, allowance.tokens + (now - allowance.at) * self._rate)
+        allowance.at = now
+        return allowance

@@ -1,0 +1,208 @@
+"""A surface as a server of the official SDK, in both eras.
+
+A handler of a surface runs in a worker thread, because it may wait for the store's lock. If it must ask the
+user, the modern era returns the forms, and the handshake era sends them to the client and calls again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, assert_never
+
+import anyio
+import anyio.to_thread
+import mcp_types as types
+import msgspec
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
+from mcp.server.subscriptions import ListenHandler
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from msgspec.structs import replace
+
+from interlock.core.principals import LOCAL
+from interlock.core.run.surface_policy import SurfaceName
+from interlock.surfaces.call import Ask, Call, Client, FormAnswer, Outcome, Reply, RpcError, Wait
+from interlock.surfaces.tool import Surface, call_tool
+from interlock.transport.documents import document_result
+from interlock.transport.http.metrics import Metrics
+from interlock.transport.http.seal import KeyringCodec
+from interlock.transport.http.service import RequestRecord, Service, record_of
+from interlock.transport.http.stopping import Stopping
+from interlock.transport.results import (
+    CAPABILITIES,
+    CLIENT_INFO,
+    COMPLETE,
+    UNCACHED,
+    JsonObject,
+    call_with_answers,
+    client_of,
+    elicitation_params,
+    form_answer,
+    input_required,
+    listed_tools,
+    tool_result,
+)
+
+Context = ServerRequestContext[Any, Any]
+T = TypeVar("T")
+
+SERVER_NAME = "interlock"
+STATE_SECONDS = 24 * 3600.0
+FORM_SECONDS = 600.0
+LOOK_SECONDS = 1.0
+
+
+class SurfaceServer:
+    """One surface behind the SDK. What it serves belongs to the principal of each request."""
+
+    def __init__(
+        self,
+        name: SurfaceName,
+        service: Service,
+        workers: anyio.CapacityLimiter,
+        metrics: Metrics,
+        listen: ListenHandler,
+        stopping: Stopping,
+    ) -> None:
+        self.name = name
+        self._service = service
+        self._workers = workers
+        self._metrics = metrics
+        self._stopping = stopping
+        surface = service.surface(name, LOCAL)
+        self._tools = {tool.name: tool.argument_schema() for tool in surface.tools.values()}
+        self.server: Server[Any] = Server(
+            SERVER_NAME,
+            version=service.version,
+            instructions=surface.instructions or None,
+            get_tool_input_schema=self._tools.get,
+            on_list_tools=self._list_tools,  # type: ignore[arg-type]  # dicts are sieved per version
+            on_call_tool=self._call_tool,  # type: ignore[arg-type]
+            on_subscriptions_listen=listen,
+            on_list_prompts=self._document,  # type: ignore[arg-type]
+            on_get_prompt=self._document,  # type: ignore[arg-type]
+            on_list_resources=self._document,  # type: ignore[arg-type]
+            on_list_resource_templates=self._document,  # type: ignore[arg-type]
+            on_read_resource=self._document,  # type: ignore[arg-type]
+            on_completion=self._document,  # type: ignore[arg-type]
+        )
+        security = RequestStateSecurity(
+            codec=KeyringCodec(service.secrets),
+            ttl=STATE_SECONDS,
+            bind_principal=lambda ctx: request_record(ctx).principal.name,
+        )
+        boundary = RequestStateBoundary(security, default_audience=f"{SERVER_NAME}/{name}")
+        self.server.middleware.append(boundary)
+
+    def surface_of(self, ctx: Context) -> Surface:
+        """Return the surface as the caller may see it."""
+        return self._service.surface(self.name, request_record(ctx).principal)
+
+    async def in_thread(self, call: Callable[..., T], *arguments: Any) -> T:
+        """Run what may wait for the store, so that others are answered meanwhile."""
+        return await anyio.to_thread.run_sync(call, *arguments, limiter=self._workers)
+
+    async def _list_tools(self, ctx: Context, params: Any) -> JsonObject:
+        tools = listed_tools(self.surface_of(ctx), ctx.protocol_version)
+        return {"tools": tools, **COMPLETE, **UNCACHED}
+
+    async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> JsonObject:
+        record = request_record(ctx)
+        record.tool = params.name if params.name in self._tools else "unknown"
+        began, outcome = time.perf_counter(), "error"
+        try:
+            result = await self._result(ctx, params.name)
+            outcome = "asked" if "inputRequests" in result else "refused" if "isError" in result else "ok"
+            return result
+        finally:
+            self._metrics.observe_call(self.name, record.tool, outcome, time.perf_counter() - began)
+
+    async def _document(self, ctx: Context, params: Any) -> JsonObject:
+        surface, era = self.surface_of(ctx), client_in(ctx).era
+        result = await self.in_thread(document_result, surface, ctx.method, ctx.params or {}, era)
+        if isinstance(result, RpcError):
+            raise mcp_error(result)
+        return result | COMPLETE | UNCACHED
+
+    async def _waited(self, ctx: Context, began: float, seconds: float) -> bool:
+        """Wait a second and report it; tell whether the call may wait on."""
+        left = began + seconds - anyio.current_time()
+        with anyio.move_on_after(min(LOOK_SECONDS, max(0.0, left))):
+            await self._stopping.wait()
+        waited = anyio.current_time() - began
+        await ctx.session.report_progress(round(waited, 1), seconds, "Waiting for the user's decision")
+        return waited < seconds and not self._stopping.is_set
+
+    async def _result(self, ctx: Context, tool: str) -> JsonObject:
+        surface, client, raw = self.surface_of(ctx), client_in(ctx), ctx.params or {}
+        call = call_with_answers(raw, client) if is_modern(ctx) else Call(client)
+        if isinstance(call, RpcError):
+            raise mcp_error(call)
+        began = 0.0
+        while True:
+            outcome: Outcome = await self.in_thread(call_tool, surface, tool, raw.get("arguments"), call)
+            match outcome:
+                case Reply():
+                    result = tool_result(outcome, ctx.protocol_version)
+                    if isinstance(structured := result.get("structuredContent"), msgspec.Raw):
+                        result["structuredContent"] = msgspec.json.decode(structured)  # the SDK encodes
+                    return result | COMPLETE
+                case RpcError():
+                    raise mcp_error(outcome)
+                case Wait():
+                    began = began or anyio.current_time()
+                    call = replace(call, may_wait=await self._waited(ctx, began, outcome.seconds))
+                case Ask() if is_modern(ctx):
+                    return input_required(outcome)
+                case Ask():
+                    call = Call(client, await _answers(ctx, outcome), outcome.state)
+                case _:
+                    assert_never(outcome)
+
+
+async def _answers(ctx: Context, ask: Ask) -> dict[str, FormAnswer]:
+    """Show the forms to the user through the client; silence and a broken connection are no answer."""
+    answers = {question: FormAnswer("cancel") for question in ask.questions}
+    with anyio.move_on_after(FORM_SECONDS):
+        for question, form in ask.questions.items():
+            params = elicitation_params(form)
+            result = await ctx.session.elicit_form(
+                params["message"], dict(params["requestedSchema"]), related_request_id=ctx.request_id
+            )
+            answer = form_answer(result.model_dump(mode="json", exclude_none=True))
+            answers[question] = answer or FormAnswer("cancel")
+    return answers
+
+
+def request_record(ctx: Context) -> RequestRecord:
+    """Return what is known about the HTTP request that a message came with."""
+    assert ctx.request is not None, "every message over HTTP comes with a request"
+    return record_of(ctx.request.scope)
+
+
+def is_modern(ctx: Context) -> bool:
+    """Tell whether a request belongs to the modern era."""
+    return ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+
+def client_in(ctx: Context) -> Client:
+    """Read who calls: each request of the modern era says so, the handshake said it once."""
+    if is_modern(ctx):
+        meta: Mapping[str, Any] = (ctx.params or {}).get("_meta") or {}
+        return client_of(meta.get(CLIENT_INFO), meta.get(CAPABILITIES), "modern", ctx.protocol_version)
+    opened = ctx.session.client_params
+    if opened is None:
+        return Client()
+    info, capabilities = (
+        part.model_dump(mode="json", by_alias=True, exclude_none=True)
+        for part in (opened.client_info, opened.capabilities)
+    )
+    return client_of(info, capabilities, "handshake", ctx.protocol_version)
+
+
+def mcp_error(error: RpcError) -> MCPError:
+    """Return an error of a surface as the SDK raises it; it goes out unchanged."""
+    return MCPError(error.code, error.message, error.data)

@@ -1,0 +1,57 @@
+"""What a server needs of the program that starts it, and what is known about each request."""
+
+from __future__ import annotations
+
+from collections.abc import MutableMapping, Sequence
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from interlock.core.principals import LOCAL, Principal
+from interlock.core.run.surface_policy import SurfaceName
+from interlock.surfaces.tool import Surface
+
+KEY = "interlock.request"
+
+
+class Service(Protocol):
+    """The ledger behind the surfaces, as far as HTTP may know it."""
+
+    version: str
+
+    def surface(self, name: SurfaceName, principal: Principal) -> Surface:
+        """Return a surface onto the sessions of one principal."""
+
+    def principal_of(self, token: str) -> Principal | None:
+        """Return whom a bearer token was given to."""
+
+    def secrets(self) -> Sequence[bytes]:
+        """Return what seals the state of a call that waits for the user: the current secret first."""
+
+    def not_ready(self) -> str | None:
+        """Say why calls cannot be answered now; None if they can."""
+
+    def gates_waiting(self) -> int:
+        """Count the sessions that wait for a decision or an input."""
+
+    def idle(self) -> None:
+        """Do what can wait until nobody waits for an answer."""
+
+    def close(self) -> None:
+        """Finish what is left to do before the process exits."""
+
+
+class RequestRecord(Struct):
+    """What the access log and the metrics say about a request. No token and no content is kept."""
+
+    principal: Principal = LOCAL
+    surface: str = ""
+    tool: str = ""
+
+
+def record_of(scope: MutableMapping[str, Any]) -> RequestRecord:
+    """Return the record of a request."""
+    record = scope.get(KEY)
+    if not isinstance(record, RequestRecord):
+        record = scope[KEY] = RequestRecord()
+    return record

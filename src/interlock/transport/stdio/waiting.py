@@ -1,0 +1,91 @@
+"""Calls that wait for the user: each is made again once a second, until it has an answer or its time is over.
+
+Nothing is held meanwhile, and other calls are answered.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from interlock.surfaces.call import Call, Wait
+from interlock.transport.rpc import Params, RequestId, notification_line
+
+LOOK_SECONDS = 1.0
+
+
+class WaitingTurn(Struct):
+    """A call to make again; `again` returns no lines while it still waits."""
+
+    call: Call
+    again: Callable[[Call], list[bytes]]
+    began: float
+    seconds: float
+    progress_token: int | str | None
+    looked_at: float
+
+
+class WaitingTurns:
+    """The calls of one connection that wait for the user."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._turns: dict[RequestId, WaitingTurn] = {}
+
+    def add(
+        self, id: RequestId, wait: Wait, call: Call, params: Params, again: Callable[[Call], list[bytes]]
+    ) -> list[bytes]:
+        """Let a call wait; one that waits already keeps its time. There is nothing to send yet."""
+        if id not in self._turns:
+            now = self._clock()
+            self._turns[id] = WaitingTurn(call, again, now, wait.seconds, progress_token(params), now)
+        return []
+
+    def cancel(self, id: object) -> None:
+        """Forget a call that the client no longer waits for."""
+        if isinstance(id, (int, float, str)):
+            self._turns.pop(id, None)
+
+    def patience(self) -> float | None:
+        """Return the seconds until the next look; None if nothing waits."""
+        if not self._turns:
+            return None
+        next_look = min(turn.looked_at for turn in self._turns.values()) + LOOK_SECONDS
+        return max(0.0, next_look - self._clock())
+
+    def look(self) -> list[bytes]:
+        """Make the calls again whose second is over; return what there is to send."""
+        lines: list[bytes] = []
+        now = self._clock()
+        for id, turn in list(self._turns.items()):
+            if now - turn.looked_at < LOOK_SECONDS:
+                continue
+            turn.looked_at = now
+            waited = now - turn.began
+            is_over = waited >= turn.seconds
+            answers = turn.again(replace(turn.call, may_wait=not is_over))
+            if answers or is_over:
+                self._turns.pop(id, None)
+            elif turn.progress_token is not None:
+                params = progress_params(turn.progress_token, waited, turn.seconds)
+                answers = [notification_line("notifications/progress", params)]
+            lines += answers
+        return lines
+
+
+def progress_token(params: Params) -> int | str | None:
+    """Return the token that a request asks for progress with."""
+    match params:
+        case {"_meta": {"progressToken": int() | str() as token}}:
+            return token
+        case _:
+            return None
+
+
+def progress_params(token: int | str, waited: float, seconds: float) -> Params:
+    """Return the parameters of a notification about a call that waits."""
+    message = "Waiting for the user's decision"
+    return {"progressToken": token, "progress": round(waited, 1), "total": seconds, "message": message}

@@ -1,0 +1,136 @@
+"""Hostile and broken requests are refused, and the server goes on answering others."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import suppress
+
+import msgspec
+import pytest
+
+from interlock.transport.http.guard import BODY_BYTES
+from support.http_server import HttpServer, serving
+
+JSON = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+PATHS = ["/mcp", "/mcp/session", "/healthz", "/readyz", "/metrics", "/nothing"]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
+    with serving(tmp_path_factory.mktemp("served")) as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def _others_are_answered(server: HttpServer) -> Iterator[None]:
+    yield
+    assert server.request("GET", "/healthz").status == 200
+    assert server.process.poll() is None
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_another_host_is_refused_on_every_route(server: HttpServer, path: str) -> None:
+    answer = server.request("GET", path, headers={"Host": "evil.example:80"})
+    assert (answer.status, answer.json["error"]["code"]) == (421, "HOST_NOT_ALLOWED")
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://localhost:1", "file://"])
+def test_a_page_of_another_origin_is_refused_on_every_route(
+    server: HttpServer, path: str, origin: str
+) -> None:
+    answer = server.request("GET", path, headers={"Origin": origin})
+    assert (answer.status, answer.json["error"]["code"]) == (403, "ORIGIN_NOT_ALLOWED")
+
+
+def test_the_servers_own_origin_is_accepted(server: HttpServer) -> None:
+    assert server.request("GET", "/healthz", headers={"Origin": server.url}).status == 200
+
+
+@pytest.mark.parametrize("path", ["/mcp", "/mcp/lookup", "/healthz"])
+def test_a_body_over_the_limit_is_refused_unread(server: HttpServer, path: str) -> None:
+    head = (
+        f"POST {path} HTTP/1.1\r\nHost: {server.host}:{server.port}\r\nContent-Length: {50 * 2**20}\r\n\r\n"
+    )
+    assert _raw(server, head.encode()).startswith(b"HTTP/1.1 413")
+
+
+def test_a_chunked_body_over_the_limit_is_refused(server: HttpServer) -> None:
+    head = f"POST /mcp HTTP/1.1\r\nHost: {server.host}:{server.port}\r\nTransfer-Encoding: chunked\r\n\r\n"
+    chunk = b"100000\r\n" + b"x" * 0x100000 + b"\r\n"
+    assert _raw(server, head.encode() + chunk * (BODY_BYTES // 0x100000 + 1)).startswith(b"HTTP/1.1 413")
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "Host: 127.0.0.1:{port}\r\nHost: evil.example",
+        "Host: 127.0.0.1:{port}\r\nContent-Type: application/json\r\nContent-Type: text/plain",
+        "Host: 127.0.0.1:{port}\r\nAuthorization: Bearer a\r\nAuthorization: Bearer b",
+        "Host: 127.0.0.1:{port}\r\nContent-Length: 1\r\nContent-Length: 2",
+        "Host: 127.0.0.1:{port}\r\nContent-Length: -1",
+        "Host: 127.0.0.1:{port}\r\nTransfer-Encoding: chunked\r\nContent-Length: 5",
+        "Host: 127.0.0.1:{port}\r\nBad Name: x",
+        "Host: 127.0.0.1:{port}\r\n: x",
+        "Host:",
+        "X: no host",
+    ],
+)
+def test_malformed_heads_are_refused(server: HttpServer, lines: str) -> None:
+    head = f"POST /mcp HTTP/1.1\r\n{lines.format(port=server.port)}\r\n\r\n"
+    status = _raw(server, head.encode()).split(b" ", 2)[1]
+    assert status in (b"400", b"421")
+
+
+def test_a_head_without_end_is_cut_off(server: HttpServer) -> None:
+    assert _raw(server, b"GET /healthz HTTP/1.1\r\nX: " + b"a" * 200_000) in (b"", b"HTTP/1.1 400")
+
+
+def test_methods_that_nothing_needs_are_refused(server: HttpServer) -> None:
+    for method in ("PUT", "PATCH", "OPTIONS", "TRACE"):
+        assert server.request(method, "/mcp").status == 405
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ['{"title": NaN}', '{"title": 1e400}', '{"title": "\\ud800"}', "[" * 100_000 + "]" * 100_000],
+    ids=["NaN", "out of range", "lone surrogate", "depth"],
+)
+def test_what_stdio_cannot_read_is_refused_with_the_id(server: HttpServer, arguments: str) -> None:
+    body = (
+        '{"jsonrpc": "2.0", "id": 7, "method": "tools/call",'
+        f' "params": {{"name": "start_session", "arguments": {arguments}}}}}'
+    )
+    answer = server.request("POST", "/mcp", body.encode(), JSON)
+    assert (answer.status, answer.json["error"]["code"]) == (400, -32700)
+    assert answer.json["id"] == (None if "[[" in arguments else 7)
+
+
+def test_bytes_that_are_not_utf8_are_refused(server: HttpServer) -> None:
+    answer = server.request("POST", "/mcp", b'{"jsonrpc": "2.0", "id": 1, "method": "\xff"}', JSON)
+    assert (answer.status, answer.json["error"]["code"]) == (400, -32700)
+
+
+def test_a_nul_is_refused_by_the_surface(server: HttpServer) -> None:
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    params = {"name": "start_session", "arguments": {"title": "a\0b"}, "_meta": meta}
+    body = msgspec.json.encode({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+    modern = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "start_session"}
+    result = server.request("POST", "/mcp", body, {**JSON, **modern}).json["result"]
+    assert result["isError"] is True
+    assert "NUL" in result["content"][0]["text"]
+
+
+def _raw(server: HttpServer, request: bytes) -> bytes:
+    """Send bytes and return the first bytes of the answer."""
+    with socket.create_connection((server.host, server.port), timeout=60) as connection:
+        with suppress(ConnectionError):
+            connection.sendall(request)
+        try:
+            return connection.recv(12)
+        except ConnectionError:
+            return b""

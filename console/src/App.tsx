@@ -1,6 +1,7 @@
 import { useContext, useEffect, useRef, useState } from "react";
 import { LiveContext, useLiveChanges, usePage } from "./api";
 import { Palette } from "./Palette";
+import { SignIn } from "./SignIn";
 import { Link, RouteContext, go, useRoute, useRouter } from "./router";
 import type { InboxPage } from "./types";
 import { Empty, Icon } from "./ui";
@@ -141,7 +142,7 @@ function Shell() {
         </div>
       </header>
       <main id="main" tabIndex={-1}>
-        <View room={room} rest={route.path.slice(1)} />
+        {inbox.error?.code === "UNAUTHORIZED" ? <SignIn /> : <View room={room} rest={route.path.slice(1)} />}
       </main>
       {open === "palette" && <Palette pages={NAV.map(([path, label]) => [path, label])} onClose={() => setOpen(null)} setTheme={setTheme} />}
       {open === "keys" && <Keys onClose={() => setOpen(null)} />}

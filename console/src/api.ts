@@ -64,6 +64,11 @@ export async function act<T>(name: string, body: unknown): Promise<T> {
   );
 }
 
+export function login(token: string): Promise<unknown> {
+  const headers = { "Content-Type": "application/json" };
+  return answered(fetch("/console/login", { method: "POST", headers, body: JSON.stringify({ token }) }));
+}
+
 export type LiveState = "live" | "reconnecting" | "offline";
 export interface Live {
   state: LiveState;

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from interlock.console.answers import Answer, answer_to, refused
@@ -27,7 +29,7 @@ WRONG_PINS = 5
 PIN_PAUSE = 60_000
 LONGEST_NOTE = 2000
 
-ExportForm = Literal["json", "md", "html"]
+EXPORTS = ("json", "md", "html")
 
 
 class ActionDone(Shown, frozen=True):
@@ -79,9 +81,27 @@ class Actions:
         self._ledger = ledger
         self._wrong_pins: dict[str, list[int]] = {}
 
-    def decide(self, principal: Principal, body: bytes) -> Answer:
+    def act(self, principal: Principal, name: str, body: bytes) -> Answer:
+        """Carry out the action of this name."""
+        actions: Mapping[str, tuple[type[Struct], Callable[[Principal, Any], Answer]]] = {
+            "decide": (DecideRequest, self.decide),
+            "note": (NoteRequest, self.note),
+            "mode": (ModeRequest, self.mode),
+            "keep": (KeepRequest, self.keep),
+        }
+        if name == "import":
+            return self.import_session(principal, body)
+        if name not in actions:
+            return refused(404, "NOT_FOUND", "There is no such action.")
+        kind, action = actions[name]
+        try:
+            request = msgspec.json.decode(body, type=kind)
+        except msgspec.DecodeError as error:
+            return refused(400, "INVALID", f"The request cannot be read: {error}.")
+        return action(principal, request)
+
+    def decide(self, principal: Principal, request: DecideRequest) -> Answer:
         """Record an answer; a question that has changed since it was shown is asked again."""
-        request = msgspec.json.decode(body, type=DecideRequest)
         owner = request.owner or principal.name
         if owner != principal.name and not principal.decides_for_others:
             return refused(403, "FORBIDDEN", "Only an approver decides for others.")
@@ -135,9 +155,8 @@ class Actions:
         self._wrong_pins[name] = [*wrong, now]
         return refused(403, "PIN_WRONG", "That is not your PIN.", "Enter it again.")
 
-    def note(self, principal: Principal, body: bytes) -> Answer:
+    def note(self, principal: Principal, request: NoteRequest) -> Answer:
         """Keep a note with the session, where every later recap can show it."""
-        request = msgspec.json.decode(body, type=NoteRequest)
         ledger = self._ledger.of(principal.name)
         session = find_session(ledger, request.session_id)
         if isinstance(session, LedgerError):
@@ -147,9 +166,8 @@ class Actions:
         kept = ledger.note(Pointer("sst", handle_of(ledger, session.session_id)), Output(request.notes))
         return answer_to(kept if isinstance(kept, LedgerError) else ActionDone("Noted.", kept))
 
-    def mode(self, principal: Principal, body: bytes) -> Answer:
+    def mode(self, principal: Principal, request: ModeRequest) -> Answer:
         """Attach a mode to all unfinished branches of a session."""
-        request = msgspec.json.decode(body, type=ModeRequest)
         if (refusal := self.pin_refused(principal, request.pin)) is not None:
             return refusal
         ledger = self._ledger.of(principal.name)
@@ -161,9 +179,8 @@ class Actions:
             return answer_to(changed)
         return answer_to(ActionDone(f"Mode {request.mode} at {changed} tips.", session.session_id))
 
-    def keep(self, principal: Principal, body: bytes) -> Answer:
+    def keep(self, principal: Principal, request: KeepRequest) -> Answer:
         """Mark a session to be kept, or take the mark away."""
-        request = msgspec.json.decode(body, type=KeepRequest)
         session = find_session(self._ledger.of(principal.name), request.session_id)
         if isinstance(session, LedgerError):
             return answer_to(session)
@@ -180,7 +197,7 @@ class Actions:
         session = import_bundle(ledger.store, bundle, ledger.owner, ledger.clock())
         return answer_to(ActionDone(f"Imported '{session.title}'.", session.session_id))
 
-    def export(self, principal: Principal, ref: str, form: ExportForm) -> Answer:
+    def export(self, principal: Principal, ref: str, form: str) -> Answer:
         """Return a session as a file: a bundle to import elsewhere, or a text to read."""
         ledger = self._ledger.of(principal.name)
         session = find_session(ledger, ref)
@@ -193,5 +210,5 @@ class Actions:
                 return replace(answer, body=msgspec.json.encode(bundle))
             case "md":
                 return replace(answer, body=as_markdown(bundle).encode(), media="text/markdown")
-            case "html":
+            case _:
                 return replace(answer, body=as_html(bundle).encode(), media="text/html")

@@ -9,7 +9,7 @@ from importlib.resources.abc import Traversable
 import msgspec
 
 from interlock.authoring.library import Diagnostic
-from interlock.console.actions import Actions, ExportForm
+from interlock.console.actions import EXPORTS, Actions
 from interlock.console.answers import Answer, answer_to, refused
 from interlock.console.comparison import compared
 from interlock.console.pages import events_page, inbox_page, search_page, session_page
@@ -68,16 +68,7 @@ class Console:
 
     def act(self, principal: Principal, name: str, body: bytes) -> Answer:
         """Carry out an action."""
-        actions: Mapping[str, Callable[[Principal, bytes], Answer]] = {
-            "decide": self.actions.decide,
-            "note": self.actions.note,
-            "mode": self.actions.mode,
-            "keep": self.actions.keep,
-            "import": self.actions.import_session,
-        }
-        if (action := actions.get(name)) is None:
-            return refused(404, "NOT_FOUND", "There is no such action.")
-        return self.guarded(lambda: action(principal, body))
+        return self.guarded(lambda: self.actions.act(principal, name, body))
 
     def heads(self, principal: Principal) -> Mapping[str, Head]:
         """Return where the sessions stand that this principal may look at."""
@@ -87,8 +78,9 @@ class Console:
         """Answer with an error that a person can act on, whatever the store or the request is like."""
         try:
             return call()
-        except msgspec.DecodeError as error:
-            return refused(400, "INVALID", f"The request cannot be read: {error}.")
+        except msgspec.DecodeError:
+            message = "What is stored cannot be read."
+            return refused(500, "STORE_CORRUPT", message, "Run `interlock doctor`.")
         except Exception as error:
             known = error_of(error)
             if known is None:
@@ -124,7 +116,9 @@ class Console:
                 plan = ledger.pins.plan(ledger.content, run.workflow_hash)
                 return answer_to(run_graph(plan.workflow, shown.story))
             case ["sessions", ref, "export"]:
-                form = msgspec.convert(query.get("form", "json"), ExportForm)
+                form = query.get("form", "json")
+                if form not in EXPORTS:
+                    return refused(400, "INVALID", f"Export as {', '.join(EXPORTS)}.")
                 return self.actions.export(principal, ref, form)
             case ["compare"]:
                 return self.comparison(ledger, query)

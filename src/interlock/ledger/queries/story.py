@@ -107,8 +107,9 @@ def story_of(
         last = reader.node(session_id, end)
         if last is None or last.run != run.run:
             return LedgerError("NOT_FOUND", f"Run {run_id} has no node {end}.", next_action)
-        path = reader.path(session_id, end, MOST_STEPS)[::-1]
-        numbers = [row.node for row in path]
+        numbers = [row.node for row in reversed(reader.path(session_id, end, MOST_STEPS))]
+        rows = (reader.node(session_id, number) for number in numbers)  # a path comes without states
+        path = [row for row in rows if row is not None]
         blocked, noted = defaultdict[int, list[BlockedRow]](list), defaultdict[int, list[NodeRow]](list)
         for attempt in reader.blocked(session_id, numbers):
             blocked[attempt.node].append(attempt)

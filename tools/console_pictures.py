@@ -1,4 +1,4 @@
-"""Take pictures of every view of the console from a seeded store, in both themes, at two widths."""
+"""Take pictures of every view of the console from a seeded store, in both themes, some at two widths."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from playwright.sync_api import Page, sync_playwright
 
 from tools.console_seed import seed
 
-DOCS = Path(__file__).resolve().parents[1] / "docs" / "pictures" / "console"
+DOCS = Path(__file__).resolve().parents[1] / "docs" / "images" / "console"
 WIDTHS = {"wide": (1280, 800), "narrow": (390, 844)}
+NARROW = ("inbox", "runs", "story")
 THEMES = ("light", "dark")
 
 
@@ -85,7 +86,7 @@ def photograph(entrance: str, target: Path, only: str) -> None:
                 page.goto(entrance)
                 page.get_by_role("heading", level=1).wait_for()
                 for name, path in views(page, address).items():
-                    if only and only != name:
+                    if (only and only != name) or (width == "narrow" and name not in NARROW):
                         continue
                     page.goto(f"{address}/console/{path}")
                     page.get_by_role("heading", level=1).or_(page.get_by_role("alert")).first.wait_for()

@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 LOCK   := requirements-dev.lock
 PYTEST := $(BIN)/python -m pytest -n auto
 
-.PHONY: run test quick lint bench ready lock clean
+.PHONY: run test quick lint bench proof ready lock clean
 
 run: ready
 	@$(BIN)/interlock demo
@@ -23,6 +23,10 @@ lint: ready
 
 bench: ready
 	@$(BIN)/python -m bench.execution_walk
+
+# The long figures: kills, disk faults, byte flips, PostgreSQL crashes, growth; takes about an hour.
+proof: ready
+	@$(BIN)/python -m tools.proof
 
 ready:
 	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) is not installed; Interlock needs Python 3.11 or newer." >&2; exit 1; }

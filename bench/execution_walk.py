@@ -2,13 +2,15 @@
 
     python -m bench.execution_walk [--steps 10000]
 
-Prints start-up, memory, a durable advance and its growth with the run, rehydrate, replay, bytes.
+Prints start-up, memory, a durable advance and its growth with the run, rehydrate, replay, bytes, and the CPU
+time of each, which can be compared on a busy machine too.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -38,7 +40,9 @@ def main() -> None:
         data = Path(folder)
         write_workflow(data / "workflows")
         fill_cache(data)
-        show("spawn → tools/list answered", median(start_up(data) for _ in range(STARTS)), "ms")
+        elapsed, cpu = zip(*(start_up(data) for _ in range(STARTS)), strict=True)
+        show("spawn → tools/list answered", median(elapsed), "ms")
+        show("the same, CPU", min(cpu), "ms")
         measure_run(data, steps)
 
 
@@ -81,14 +85,14 @@ def advance(server: Server, position: Answer, notes: str) -> Answer:
     return call(server, "continue_workflow", **tokens, output={"notesMarkdown": notes})
 
 
-def start_up(data: Path) -> float:
-    """Return the milliseconds from spawning a server to its list of tools."""
+def start_up(data: Path) -> tuple[float, float]:
+    """Return the milliseconds from spawning a server to its list of tools, and those of CPU."""
     started = perf_counter()
     server = start_server(data)
     server.request("tools/list", {})
-    elapsed = (perf_counter() - started) * 1000
+    elapsed, cpu = (perf_counter() - started) * 1000, server.cpu_milliseconds()
     server.kill()
-    return elapsed
+    return elapsed, cpu
 
 
 def measure_run(data: Path, steps: int) -> None:
@@ -99,7 +103,7 @@ def measure_run(data: Path, steps: int) -> None:
     show("tools/list (names, descriptions, input schemas)", len(msgspec.json.encode(described)), "bytes")
     show("resident memory, idle", server.resident_megabytes(), "MB")
     first = position = call(server, "start_workflow", workflowId="bench.long", context={"goal": "measure"})
-    advances, commits = list[float](), list[float]()
+    advances, commits, before = list[float](), list[float](), server.cpu_milliseconds()
     for number in range(steps):
         started = perf_counter()
         position = advance(server, position, notes_of(number))
@@ -108,21 +112,27 @@ def measure_run(data: Path, steps: int) -> None:
         commits.append(milliseconds(partial(bare.execute, "INSERT INTO events VALUES (?)", (body,))))
         if number + 1 == MEMORY_AFTER:
             show(f"resident memory after {MEMORY_AFTER:,} calls", server.resident_megabytes(), "MB")
+    cpu = server.cpu_milliseconds() - before
     added = len(position["_text"].encode()) - len(position["pending"]["prompt"])
     show("bytes added to the author's prompt", added, "bytes")
     show("bare SQLite FULL commit, p50", median(commits), "ms")
     show("durable advance over stdio, p50", median(advances), "ms")
+    show("the same, CPU", cpu / steps, "ms")
     show("the same, first ten", median(advances[:10]), "ms")
     for mark in sorted({mark for mark in (500, 1000, steps) if mark <= steps}):
         show(f"the same, after {mark:,} steps", median(advances[max(mark - 100, 0) : mark]), "ms")
     token = position["stateToken"]
-    rehydrated = [
-        milliseconds(lambda: call(server, "continue_workflow", stateToken=token)) for _ in range(REPEATS)
-    ]
-    show("rehydrate, p50", median(rehydrated), "ms")
-    replayed = [milliseconds(lambda: advance(server, first, notes_of(0))) for _ in range(REPEATS)]
-    show("replay, p50", median(replayed), "ms")
+    show_repeated("rehydrate", server, lambda: call(server, "continue_workflow", stateToken=token))
+    show_repeated("replay", server, lambda: advance(server, first, notes_of(0)))
     server.close()
+
+
+def show_repeated(name: str, server: Server, action: Callable[[], object]) -> None:
+    """Print the time and the CPU time of a call that changes nothing."""
+    before = server.cpu_milliseconds()
+    elapsed = [milliseconds(action) for _ in range(REPEATS)]
+    show(f"{name}, p50", median(elapsed), "ms")
+    show("the same, CPU", (server.cpu_milliseconds() - before) / REPEATS, "ms")
 
 
 def notes_of(number: int) -> str:

@@ -90,6 +90,8 @@ CRAFTED: Mapping[str, Json] = {
             {"name": "parts", "type": "array"},
             {"name": "risky", "type": "boolean", "defaultValue": True},
             {"name": "verdict", "type": "string"},
+            {"name": "size", "type": "string"},
+            {"name": "short_mode", "type": "boolean"},
         ],
         "modes": [
             {"id": "short", "name": "Short", "activationVariable": "short_mode", "skipActivities": ["build"]}
@@ -1307,8 +1309,15 @@ class Change(Struct, frozen=True):
 
 
 ABSENT = "(absent)"
-QUOTED = re.compile(r"(?<!\w)(['\"`“‘])([^'\"`“”‘’\n]*)(['\"`”’])(?!\w)")
-NUMBER = re.compile(r"\d+")
+# What varies from call to call within one shape of message, and the prefixes under which it is repeated.
+SHAPES = (
+    (re.compile(r"(?<!\w)['\"`“‘][^'\"`“”‘’\n]*['\"`”’](?!\w)"), "'…'"),
+    (re.compile(r"\d+"), "N"),
+    (re.compile(r"^\s*(- )?((Next|Warning|Action failed|message): \"?|[A-Z_]{4,}: )+"), ""),
+    (re.compile(r" \([^()]*[=<>][^()]*(\([^()]*\)[^()]*)*\)"), " (…)"),
+    (re.compile(r"(?<=: )\[?[\w….'-]+((, | \| )[\w….'-]+)*\]?(?=\.?$|, or )"), "…"),
+    (re.compile(r"'…'(, '…')+"), "'…'"),
+)
 
 
 def changes(before: Json, after: Json, path: str = "", key: str = "") -> Iterator[Change]:
@@ -1341,7 +1350,7 @@ class Report:
     """Differences of two recordings, counted by what they look like."""
 
     def __init__(self) -> None:
-        self.structural: Counter[tuple[str, str, str]] = Counter()
+        self.structural: dict[str, Counter[tuple[str, str]]] = {}
         self.messages: Counter[tuple[str, str]] = Counter()
         self.first_seen: dict[Any, str] = {}
 
@@ -1350,24 +1359,26 @@ class Report:
             self.differ(change.path, _short(change.before), _short(change.after), where)
             return
         for before, after in changed_lines(change.before, change.after):
-            pair = _generic(before, names), _generic(after, names)
-            pair = (before, after) if pair[0] == pair[1] else pair
-            self.messages[pair] += 1
-            self.first_seen.setdefault(pair, where)
+            pair = shape_of(before, names), shape_of(after, names)
+            if pair[0] != pair[1]:
+                self.messages[pair] += 1
+                self.first_seen.setdefault(pair, where)
 
     def differ(self, path: str, before: str, after: str, where: str) -> None:
-        difference = (path, before, after)
-        self.structural[difference] += 1
-        self.first_seen.setdefault(difference, where)
+        self.structural.setdefault(path, Counter())[before, after] += 1
+        self.first_seen.setdefault((path, before, after), where)
 
     def lines(self) -> Iterator[str]:
-        """Write the report as Markdown."""
-        yield f"## Structural differences: {self.structural.total()}\n"
+        """Write the report as Markdown: one line for each place that differs and each shape of message."""
+        total = sum(kinds.total() for kinds in self.structural.values())
+        yield f"## Structural differences: {len(self.structural)} places, {total} in all\n"
         if self.structural:
-            yield "| path | before | after | count | first seen |\n|---|---|---|---|---|"
-        for difference, count in self.structural.most_common():
-            yield _row(*difference, str(count), self.first_seen[difference])
-        yield f"\n## Changed messages: {len(self.messages)} distinct, {self.messages.total()} in all\n"
+            yield "| path | kinds | count | such as before | after | first seen |\n|---|---|---|---|---|---|"
+        for path, kinds in sorted(self.structural.items(), key=lambda item: -item[1].total()):
+            (example, _count) = kinds.most_common(1)[0]
+            seen = self.first_seen[path, *example]
+            yield _row(path, str(len(kinds)), str(kinds.total()), *example, seen)
+        yield f"\n## Changed messages: {len(self.messages)} shapes, {self.messages.total()} in all\n"
         if self.messages:
             yield "| before | after | count | first seen |\n|---|---|---|---|"
         for pair, count in self.messages.most_common():
@@ -1418,9 +1429,11 @@ def _names(exchanges: Sequence[Exchange]) -> re.Pattern[str]:
     return re.compile("|".join(parts) or r"(?!)")
 
 
-def _generic(line: str, names: re.Pattern[str]) -> str:
-    """Replace what varies from call to call: names, quoted words and numbers."""
-    line = NUMBER.sub("N", QUOTED.sub(r"\1…\3", names.sub("…", line)))
+def shape_of(line: str, names: re.Pattern[str]) -> str:
+    """Replace what varies from call to call: names, quoted words, numbers, lists; quotes look the same."""
+    line = names.sub("…", line)
+    for pattern, shape in SHAPES:
+        line = pattern.sub(shape, line)
     return line.strip()
 
 

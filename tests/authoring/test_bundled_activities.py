@@ -23,7 +23,7 @@ from interlock.core.definition.workflow import (
     walk,
 )
 
-COUNTS = {"meta": 3, "work-package": 11, "work-packages": 7}
+COUNTS = {"meta": 3, "work-package": 12, "work-packages": 7}
 META_SKILLS = {
     "activity-resolution",
     "workflow-execution",

@@ -174,6 +174,23 @@ def test_its_scenarios_name_only_what_exists(name: str) -> None:
 
 
 @every
+def test_it_has_a_short_route(name: str) -> None:
+    """Finding K: at most four steps and one gate, for work that needs no more."""
+    titled = "accepted at once" if name == "small_task" else "the short route"
+    (route,) = [scenario["expect"] for scenario in scenarios(name) if scenario["name"] == titled]
+    assert route["end"] == "complete"
+    assert len([one for one in route["path"] if one in steps(name)]) <= 4
+    assert len([one for one in route["path"] if one in gates(name)]) <= 1
+
+
+@every
+def test_a_question_about_a_result_shows_the_result(name: str) -> None:
+    """Finding A11: the person who accepts a result reads in the question what was found."""
+    blind = [gate.id for gate in gates(name).values() if "{{" not in gate.message and gate.condition is None]
+    assert blind == []
+
+
+@every
 def test_its_scenarios_have_names_of_their_own(name: str) -> None:
     names = [scenario["name"] for scenario in scenarios(name)]
     assert len(set(names)) == len(names)

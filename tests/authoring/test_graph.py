@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from itertools import combinations
 from pathlib import Path
@@ -19,7 +20,7 @@ from interlock.authoring.graph.svg import svg_of
 from interlock.authoring.library import BUNDLED, Library, Loaded
 from interlock.core.definition.workflow import Workflow
 from support import paths
-from support.authored import write
+from support.authored import head, write
 from support.cli_process import Ran, interlock
 
 GOLDEN = paths.GOLDEN / "authoring"
@@ -91,6 +92,31 @@ def test_a_workflow_is_drawn_as_it_always_was(trip: Workflow, form: str) -> None
     drawing = drawing_of(trip)
     text = text_of(drawing, 80) if form == "txt" else mermaid_of(drawing)
     assert text == (GOLDEN / f"trip.{form}").read_text("utf-8")
+
+
+def test_steps_that_exclude_each_other_are_branches(tmp_path: Path) -> None:
+    """Finding J6: the two options of a gate lead to two steps, not to one after the other."""
+    options = [{"id": "go", "effect": {"setVariable": {"way": "on"}}}]
+    options += [{"id": "stop", "effect": {"setVariable": {"way": "off"}}}]
+    items = [
+        {"id": "look", "title": "Look", "prompt": "Look."},
+        {"id": "ask", "type": "gate", "name": "Ask", "message": "Go on?", "options": options},
+        {"id": "undo", "title": "Undo", "prompt": "Undo.", "runCondition": {"var": "way", "equals": "off"}},
+        {"id": "keep", "title": "Keep", "prompt": "Keep.", "runCondition": {"var": "way", "equals": "on"}},
+    ]
+    drawn = drawing_of(workflow(write(tmp_path, {"w.yaml": json.dumps(head(*items))}), "t.w"))
+    flow = [(arrow.start, arrow.end, arrow.label) for arrow in drawn.cards[0].flow]
+    assert flow == [
+        ("(start)", "look", ""),
+        ("look", "ask", ""),
+        ("ask", "undo", "stop"),
+        ("ask", "keep", "go"),
+        ("undo", "(end)", ""),
+        ("keep", "(end)", ""),
+    ]
+    assert '    n3 -->|"stop"| n4\n    n3 -->|"go"| n5\n' in mermaid_of(drawn)
+    assert "→ undo  if stop\n  → keep  if go\n" in text_of(drawn, 80)
+    assert {"stop", "go"} <= set(texts(svg_of(drawn)))
 
 
 @pytest.mark.parametrize("name", IDS)

@@ -7,12 +7,8 @@ import os
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from threading import Barrier
 from typing import Any
 
 import pytest
@@ -22,6 +18,7 @@ from hypothesis import strategies as st
 from interlock.authoring.library import BUNDLED, Diagnostic, Library, Loaded, Source
 from interlock.authoring.sources.discovery import clones, plugins
 from support.authored import ASK, head, library, write
+from support.threads import together
 
 
 def put(folder: Path, file: str, /, **fields: object) -> None:
@@ -251,14 +248,12 @@ def test_threads_that_load_at_the_same_time_compile_each_workflow_once(tmp_path:
     for name in names:
         put(tmp_path, f"{name}.json", id=name)
     age(tmp_path)
-    shared, start = library(tmp_path), Barrier(8)
+    shared = library(tmp_path)
 
     def load_all(first: int) -> list[Loaded | Diagnostic]:
-        start.wait()
         return [shared.load(name) for name in names[first:] + names[:first]]
 
-    with small_switch_interval(), ThreadPoolExecutor(8) as threads:
-        loaded = [one for loads in threads.map(load_all, range(8)) for one in loads]
+    loaded = [one for loads in together(load_all) for one in loads]
     assert {one.workflow.id for one in loaded if isinstance(one, Loaded)} == set(names)
     # The compiled value is kept, so that a second compilation would be a second object.
     assert len({id(one.workflow) for one in loaded if isinstance(one, Loaded)}) == len(names)
@@ -268,16 +263,6 @@ def age(folder: Path) -> None:
     """Make the files older than the clock's grain, within which a file counts as changed."""
     for path in (folder, *folder.rglob("*")):
         os.utime(path, (1_700_000_000, 1_700_000_000))
-
-
-@contextmanager
-def small_switch_interval() -> Iterator[None]:
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(before)
 
 
 def test_the_cache_answers_without_the_compiler(tmp_path: Path) -> None:

@@ -151,6 +151,13 @@ def test_a_folder_may_give_the_name(tmp_path: Path) -> None:
     assert (folder / "trip.yaml").is_file()
 
 
+def test_a_folder_without_a_namespace_gets_one(tmp_path: Path) -> None:
+    folder = tmp_path / "My trip"
+    assert run(folder, "init", str(folder)).code == 0
+    assert "id: user.my_trip\n" in (folder / "my_trip.yaml").read_text("utf-8")
+    assert run(folder, "validate", str(folder)).code == 0
+
+
 def test_nothing_is_overwritten_by_a_new_workflow(tmp_path: Path) -> None:
     folder = write(tmp_path / "new", {"trip.yaml": "mine"})
     ran = run(folder, "init", str(folder), "--id", "team.trip")

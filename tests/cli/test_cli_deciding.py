@@ -255,9 +255,12 @@ def test_the_global_mode_holds_for_new_sessions_only(tmp_path: Path) -> None:
         assert again["preferences"]["autonomy"] == "guided"
 
 
-def test_a_mode_for_a_finished_run_is_a_conflict(tmp_path: Path) -> None:
+def test_a_mode_for_a_session_whose_run_has_ended_is_for_its_next_run(tmp_path: Path) -> None:
     with agent(tmp_path) as one:
         session = to_the_gate(one)
         one.go_on("", decision("accept"))
         one.go_on("Handed over.", REPORT)
-    assert interlock(tmp_path, "mode", "stop", "--session", session).code == 5
+    ran = interlock(tmp_path, "mode", "guided", "--session", session)
+    assert (ran.code, ran.out) == (0, "guided  the next run, conservative risk\n")
+    assert "for later runs of session" in ran.err
+    assert interlock(tmp_path, "mode", "stop", "--session", session).code == 2  # looser: at a terminal only

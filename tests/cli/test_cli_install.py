@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from interlock.cli.clients import is_cached
 from support.cli_process import Ran, interlock
 
 pytestmark = pytest.mark.slow
@@ -93,8 +94,71 @@ def test_a_project_has_its_own_file(tmp_path: Path) -> None:
     project.mkdir()
     assert install(tmp_path, "claude-code", "--project", str(project)).code == 0
     entry = json.loads((project / ".mcp.json").read_text())["mcpServers"]["interlock"]
-    assert entry["args"][-1] == f"--project={project}"
+    assert (entry["command"], entry["args"]) == ("interlock", ["mcp"])
+    assert str(tmp_path) not in (project / ".mcp.json").read_text()
     assert install(tmp_path, "codex", "--project", str(project)).code == 2
+
+
+def test_workflows_of_a_project_are_named_from_the_project(tmp_path: Path) -> None:
+    (tmp_path / "project" / "flows").mkdir(parents=True)
+    folder = str(tmp_path / "project")
+    ran = install(tmp_path, "cursor", "--project", folder, "--workflows", f"team={folder}/flows")
+    assert ran.err == "Restart cursor to use it.\n"
+    entry = json.loads((tmp_path / "project" / ".cursor" / "mcp.json").read_text())["mcpServers"]["interlock"]
+    assert entry["args"] == ["mcp", "--workflows=team=flows"]
+    ran = install(tmp_path, "cursor", "--project", folder, "--workflows", str(tmp_path))
+    assert "names folders of this machine" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("client", "variable", "file"),
+    [("claude-code", "CLAUDE_CONFIG_DIR", ".claude.json"), ("codex", "CODEX_HOME", "config.toml")],
+)
+def test_a_client_that_was_moved_is_found(tmp_path: Path, client: str, variable: str, file: str) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    ran = interlock(tmp_path / "data", "install", client, HOME=str(tmp_path), **{variable: str(elsewhere)})
+    assert ran.code == 0
+    assert (elsewhere / file).is_file()
+    assert not (tmp_path / HOMES[client]).exists()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[mcp_servers.interlock]\nenv = { A = "1" }\ncommand = "old"\nstartup_timeout_sec = 20\n',
+        '[mcp_servers."interlock"]\ncommand = "old"\nstartup_timeout_sec = 20\n'
+        '[mcp_servers.interlock.env]\nA = "1"\n',
+        'mcp_servers.interlock = { command = "old", startup_timeout_sec = 20, env = { A = "1" } }\n',
+    ],
+)
+def test_there_is_one_entry_for_codex_and_its_other_keys_stay(tmp_path: Path, text: str) -> None:
+    path = tmp_path / HOMES["codex"]
+    path.parent.mkdir()
+    path.write_text(text)
+    assert "changed" in install(tmp_path, "codex").out
+    entry = read(tmp_path, "codex")["mcp_servers"]["interlock"]
+    assert (entry["args"], entry["env"], entry["startup_timeout_sec"]) == (["mcp"], {"A": "1"}, 20)
+    assert entry["command"] != "old"
+    assert "unchanged" in install(tmp_path, "codex").out
+
+
+@pytest.mark.parametrize(
+    ("prefix", "cached"),
+    [
+        ("/home/me/.cache/uv/archive-v0/Xy1", True),
+        ("/home/me/.local/pipx/.cache/0f3a", True),
+        ("/home/me/.local/share/uv/tools/interlock", False),
+        ("/home/me/project/.venv", False),
+    ],
+)
+def test_an_installation_in_a_cache_is_recognised(prefix: str, cached: bool) -> None:
+    assert is_cached(prefix) is cached
+
+
+def test_lookup_is_installed_with_a_warning(tmp_path: Path) -> None:
+    ran = install(tmp_path, "cursor", "--surface", "lookup")
+    assert ran.code == 0
+    assert "today's clients refuse" in ran.err
 
 
 def test_a_name_that_would_break_the_file_is_refused(tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ KEYS = {
     "inbox": ("questions", "id message name node options ref runId sessionId shown since title"),
     "resume exporter": (
         "candidates",
-        "resumeRef runId sessionId snippet status title updatedAt whyMatched workflowId",
+        "ref runId sessionId snippet status title updatedAt whyMatched workflowId",
     ),
     "mode": ("modes", "autonomy mode node riskPolicy runId"),
     "list": (
@@ -208,17 +208,57 @@ def test_a_pipe_gets_whole_titles(work: Work) -> None:
 def test_what_agents_write_cannot_steer_a_terminal(tmp_path: Path) -> None:
     with agent(tmp_path) as one:
         session = one.start("wr.small_task", goal="\x1b]0;owned\x07\x1b[2Jred")["session"]["sessionId"]
-        one.go_on("\x1b[31mred\u202e notes")
+        one.go_on("\x1b[31mred\u202e notes \x9b31m \U000e0041")
     for command in (
         ["sessions"],
         ["status", session],
         ["tree", session],
         ["log", session],
         ["notes", session],
+        ["notes", session, "--json"],
+        ["log", session, "--json"],
+        ["resume", "red", "--json"],
     ):
         ran = interlock(tmp_path, *command)
-        assert not set("\x1b\x07\u202e") & set(ran.out)
+        assert not set("\x1b\x07\u202e\x9b\U000e0041") & set(ran.out)
         assert "red" in ran.out or command[0] == "tree"
+
+
+def test_escapes_in_json_mean_what_was_written(tmp_path: Path) -> None:
+    with agent(tmp_path) as one:
+        session = one.start("wr.small_task", goal="g")["session"]["sessionId"]
+        one.go_on("a\x9bb\u202ec\U000e0041d\x7fe é 漢")
+    notes = interlock(tmp_path, "notes", session, "--json")
+    assert notes.json["entries"][0]["notes"] == "a\x9bb\u202ec\U000e0041d\x7fe é 漢"
+    assert "é 漢" in notes.out
+
+
+def test_a_wide_terminal_is_used_for_lists(work: Work) -> None:
+    rows = interlock(work.data, "list", COLUMNS="140").out.splitlines()
+    assert 100 < max(map(len, rows)) <= 140
+
+
+def test_a_title_that_matches_is_not_called_a_note(work: Work) -> None:
+    assert ", matched title\n" in interlock(work.data, "resume", "login").out
+
+
+def test_an_unknown_kind_of_event_is_an_error(work: Work) -> None:
+    ran = interlock(work.data, "log", work.done, "--kind", "gate_resolvd")
+    assert (ran.code, ran.out) == (2, "")
+    assert "did you mean 'gate_resolved'?" in ran.err
+    assert "session_created" in interlock(work.data, "log", work.done, "--kind", "nonsense").err
+
+
+def test_a_blocked_attempt_is_shown_at_the_step_it_was_for(work: Work) -> None:
+    lines = interlock(work.data, "tree", work.done).out.splitlines()
+    (blocked,) = [line for line in lines if "blocked" in line]
+    assert "check-result" in blocked
+    assert "after 1 blocked" in blocked
+
+
+def test_json_is_always_an_object(work: Work) -> None:
+    for command in (["explain"], ["explain", "IL503"], ["notes", work.done], ["show", "wr.small_task"]):
+        assert isinstance(interlock(work.data, *command, "--json").json, dict)
 
 
 def test_a_damaged_log_shows_its_sound_part_and_fails(tmp_path: Path) -> None:

@@ -154,8 +154,19 @@ def test_doctor_finds_nothing_wrong_with_a_whole_store(data: Path) -> None:
 
 
 def test_doctor_on_an_empty_folder_makes_nothing(tmp_path: Path) -> None:
-    gone(0, interlock(tmp_path / "none", "doctor"))
-    assert not (tmp_path / "none" / "interlock.db").exists()
+    gone(0, interlock(tmp_path, "doctor"))
+    assert not (tmp_path / "interlock.db").exists()
+
+
+def test_doctor_names_a_data_directory_that_is_not_there(tmp_path: Path) -> None:
+    ran = gone(1, interlock(tmp_path, "doctor", "--data-dir", str(tmp_path / "typo")))
+    assert "there is no folder" in ran.out
+    assert not (tmp_path / "typo").exists()
+
+
+def test_a_bundle_that_is_not_there_is_not_found(tmp_path: Path) -> None:
+    ran = gone(3, interlock(tmp_path, "import", str(tmp_path / "typo.json")))
+    assert "there is no file" in ran.err
 
 
 def test_a_damaged_session_is_named_exported_with_a_banner_and_repaired(
@@ -245,6 +256,16 @@ def test_gc_removes_what_is_old_unless_it_is_kept(data: Path, session: str) -> N
     gone(3, interlock(data, "status", session))
 
 
+def test_gc_leaves_what_waits_for_the_user_unless_it_is_told_otherwise(data: Path) -> None:
+    with agent(data) as one:
+        waiting = to_the_gate(one)
+    ran = gone(0, interlock(data, "gc", "--days", "0"))
+    assert "1 session waiting for you at a gate stayed; --waiting removes them too." in ran.out
+    gone(0, interlock(data, "status", waiting, "--json"))
+    assert gone(0, interlock(data, "gc", "--days", "0", "--waiting", "--json")).json["removed"] == 1
+    gone(3, interlock(data, "status", waiting))
+
+
 def test_gc_leaves_what_is_young(data: Path, session: str) -> None:
     assert gone(0, interlock(data, "gc", "--json")).json["removed"] == 0
     assert gone(0, interlock(data, "gc", "--days", "0", "--dry-run", "--json")).json["wouldRemove"] == 1
@@ -259,7 +280,7 @@ def test_a_rotated_key_still_believes_the_last_one_and_not_the_one_before(
     gone(0, interlock(data, "token", "inspect", tokens["stateToken"]))
     gone(0, interlock(data, "keys", "rotate"))
     ran = gone(1, interlock(data, "token", "inspect", tokens["stateToken"]))
-    assert "signature" in ran.err
+    assert "retired" in ran.err
 
 
 def test_a_token_shows_where_it_leads_and_not_its_secret(

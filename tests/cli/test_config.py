@@ -45,6 +45,25 @@ def test_a_project_sets_neither_surface_nor_store(tmp_path: Path, line: str) -> 
     assert ".interlock/config.toml" in str(refused.value)
 
 
+def test_a_project_is_found_around_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Finding J3: a client starts the server in the project, or names it in a variable."""
+    write(tmp_path / "project" / ".interlock", 'decisions = "user"')
+    (tmp_path / "project" / "src" / "deep").mkdir(parents=True)
+    (tmp_path / "elsewhere").mkdir()
+    data = {"data-dir": str(tmp_path / "data")}
+    monkeypatch.chdir(tmp_path / "project" / "src" / "deep")
+    assert resolve(data, {}).project == str(tmp_path / "project")
+    assert resolve(data, {}).decisions == "user"
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert resolve(data, {}).project is None
+    environment = {"CLAUDE_PROJECT_DIR": str(tmp_path / "project")}
+    assert resolve(data, environment).project == str(tmp_path / "project")
+    named = {**data, "project": str(tmp_path / "elsewhere")}
+    assert resolve(named, environment).project == str(tmp_path / "elsewhere")
+
+
 def test_a_projects_workflows_neither_replace_nor_outrank_the_users(tmp_path: Path) -> None:
     """Rule 38a."""
     for name in ("own", "theirs"):

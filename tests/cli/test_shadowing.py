@@ -10,8 +10,11 @@ import pytest
 from interlock.authoring.library import Library, Source
 from interlock.core.run.commands import Terms
 from interlock.surfaces.execution import ExecutionSurface
+from interlock.surfaces.gated import GatedSurface
+from interlock.surfaces.lookup import LookupSurface
 from interlock.surfaces.navigation import NavigationSurface
 from interlock.surfaces.session import SessionSurface
+from interlock.surfaces.tool import Surface
 from support.authored import ASK, head
 from support.cli_process import interlock
 from support.harness import Agent, Bench
@@ -66,8 +69,15 @@ def test_agents_are_told(data: Path, bench: Bench) -> None:
     ledger.library = Library(
         [Source("git", data / "sources/team", "team"), Source("user", data / "workflows")]
     )
-    for surface in (ExecutionSurface(ledger), SessionSurface(ledger), NavigationSurface(ledger)):
+    surfaces: list[tuple[Surface, str]] = [
+        (ExecutionSurface(ledger), "list_workflows"),
+        (SessionSurface(ledger), "list_workflows"),
+        (GatedSurface(ledger), "list_workflows"),
+        (NavigationSurface(ledger), "list_workflows"),
+        (LookupSurface(ledger.library), "workflow_list"),
+    ]
+    for surface, tool in surfaces:
         agent = Agent(surface)
-        agent.call("list_workflows")
+        agent.call(tool)
         assert MESSAGE in agent.text
         assert str(data) not in agent.text

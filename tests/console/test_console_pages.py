@@ -87,7 +87,7 @@ def test_a_decision_is_recorded_with_its_channel_and_used_by_the_agent(desk: Des
     assert (made["option"], made["channel"], made["client"], made["note"]) == (
         "yes",
         "console",
-        "console (local)",
+        "",
         "seen on staging",
     )
 
@@ -98,6 +98,13 @@ def test_an_answer_counts_once(desk: Desk) -> None:
     status, refused = desk.act("decide", answer_to(asked, "no"))
     assert (status, refused["error"]["code"]) == (409, "ALREADY_DECIDED")
     assert desk.agent.ack()["pending"]["stepId"] == "last"
+
+
+def test_a_nul_character_is_refused(desk: Desk) -> None:
+    asked = desk.to_the_gate()
+    assert desk.act("decide", {**answer_to(asked, "yes"), "note": "a\0b"})[0] == 400
+    assert desk.act("note", {"sessionId": asked["question"]["sessionId"], "notes": "a\0b"})[0] == 400
+    assert len(desk.shows("inbox")["questions"]) == 1
 
 
 def test_a_question_that_changed_is_not_answered(desk: Desk) -> None:

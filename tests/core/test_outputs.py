@@ -191,6 +191,7 @@ def test_blockers_are_ordered_bounded_and_short(bench: Bench) -> None:
     assert places == sorted(places)
 
 
+FAILED = {"kind": "attempted_use", "attemptContext": "workflow_step", "result": "failure"}
 OBSERVED = {
     "kind": "wr.capability_observation",
     "capability": "web_browsing",
@@ -222,15 +223,30 @@ def test_a_weak_claim_does_not_unlock_a_required_capability(bench: Bench) -> Non
     assert agent.ack(artifacts=[blocked["blockers"][0]["example"]])["kind"] == "ok"
 
 
+@pytest.mark.parametrize(
+    ("observation", "words"),
+    [
+        ({**OBSERVED, "capability": "delegation", "status": "available"}, "of another capability"),
+        (
+            {**OBSERVED, "status": "available", "provenance": {**FAILED, "failureCode": "tool_missing"}},
+            "does not say that it is available",
+        ),
+    ],
+)
+def test_only_a_successful_attempt_of_the_capability_itself_unlocks_it(
+    bench: Bench, observation: dict[str, Any], words: str
+) -> None:
+    agent = browsing(bench)
+    blocked = agent.ack(artifacts=[observation])
+    assert blocked["blockers"][0]["code"] == "REQUIRED_CAPABILITY_UNKNOWN"
+    assert words in blocked["blockers"][0]["message"]
+    assert agent.ack(artifacts=[blocked["blockers"][0]["example"]])["pending"]["stepId"] == "last"
+
+
 UNAVAILABLE = {
     **OBSERVED,
     "status": "unavailable",
-    "provenance": {
-        "kind": "attempted_use",
-        "attemptContext": "workflow_step",
-        "result": "failure",
-        "failureCode": "tool_missing",
-    },
+    "provenance": {**FAILED, "failureCode": "tool_missing"},
 }
 
 
@@ -254,12 +270,38 @@ def test_preferred_delegation_is_not_probed_and_degrades_with_a_warning(bench: B
     answer = agent.ack(artifacts=[{**UNAVAILABLE, "capability": "delegation"}])
     assert [one["code"] for one in answer["warnings"]] == ["CAPABILITY_DEGRADED"]
     assert kinds(agent).count("capability_observed") == 1
+    assert "found to be unavailable" in answer["pending"]["prompt"]
+    assert "Delegate to subagents" not in answer["pending"]["prompt"]
+
+
+@pytest.mark.parametrize(
+    ("capability", "need", "words"),
+    [
+        ("web_browsing", "preferred", "Look things up on the web where it helps."),
+        ("web_browsing", "disabled", "Do not browse the web"),
+        ("delegation", "disabled", "Do not delegate"),
+    ],
+)
+def test_what_a_workflow_prefers_or_disables_is_in_its_prompts(
+    bench: Bench, capability: str, need: str, words: str
+) -> None:
+    agent = started(bench, *steps("first"), capabilities={capability: need})
+    assert words in agent.last["pending"]["prompt"]
 
 
 def test_a_divergence_is_recorded(bench: Bench) -> None:
     agent = started(bench, *steps("first"))
     agent.ack(artifacts=[{"kind": "wr.workflow_divergence", "reason": "safety_stop", "summary": "did less"}])
     assert "divergence_recorded" in kinds(agent)
+
+
+@pytest.mark.parametrize("fields", [{}, {"reason": "safety_stop"}, {"reason": "mood", "summary": "did less"}])
+def test_a_divergence_needs_a_known_reason_and_a_summary(bench: Bench, fields: dict[str, str]) -> None:
+    agent = started(bench, *steps("first"))
+    blocked = agent.ack(artifacts=[{"kind": "wr.workflow_divergence", **fields}])
+    assert blocked["blockers"][0]["code"] == "INVALID_REQUIRED_OUTPUT"
+    assert "efficiency_skip" in agent.text
+    assert "divergence_recorded" not in kinds(agent)
 
 
 def kinds(agent: Agent) -> list[str]:

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from interlock.core.definition.conditions import Scope
+from interlock.core.definition.conditions import AllOf, AnyOf, Compare, Condition, Not, Scope, holds
 from interlock.core.definition.criteria import failed_checks
 from interlock.core.definition.workflow import AllRules, AnyRule, Criteria, NotRule, Rule
 from interlock.core.patterns import BadPattern, limited_time, matches, search
-from support.harness import Bench
+from support.harness import Bench, gate, steps, workflow
 
-SLOW_TEXT = "a" * 28 + "!"
+SLOW_TEXT = "a" * 60 + "!"
 NOWHERE = Scope({}, {})
 
 
@@ -51,9 +51,34 @@ def test_fast_patterns_count_too() -> None:
     assert search("a", "a")
 
 
-def test_a_condition_that_was_not_evaluated_does_not_hold() -> None:
+def test_a_condition_that_was_not_evaluated_counts_as_the_caller_says_also_when_negated() -> None:
+    test: Condition = Compare("word", "matches", "a")
+    scope = Scope({"word": "a"}, {})
     with limited_time(0.5, Ticks(0.4)):
-        assert [matches("a", "a") for _ in range(3)] == [True, True, False]
+        assert [matches("a", "a") for _ in range(3)] == [True, True, None]
+        for condition in (test, Not(test), AllOf((test, Not(test))), AnyOf((test, Not(test)))):
+            assert holds(condition, scope)
+            assert not holds(condition, scope, unknown=False)
+        assert not holds(AllOf((test, Compare("word", "==", "b"))), scope)
+        assert holds(AnyOf((test, Compare("word", "==", "a"))), scope, unknown=False)
+
+
+def test_a_pattern_that_takes_too_long_does_not_pass_a_gate_or_a_step(bench: Bench) -> None:
+    slow_condition = {"var": "text", "matches": slow(1)}
+    bench.write(
+        workflow(
+            *steps("one"),
+            gate("ship", "now", "later", condition=slow_condition),
+            {**steps("two")[0], "runCondition": {"not": slow_condition}},
+        )
+    )
+    agent = bench.agent()
+    agent.start("test.flow")
+    agent.ack("done", text=SLOW_TEXT)
+    assert agent.pending == "ship"
+    assert "Warning: A condition could not be evaluated and counts as met" in agent.text
+    agent.decide("now")
+    assert agent.pending == "two"
 
 
 def test_every_call_has_its_own_budget() -> None:

@@ -105,7 +105,9 @@ CALLS = {
     ),
     "navigation": (
         f"nav_start {{{FLOW}}}",
+        f"nav_situation {{{STATE}}}",
         f"nav_checkpoint {{{STATE}}}",
+        f'nav_action {{{STATE}, "action": "complete_step", "step_id": "read-issue"}}',
         "list_workflows {}",
         f"get_workflow {{{FLOW}}}",
         f'get_workflow_activity {{{FLOW}, "activity_id": "prepare"}}',

@@ -289,6 +289,23 @@ def test_a_changed_bundle_is_refused_even_with_a_manifest_to_match(
     assert found.code == code
 
 
+@pytest.mark.parametrize("field", ["sessionId", "parentSession"])
+@pytest.mark.parametrize(
+    "name",
+    ["", "sess_", "../../etc/passwd", "sess_\x1b[2J" + "a" * 20, "sess_" + "a" * 27, "run_" + "a" * 26],
+)
+def test_a_session_has_an_id_of_ours(agent: Agent, field: str, name: str) -> None:
+    """Rule 39: an id is stored, printed and looked up as it is."""
+
+    def renamed(session: dict[str, Any]) -> None:
+        session["meta"][field] = name
+
+    refused = read_bundle(tampered(exported(agent.ledger, travelled(agent)), renamed, sign=False))
+    assert isinstance(refused, BundleRefused)
+    assert refused.code == "BUNDLE_INVALID_FORMAT"
+    assert "\x1b" not in refused.message
+
+
 @pytest.mark.parametrize(
     ("raw", "code"),
     [

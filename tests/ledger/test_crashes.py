@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,11 @@ from interlock.ledger.log.records import OutputAppended
 from interlock.store.sqlite.store import open_store
 from support.harness import Bench, steps, workflow
 from support.log import logged_events
+from support.proof import SEED, line, times
 from support.server import Server, ServerGone
 
 pytestmark = pytest.mark.slow
+KILLS_PER_RUN = 20
 
 LONG = workflow(
     {
@@ -49,12 +52,35 @@ def notes(server: Server, at: dict[str, Any]) -> list[str]:
     return [entry["notes"] for entry in recap["entries"]]
 
 
-def test_kills_at_random_moments_lose_nothing_that_was_acknowledged(data: Path) -> None:
-    chance = random.Random(7)
+@pytest.mark.proof
+def test_kills_at_random_moments_lose_nothing_that_was_acknowledged(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chance = random.Random(SEED)
+    total = lost = doubled = 0
+    rounds = times(1000)
+    for first in range(0, rounds, KILLS_PER_RUN):
+        server = serve(data)
+        here = server.call("start_workflow", workflowId="test.long")
+        server.kill()
+        here, acknowledged = killed_again_and_again(data, here, min(KILLS_PER_RUN, rounds - first), chance)
+        stored = Counter(bodies(data, here))
+        total += len(acknowledged)
+        lost += sum(text not in stored for text in acknowledged)
+        doubled += sum(times_ > 1 for times_ in stored.values())
+        assert bodies(data, here) == acknowledged
+        assert events(data, here, "step_completed") == len(acknowledged)
+    with capsys.disabled():
+        print(line("kills", kills=rounds, acknowledged=total, lost=lost, doubled=doubled))
+
+
+def killed_again_and_again(
+    data: Path, here: dict[str, Any], kills: int, chance: random.Random
+) -> tuple[dict[str, Any], list[str]]:
+    """Take steps while the server is killed and started anew; the call in flight is sent again."""
     server = serve(data)
-    here = server.call("start_workflow", workflowId="test.long")
     acknowledged: list[str] = []
-    for round_ in range(25):
+    for round_ in range(kills):
         victim = threading.Timer(chance.uniform(0.0, 0.02), server.process.kill)
         victim.start()
         wanted = ""
@@ -70,9 +96,8 @@ def test_kills_at_random_moments_lose_nothing_that_was_acknowledged(data: Path) 
         here = server.ack(here, wanted)
         acknowledged.append(wanted)
     assert server.call("continue_workflow", stateToken=here["stateToken"])["isComplete"] is False
-    assert events(data, here, "step_completed") == len(acknowledged)
-    assert bodies(data, here) == acknowledged
     server.kill()
+    return here, acknowledged
 
 
 def events(data: Path, at: dict[str, Any], kind: str) -> int:

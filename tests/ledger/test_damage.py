@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from interlock.ledger.log.health import ChainReport, examine
+from interlock.ledger.log.repair import inspect
 from support.harness import Agent, Bench, steps, workflow
 
 
@@ -109,3 +110,29 @@ def test_a_damaged_page_is_never_answered_from(agent: Agent, bench: Bench) -> No
     except StoreCorrupt:
         return
     assert answer["code"] in ("STORE_CORRUPT", "SESSION_NOT_HEALTHY", "TOKEN_WORKFLOW_HASH_MISMATCH")
+
+
+@pytest.mark.parametrize("outputs", ["x'5b'", "'text'", "7", "x'ff'"])
+def test_damaged_outputs_are_told_with_what_helps(agent: Agent, outputs: str) -> None:
+    agent.ack("noted")
+    here = agent.ack("more")
+    alter(agent, f"UPDATE nodes SET outputs = {outputs} WHERE node = 1")
+    shown = agent.look(here)
+    assert shown["code"] == "STORE_CORRUPT"
+    assert "outputs at node 1" in shown["message"]
+    assert "doctor --repair" in shown["details"]["suggestion"]
+
+
+def test_a_changed_key_of_a_command_is_found_by_the_chain(agent: Agent) -> None:
+    here = agent.ack("noted")
+    alter(agent, "UPDATE commits SET key = 'decision:0:x' WHERE first > 0")
+    assert "digest_mismatch" in report_of(agent, here["session"]["sessionId"]).reason
+    assert agent.ack(at=here)["code"] == "SESSION_NOT_HEALTHY"
+
+
+def test_a_changed_owner_is_found(agent: Agent) -> None:
+    session_id = agent.ack("noted")["session"]["sessionId"]
+    alter(agent, "UPDATE sessions SET owner = 'mocal'")
+    finding = inspect(agent.ledger.store, session_id, agent.ledger.pins)
+    assert finding is not None
+    assert finding.rows == ("session row",)

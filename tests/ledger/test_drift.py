@@ -28,6 +28,7 @@ def test_a_removed_file_is_a_warning_until_it_is_back(bench: Bench) -> None:
     agent = bench.agent()
     started = agent.start("test.flow")
     path.unlink()
+    bench.clock.pass_seconds(1)
     assert warnings(agent, started) == ["WORKFLOW_GONE"]
     bench.write(FLOW)
     bench.clock.pass_seconds(1)

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 from itertools import count
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import msgspec
@@ -36,6 +37,7 @@ from support.faults import At, Watched
 from support.harness import Bench, decision, gate, steps, workflow
 from support.log import logged_events
 from support.paths import FIXTURES
+from support.proof import SEED, line, times
 from support.server import INITIALIZE, Server, ServerGone
 from support.session_agents import FLOW as ACTIVITIES
 from support.session_agents import manifest, write_flow
@@ -254,6 +256,32 @@ def test_a_call_that_failed_succeeds_when_sent_again_and_counts_once(
             found.remove(one)
         assert len(found) == caller.orphans
     stage.store.close()
+
+
+@pytest.mark.slow
+@pytest.mark.proof
+def test_faults_at_random_points_of_random_stories(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chance, faults = Random(SEED), times(1000)
+    stages: list[tuple[Stage, list[Log], int]] = []
+    for number, (story, surface) in enumerate(STORIES):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        stage = Stage(folder, story, surface)
+        _, expected = stage.tell(0)
+        stages.append((stage, expected, stage.tell(0)[0].strike.passed))
+    for _ in range(faults):
+        stage, expected, points = chance.choice(stages)
+        caller, found = stage.tell(chance.randrange(points) + 1)
+        assert caller.strike.struck
+        missing = [one for one in expected if one not in found]
+        assert missing == []
+        assert len(found) == len(expected) + caller.orphans
+    for stage, _, _ in stages:
+        stage.store.close()
+    with capsys.disabled():
+        print(line("disk faults", faults=faults, lost=0, doubled=0))
 
 
 def test_a_fault_while_the_server_is_idle_loses_neither_words_nor_traces(tmp_path: Path) -> None:

@@ -9,8 +9,10 @@ from msgspec.structs import fields
 
 from interlock.core.run.commands import Terms
 from interlock.core.run.events import GapRecorded, GateResolved
-from interlock.core.run.preferences import DecisionPolicy, Mode
+from interlock.core.run.preferences import PRESETS, DecisionPolicy, Mode
 from interlock.ledger.decisions.inbox import decide_question, inbox
+from interlock.ledger.decisions.modes import session_modes, set_global_mode, set_session_mode
+from interlock.ledger.log.health import examine
 from interlock.ledger.runs.position import Position
 from support.harness import Agent, Bench, decision, every_surface, gate, steps, workflow
 from support.log import logged_events
@@ -232,3 +234,35 @@ def test_a_blocked_gate_asks_in_the_words_that_the_user_reads(bench: Bench) -> N
     agent = bench.agent()
     agent.start("test.flow", thing="the parser")
     assert "Which way for the parser?" in agent.ack()["blockers"][0]["message"]
+
+
+def test_rule_29_a_session_keeps_the_mode_of_its_start_for_its_first_run(bench: Bench) -> None:
+    bench.write(workflow(*steps("one"), id="test.later"))
+    agent = bench.agent()
+    token = agent.call("start_session", title="Later")["sessionToken"]
+    set_global_mode(agent.ledger, PRESETS["never-stop"])
+    agent.call("start_workflow", workflowId="test.later", sessionToken=token)
+    assert "Full-auto" not in agent.text
+
+
+def test_rule_29_a_session_without_a_run_can_be_given_a_mode(bench: Bench) -> None:
+    bench.write(workflow(*steps("one"), id="test.later"))
+    agent = bench.agent()
+    opened = agent.call("start_session", title="Later")
+    session_id, token = opened["session"]["sessionId"], opened["sessionToken"]
+    assert set_session_mode(agent.ledger, session_id, PRESETS["stop"]) == 0
+    assert modes_of(agent, session_id) == [("stop", None)]
+    agent.call("start_workflow", workflowId="test.later", sessionToken=token)
+    assert "Full-auto" in agent.text
+    assert set_session_mode(agent.ledger, session_id, PRESETS["guided"]) == 1
+    agent.call("start_workflow", workflowId="test.later", sessionToken=token)
+    assert "Full-auto" not in agent.text
+    assert modes_of(agent, session_id) == [("guided", 0), ("guided", 1)]
+
+
+def modes_of(agent: Agent, session_id: str) -> list[tuple[Mode, int | None]]:
+    with agent.ledger.store.reading() as reader:
+        session = reader.session(session_id)
+    assert session is not None
+    assert examine(agent.ledger.store, session).health == "healthy"
+    return [(line.mode, line.node) for line in session_modes(agent.ledger, session)]

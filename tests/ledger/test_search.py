@@ -90,7 +90,7 @@ def test_all_words_must_be_there_spread_over_goal_and_notes(flow: Bench) -> None
     both.ack("new gasket fitted")
     began(flow, "mend the fence")
     assert found(flow, "gasket boiler")[0] == (id_of(both), "matched_notes")
-    assert [why for _, why in found(flow, "gasket fence")] == ["recency_fallback"] * 2
+    assert [why for _, why in found(flow, "gasket fence")] == ["matched_some_words"] * 2
 
 
 def test_a_goal_is_found_beside_a_title(flow: Bench) -> None:

@@ -87,7 +87,8 @@ def test_what_a_command_writes_comes_back_as_it_was(store: Store) -> None:
         assert reader.session("sess_a") == changes.session
         assert reader.handles("sess_a") == [HandleRow(b"0123456789", "sess_a", "worker")]
         assert reader.runs("sess_a") == [run_row()]
-        assert reader.run("sess_a", 0) == reader.run_by_id("run_sess_a0", owner="me") == run_row()
+        own = reader.runs_by_prefix("run_sess_a", owner="me", limit=2)
+        assert [reader.run("sess_a", 0)] == own == [run_row()]
         assert reader.node("sess_a", 0) == node
         assert list(reader.nodes("sess_a")) == [node]
         assert list(reader.blocked("sess_a")) == [blocked]
@@ -111,7 +112,7 @@ def test_what_is_not_there_is_none(store: Store) -> None:
         assert reader.handles("sess_a") == []
         assert reader.start("me", b"x") is None
         assert reader.run("sess_a", 0) is None
-        assert reader.run_by_id("run_x", owner="me") is None
+        assert reader.runs_by_prefix("run_x", owner="me", limit=2) == []
         assert reader.node("sess_a", 0) is None
         assert reader.recorded("sess_a", 0, 0) is None
         assert reader.commit_by_key("sess_a", "k") is None
@@ -209,6 +210,18 @@ def test_a_session_that_is_gone_is_a_conflict(store: Store) -> None:
     with store.reading() as reader:
         assert reader.stray_sessions() == []
         assert list(reader.nodes("sess_a")) == []
+
+
+def test_a_stale_command_of_another_length_is_refused(store: Store) -> None:
+    """Only the comparison of the head can tell: none of its keys is taken."""
+    store.append(start())
+    before = session_of(store)
+    store.append(onto(before, "first"))
+    longer = onto(before, "second")
+    moved, commit = replace(longer.session, head_index=2), replace(longer.commit, last=2)
+    with pytest.raises(StoreConflict):
+        store.append(replace(longer, session=moved, commit=commit))
+    assert bodies(store, "sess_a") == ["[]", "first"]
 
 
 def test_changes_of_two_sessions_are_stored_together_or_not_at_all(store: Store) -> None:
@@ -746,9 +759,18 @@ def test_rule_46_every_question_that_finds_sessions_is_bound_to_their_owner(stor
             assert reader.sessions_by_prefix("sess_", owner=owner, limit=1) == found
             assert reader.observed("branch", "main", owner=owner, prefix=False, limit=1) == found
             assert [row.session_id for row in reader.sessions(SessionFilter(owner, limit=1))] == found
-            run = reader.run_by_id("run_sess_mine0", owner=owner)
-            assert (run is not None) == (owner == "me")
+            runs = reader.runs_by_prefix("run_sess_mine", owner=owner, limit=1)
+            assert bool(runs) == (owner == "me")
             assert reader.setting(owner, "mode") == ("x" if owner == "you" else None)
+
+
+def test_a_session_that_waits_for_the_user_is_stale_only_when_asked_for(store: Store) -> None:
+    store.append(start("sess_a", runs=[run_row("sess_a", awaiting="which")]), start("sess_b"))
+    with store.reading() as reader:
+        assert reader.stale_sessions(9, "", 9) == ["sess_b"]
+        assert reader.stale_sessions(9, "", 9, waiting=True) == ["sess_a", "sess_b"]
+    with store.writing() as writer:
+        assert writer.stale_sessions(9, "", 9) == ["sess_b"]
 
 
 # What is not a command.

@@ -13,6 +13,7 @@ from pathlib import Path
 import apsw
 import pytest
 
+from interlock.ledger.retention import collect
 from interlock.store.protocol import (
     Changes,
     SearchRow,
@@ -25,19 +26,22 @@ from interlock.store.protocol import (
     StoreUnavailable,
     TraceRow,
 )
+from interlock.store.sqlite import store as store_module
 from interlock.store.sqlite.lock import FileLock
 from interlock.store.sqlite.salvage import replace_damaged, salvage
 from interlock.store.sqlite.schema import MIGRATIONS
 from interlock.store.sqlite.store import (
     CHECKPOINT_PAGES,
+    RESERVE,
     SqliteStore,
     connect,
+    is_mislabelled,
     migrate,
     open_store,
     version_of,
 )
 from support.paths import FIXTURES
-from support.store_rows import session_of, start, step
+from support.store_rows import node_row, session_of, start, step
 
 posix = pytest.mark.skipif(os.name != "posix", reason="checks POSIX file permissions and signals")
 
@@ -181,7 +185,7 @@ def test_commands_wait_for_the_disk_again_after_traces_that_failed(tmp_path: Pat
         store.trace([TraceRow("sess_a", 0, 1, b"t")])
     assert store._connection.pragma("synchronous") == 2
     with pytest.raises(StoreConflict):
-        store.trace([TraceRow("sess_a", 0, 1, None)])  # type: ignore[arg-type]
+        store.trace([TraceRow("sess_a", 0, None, b"t")])  # type: ignore[arg-type]
     assert store._connection.pragma("synchronous") == 2
     with store.reading() as reader:
         assert reader.traces("sess_a", 0, 9, 9) == []
@@ -290,6 +294,24 @@ def test_a_newer_store_is_left_alone(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.backup"))
 
 
+def test_a_damaged_version_is_told_from_a_newer_one(tmp_path: Path) -> None:
+    path = folded(tmp_path)
+    connection = connect(path)
+    connection.pragma("user_version", 99)
+    assert is_mislabelled(path)
+    connection.execute("CREATE TABLE of_a_newer_version (x)")
+    assert not is_mislabelled(path)
+    connection.execute("DROP TABLE of_a_newer_version")
+    connection.pragma("user_version", 0)
+    connection.close()
+    with pytest.raises(StoreCorrupt, match="doctor --repair"):
+        open_store(tmp_path)
+    replace_damaged(tmp_path)
+    store = open_store(tmp_path)
+    assert indexes(store)[:2] == [0, 1]
+    store.close()
+
+
 def test_a_migration_copies_the_file_before_it_changes_it(tmp_path: Path) -> None:
     path = folded(tmp_path)
     connection = connect(path)
@@ -344,6 +366,48 @@ def test_a_full_disk_is_told_and_nothing_is_half_written(tmp_path: Path) -> None
     fill(store, 1000)
     assert indexes(store) == list(range(1001))
     store.close()
+
+
+def large(store: SqliteStore, sessions: int) -> None:
+    """Store sessions that take some space."""
+    for number in range(sessions):
+        name = f"sess_{number}"
+        store.append(start(name, nodes=[node_row(0, session_id=name, state=bytes(50_000))]))
+
+
+def test_removed_sessions_give_their_space_back(tmp_path: Path) -> None:
+    store = begin(tmp_path)
+    large(store, 40)
+    store.give_back()
+    full = store.path.stat().st_size
+    assert collect(store, 2**60, 5) == 41
+    assert store.path.stat().st_size < full / 4
+    assert store.integrity() == []
+    store.close()
+
+
+def test_sessions_are_removed_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The space that was held for it is all that there is."""
+    monkeypatch.setattr(store_module, "LARGE", 0)
+    store = begin(tmp_path)
+    large(store, 5)
+    store.close()
+    reserve = tmp_path / "interlock.reserve"
+    assert reserve.stat().st_size == RESERVE
+    store = open_store(tmp_path)
+    made_room = list[bool]()
+
+    def full_until_room_is_made(*_: object) -> bool:
+        made_room.append(not reserve.exists())
+        return not made_room[-1]  # true refuses the commit
+
+    store._connection.set_commit_hook(full_until_room_is_made)
+    assert collect(store, 2**60, 5) == 6
+    assert made_room
+    assert all(made_room)
+    store._connection.set_commit_hook(None)
+    store.close()
+    assert reserve.exists()
 
 
 def test_rule_44_a_damaged_page_is_told_and_the_rest_recovered(tmp_path: Path) -> None:

@@ -150,9 +150,11 @@ class MemoryReader:
     def session_ids(self, after: str, limit: int) -> list[str]:
         return sorted(name for name in self.tables.sessions if name > after)[:limit]
 
-    def stale_sessions(self, before: int, after: str, limit: int) -> list[str]:
+    def stale_sessions(self, before: int, after: str, limit: int, *, waiting: bool = False) -> list[str]:
         rows = self.tables.sessions.values()
+        held = {row.session_id for row in self.tables.runs.values() if row.awaiting and not waiting}
         stale = [row.session_id for row in rows if row.updated_at < before and not row.keep]
+        stale = [session_id for session_id in stale if session_id not in held]
         return sorted(name for name in stale if name > after)[:limit]
 
     def stray_sessions(self) -> list[str]:
@@ -164,10 +166,11 @@ class MemoryReader:
         rows = [self.tables.sessions[name] for name in session_ids if name in self.tables.sessions]
         ranks = []
         for row in rows:
-            run = self.tables.runs.get((row.session_id, -1 if row.head_run is None else row.head_run))
-            if row.owner == owner and run is not None:
+            statuses = [run.status for run in self.runs(row.session_id)]
+            if row.owner == owner:
                 elsewhere = self.tables.observations.get((row.session_id, "repo_root")) != repo_root
-                ranks.append((elsewhere, run.status in finished, -row.updated_at, row.session_id))
+                done = bool(statuses) and all(status in finished for status in statuses)
+                ranks.append((elsewhere, done, -row.updated_at, row.session_id))
         return [rank[-1] for rank in sorted(ranks)][:limit]
 
     def tombstone(self, session_id: str) -> TombstoneRow | None:
@@ -182,9 +185,10 @@ class MemoryReader:
     def run(self, session_id: str, run: int) -> RunRow | None:
         return self.tables.runs.get((session_id, run))
 
-    def run_by_id(self, run_id: str, *, owner: str) -> RunRow | None:
+    def runs_by_prefix(self, prefix: str, *, owner: str, limit: int) -> list[RunRow]:
         rows = [row for row in self.tables.runs.values() if self._is_own(row.session_id, owner)]
-        return next((row for row in rows if row.run_id == run_id), None)
+        begun = [row for row in rows if row.run_id.startswith(prefix)]
+        return sorted(begun, key=lambda row: row.run_id)[:limit]
 
     def _is_own(self, session_id: str, owner: str) -> bool:
         return session_id in self.tables.sessions and self.tables.sessions[session_id].owner == owner
@@ -490,6 +494,15 @@ class MemoryStore:
                     self._database.tables = writer.tables
                 finally:
                     self._open = None
+
+    def probe(self) -> None:
+        """Memory can always be read."""
+
+    def make_room(self) -> None:
+        """Nothing is held back."""
+
+    def give_back(self) -> None:
+        """Nothing is on a disk."""
 
     def close(self) -> None:
         """Nothing is held open."""

@@ -35,6 +35,17 @@ class NodeClients(NamedTuple):
         """Run the command line of the Inspector, which finds its Node on the PATH."""
         return self._output([str(self._bin / "mcp-inspector"), "--cli", *arguments])
 
+    def conformance(self, package: str, url: str, *arguments: str) -> dict[str, bool]:
+        """Run the official conformance suite against a server; return each scenario with its result."""
+        script = self.folder / "node_modules" / package / "dist" / "index.js"
+        command = [str(self._bin / "node"), str(script), "server", "--url", url, "--suite", "all", *arguments]
+        done = subprocess.run(
+            [*command, "-o", str(self.folder / "conformance")], capture_output=True, timeout=600, check=False
+        )
+        lines = done.stdout.decode().partition("=== SUMMARY ===")[2].splitlines()
+        results = [line.strip().partition(" ") for line in lines if line.strip()[:1] in ("✓", "✗")]
+        return {rest.partition(":")[0].strip(): mark == "✓" for mark, _, rest in results}
+
     @property
     def _bin(self) -> Path:
         return self.folder / "node_modules" / ".bin"

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -73,6 +74,9 @@ class Server:
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
         answer = self.request("tools/call", {"name": tool, "arguments": arguments})
         result = answer["result"]
+        text = result["content"][0]["text"]
+        if "structuredContent" not in result and text.startswith("{"):
+            result["structuredContent"] = msgspec.json.decode(text)
         beside = {"_text": result["content"][0]["text"], "_meta": result.get("_meta", {})}
         return {**(result.get("structuredContent") or {}), **beside, "_error": result.get("isError", False)}
 
@@ -88,4 +92,5 @@ class Server:
         self.process.wait()
         for stream in (self.process.stdin, self.process.stdout):
             assert stream is not None
-            stream.close()
+            with suppress(BrokenPipeError):  # of a line that was not written yet
+                stream.close()

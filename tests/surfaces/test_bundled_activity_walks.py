@@ -99,6 +99,9 @@ FULL = Script(
         "publish": {"pr_url": "https://example.org/pull/7"},
         "collect-review": {"review_state": "approved"},
         "answer-comments": {"rework_needed": False},
+        "make-small-change": {"checks_passed": True},
+        "commit-small-change": {"outcome": "committed"},
+        "wrap-up": {"outcome": "merged"},
     },
     answers={
         "confirm-scope": "full",
@@ -119,6 +122,7 @@ HARD = Script(
         "plan-repair": {"tasks": TASKS[:1]},
         "collect-review": [{"review_state": one} for one in ("waiting", "changes_requested", "approved")],
         "answer-comments": {"rework_needed": True, "tasks": TASKS[:1]},
+        "wrap-up": {"outcome": "abandoned"},
     },
     answers={
         **FULL.answers,
@@ -190,7 +194,7 @@ def shown(plan: Plan, now: Decided) -> str:
     scope = plan.scope(now.state.variables)
     match now.awaited:
         case NeedStep(step=step):
-            return step_prompt(step, scope, now.state.preferences, {})
+            return step_prompt(plan, now.state, step)
         case NeedAnswer(gate=gate):
             return gate_prompt(gate, scope)
         case _:
@@ -234,9 +238,10 @@ def decided(outcome: Decided | Refusal) -> Decided:
     return outcome
 
 
-def test_the_full_route_visits_all_eleven_activities_and_merges() -> None:
+def test_the_full_route_visits_all_activities_but_the_short_one_and_merges() -> None:
     walked = played("work-package", FULL)
-    assert walked.activities == [one.id for one in compiled("work-package").activities]
+    activities = [one.id for one in compiled("work-package").activities]
+    assert walked.activities == [one for one in activities if one != "small-change"]
     assert (walked.state.variables["outcome"], walked.state.status) == ("merged", "complete")
     assert walked.visited.count("commit-task") == len(TASKS)
 
@@ -252,8 +257,36 @@ def test_no_way_is_taken_and_no_word_shown_by_an_unset_variable(name: str, scrip
 def test_the_quick_mode_leaves_design_and_test_plan_out() -> None:
     walked = played("work-package", FULL.answering(confirm_scope="quick"))
     left_out = {one.id for one in compiled("work-package").activities} - set(walked.activities)
-    assert left_out == {"design", "test-plan"}
+    assert left_out == {"design", "test-plan", "small-change"}
     assert walked.state.variables["outcome"] == "merged"
+
+
+def test_the_short_route_ends_at_a_commit_after_four_steps_and_one_gate() -> None:
+    """Finding K."""
+    walked = played("work-package", FULL.answering(confirm_scope="small"))
+    assert walked.visited == [
+        "read-issue",
+        "write-analysis",
+        "confirm-scope",
+        "make-small-change",
+        "commit-small-change",
+    ]
+    assert (walked.state.variables["outcome"], walked.state.status) == ("committed", "complete")
+
+
+def test_a_review_that_is_waived_is_recorded_as_waived() -> None:
+    script = FULL.sending("collect-review", {"review_state": "waiting"}).answering(no_review_yet="waive")
+    walked = played("work-package", script)
+    assert walked.state.variables["review_state"] == "waived"
+    assert "Review: waived." in "\n".join(walked.shown)
+
+
+def test_nothing_is_called_merged_before_it_is() -> None:
+    walked = played("work-package", FULL.sending("wrap-up", {"outcome": "deferred"}))
+    assert (walked.state.variables["merge_decision"], walked.state.variables["outcome"]) == (
+        "merge",
+        "deferred",
+    )
 
 
 def test_the_hard_route_repairs_reworks_and_ends_unmerged() -> None:
@@ -281,6 +314,7 @@ def follows(walked: Walked, item: str) -> str:
         ("approve-plan", "defer", "deferred"),
         ("judge-failure", "stop", "deferred"),
         ("approve-publishing", "hold", "deferred"),
+        ("approve-publishing", "end-at-commit", "committed"),
         ("no-review-yet", "park", "deferred"),
     ],
 )

@@ -92,6 +92,7 @@ def test_a_replay_holds_in_another_process_after_the_file_vanished(agent: Agent,
 def test_a_changed_file_is_a_warning_and_the_run_keeps_its_own(agent: Agent, bench: Bench) -> None:
     started = agent.start("test.flow")
     bench.write(workflow(*steps("quite", "different")))
+    bench.clock.pass_seconds(1)
     looked = agent.look(started)
     assert looked["pending"]["stepId"] == "first"
     assert [one["code"] for one in looked["warnings"]] == ["WORKFLOW_CHANGED"]

@@ -40,7 +40,7 @@ def test_discover_lists_workflows_and_the_way_in(bench: Bench) -> None:
     body = agent.call("discover").body
     assert body["server"] == "interlock"
     assert {"id": "flow", "title": "Flow"} in body["available_workflows"]
-    assert "meta" not in [entry["id"] for entry in body["available_workflows"]]
+    assert "meta" in [entry["id"] for entry in body["available_workflows"]]
     assert "respond_checkpoint" in body["discovery"]
     listed = msgspec.json.decode(agent.call("list_workflows").text)
     assert {"id", "title", "version", "description", "tags"} == set(listed[0])
@@ -98,6 +98,7 @@ def test_answers_take_checkpoints_off_the_list_and_the_last_one_opens_the_exit(b
     assert answer.body == {
         "checkpoint_id": "scope",
         "resolved": True,
+        "expected_next": "build",
         "session_token": agent.token,
         "remaining_checkpoints": ["danger"],
         "resolved_option": "yes",
@@ -107,7 +108,9 @@ def test_answers_take_checkpoints_off_the_list_and_the_last_one_opens_the_exit(b
     assert (answer.body["dismissed"], answer.body["remaining_checkpoints"]) == (True, [])
     answer = agent.go("build", step_manifest=manifest("look", "weigh"), variables={"goal": "g"})
     assert answer.body["id"] == "build"
-    changed = "Step 'weigh' has changed 'goal': the user was shown it when deciding checkpoint 'scope'."
+    changed = (
+        "Step 'weigh' has changed 'goal', although the user was shown it when deciding checkpoint 'scope'."
+    )
     assert answer.warnings == [changed]
 
 

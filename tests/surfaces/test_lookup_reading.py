@@ -56,13 +56,15 @@ def test_ids_are_taken_in_both_forms(ask_about: Callable[..., Ask], spelling: st
 
 
 def test_two_ids_that_look_the_same_are_still_distinguished(tmp_path: Path) -> None:
-    """Rule 38: a collision is a diagnostic; the written ids still work."""
+    """Rule 38: a collision is a diagnostic; the written ids work, and so do those that are listed."""
     ask = lookup_client(
         save(tmp_path, document(step("one"), id="team.a_b"), document(step("two"), id="team.a-b"))
     )
     assert ask("workflow_get", id="team.a_b")["steps"][0]["id"] == "one"
     assert ask("workflow_get", id="team.a-b")["steps"][0]["id"] == "two"
-    assert ask("workflow_get", id="team-a-b").code == -32001
+    listed = [entry["id"] for entry in ask("workflow_list")["workflows"]]
+    assert sorted(listed) == ["team-a-b", "team-a-b-2"]
+    assert [ask("workflow_get", id=id)["steps"][0]["id"] for id in sorted(listed)] == ["two", "one"]
 
 
 def test_a_workflow_comes_back_as_it_was_written(ask_about: Callable[..., Ask]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from interlock.core.run.commands import Terms
@@ -34,10 +35,22 @@ def test_the_response_is_the_documents(client: NavigationClient) -> None:
     assert not first["_error"]
 
 
-def test_text_and_structure_say_the_same(client: NavigationClient) -> None:
-    reply = client.raw("nav_start", workflow_id="build")
-    assert isinstance(reply, Reply)
-    assert json.loads(reply.text) == json.loads(bytes(reply.structured))  # type: ignore[arg-type]
+def test_an_answer_is_sent_once(client: NavigationClient) -> None:
+    """Finding E10: the text is the whole answer, and no structure repeats it."""
+    replies = [client.raw("nav_start", workflow_id="build"), client.raw("nav_start", workflow_id="nowhere")]
+    for reply in replies:
+        assert isinstance(reply, Reply)
+        assert json.loads(reply.text)["message"]
+        assert reply.structured is None
+
+
+def test_what_every_agent_reads_of_the_tools_is_short(client: NavigationClient) -> None:
+    """Finding E10."""
+    listed = [
+        {"name": tool.name, "description": tool.description, "inputSchema": tool.argument_schema()}
+        for tool in client.surface.tools.values()
+    ]
+    assert len(msgspec.json.encode(listed)) <= 6000
 
 
 def test_a_step_is_completed_in_order(client: NavigationClient) -> None:
@@ -59,6 +72,7 @@ def test_a_checkpoint_blocks_when_its_step_is_reached(client: NavigationClient) 
         "id": "redo",
         "label": "Redo",
         "description": "Begin again",
+        "effect": "goes to plan",
     }
     refused = client.done("decide")
     assert refused["error"]["code"] == "CHECKPOINT_BLOCKING"
@@ -136,6 +150,7 @@ def test_a_loop_starts_with_its_items_iterates_and_ends(client: NavigationClient
     inside = client.loop(loop_items=["login", "logout"])
     assert inside["message"] == "Started loop 'task-loop'"
     loop = {"id": "task-loop", "name": "Tasks", "iteration": 1, "total": 2, "item": "login"}
+    loop["round"] = "Round 1 of 2 of loop 'Tasks', item: login; it ends early when enough == true."
     assert inside["position"]["loop"] == loop
     assert inside["position"]["step"] == {"id": "code", "index": 1, "name": "Write Code"}
     assert inside["availableActions"]["required"][0]["description"] == "Write login."

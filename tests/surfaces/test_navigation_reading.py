@@ -17,7 +17,7 @@ def client(bench: Bench) -> NavigationClient:
 @pytest.mark.parametrize("tool", ["get_workflow", "nav_start", "list_workflow_resources", "list_templates"])
 def test_an_id_that_is_no_id_reaches_nothing(client: NavigationClient, tool: str, bad: str) -> None:
     """Rule 39."""
-    assert client.call(tool, workflow_id=bad)["error"]["code"] == "INVALID_PARAMETERS"
+    assert client.call(tool, workflow_id=bad)["error"]["code"] == "WORKFLOW_NOT_FOUND"
 
 
 def test_an_unknown_workflow_is_named_with_what_is_near(client: NavigationClient) -> None:

@@ -101,7 +101,7 @@ def test_a_child_gets_what_is_passed_on_and_returns_what_the_parent_declares(
     assert (trigger["workflow_id"], trigger["parent_state"]) == ("helper", parent["state"])
     child = client.call("nav_start", workflow_id="helper", parent_state=trigger["parent_state"])
     assert child["availableActions"]["required"][0]["description"] == 'Help with ["login"].'
-    assert client.situation(parent["state"])["children"] == [{"workflow": "helper"}]
+    assert client.situation(parent["state"])["children"] == [{"workflow": "helper", "status": "running"}]
     sent = {"tasks": ["other", "more"], "undeclared": 1}
     done = client.act("complete_step", state=child["state"], step_id="aid", variables=sent)
     ended = client.act("transition", state=done["state"], activity_id="__terminal__")
@@ -126,7 +126,10 @@ def test_a_parent_that_goes_on_leaves_its_child_behind(client: NavigationClient,
     client.respond("yes")
     parent = client.done("decide")
     client.call("nav_start", workflow_id="helper", parent_state=parent["state"])
-    client.act("transition", state=parent["state"], activity_id="build")
+    held = client.act("transition", state=parent["state"], activity_id="build")
+    assert (held["error"]["code"], held["availableActions"]["required"]) == ("CHILD_RUNNING", [])
+    left = client.act("transition", state=parent["state"], activity_id="build", abandon_children=True)
+    assert left["position"]["activity"]["id"] == "build"
     assert [one["outcome"] for one in events(bench, "child_returned")] == ["abandoned"]
 
 

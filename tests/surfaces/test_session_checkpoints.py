@@ -61,7 +61,7 @@ def test_present_shows_the_question_with_the_variables_worked_in(bench: Bench) -
     ):
         assert "message: Is bread the goal?" in answer.text
         assert f"checkpoint_handle: {handle}" in answer.text
-        assert "transitionTo: finish" in answer.text
+        assert "effect: goes to finish" in answer.text
 
 
 def test_nobody_resumes_from_what_was_never_yielded(bench: Bench) -> None:
@@ -137,6 +137,24 @@ def test_an_answer_that_comes_too_fast_is_refused_before_its_option_is_looked_at
     assert agent.call("respond_checkpoint", checkpoint_handle=handle, option_id="yes").code == "TOO_FAST"
     bench.clock.pass_seconds(0.1)
     assert not agent.call("respond_checkpoint", checkpoint_handle=handle, option_id="yes").error
+
+
+def test_a_clock_that_is_set_back_locks_nobody_out(bench: Bench) -> None:
+    """Rule 24: an answer of the user is not refused for an hour because the clock was an hour fast."""
+    agent = start_flow(bench, PATIENT)
+    handle = agent.tell("yield_checkpoint", checkpoint_id="scope").body["checkpoint_handle"]
+    bench.clock.pass_seconds(-3600)
+    assert not agent.call("respond_checkpoint", checkpoint_handle=handle, option_id="yes").error
+
+
+def test_a_timer_does_not_end_early_when_the_clock_is_set_back(bench: Bench) -> None:
+    agent = start_flow(bench)
+    answer_checkpoint(agent, agent, "scope", "yes", variables={"parts": ["a"]})
+    agent.go("build")
+    handle = agent.tell("yield_checkpoint", checkpoint_id="fit").body["checkpoint_handle"]
+    bench.clock.pass_seconds(-3600)
+    answer = agent.call("respond_checkpoint", checkpoint_handle=handle, auto_advance=True)
+    assert "(0s < 30s)" in answer.fields["message"]
 
 
 def test_auto_advance_waits_for_the_whole_timer(bench: Bench) -> None:

@@ -163,6 +163,7 @@ def test_7_version_drift_is_seen_and_the_pinned_definition_served(bench: Bench, 
     agent = surface(bench)
     agent.call("start_session", agent_id="a", workflow_id="flow")
     write_flow(bench, {**FLOW, "flow/workflow.toon": HEAD.replace("1.2.0", "2.0.0").replace("brief", "loud")})
+    bench.clock.pass_seconds(1)
     expected = (
         "Workflow version drift: session started with v1.2.0 but current definition is v2.0.0. "
         "Workflow may have changed mid-session."

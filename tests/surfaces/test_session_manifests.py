@@ -21,9 +21,9 @@ def test_the_documented_warnings_in_their_words(bench: Bench) -> None:
     agent.call("start_session", agent_id="a", workflow_id="flow")
     answer = agent.go("finish")
     assert answer.warnings == [
-        "Checkpoint 'scope' of activity 'gather' was left out on the way to 'finish'.",
         "First activity must be 'gather' but 'finish' was requested. "
         "Start with the workflow's initialActivity.",
+        "Gap 1 (critical): Checkpoint 'scope' of activity 'gather' was left out on the way to 'finish'.",
     ]
     answer = agent.go("build", activity_manifest=[], variables={"parts": []})
     assert answer.warnings == [

@@ -50,12 +50,12 @@ def test_discover_tells_server_version_and_the_way_in(bench: Bench) -> None:
     assert "start_session" in text
 
 
-def test_the_list_has_id_title_version_and_tags_and_hides_meta(bench: Bench) -> None:
+def test_the_list_has_id_title_version_and_tags(bench: Bench) -> None:
     write_flow(bench)
     agent = session(bench)
     text = agent.call("list_workflows").text
     assert "id: flow\n    title: Flow\n    version: 1.2.0\n    tags[2]: one,two" in text
-    assert "id: meta" not in text
+    assert "id: meta" in text
     assert agent.call("health_check").body["workflows_available"] == text.count("  - id: ")
 
 
@@ -79,14 +79,11 @@ def test_workflow_id_beside_a_token_is_ignored(bench: Bench) -> None:
     assert "warning" not in answer.body
 
 
-def test_another_agent_id_on_an_inherited_token_is_warned_about(bench: Bench) -> None:
+def test_another_agent_id_on_an_inherited_token_joins(bench: Bench) -> None:
     agent = start_flow(bench)
-    answer = agent.call("start_session", agent_id="other", session_token=agent.token)
-    assert answer.body["inherited"] is True
-    assert answer.body["warning"] == (
-        "Warning: The provided agent_id 'other' does not match the inherited session token's agent_id "
-        "'orchestrator'. The session has been transitioned to 'other'."
-    )
+    answer = agent.call("start_session", agent_id="worker", session_token=agent.token)
+    assert answer.body["message"] == "Joined as worker."
+    assert answer.warnings == []
 
 
 def test_agents_have_tokens_of_their_own_and_are_told_apart_in_the_trace(bench: Bench) -> None:

@@ -36,6 +36,15 @@ def test_a_trace_token_names_the_calls_of_its_activity(bench: Bench) -> None:
     assert all(event["act"] == "build" for event in body["events"])
 
 
+def test_the_trace_says_why_a_call_was_refused(bench: Bench) -> None:
+    agent = start_flow(bench)
+    refused = agent.go("nowhere")
+    assert refused.error
+    last = agent.tell("get_trace").body["events"][-1]
+    assert (last["name"], last["s"]) == ("next_activity", "error")
+    assert last["err"] == refused.text.partition("\n")[0]
+
+
 def test_the_trace_itself_leaves_no_trace(bench: Bench) -> None:
     agent = start_flow(bench)
     before = agent.tell("get_trace").body["event_count"]

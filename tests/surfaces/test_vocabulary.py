@@ -107,6 +107,8 @@ ABOUT: Mapping[Code, list[Mapping[str, Any]]] = {
     ],
     Code.LOOP_NOT_FOUND: [{"loop": "each"}, {"loop": "each", "pending_loop": "other"}],
     Code.LOOP_ITEMS_REQUIRED: [MISSING],
+    Code.CHILD_RUNNING: [{"children": ["helper"]}],
+    Code.VARIABLES_TOO_LARGE: [{"bytes": 300_000, "most": 262_144}],
 }
 POINTERS: list[Pointer] = [
     ContextKey("files"),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+import msgspec
 import pytest
 
 from interlock.store.sqlite.store import open_store
@@ -98,7 +99,8 @@ STORES: dict[Callable[[Path], Path], tuple[str, str]] = {
 
 
 def code(answer: Mapping[str, Any]) -> str:
-    fields = answer["result"]["structuredContent"]
+    result = answer["result"]
+    fields = result.get("structuredContent") or msgspec.json.decode(result["content"][0]["text"])
     return str(fields.get("code") or fields["error"]["code"])
 
 

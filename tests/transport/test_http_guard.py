@@ -9,7 +9,7 @@ from contextlib import suppress
 import msgspec
 import pytest
 
-from interlock.transport.http.guard import BODY_BYTES
+from interlock.transport.http.admission.guard import BODY_BYTES
 from support.http_server import HttpServer, serving
 
 JSON = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}

@@ -76,10 +76,10 @@ async def gated(call: CallTool) -> None:
     await call("discover")
     started = await call("start_session", workflow_id="test.flow")
     token = {"session_token": _token(started)}
-    await call("get_workflow", **token, workflow_id="test.flow")
-    entered = await call("next_activity", **token, workflow_id="test.flow", activity_id="main")
+    await call("get_workflow", **token)
+    entered = await call("next_activity", **token, activity_id="main")
     token = {"session_token": _token(entered) or token["session_token"]}
-    await call("next_activity", **token, workflow_id="test.flow", activity_id="__terminal__")
+    await call("next_activity", **token, activity_id="__terminal__")
     await call("respond_checkpoint", **token, checkpoint_id="which", option_id="left")
     await call("respond_checkpoint", **token, checkpoint_id="which", option_id="up")
 

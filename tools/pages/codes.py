@@ -44,6 +44,7 @@ _SESSION: Mapping[str, str] = {
     **_RUN,
     "VALIDATION_ERROR": "The arguments are not valid for this tool.",
     "NOT_FOUND": "There is no such workflow, tool, skill or resource.",
+    "WORKFLOW_INVALID": "The workflow's file has errors; the message names file, line and code.",
     "STALE_TOKEN": "The session has advanced since. The answer has the current position and token.",
     "STEP_NOT_FOUND": "The current activity has no step with that id.",
     "NO_SKILL": "The step or activity names no skill.",
@@ -61,6 +62,7 @@ _NAVIGATION: Mapping[str, str] = {
     "MISSING_PARAMETER": "The action needs an id that was not sent.",
     "UNKNOWN_TOOL": "This surface has no such tool.",
     "WORKFLOW_NOT_FOUND": "There is no workflow with that id.",
+    "WORKFLOW_INVALID": "The workflow's file has errors; the message names file, line and code.",
     "TARGET_ACTIVITY_NOT_FOUND": "A transition names an activity that the workflow does not have.",
     "SKILL_NOT_FOUND": "There is no skill with that id.",
     "RESOURCE_NOT_FOUND": "The workflow has no resource with that index.",
@@ -77,7 +79,9 @@ _NAVIGATION: Mapping[str, str] = {
     "STEP_NOT_FOUND": _SESSION["STEP_NOT_FOUND"],
     "STEP_NOT_PENDING": "Another step comes first.",
     "STEP_ALREADY_COMPLETE": "The step is already complete.",
+    "VARIABLES_TOO_LARGE": "The variables of the run would be larger than they may be in all.",
     "LOOP_NOT_FOUND": "That loop is not waiting to be advanced.",
+    "CHILD_RUNNING": "The run waits for its child; finish it, or send `abandon_children`.",
     "LOOP_ITEMS_REQUIRED": "A forEach loop needs its list in `loop_items`.",
     **{
         code: text

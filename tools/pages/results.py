@@ -10,6 +10,10 @@ from collections.abc import Mapping
 OPEN = "and the other fields of its file"
 
 _WARNED = "`warnings` if there are any"
+_SITUATION = (
+    "JSON: `success`, `position`, `message`, `availableActions`, `checkpoint`, `state`; where they apply "
+    "`error`, `warnings`, `children`, `status`."
+)
 _HEALTH = "JSON: `status`, `server`, `version`, `workflows_available`, `uptime_seconds`."
 _TRACE = "JSON: `traceId`, `source`, `event_count`, `events`, `session_token`."
 _STARTED = (
@@ -23,7 +27,8 @@ RESULTS: Mapping[str, Mapping[str, str]] = {
         "inspect_workflow": f"Text; `workflowId`, `name`, `workflowHash`, with preview the outline, {OPEN}.",
         "checkpoint_workflow": "As continue_workflow; with a sessionToken `kind`, `sessionToken`, `session`.",
         "start_session": "Text; `kind`, `sessionToken`, `session`.",
-        "resume_session": "Text; `candidates`, at most five, each with reasons, a snippet and a stateToken.",
+        "resume_session": "Text; `candidates`, at most five, each with reasons, a snippet and a token; "
+        "`matched`; `best`: the first of them as continue_workflow shows it.",
     },
     "session": {
         "discover": "Text: server, version, and how to begin.",
@@ -32,6 +37,7 @@ RESULTS: Mapping[str, Mapping[str, str]] = {
         "start_session": _STARTED,
         "get_workflow_status": "JSON: `status`, `current_activity`, `completed_activities`, `session_id`, "
         "`workflow`, `session_token`; if present `open_checkpoint`, `last_checkpoint`, `completed_at`, "
+        "`goal`, `context`, `rules`, `decisions`, `loops`, `recap`, `leftOut`, "
         "`children`, `parent`.",
         "get_workflow": "Text (TOON): the primary skill, then the workflow with its session token.",
         "next_activity": "JSON: `activity_id`, `name`, `session_token`, "
@@ -56,23 +62,28 @@ RESULTS: Mapping[str, Mapping[str, str]] = {
         "health_check": _HEALTH,
         "start_session": _STARTED,
         "get_workflow": f"JSON: the workflow, its `session_token`, {OPEN}.",
-        "next_activity": f"JSON: the activity, `pending_checkpoints`, `session_token`, {OPEN}.",
+        "next_activity": "JSON: the activity, `pending_checkpoints`, `expected_next`, `session_token`, "
+        f"{OPEN}.",
         "get_checkpoint": "JSON: `checkpoint`, `session_token`.",
         "respond_checkpoint": "JSON: `checkpoint_id`, `resolved`, `session_token`, `remaining_checkpoints`, "
-        f"`resolved_option` or `dismissed`, `effect`, {_WARNED}.",
+        f"`expected_next`, `resolved_option` or `dismissed`, `effect`, {_WARNED}.",
         "get_skills": "JSON: `scope`, `skills`, `session_token`.",
         "get_skill": "JSON: `skill`, `session_token`.",
         "get_resource": "JSON: `resource`, `session_token`.",
         "get_trace": _TRACE,
     },
     "navigation": {
-        "nav_checkpoint": "JSON: `active`, `checkpoint` where there is one, else `message`.",
+        "nav_start": _SITUATION,
+        "nav_situation": _SITUATION,
+        "nav_action": _SITUATION,
+        "nav_checkpoint": "JSON: `active` (whether a checkpoint is open), `success`, `position`, "
+        "`message`, `availableActions`, `checkpoint`, `state`, as in `nav_situation`.",
         "list_workflows": "JSON: `workflows`.",
         "get_workflow": f"JSON: `id`, `version`, `title`, `activities`, {OPEN}.",
         "get_workflow_activity": f"JSON: `id`, `version`, `name`, `steps`, {OPEN}.",
         "get_checkpoint": f"JSON: `id`, `name`, `message`, `options`, {OPEN}.",
         "validate_transition": "JSON: `valid`, and `reason` where it is not.",
-        "health_check": _HEALTH,
+        "health_check": _HEALTH.replace("`workflows_available`", "`workflows_available`, `workflows`"),
         "get_activities": "JSON: `description`, `usage`, `next_action`, `activities`, `quick_match`.",
         "get_activity": f"JSON: `workflowId`, `id`, `steps`, `next_action`, {OPEN}.",
         "get_skills": "JSON: `description`, `usage`, `universal`, `workflow_specific`.",

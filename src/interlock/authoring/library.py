@@ -69,7 +69,8 @@ class Library:
     @property
     def sources(self) -> list[Source]:
         """The sources in order of precedence, those that are outranked first."""
-        return [compiled.source for compiled in self._sources]
+        with self._lock:
+            return [compiled.source for compiled in self._sources]
 
     def listing(self, elsewhere: Collection[str] = ()) -> Listing:
         """List what can be run, by namespace, kind and name, and what cannot, with reasons.

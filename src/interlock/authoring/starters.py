@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from interlock.authoring.compile.builtins import LIBRARY
-from interlock.authoring.compile.ids import FOLDER_ID, LONGEST_ID, NAMESPACED, RESERVED
+from interlock.authoring.compile.ids import FOLDER_ID, LONGEST_ID, NAMESPACED, RESERVED, suggested
 from interlock.authoring.convert import ConversionRefused
 from interlock.authoring.filetypes.published_schemas import published
 from interlock.authoring.text.markdown import titled
@@ -57,6 +57,8 @@ def _as_name(text: str) -> str:
 
 
 def suggested_id(folder: Path, starter: Starter) -> str:
-    """Suggest an id made from the folder's name."""
+    """Suggest an id made from the folder's name; a step workflow needs a namespace (rule 38)."""
     name = folder.resolve().name.lower()
-    return name if starter == "steps" else _as_name(name).replace("_", "-").strip("-")
+    if starter == "activities":
+        return _as_name(name).replace("_", "-").strip("-")
+    return name if NAMESPACED.fullmatch(name) else suggested(_as_name(name), "user")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -51,20 +50,40 @@ def _application(*parts: str) -> Path:
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config").joinpath(*parts)
 
 
+def _folder(variable: str, default: Path) -> Path:
+    """Return the folder that a client's own variable names."""
+    return Path(os.environ.get(variable) or default).expanduser()
+
+
 CLIENTS: Mapping[ClientName, ClientConfig] = {
-    "claude-code": ClientConfig(lambda: Path.home() / ".claude.json", ".mcp.json", typed=True),
+    "claude-code": ClientConfig(
+        lambda: _folder("CLAUDE_CONFIG_DIR", Path.home()) / ".claude.json", ".mcp.json", typed=True
+    ),
     "claude-desktop": ClientConfig(lambda: _application("Claude", "claude_desktop_config.json"), None),
     "cursor": ClientConfig(lambda: Path.home() / ".cursor" / "mcp.json", ".cursor/mcp.json"),
     "vscode": ClientConfig(
         lambda: _application("Code", "User", "mcp.json"), ".vscode/mcp.json", key="servers", typed=True
     ),
-    "codex": ClientConfig(lambda: Path.home() / ".codex" / "config.toml", None, key="mcp_servers"),
+    "codex": ClientConfig(
+        lambda: _folder("CODEX_HOME", Path.home() / ".codex") / "config.toml", None, key="mcp_servers"
+    ),
     "gemini": ClientConfig(lambda: Path.home() / ".gemini" / "settings.json", ".gemini/settings.json"),
 }
 
 
-def entry_of(name: str, arguments: Sequence[str]) -> ServerEntry:
-    """Return the command that starts this installation from any folder."""
+def is_cached(prefix: str) -> bool:
+    """Say whether Interlock runs from the cache of uvx or pipx run, which may be emptied at any time."""
+    parts = Path(prefix).parts
+    return bool({"archive-v0", "builds-v0"} & set(parts)) or parts[-2:-1] == (".cache",)
+
+
+def entry_of(name: str, arguments: Sequence[str], *, shared: bool) -> ServerEntry:
+    """Return the command that starts this installation from any folder.
+
+    A file that a team shares gets a command without a path of this machine.
+    """
+    if shared:
+        return ServerEntry(name, "interlock", ("mcp", *arguments))
     script = Path(sys.executable).parent / ("interlock.exe" if sys.platform == "win32" else "interlock")
     if script.is_file():
         return ServerEntry(name, str(script), ("mcp", *arguments))
@@ -91,28 +110,33 @@ def with_entry(client: ClientConfig, path: Path, entry: ServerEntry) -> tuple[st
         raise UnreadableConfig(f"{path.name} has no object '{client.key}'")
     servers = settings.setdefault(client.key, {})
     wanted, present = _fields(client, entry), servers.get(entry.name)
-    if present == wanted:
+    if isinstance(present, dict) and {**present, **wanted} == present:
         return text, "unchanged"
-    servers[entry.name] = wanted
+    servers[entry.name] = {**present, **wanted} if isinstance(present, dict) else wanted
     return _formatted(settings), "added" if present is None else "changed"
 
 
 def _with_table(text: str, entry: ServerEntry) -> tuple[str, Change]:
-    """Replace or append one TOML table; keep everything else as it is written."""
-    import tomllib
+    """Set `command` and `args` of one TOML table, or append it; keep everything else as it is written."""
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
 
     try:
-        tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        document = tomlkit.parse(text)
+    except TOMLKitError as error:
         raise UnreadableConfig(f"config.toml is not valid TOML: {error}") from error
-    table = _toml(entry)
-    present = re.search(rf"^\[mcp_servers\.{re.escape(entry.name)}\]\n(?:(?!\[).*\n?)*", text, re.MULTILINE)
+    servers = document.unwrap().get("mcp_servers", {})
+    present = servers.get(entry.name) if isinstance(servers, dict) else None
+    if not isinstance(servers, dict) or not isinstance(present, dict | None):
+        raise UnreadableConfig("config.toml has no table 'mcp_servers'")
+    wanted = {"command": entry.command, "args": list(entry.args)}
     if present is None:
-        return f"{text.rstrip()}\n\n{table}".lstrip(), "added"
-    if present.group().strip() == table.strip():
+        return f"{text.rstrip()}\n\n{_toml(entry)}".lstrip(), "added"
+    if {**present, **wanted} == present:
         return text, "unchanged"
-    rest = text[present.end() :]
-    return text[: present.start()] + table + (f"\n{rest}" if rest else ""), "changed"
+    tables: Any = document["mcp_servers"]
+    tables[entry.name].update(wanted)
+    return tomlkit.dumps(document), "changed"
 
 
 def _fields(client: ClientConfig, entry: ServerEntry) -> dict[str, Json]:

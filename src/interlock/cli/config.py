@@ -20,7 +20,16 @@ from interlock.core.values import Json
 from interlock.store.sqlite.schema import FILE
 
 LISTS = ("workflows", "disable-tools", "allowed-hosts")
-FOR_SERVE = ("host", "port", "allowed-hosts", "rate-limit", "concurrency-limit")
+FOR_SERVE = (
+    "host",
+    "port",
+    "allowed-hosts",
+    "rate-limit",
+    "concurrency-limit",
+    "oauth-issuer",
+    "oauth-audience",
+    "oauth-jwks",
+)
 NOT_FOR_PROJECTS = ("surface", "store", *FOR_SERVE)
 PROJECT_WORKFLOWS = "project-workflows"
 
@@ -55,6 +64,9 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     allowed_hosts: tuple[str, ...] = ()
     rate_limit: float = 100.0
     concurrency_limit: int = 256
+    oauth_issuer: str | None = None
+    oauth_audience: str | None = None
+    oauth_jwks: str | None = None
     project_workflows: tuple[str, ...] = ()  # `workflows` of the project's file, which rank as the project's
 
     @property
@@ -165,7 +177,8 @@ def _by_origin(flags: Mapping[str, Any], environment: Mapping[str, str]) -> dict
             variables[name] = [part for part in value.split(os.pathsep) if part] if name in LISTS else value
     outer = {**variables, **flags}
     user = _file(Config(data_dir=outer.get("data-dir")).folder / "config.toml")
-    project_dir = outer.get("project") or user.get("project")
+    found = None if "project" in outer or "project" in user else project_around(environment)
+    project_dir = outer.get("project") or user.get("project") or found
     project_file = Path(project_dir or "") / ".interlock" / "config.toml"
     project = _file(project_file) if project_dir else {}
     for name in NOT_FOR_PROJECTS:
@@ -174,7 +187,26 @@ def _by_origin(flags: Mapping[str, Any], environment: Mapping[str, str]) -> dict
                 f"{project_file}: a project cannot set '{name}'; use --{name}, {variable_of(name)} or "
                 "the config.toml in your data directory"
             )
-    return {"user": user, "project": _tightening(user, project), "variable": variables, "flag": flags}
+    here = {"project": found} if found else {}
+    return {
+        "working directory": here,
+        "user": user,
+        "project": _tightening(user, project),
+        "variable": variables,
+        "flag": flags,
+    }
+
+
+def project_around(environment: Mapping[str, str]) -> str | None:
+    """Return the nearest folder with `.interlock` around the client's project or the working directory.
+
+    Clients start servers in the folder that they are opened in; some name it in a variable instead.
+    """
+    try:
+        start = Path(environment.get("CLAUDE_PROJECT_DIR") or Path.cwd()).resolve()
+    except OSError:  # the working directory was removed
+        return None
+    return next((str(folder) for folder in (start, *start.parents) if (folder / ".interlock").is_dir()), None)
 
 
 def _file(path: Path) -> dict[str, Any]:

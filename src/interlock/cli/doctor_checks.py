@@ -24,7 +24,7 @@ from interlock.ledger.tokens.keyring import KeyringDamaged, Keys
 from interlock.store.protocol import StoreBusy, StoreCorrupt, StoreTooNew, StoreUnavailable
 from interlock.store.sqlite.lock import FileLock
 from interlock.store.sqlite.salvage import replace_damaged
-from interlock.store.sqlite.store import SqliteStore, lock_path
+from interlock.store.sqlite.store import SqliteStore, is_mislabelled, lock_path
 
 SAFE_SQLITE = (3, 51, 3)  # older ones can corrupt a file that several connections write
 LEAST_ROOM = 100 * 2**20
@@ -32,6 +32,10 @@ BATCH = 500
 PROGRESS_EVERY = 10_000
 LOCK_PATIENCE = 1.0
 RUN_REPAIR = "interlock doctor --repair"
+RESTORE = (
+    "put back the file that ends in -wal if you have it; else `interlock doctor --repair` goes on without"
+)
+MOST_NAMED = 50
 
 
 class Check(Struct, frozen=True, omit_defaults=True):
@@ -48,6 +52,11 @@ def run_checks(config: Config, *, repairs: bool) -> Iterator[Check]:
     folder = config.folder
     if folder.exists() and not folder.is_dir():
         yield Check("store", False, f"{folder} is not a folder", "name a folder with --data-dir")
+        return
+    if config.data_dir and not folder.exists():
+        yield Check(
+            "store", False, f"there is no folder {folder}", "correct --data-dir or INTERLOCK_DATA_DIR"
+        )
         return
     yield from _workflows(config)
     if config.postgres_url is not None:
@@ -139,7 +148,12 @@ def _store(config: Config, repairs: bool) -> Iterator[Check]:
     try:
         ledger = ledger_of(config)
     except (StoreTooNew, StoreUnavailable) as error:
-        yield Check("store", False, str(error), "see the message")
+        mislabelled = isinstance(error, StoreTooNew) and is_mislabelled(config.database)
+        hint = "; its tables are those of this version: the number in its header is damaged"
+        fix = RUN_REPAIR if mislabelled else "see the message"
+        yield Check("store", False, f"{error}{hint * mislabelled}", fix)
+        if mislabelled and repairs:
+            yield from _salvaged(config)
         return
     except StoreCorrupt as error:
         yield Check("store", False, str(error), RUN_REPAIR)
@@ -148,18 +162,25 @@ def _store(config: Config, repairs: bool) -> Iterator[Check]:
         return
     store = ledger.store
     assert isinstance(store, SqliteStore)
+    store.repairing = repairs
     is_safe = tuple(int(part) for part in store.sqlite_version.split(".")) >= SAFE_SQLITE
     detail = f"SQLite {store.sqlite_version}, schema {store.schema_version}"
     yield Check("version", is_safe, detail, "" if is_safe else "update apsw")
-    if damage := "; ".join(store.integrity()[:3]):
-        store.close()
+    damage = "; ".join(store.integrity()[:3])
+    try:
+        if not damage and repairs and store.missing():
+            damage = "its log was cut short"
+        if not damage:
+            yield Check("file", True, "SQLite reports no errors")
+            yield from _heads(ledger, repairs)
+            yield from _sessions(ledger, repairs)
+    except StoreCorrupt as error:
+        damage = str(error)
+    store.close()
+    if damage:
         yield Check("file", False, damage, RUN_REPAIR)
         if repairs:
             yield from _salvaged(config)
-        return
-    yield Check("file", True, "SQLite reports no errors")
-    yield from _sessions(ledger, repairs)
-    store.close()
 
 
 def _salvaged(config: Config) -> Iterator[Check]:
@@ -173,8 +194,30 @@ def _salvaged(config: Config) -> Iterator[Check]:
         f"{recovered}; the damaged file is {damaged_file.name}; restart every server that used it",
     )
     ledger = ledger_of(config)
+    store = ledger.store
+    assert isinstance(store, SqliteStore)
+    store.repairing = True
     yield from _sessions(ledger, repairs=True)
-    ledger.store.close()
+    yield from _heads(ledger, repairs=True)
+    left = "; ".join(store.integrity()[:3])
+    yield Check("file", not left, left or "SQLite reports no errors", "restore a backup" if left else "")
+    store.close()
+
+
+def _heads(ledger: Ledger, repairs: bool) -> Iterator[Check]:
+    """Compare each session with the witness of its head: a log that was cut short leaves no other trace."""
+    store = ledger.store
+    assert isinstance(store, SqliteStore)
+    if not (missing := store.missing()):
+        yield Check("heads", True, "every session has the events that it had")
+        return
+    for lost in missing[:MOST_NAMED]:
+        detail = f"{lost.session_id} had {lost.had} events and has {lost.has}: the newest are lost"
+        yield Check("heads", repairs, detail, "" if repairs else RESTORE)
+    if len(missing) > MOST_NAMED:
+        yield Check("heads", repairs, f"{len(missing) - MOST_NAMED} more sessions have lost events")
+    if repairs:
+        store.accept_heads()
 
 
 def _sessions(ledger: Ledger, repairs: bool) -> Iterator[Check]:
@@ -218,8 +261,13 @@ def _repaired(ledger: Ledger, finding: Finding) -> Check:
     if remaining is not None:
         return Check("session", False, f"{session_id}: {', '.join(remaining.rows)} cannot be recovered")
     parts = []
-    if repaired.kept_as:
-        parts.append(f"removed {repaired.cut_events} events, kept as {repaired.kept_as}")
+    if repaired.dropped:
+        return Check("session", True, f"{session_id}: removed; it has no events and no handle")
+    if repaired.recovered:
+        parts.append(f"{repaired.recovered} commands found again by the chain")
+    if repaired.removed:
+        named = f"{', '.join(repaired.removed[:MOST_NAMED])}{', …' * (len(repaired.removed) > MOST_NAMED)}"
+        parts.append(f"removed {len(repaired.removed)} events ({named}), kept as {repaired.kept_as}")
     if repaired.rebuilt:
         parts.append(f"rebuilt {', '.join(repaired.rebuilt[:5])}")
     if repaired.lost_responses:

@@ -21,6 +21,10 @@ def run(arguments: Sequence[str]) -> int:
         surface = surface_of(config)
     except BadConfig as error:
         print(f"interlock mcp: {error}", file=sys.stderr)
+        if "lookup" in arguments or "--surface=lookup" in arguments:  # its document wants it on the pipe
+            from interlock.transport.stdio.lookup import fatal_line
+
+            print(fatal_line(str(error)))
         return 2
     gc.freeze()
     gc.enable()

@@ -21,7 +21,9 @@ Command = Callable[..., None]
 COMPLETIONS = 20
 
 data_dir_option = click.option("--data-dir", metavar="PATH", help="Where Interlock keeps its data.")
-project_option = click.option("--project", metavar="PATH", help="The project folder.")
+project_option = click.option(
+    "--project", metavar="PATH", help="The project folder; default: the one with .interlock around here."
+)
 workflows_option = click.option(
     "--workflows", metavar="[NAME=]PATH", multiple=True, help="More workflows; repeatable."
 )

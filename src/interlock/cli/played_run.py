@@ -84,9 +84,14 @@ class PlayedRun:
         decided = decide(attempt.plan, attempt.state, command)
         if isinstance(decided, Refusal):
             return decided
-        after = attempt.view(decided, command.terms, turn.output)
+        after = attempt.view(decided, command.terms)
         attempt.record(
-            decided, answer(after), surface="execution", output=turn.output, variables=command.variables
+            decided,
+            answer(after),
+            surface="execution",
+            notices=after.notices,
+            output=turn.output,
+            variables=command.variables,
         )
         self.view = after
         return None

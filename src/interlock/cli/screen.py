@@ -5,6 +5,7 @@ Titles and notes come from agents, so control characters are removed before anyt
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
@@ -53,7 +54,8 @@ MARKDOWN = {
     "markdown.item.bullet": "none",
 }
 UNITS = ((86_400, "d"), (3_600, "h"), (60, "m"))
-WIDEST = 100
+UNSEEN = ("Cc", "Cf", "Cs")  # categories of characters that steer a terminal or cannot be seen
+WIDEST_PROSE = 100
 NARROWEST_COLUMN = 12
 
 
@@ -65,8 +67,14 @@ def person_reads() -> bool:
 def width() -> int | None:
     """Return the number of columns to stay within, or None for a pipe."""
     if person_reads() or os.environ.get("COLUMNS", "").isdigit():
-        return min(shutil.get_terminal_size((80, 24)).columns, WIDEST)
+        return shutil.get_terminal_size((80, 24)).columns
     return None
+
+
+def _prose_width() -> int | None:
+    """Return the columns for text that wraps: long lines are hard to read."""
+    limit = width()
+    return None if limit is None else min(limit, WIDEST_PROSE)
 
 
 def room_after(taken: int) -> int | None:
@@ -100,12 +108,21 @@ def stop(code: int, message: str) -> NoReturn:
 
 def print_json(value: Json) -> None:
     """Print JSON, indented."""
-    click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+    click.echo(_escaped(msgspec.json.format(msgspec.json.encode(value), indent=2).decode()))
 
 
 def print_json_line(value: Json) -> None:
     """Print JSON on one line, for output that is followed."""
-    click.echo(msgspec.json.encode(value).decode())
+    click.echo(_escaped(msgspec.json.encode(value).decode()))
+
+
+def _escaped(text: str) -> str:
+    """Write the control and format characters of a JSON text as escapes, so that no terminal obeys them."""
+    if text.isascii() and "\x7f" not in text:
+        return text
+    return "".join(
+        char if char < "\x7f" or category(char) not in UNSEEN else json.dumps(char)[1:-1] for char in text
+    ).replace("\x7f", "\\u007f")
 
 
 def line_of(text: str) -> str:
@@ -115,7 +132,7 @@ def line_of(text: str) -> str:
 
 def block_of(text: str) -> str:
     """Return text with its line breaks, without other control characters."""
-    return "".join(char for char in text if char in "\n\t" or category(char) not in ("Cc", "Cf", "Cs"))
+    return "".join(char for char in text if char in "\n\t" or category(char) not in UNSEEN)
 
 
 def cells(text: str) -> int:
@@ -149,7 +166,7 @@ def table(rows: Sequence[Sequence[str]], tones: Sequence[Sequence[Tone]]) -> Non
 
 def paragraph(text: str, indent: str = "") -> str:
     """Wrap prose to the width, with every line indented."""
-    limit = width()
+    limit = _prose_width()
     lines = block_of(text).splitlines() or [""]
     if limit is None:
         return "\n".join(indent + line for line in lines)
@@ -167,7 +184,7 @@ def markdown(text: str) -> None:
     from rich.markdown import Markdown
     from rich.theme import Theme
 
-    console = Console(width=width(), highlight=False, theme=Theme(MARKDOWN))
+    console = Console(width=_prose_width(), highlight=False, theme=Theme(MARKDOWN))
     console.print(Markdown(clean, code_theme="ansi_light"))
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+
+import msgspec
 
 from interlock import __version__
 from interlock.authoring.library import Library
@@ -12,6 +14,8 @@ from interlock.cli.config import BadConfig, Config
 from interlock.console.console import Console, SettingLine
 from interlock.core.principals import LOCAL, Principal
 from interlock.core.run.surface_policy import SurfaceName
+from interlock.core.values import Json
+from interlock.ledger.decisions.inbox import WaitingQuestion, decide_question, everyones_inbox, inbox
 from interlock.ledger.errors import error_of
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.tokens.access_tokens import AccessTokens
@@ -70,6 +74,26 @@ class ServedLedger:
 
     def secrets(self) -> Sequence[bytes]:
         return [key.secret for key in self._ledger.keys.keyring().believed()]
+
+    def inbox(self, principal: Principal) -> Json:
+        shown = [
+            {"owner": owner, **msgspec.to_builtins(question)} for owner, question in self._waiting(principal)
+        ]
+        return {"questions": shown}
+
+    def decide(self, principal: Principal, session: str, question: str, option: str, note: str) -> str | None:
+        waiting = ((owner, one) for owner, one in self._waiting(principal) if one.id == question)
+        for owner, one in waiting:
+            if session in (one.ref, one.session_id):
+                ledger = self._ledger.of(owner)
+                error = decide_question(ledger, one, option, note, "console", by=principal.name)
+                return f"{error.message} {error.next_action}" if error is not None else None
+        return f"No question '{question}' waits in a session '{session}'."
+
+    def _waiting(self, principal: Principal) -> Iterator[tuple[str, WaitingQuestion]]:
+        if principal.decides_for_others:
+            return everyones_inbox(self._ledger)
+        return ((principal.name, question) for question in inbox(self._ledger.of(principal.name)))
 
     def not_ready(self) -> str | None:
         try:

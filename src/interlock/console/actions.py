@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from interlock.console.answers import Answer, answer_to, refused
 from interlock.core.principals import Principal
@@ -97,7 +97,9 @@ class Actions:
         try:
             request = msgspec.json.decode(body, type=kind)
         except msgspec.DecodeError as error:
-            return refused(400, "INVALID", f"The request cannot be read: {error}.")
+            return refused(400, "VALIDATION_ERROR", f"The request cannot be read: {error}.")
+        if any(isinstance(value, str) and "\0" in value for value in astuple(request)):
+            return refused(400, "VALIDATION_ERROR", "A NUL character is not accepted.")
         return action(principal, request)
 
     def decide(self, principal: Principal, request: DecideRequest) -> Answer:
@@ -131,7 +133,7 @@ class Actions:
             request.option,
             request.note[:LONGEST_NOTE],
             channel="console",
-            client=f"console ({principal.name})",
+            by=principal.name if owner != principal.name else "",
         )
         if error is not None:
             return answer_to(error)
@@ -162,7 +164,7 @@ class Actions:
         if isinstance(session, LedgerError):
             return answer_to(session)
         if not request.notes.strip():
-            return refused(400, "INVALID", "The note is empty.", "Write something.")
+            return refused(400, "VALIDATION_ERROR", "The note is empty.", "Write something.")
         kept = ledger.note(Pointer("sst", handle_of(ledger, session.session_id)), Output(request.notes))
         return answer_to(kept if isinstance(kept, LedgerError) else ActionDone("Noted.", kept))
 

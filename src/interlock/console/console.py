@@ -15,7 +15,7 @@ from interlock.console.comparison import compared
 from interlock.console.pages import events_page, inbox_page, search_page, session_page
 from interlock.console.workflow_pages import run_graph, workflow_page, workflows_page
 from interlock.core.principals import Principal
-from interlock.ledger.decisions.inbox import questions, waiting_owners
+from interlock.ledger.decisions.inbox import everyones_inbox, inbox, questions
 from interlock.ledger.decisions.modes import ModeLine, global_mode
 from interlock.ledger.decisions.user_pin import has_pin
 from interlock.ledger.errors import LedgerError, error_of
@@ -91,9 +91,10 @@ class Console:
         ledger = self._ledger.of(principal.name)
         match parts:
             case ["inbox"]:
-                owners = waiting_owners(ledger) if principal.decides_for_others else ()
-                everyone = tuple(dict.fromkeys((principal.name, *owners)))
-                return answer_to(inbox_page(ledger, everyone, has_pin(ledger.store, principal.name)))
+                own = [(principal.name, question) for question in inbox(ledger)]
+                others = everyones_inbox(ledger) if principal.decides_for_others else ()
+                waiting = dict.fromkeys((*own, *others))
+                return answer_to(inbox_page(ledger, waiting, has_pin(ledger.store, principal.name)))
             case ["runs"]:
                 return answer_to(runs_page(ledger, runs_wanted(query)))
             case ["sessions", ref]:
@@ -118,7 +119,7 @@ class Console:
             case ["sessions", ref, "export"]:
                 form = query.get("form", "json")
                 if form not in EXPORTS:
-                    return refused(400, "INVALID", f"Export as {', '.join(EXPORTS)}.")
+                    return refused(400, "VALIDATION_ERROR", f"Export as {', '.join(EXPORTS)}.")
                 return self.actions.export(principal, ref, form)
             case ["compare"]:
                 return self.comparison(ledger, query)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import groupby
+from collections.abc import Iterable
 
 from interlock.console.lanes import LaneTree, in_lanes
 from interlock.core.engine.decide import decide
@@ -11,7 +10,7 @@ from interlock.core.run.commands import AcknowledgeStep, Decision
 from interlock.core.run.outcomes import Decided
 from interlock.core.run.surface_policy import EXECUTION
 from interlock.core.values import Json
-from interlock.ledger.decisions.inbox import WaitingQuestion, inbox
+from interlock.ledger.decisions.inbox import WaitingQuestion
 from interlock.ledger.decisions.modes import ModeLine, session_modes
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
@@ -110,35 +109,37 @@ class SearchPage(Shown, frozen=True):
     hits: tuple[SearchHit, ...]
 
 
-def inbox_page(ledger: Ledger, owners: tuple[str, ...], needs_pin: bool) -> InboxPage:
-    """Return what waits in the sessions of these owners."""
-    asked = [question for owner in owners for question in inbox_questions(ledger.of(owner), owner)]
+def inbox_page(ledger: Ledger, waiting: Iterable[tuple[str, WaitingQuestion]], needs_pin: bool) -> InboxPage:
+    """Return what waits, newest first, each question with its owner."""
+    asked = [each for owner, question in waiting if (each := inbox_question(ledger.of(owner), question))]
     newest = sorted(asked, key=lambda each: (-each.question.since, each.question.session_id))
     return InboxPage(tuple(newest), needs_pin)
 
 
-def inbox_questions(ledger: Ledger, owner: str) -> Iterator[InboxQuestion]:
-    """Yield the questions of one owner, each with what was handed in before it."""
-    waiting = sorted(inbox(ledger), key=lambda question: (question.session_id, question.node))
-    for (session_id, node), questions in groupby(waiting, key=lambda each: (each.session_id, each.node)):
-        position = ledger.position(session_id, node)
-        if isinstance(position, LedgerError):
-            continue
-        last = last_handed_in(position)
-        for question in questions:
-            follows: list[WhatFollows] = []
-            for option in question.options:
-                answer = AcknowledgeStep(
-                    EXECUTION,
-                    ledger.clock(),
-                    ledger.terms(position.state),
-                    variables=position.kept,
-                    decisions={question.id: Decision(option.id, "console")},
-                )
-                outcome = decide(position.plan, position.state, answer)
-                if isinstance(outcome, Decided) and not outcome.blockers:
-                    follows.append(WhatFollows(option.id, pending_line(outcome.awaited)))
-            yield InboxQuestion(question, owner, position.run.workflow_id, last, tuple(follows))
+def inbox_question(ledger: Ledger, question: WaitingQuestion) -> InboxQuestion | None:
+    """Return a question with what was handed in before it; None if it cannot be read any more."""
+    position = ledger.position(question.session_id, question.node)
+    if isinstance(position, LedgerError):
+        return None
+    follows: list[WhatFollows] = []
+    for option in question.options:
+        answer = AcknowledgeStep(
+            EXECUTION,
+            ledger.clock(),
+            ledger.terms(position.state),
+            variables=position.kept,
+            decisions={question.id: Decision(option.id, "console")},
+        )
+        outcome = decide(position.plan, position.state, answer)
+        if isinstance(outcome, Decided) and not outcome.blockers:
+            follows.append(WhatFollows(option.id, pending_line(outcome.awaited)))
+    return InboxQuestion(
+        question=question,
+        owner=ledger.owner,
+        workflow_id=position.run.workflow_id,
+        handed_in=last_handed_in(position),
+        follows=tuple(follows),
+    )
 
 
 def session_page(
@@ -195,8 +196,8 @@ def search_page(ledger: Ledger, query: str) -> SearchPage:
             session_id=hit.session.session_id,
             ref=ref_of(hit.session.session_id),
             title=hit.session.title,
-            workflow_id=hit.run.workflow_id,
-            status=hit.run.status,
+            workflow_id=hit.run.workflow_id if hit.run else "",
+            status=hit.run.status if hit.run else "no run",
             why=hit.why,
             snippet=hit.snippet,
             updated_at=hit.session.updated_at,

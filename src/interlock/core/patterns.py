@@ -38,6 +38,7 @@ class _Budget(Struct):
     seconds: float
     clock: Callable[[], float]
     spent: float = 0.0
+    failed: list[str] = []
 
     @property
     def left(self) -> float:
@@ -57,13 +58,20 @@ def limited_time(seconds: float, clock: Callable[[], float]) -> Iterator[None]:
         _budget.reset(token)
 
 
-def matches(pattern: str, text: str, *, flags: str = "", ignore_case: bool = False) -> bool:
-    """Say whether the pattern is found in the text; an invalid or too slow one, which lint names, is not."""
-    letters = flags + ("i" if ignore_case else "")
+def matches(pattern: str, text: str) -> bool | None:
+    """Say whether the pattern is found in the text, in any case; None if that cannot be evaluated."""
     try:
-        return search(pattern, text, letters)
-    except BadPattern:
-        return False
+        return search(pattern, text, "i")
+    except BadPattern as error:
+        if (budget := _budget.get()) is not None:
+            budget.failed.append(str(error))
+        return None
+
+
+def not_evaluated() -> list[str]:
+    """Return why patterns of conditions could not be evaluated in the current call."""
+    budget = _budget.get()
+    return list(budget.failed) if budget is not None else []
 
 
 def search(pattern: str, text: str, flags: str = "") -> bool:

@@ -16,8 +16,9 @@ from interlock.core.definition.program import Plan
 from interlock.core.engine.settle import awaited
 from interlock.core.run.commands import Claim, Terms
 from interlock.core.run.events import Event, GateResolved, QuestionDeclined
-from interlock.core.run.outcomes import Decided, Done, Notice
-from interlock.core.run.output import NOTES_BYTES, Output
+from interlock.core.run.notices import Notices, of_output
+from interlock.core.run.outcomes import Decided, Done
+from interlock.core.run.output import Output
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import POLICIES, SurfaceName
 from interlock.core.values import Json, Variables
@@ -51,7 +52,12 @@ class Attempt:
         self.plan: Plan = position.plan
         self.state: RunState = position.state
 
-    def view(self, decided: Decided, terms: Terms, output: Output | None = None) -> View:
+    def notices(self, decided: Decided) -> Notices:
+        """Return what the answer discloses: what the outcome does, and drift."""
+        drift = self.positions.drift.notices(self.position.run, self.plan.workflow.version)
+        return decided.notices.plus(drift) if drift else decided.notices
+
+    def view(self, decided: Decided, terms: Terms) -> View:
         """Return what the answer shows: the node that the attempt leads to, or its own if it is blocked."""
         blocked = bool(decided.blockers)
         position = self.position
@@ -65,8 +71,7 @@ class Attempt:
             attempt=self.successor if blocked else 0,
             note_attempt=self.successor if blocked else 0,
             blockers=decided.blockers,
-            notices=decided.notices,
-            notes_cut=output is not None and len(output.notes.encode()) > NOTES_BYTES,
+            notices=self.notices(decided),
             terms=terms,
         )
 
@@ -74,6 +79,7 @@ class Attempt:
         """Return what the answer shows when the run stays where it is."""
         position, loaded = self.position, self.position.loaded
         used = loaded.branches > 0 or any(row.attempt == 0 for row in loaded.blocked)
+        standing = self.positions.standing(position.run, position.plan, position.state)
         return View(
             session=position.session,
             run=position.run,
@@ -83,7 +89,7 @@ class Attempt:
             node=position.node.node,
             attempt=self.successor if used else 0,
             note_attempt=self.successor,
-            notes_cut=len(output.notes.encode()) > NOTES_BYTES,
+            notices=Notices((*of_output(output), *standing)),
             terms=terms,
         )
 
@@ -93,10 +99,10 @@ class Attempt:
         response: bytes,
         *,
         surface: SurfaceName,
+        notices: Notices,
         output: Output | None = None,
         claims: Sequence[Claim] = (),
         variables: Variables | None = None,
-        notices: tuple[Notice, ...] | None = None,
         trace: CallTraced | None = None,
     ) -> None:
         """Write what came of the attempt, with its response, exactly once.
@@ -133,7 +139,7 @@ class Attempt:
             successor=self.successor if child is None else None,
             blockers=decided.blockers,
             kept=variables if child is None else None,
-            notices=decided.notices if notices is None else notices,
+            notices=notices.listed,
             surface=surface,
             awaited=decided.awaited,
         )

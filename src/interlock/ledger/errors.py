@@ -7,6 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from interlock.core.values import Json
+from interlock.ledger.log.projection import RowDamaged
 from interlock.ledger.runs.pinned_workflows import PinDamaged
 from interlock.ledger.tokens.keyring import KeyringDamaged
 from interlock.store.protocol import StoreAway, StoreBusy, StoreCorrupt, StoreTooNew, StoreUnavailable
@@ -27,7 +28,7 @@ ErrorCode = Literal[
     "NOT_FOUND",
     "AMBIGUOUS",
     "CONFLICT",
-    "INVALID",
+    "VALIDATION_ERROR",
 ]
 
 
@@ -90,6 +91,14 @@ def store_corrupt() -> LedgerError:
     )
 
 
+def row_damaged(what: str) -> LedgerError:
+    return LedgerError(
+        "STORE_CORRUPT",
+        f"A stored row is damaged: {what}. No answer is given from damaged data.",
+        "Ask the user to run `interlock doctor --repair`, which makes it again from the log.",
+    )
+
+
 def error_of(error: Exception) -> LedgerError | None:
     """Translate what the store, the keyring or a pin may raise; return None for anything else, a bug."""
     match error:
@@ -97,6 +106,8 @@ def error_of(error: Exception) -> LedgerError | None:
             return locked()
         case StoreCorrupt():
             return store_corrupt()
+        case RowDamaged():
+            return row_damaged(str(error))
         case StoreTooNew():
             update = "Ask the user to run `pip install --upgrade interlock`, then restart this server."
             return LedgerError("STORE_UNAVAILABLE", str(error), update)

@@ -16,14 +16,15 @@ from interlock.authoring.library import Library, Loaded
 from interlock.core.definition.program import Plan
 from interlock.core.engine.decide import decide
 from interlock.core.run.commands import StartRun, Terms
-from interlock.core.run.outcomes import Decided, Notice
+from interlock.core.run.notices import Notice, Notices
+from interlock.core.run.outcomes import Decided
 from interlock.core.run.output import Output, within_budget
 from interlock.core.run.preferences import Preferences, stricter
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import EXECUTION, SurfacePolicy
 from interlock.core.values import Json, Variables
 from interlock.ledger.attempt import Attempt, Replayed, request_digest
-from interlock.ledger.errors import LedgerError, not_healthy, response_lost, unknown_session
+from interlock.ledger.errors import LedgerError, error_of, not_healthy, response_lost, unknown_session
 from interlock.ledger.git_context import observe
 from interlock.ledger.ids import new_id, run_id
 from interlock.ledger.log.chain import GENESIS, entries_of
@@ -32,18 +33,20 @@ from interlock.ledger.log.health import damage, intact
 from interlock.ledger.log.projection import Rows
 from interlock.ledger.log.records import CallTraced, OutputAppended, SessionCreated
 from interlock.ledger.queries.indexing import catch_up, named
+from interlock.ledger.runs.brief import Brief, brief
 from interlock.ledger.runs.children import begin_in_parent
 from interlock.ledger.runs.drift import DriftCheck
 from interlock.ledger.runs.pinned_workflows import PinDamaged
 from interlock.ledger.runs.position import Position, View, tip_of
 from interlock.ledger.runs.positions import Positions, milliseconds
-from interlock.ledger.runs.recap import branches, recap
+from interlock.ledger.runs.recap import branches
 from interlock.ledger.settings import Settings
 from interlock.ledger.starts import StartKey
 from interlock.ledger.tokens.keyring import Keys
 from interlock.ledger.tokens.slots import named as with_names
 from interlock.ledger.tokens.tokens import Pointer, new_attempt, new_handle
 from interlock.store.protocol import (
+    WHOLE_SESSION,
     Changes,
     HandleRow,
     Reader,
@@ -90,10 +93,9 @@ class Ledger(Positions):
         settings: Settings,
         clock: Callable[[], int] = milliseconds,
     ) -> None:
-        super().__init__(store, keys, settings.owner, clock)
+        super().__init__(store, keys, settings.owner, DriftCheck(library, clock), clock)
         self.library = library
         self.settings = settings
-        self.drift = DriftCheck(library, clock)
 
     def of(self, owner: str) -> Ledger:
         """Return the same ledger for another owner: it finds and writes only that owner's sessions."""
@@ -145,10 +147,12 @@ class Ledger(Positions):
         within: Pointer | None = None,
         parent: Position | None = None,
         agent: str = "",
+        activity: str | None = None,
     ) -> Start | LedgerError:
         """Prepare a run pinned to the compiled workflow's hash, in a new session or in the given one.
 
-        `parent` is the run that triggers it. Nothing is stored before `record_start`.
+        `parent` is the run that triggers it, `activity` the one to begin with. Nothing is stored before
+        `record_start`.
         """
         number, handle = 0, new_handle()
         if within is None:
@@ -161,10 +165,11 @@ class Ledger(Positions):
             rows = Rows(session)
             with self.store.reading() as reader:
                 began = began_with(reader, session.session_id)
+                began = replace(began, preferences=self.preferences_within(session.session_id))
                 rows.runs.update({run.run: run for run in reader.runs(session.session_id)})
             number, handle, commit = len(rows.runs), within.handle, Commit(rows, self.clock())
         plan, contents = self.pins.pin(self.content, loaded)
-        decided = self._started(plan, loaded, context, policy, commit.now, began)
+        decided = self._started(plan, loaded, context, policy, commit.now, began, activity)
         node = commit.add_node(number, None, decided.events, "started", decided.awaited)
         session = commit.rows.session
         # Starting a workflow with a legacy id always says what it should be called (rule 38).
@@ -173,6 +178,7 @@ class Ledger(Positions):
             for diagnostic in loaded.diagnostics
             if diagnostic.code == LEGACY_ID
         )
+        self.drift.seen(loaded)
         view = View(
             session=session,
             run=_run_row(session.session_id, number, loaded, policy, decided.state, node, commit.now),
@@ -180,7 +186,7 @@ class Ledger(Positions):
             state=decided.state,
             awaited=decided.awaited,
             node=node,
-            notices=(*decided.notices, *legacy),
+            notices=decided.notices.plus(legacy),
             started=True,
             terms=self.terms(decided.state),
         )
@@ -213,6 +219,7 @@ class Ledger(Positions):
         policy: SurfacePolicy,
         now: int,
         began: SessionCreated,
+        activity: str | None,
     ) -> Decided:
         """Start a run under the terms of its session, which this process can only tighten (rule 29)."""
         source, preferences = loaded.source.kind, self.preferences()
@@ -220,7 +227,7 @@ class Ledger(Positions):
         if began.preferences is not None:
             fixed = self.settings.preferences_fixed
             preferences = stricter(began.preferences, preferences) if fixed else began.preferences
-        start = StartRun(policy, now, loaded.hash, source, preferences, context, terms)
+        start = StartRun(policy, now, loaded.hash, source, preferences, context, terms, activity)
         decided = decide(plan, RunState(), start)
         assert isinstance(decided, Decided), "a run can always be started"
         return decided
@@ -266,6 +273,14 @@ class Ledger(Positions):
             return self.settings.preferences
         return msgspec.json.decode(stored, type=Preferences)
 
+    def preferences_within(self, session_id: str) -> Preferences:
+        """Return the mode of a session's next run: the user's last choice for it, else that of its start."""
+        with self.store.reading() as reader:
+            chosen = [row for row in reader.modes(session_id) if row.node == WHOLE_SESSION]
+            if chosen:
+                return msgspec.json.decode(chosen[-1].preferences, type=Preferences)
+            return began_with(reader, session_id).preferences or self.preferences()
+
     def terms(self, state: RunState) -> Terms:
         """The terms that hold for a call of this process on a run (rule 29)."""
         return self.settings.terms.within(state)
@@ -288,10 +303,16 @@ class Ledger(Positions):
                 node=number,
                 attempt=new_attempt() if used else 0,
                 note_attempt=new_attempt(),
-                recap=recap(reader, position.node),
+                notices=Notices(self.standing(position.run, position.plan, position.state)),
+                brief=self.brief(reader, position),
                 branches=after,
                 terms=self.terms(position.state),
             )
+
+    def brief(self, reader: Reader, position: Position) -> Brief:
+        """Return what an agent needs to go on from here after losing everything."""
+        goal, state = position.session.title, position.state
+        return brief(reader, position.node, position.plan, state, goal, position.kept)
 
     def note(self, pointer: Pointer, output: Output) -> str | LedgerError:
         """Keep notes in a session without a run, once however often they are sent; returns its id."""
@@ -317,6 +338,18 @@ class Ledger(Positions):
             self.write_traces()
             if self.used:
                 catch_up(self.store, self.pins, IDLE_BATCH)
+
+    def readiness(self) -> LedgerError | None:
+        """Return what keeps this process from serving calls now: the store or the keys; None if nothing."""
+        try:
+            self.store.probe()
+            self.keys.keyring()
+        except Exception as error:
+            known = error_of(error)
+            if known is None:
+                raise
+            return known
+        return None
 
     def close(self) -> None:
         """Write what is left and close the store, which folds its log into the file."""

@@ -9,29 +9,36 @@ from interlock.store.protocol import Store
 
 DAYS = 90
 DAY = 86_400_000
-BATCH = 200
+BATCH = 50  # sessions in a transaction: nobody waits long for their turn, and little room is needed
 
 
-def stale(store: Store, before: int) -> list[str]:
-    """Return the sessions without activity since a time and without a keep mark, by id."""
+def stale(store: Store, before: int, *, waiting: bool = False) -> list[str]:
+    """Return the sessions without activity since a time and without a keep mark, by id.
+
+    Those that wait for the user at a gate are left out, unless they are asked for.
+    """
     listed: list[str] = []
     with store.reading() as reader:
-        while batch := reader.stale_sessions(before, listed[-1] if listed else "", BATCH):
+        while batch := reader.stale_sessions(before, listed[-1] if listed else "", BATCH, waiting=waiting):
             listed += batch
     return listed
 
 
-def collect(store: Store, before: int, now: int) -> int:
-    """Remove stale sessions, a batch to a transaction, so that nobody waits long for their turn."""
+def collect(store: Store, before: int, now: int, *, waiting: bool = False) -> int:
+    """Remove stale sessions, a batch to a transaction, and give their space back, also on a full disk."""
     removed = 0
-    while True:
-        with store.writing() as writer:
-            batch = writer.stale_sessions(before, "", BATCH)
-            for session_id in batch:
-                writer.remove_session(session_id, now)
-        if not batch:
-            return removed
-        removed += len(batch)
+    store.make_room()
+    try:
+        while True:
+            with store.writing() as writer:
+                batch = writer.stale_sessions(before, "", BATCH, waiting=waiting)
+                for session_id in batch:
+                    writer.remove_session(session_id, now)
+            if not batch:
+                return removed
+            removed += len(batch)
+    finally:
+        store.give_back()
 
 
 def set_keep(store: Store, session_id: str, keep: bool) -> None:

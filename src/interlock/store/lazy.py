@@ -46,6 +46,15 @@ class LazyStore:
     def writing(self) -> AbstractContextManager[Writer]:
         return self.open().writing()
 
+    def probe(self) -> None:
+        self.open().probe()
+
+    def make_room(self) -> None:
+        self.open().make_room()
+
+    def give_back(self) -> None:
+        self.open().give_back()
+
     def close(self) -> None:
         if self._store is not None:
             self._store.close()

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from interlock.core.values import Json
+from interlock.ledger.decoders import LazyDecoder
 
 Era = Literal["handshake", "modern"]
 
@@ -66,9 +67,12 @@ class RecordedReply(Struct, frozen=True):
     is_error: bool = False
 
 
+_recorded = LazyDecoder(RecordedReply)
+
+
 def recorded_reply(body: bytes) -> Reply:
     """Decode a recorded reply."""
-    recorded = msgspec.json.decode(body, type=RecordedReply)
+    recorded = _recorded.decode(body)
     return Reply(recorded.text, recorded.structured or None, recorded.meta, recorded.is_error)
 
 

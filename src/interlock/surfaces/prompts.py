@@ -83,15 +83,15 @@ class Prompts:
         return [value for value in offered if value.startswith(beginning)][:MOST_COMPLETIONS]
 
     def _resume(self, ledger: Ledger, query: str) -> str:
-        candidates = find(ledger, query)
-        if not candidates:
+        runs = [(found, found.run) for found in find(ledger, query) if found.run is not None]
+        if not runs:
             return "Nothing stored fits. Tell the user so, and ask what to look for."
-        best = candidates[0]
+        best, run = runs[0]
         text = self._texts.resume.replace("{token}", ledger.mint("st", best.handle, best.tip))
-        text = text.replace("{id}", best.run.workflow_id)
-        others = [f"- {other.session.title} ({other.run.workflow_id})" for other in candidates[1:4]]
+        text = text.replace("{id}", run.workflow_id)
+        others = [f"- {other.session.title} ({its.workflow_id})" for other, its in runs[1:4]]
         more = ["", "If the user meant other work, this fits too:", *others] if others else []
-        return "\n".join([f"Continue '{best.session.title}' ({best.run.workflow_id}). {text}", *more])
+        return "\n".join([f"Continue '{best.session.title}' ({run.workflow_id}). {text}", *more])
 
 
 def _inbox(ledger: Ledger) -> str:

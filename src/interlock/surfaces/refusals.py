@@ -66,7 +66,10 @@ def fields(refusal: Refusal) -> dict[str, Json]:
 
 def sentence(refusal: Refusal) -> str:
     """Say why the command was refused, and which of its variables were not taken."""
-    return " ".join([_sentence(refusal), *(notice.message for notice in refusal.notices)])
+    reason = _sentence(refusal)
+    if not refusal.notices.listed:
+        return reason
+    return " ".join([f"{reason.rstrip('.')}.", *refusal.notices.messages])
 
 
 def _sentence(refusal: Refusal) -> str:
@@ -98,6 +101,8 @@ def _sentence(refusal: Refusal) -> str:
             )
         case Code.INPUT_REQUIRED | Code.OUTPUT_REQUIRED | Code.LOOP_ITEMS_REQUIRED:
             return _missing(about)
+        case Code.VARIABLES_TOO_LARGE:
+            return f"The run's variables would have {about['bytes']} bytes; at most {about['most']} are kept."
         case Code.CHECKPOINT_NOT_FOUND:
             return f"Checkpoint not found: {about['checkpoint']} in activity {about['activity']}"
         case Code.CHECKPOINT_NOT_ACTIVE if "pending" in about:
@@ -148,6 +153,8 @@ def _sentence(refusal: Refusal) -> str:
             return f"The user was asked and has not answered checkpoint {gate}."
         case Code.USER_MUST_DECIDE:
             return f"Checkpoint {gate} waits for the user's own decision."
+        case Code.CHILD_RUNNING:
+            return f"The run waits for its child: {names(about, 'children')}."
         case Code.LOOP_NOT_FOUND:
             return f"Loop '{about['loop']}' is not waiting to be advanced"
         case _:

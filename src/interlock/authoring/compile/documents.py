@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from interlock.authoring.compile.builtins import LIBRARY
 from interlock.authoring.compile.ids import FOLDER_ID
@@ -27,6 +28,8 @@ from interlock.core.values import Json
 
 META = "meta"
 NUMBERED = re.compile(r"(?:(\d+)-)?(.+)\.(toon|yaml|yml|md)")
+_RESOURCES = re.compile(r"^(resources\[\d+\]:)(.*(?:\n\s+- .*)*)", re.MULTILINE)
+_BARE = re.compile(r"([,\s]\"?)(\d+)(\"?(?=,|\s*$))", re.MULTILINE)
 _FOLDERS = {"skill": ("skills",), "resource": ("resources", "guides"), "template": ("templates",)}
 _KINDS: tuple[DocumentKind, ...] = ("skill", "resource", "template")
 _README = "readme.md"
@@ -102,7 +105,11 @@ def keep_documents(folder: Folder, workflow: Workflow, draft: CompileDraft) -> N
             folder.keep(text)
             collector.keep_resources(text, collector.own)
     head = SourceLocation(folder.head)
-    if workflow.primary_skill:
+    named = workflow.extra.get("skills")  # the older form is a list of skills
+    if isinstance(named, list):
+        for index, ref in enumerate(named):
+            collector.keep_skill(str(ref), head / "skills" / index, None)
+    elif workflow.primary_skill:
         collector.keep_skill(workflow.primary_skill, head / "skills" / "primary", None)
     for activity in workflow.activities:
         at, lender = draft.locations[activity.id, "activity", activity.id], folder.lenders.get(activity.id)
@@ -183,7 +190,18 @@ def as_toon(value: Mapping[str, Json]) -> str:
 
 def is_same_number(left: str, right: str) -> bool:
     """Say whether two numbers are equal whatever their zeros: 5, 05 and 005 are."""
-    return right.isdigit() and left.zfill(3) == right.zfill(3)
+    return right.isascii() and right.isdigit() and left.zfill(3) == right.zfill(3)
+
+
+def _with_owner(text: Text, owner: str) -> Text:
+    """Return a borrowed skill whose resources are named with their owner: a bare number is the borrower's."""
+
+    def named(listed: re.Match[str]) -> str:
+        return listed[1] + _BARE.sub(rf"\g<1>{owner}/\g<2>\g<3>", listed[2])
+
+    content = _RESOURCES.sub(named, text.content)
+    document = replace(text.document, digest=digest_of(content.encode()), owner=owner)
+    return replace(text, document=document, content=content)
 
 
 class _Collector:
@@ -193,18 +211,19 @@ class _Collector:
         self.own = FolderDocuments(folder.own, folder.path)
         self._folder = folder
         self._others: dict[Path, FolderDocuments] = {}
-        self._missing: set[str] = set()
+        self._missing: set[tuple[str, Path | None]] = set()
 
     def keep_skill(self, ref: str, at: SourceLocation, lender: Path | None) -> None:
-        if ("skill", ref) in self._folder.documents or ref in self._missing:
+        if ("skill", ref) in self._folder.documents or (ref, lender) in self._missing:
             return
         owner, _, name = ref.rpartition("/")
         for documents in self._owned_by(owner) if owner else self._searched(lender):
             if (text := documents.find("skill", name, ref)) is not None:
-                self._folder.keep(text)
+                is_own = documents is self.own
+                self._folder.keep(text if is_own else _with_owner(text, documents.folder.name))
                 self.keep_resources(text, documents)
                 return
-        self._missing.add(ref)
+        self._missing.add((ref, lender))
         known = [file.ref("skill") for documents in self._searched() for file in documents.files("skill")]
         self._folder.report.add("IL206", f"unknown skill '{ref}'", at, did_you_mean(ref, known))
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from interlock.authoring.compile.activities import compile_activity, with_inlined_loops
+from interlock.authoring.compile.braces import with_double_braces
 from interlock.authoring.compile.documents import Folder, NamedFile, Text, keep_documents, named_files
 from interlock.authoring.compile.ids import FOLDER_ID
 from interlock.authoring.compile.items import CompileDraft
@@ -81,7 +82,7 @@ def _compile_activities(folder: Folder, raw: Json) -> tuple[Workflow, CompileDra
     if not known and not report.failed:
         report.add("IL106", "the workflow has no activities", at)
     activities = tuple(with_inlined_loops(activity, known, draft) for activity in known.values())
-    workflow = _workflow(source, raw, activities)
+    workflow = with_double_braces(_workflow(source, raw, activities))
     keep_documents(folder, workflow, draft)
     return msgspec.structs.replace(workflow, documents=tuple(folder.documents.values())), draft
 
@@ -208,5 +209,6 @@ def _workflow(
         extra={
             **unknown_fields(ActivityWorkflowSource, raw),
             **{key: raw[key] for key in _INERT if key in raw},
+            **({} if skills is None or isinstance(skills, SkillsSource) else {"skills": list(skills)}),
         },
     )

@@ -147,11 +147,17 @@ def compile_step(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraf
     step_id = unique_id("step", source.id, at, draft)
     if source.checkpoint is not None:
         draft.bindings.setdefault(source.checkpoint, []).append(step_id)
-    contracts = read_contracts(source, draft.assessments, at, report)
+    contracts = tuple(
+        msgspec.structs.replace(contract, example={**contract.example, "capability": source.probes})
+        if source.probes and isinstance(contract.example, Mapping) and "capability" in contract.example
+        else contract
+        for contract in read_contracts(source, draft.assessments, at, report)
+    )
+    handed_in = source.prompt_blocks.output_required if source.prompt_blocks else None
     criteria = read_criteria(source.validation_criteria, at / "validationCriteria", report)
     hints = source.output.hints if source.output else ()
     hints = (hints,) if isinstance(hints, str) else hints
-    opening = Fragment(_opening(source, at, draft))
+    opening = _opening(source, at, draft)
     closing = Fragment(
         prompts.join(
             (
@@ -165,7 +171,7 @@ def compile_step(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraf
     return Step(
         id=step_id,
         title=source.title or source.name or source.id,
-        prompt=prompts.merged((opening, *prompts.conditional(source, at, report), closing)),
+        prompt=prompts.merged((*opening, *prompts.conditional(source, at, report), closing)),
         description=source.description,
         condition=read_condition(source.run_condition or source.condition, at / condition_key, report),
         confirm=read_confirmation(source.require_confirmation, at / "requireConfirmation", report),
@@ -176,7 +182,11 @@ def compile_step(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraf
             for wanted in source.user_input
         ),
         hints=hints,
-        actions=read_actions(source.actions, at / "actions", report),
+        requires_notes=isinstance(handed_in, Mapping) and "notes" in handed_in,
+        actions=(
+            *read_actions(source.actions, at / "actions", report),
+            *(Action("set", target=name) for name in source.sets),
+        ),
         triggers=read_triggers(source.triggers),
         required=source.required,
         skill=source.skill,
@@ -186,8 +196,8 @@ def compile_step(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraf
     )
 
 
-def _opening(source: StepSource, at: SourceLocation, draft: CompileDraft) -> str:
-    """Write the part of the prompt that says what to do; the rest says what the output must satisfy."""
+def _opening(source: StepSource, at: SourceLocation, draft: CompileDraft) -> list[Fragment]:
+    """Write the parts of the prompt that say what to do; the rest says what the output must satisfy."""
     body = prompts.own_text(source, draft.features, at, draft.report) or source.description or ""
     if not (body or source.prompt_fragments or source.type == "parallel" or source.skill or source.actions):
         body = source.name or ""
@@ -201,21 +211,19 @@ def _opening(source: StepSource, at: SourceLocation, draft: CompileDraft) -> str
             duties.append(f"{action.action.capitalize()}{target}{_because(reason)}")
         elif action.value is UNSET:
             duties.append(f"Produce the variable `{action.target}`{_because(reason)}")
+    duties += [f"Produce the variable `{name}`." for name in source.sets]
     if source.skill:
         duties.append(f"Use the skill `{source.skill}`.")
     for trigger in read_triggers(source.triggers):
         duties.append(f"Start the workflow `{trigger.workflow}`{_because(trigger.description)}")
     role = source.agent_role or draft.role
-    return prompts.join(
-        (
-            f"Role: {role}" if role else "",
-            body,
-            prompts.delegations(source),
-            prompts.bullets("Guidance", source.guidance),
-            "\n".join(duties),
-            "Ask the user for the files that this step needs." if source.ask_for_files else "",
-        )
-    )
+    files = "Ask the user for the files that this step needs." if source.ask_for_files else ""
+    return [
+        Fragment(f"{prompts.ROLE}{role}" if role else "", part="role"),
+        Fragment(prompts.join((body, prompts.delegations(source)))),
+        Fragment(prompts.bullets("Guidance", source.guidance), part="guidance"),
+        Fragment(prompts.join(("\n".join(duties), files))),
+    ]
 
 
 def _because(reason: str | None) -> str:

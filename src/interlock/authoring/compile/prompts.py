@@ -18,6 +18,7 @@ from interlock.authoring.text.locations import SourceLocation
 from interlock.core.definition.workflow import Contract, Criteria, Fragment
 from interlock.core.values import Json
 
+ROLE = "Role: "
 BLOCKS = (
     ("goal", "Goal"),
     ("constraints", "Constraints"),
@@ -25,6 +26,8 @@ BLOCKS = (
     ("output_required", "Output required"),
     ("verify", "Verify"),
 )
+
+OUTPUT_FIELDS = {"notes": "notesMarkdown"}  # what files call it, and the field that agents send
 
 
 def join(parts: Iterable[str]) -> str:
@@ -68,7 +71,7 @@ def _block_lines(raw: Json, at: SourceLocation, report: Report) -> list[str]:
         case Mapping():
             if raw.get("kind") in ("text", "ref"):
                 return [_part_text(raw, at, report)]
-            return [f"{name}: {_as_text(value)}" for name, value in raw.items()]
+            return [f"{OUTPUT_FIELDS.get(name, name)}: {_as_text(value)}" for name, value in raw.items()]
         case list():
             texts = [_flat_text(part, at / index, report) for index, part in enumerate(raw)]
             is_one_text = any(isinstance(part, Mapping) and part.get("kind") == "text" for part in raw)
@@ -176,13 +179,15 @@ def conditional(step: StepSource, at: SourceLocation, report: Report) -> list[Fr
 
 
 def merged(fragments: Iterable[Fragment]) -> tuple[Fragment, ...]:
-    """Join adjacent fragments that are always shown."""
+    """Join adjacent fragments that are always shown and were no fields of their own."""
     joined: list[Fragment] = []
     for fragment in fragments:
         if not fragment.text:
             continue
-        if joined and fragment.when is None and joined[-1].when is None:
-            joined[-1] = Fragment(join((joined[-1].text, fragment.text)))
+        before = joined[-1] if joined else fragment
+        plain = not (fragment.when or before.when or fragment.part or before.part)
+        if joined and plain:
+            joined[-1] = Fragment(join((before.text, fragment.text)))
         else:
             joined.append(fragment)
     return tuple(joined)

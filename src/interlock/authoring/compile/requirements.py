@@ -173,7 +173,7 @@ def _criteria_tree(raw: Mapping[str, Json], at: SourceLocation, report: Report) 
     for word in ("and", "or"):
         if word in raw:
             branches = raw[word]
-            if not isinstance(branches, list):
+            if not isinstance(branches, list) or not branches:
                 report.add("IL102", f"'{word}' needs a list of rules", at / word)
                 return None
             rules = _rules(branches, at / word, report)

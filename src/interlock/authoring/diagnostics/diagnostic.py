@@ -23,6 +23,14 @@ class Diagnostic(Struct, frozen=True):
     suggestions: tuple[str, ...] = ()
 
 
+ABSENT = "IL512"  # there is no such workflow
+
+
+def located(diagnostic: Diagnostic) -> str:
+    """Say what is wrong in which file, with the code that explains it."""
+    return f"{diagnostic.file}:{diagnostic.line}: {diagnostic.message} ({diagnostic.code})"
+
+
 class Mention(Struct, frozen=True, array_like=True):
     """A workflow that a file names, and where; only a listing of all sources shows whether it exists."""
 

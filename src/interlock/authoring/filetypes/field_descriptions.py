@@ -170,6 +170,7 @@ _STEPS: Mapping[type[Struct], Mapping[str, str]] = {
         "skill_args": "The same as `skillArgs`, which takes precedence; activity files use this field.",
         "checkpoint": "The checkpoint of the same activity that is asked right before this step.",
         "actions": "What happens when the step is done.",
+        "sets": "Variables that the step sets. One that a condition reads is required when the step is done.",
         "triggers": "Child workflows that the agent starts in this step; one object or a list.",
         "required": "Documentation only; every step whose condition holds has to be done.",
         "probes": "The capability that this step tries out: the run goes on once it was observed to work.",

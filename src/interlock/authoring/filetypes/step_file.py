@@ -214,6 +214,7 @@ class StepSource(Camel, frozen=True):
     checkpoint: str | None = None
     actions: tuple[ActionSource, ...] = ()
     triggers: tuple[TriggerSource, ...] | TriggerSource = ()
+    sets: tuple[NonEmpty, ...] = ()
     required: bool = True
     probes: Capability | None = None
     notes_optional: bool | None = None

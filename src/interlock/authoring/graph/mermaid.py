@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 
-from interlock.authoring.graph.model import END, START, Drawing, Row
+from msgspec import Struct
+
+from interlock.authoring.graph.model import END, START, Arrow, Drawing, Row
 
 LONGEST_LABEL = 60
 
@@ -15,61 +16,91 @@ def mermaid_of(drawing: Drawing) -> str:
     return "\n".join(_Chart(drawing).lines()) + "\n"
 
 
+class _Sequence(Struct, frozen=True):
+    """A card or the body of a loop: its lines, and the nodes at which arrows enter and leave it."""
+
+    lines: list[str]
+    entries: list[tuple[str, str]]
+    exits: list[tuple[str, str]]
+
+
 class _Chart:
     def __init__(self, drawing: Drawing) -> None:
         self._drawing = drawing
         self._count = 0
         self._card_id = ""
         self._gates: dict[tuple[str, str], str] = {}
-        self._ends: dict[str, tuple[str, str]] = {START: ("start", "start"), END: ("finish", "finish")}
 
     def lines(self) -> Iterator[str]:
         yield "flowchart TD"
         yield '  start(["start"])'
+        cards = {END: _Sequence([], [("finish", "")], []), START: _Sequence([], [], [("start", "")])}
         for card in self._drawing.cards:
             self._card_id = card.id
             yield f"  subgraph {self._name()}[{_quoted(card.title)}]"
-            if card.rows:
-                inner, first, last = self._rows(card.rows, "    ")
-            else:
-                first = last = self._name()
-                inner = [f"    {first}[{_quoted(card.id)}]"]
-            yield from inner
+            cards[card.id] = self._sequence(card.rows, card.flow, "    ")
+            yield from cards[card.id].lines
             yield "  end"
-            self._ends[card.id] = (first, last)
         yield '  finish(["end"])'
         for arrow in self._drawing.arrows:
             for reason in arrow.reasons or ("",):
-                # An arrow starts at the gate whose option it is, else at the last item of its card.
+                # An arrow starts at the gate whose option it is, else where its card is left.
                 gate, _, option = reason.partition(": ")
                 node = self._gates.get((arrow.start, gate)) if option else None
-                label = option if node else reason
-                shown = f"|{_quoted(label)}|" if label else ""
-                yield f"  {node or self._ends[arrow.start][1]} -->{shown} {self._ends[arrow.end][0]}"
+                starts = [(node, "")] if node else cards[arrow.start].exits
+                yield from _joined(starts, option if node else reason, cards[arrow.end].entries, "  ")
 
-    def _rows(self, rows: tuple[Row, ...], indent: str) -> tuple[list[str], str, str]:
-        """Return the lines of a sequence, with its first and last node."""
-        lines, nodes = list[str](), list[tuple[str, str]]()
+    def _sequence(self, rows: tuple[Row, ...], flow: tuple[Arrow, ...], indent: str) -> _Sequence:
+        lines, parts = list[str](), dict[str, _Sequence]()
         for row in rows:
+            parts[row.id] = self._part(row, indent)
+            lines += parts[row.id].lines
+        entries, exits = list[tuple[str, str]](), list[tuple[str, str]]()
+        if any((arrow.start, arrow.end) == (START, END) for arrow in flow):  # all of it may be passed over
             name = self._name()
-            if row.rows:
-                inner, first, last = self._rows(row.rows, f"{indent}  ")
-                lines.append(f"{indent}subgraph {name}[{_quoted(f'{row.title}: {row.note}')}]")
-                lines += [*inner, f"{indent}  {last} -.-> {first}", f"{indent}end"]
-                nodes.append((first, last))
-                continue
-            choices = " | ".join(choice.id for choice in row.choices)
-            text = _quoted("<br>".join(part for part in (row.title, choices, row.note) if part))
-            if row.kind == "gate":
-                self._gates[self._card_id, row.id] = name
-            lines.append(f"{indent}{name}{{{{{text}}}}}" if row.kind == "gate" else f"{indent}{name}[{text}]")
-            nodes.append((name, name))
-        lines += [f"{indent}{left[1]} --> {right[0]}" for left, right in itertools.pairwise(nodes)]
-        return lines, nodes[0][0], nodes[-1][1]
+            lines.append(f"{indent}{name}(( ))")
+            parts[START] = _Sequence([], [(name, "")], [(name, "")])
+            entries.append((name, ""))
+        for arrow in flow:
+            if arrow.start == START and START not in parts:
+                entries += [(node, _both(arrow.label, label)) for node, label in parts[arrow.end].entries]
+            elif arrow.end == END:
+                exits += [(node, _both(label, arrow.label)) for node, label in parts[arrow.start].exits]
+            else:
+                lines += _joined(parts[arrow.start].exits, arrow.label, parts[arrow.end].entries, indent)
+        return _Sequence(lines, entries, exits)
+
+    def _part(self, row: Row, indent: str) -> _Sequence:
+        name = self._name()
+        if row.rows:
+            inner = self._sequence(row.rows, row.flow, f"{indent}  ")
+            head = f"{indent}subgraph {name}[{_quoted(f'{row.title}: {row.note}')}]"
+            again = _joined(inner.exits, "", inner.entries, f"{indent}  ", "-.->")
+            return _Sequence([head, *inner.lines, *again, f"{indent}end"], inner.entries, inner.exits)
+        choices = " | ".join(choice.id for choice in row.choices)
+        text = _quoted("<br>".join(part for part in (row.title, choices, row.note) if part))
+        if row.kind == "gate":
+            self._gates[self._card_id, row.id] = name
+        node = f"{name}{{{{{text}}}}}" if row.kind == "gate" else f"{name}[{text}]"
+        return _Sequence([f"{indent}{node}"], [(name, "")], [(name, "")])
 
     def _name(self) -> str:
         self._count += 1
         return f"n{self._count}"
+
+
+def _joined(
+    starts: list[tuple[str, str]], label: str, ends: list[tuple[str, str]], indent: str, arrow: str = "-->"
+) -> Iterator[str]:
+    """Yield an arrow from each start to each end, with all that must hold for it."""
+    for start, before in starts:
+        for end, after in ends:
+            shown = _both(_both(before, label), after)
+            yield f"{indent}{start} {arrow}{f'|{_quoted(shown)}|' if shown else ''} {end}"
+
+
+def _both(left: str, right: str) -> str:
+    return "; ".join(dict.fromkeys(part for part in (left, right) if part))
 
 
 def _quoted(text: str) -> str:

@@ -1,13 +1,17 @@
-"""A workflow as a drawing: a card per activity, a row per item, an arrow per target. Formats render it."""
+"""A workflow as a drawing: a card per activity, a row per item, an arrow per target. Formats render it.
+
+Within a card or a loop, arrows say which item may follow which.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
 
-from interlock.core.definition.conditions import Condition, describe
+from interlock.authoring.lint.contradictions import are_opposites, contradicts
+from interlock.core.definition.conditions import AllOf, Condition, Scope, describe, holds, variables_of
 from interlock.core.definition.workflow import Activity, Gate, Item, Loop, Step, Workflow
 from interlock.core.engine.exits import PossibleExit, possible_exits
 
@@ -33,6 +37,7 @@ class Row(Struct, frozen=True):
     note: str = ""
     choices: tuple[DrawnOption, ...] = ()
     rows: tuple[Row, ...] = ()
+    flow: tuple[Arrow, ...] = ()
 
 
 class Card(Struct, frozen=True):
@@ -41,10 +46,11 @@ class Card(Struct, frozen=True):
     id: str
     title: str
     rows: tuple[Row, ...]
+    flow: tuple[Arrow, ...]
 
 
 class Arrow(Struct, frozen=True):
-    """A transition from card to card; without a label it is the only one, or always open.
+    """A transition from card to card or row to row; without a label it is the only one, or always open.
 
     `reasons` are the parts of the label; those of a gate have the form `gate: option`.
     """
@@ -80,7 +86,8 @@ def drawing_of(workflow: Workflow) -> Drawing:
         targets = {
             (exit_.gate, exit_.option): "end" if workflow.is_end(exit_.to) else exit_.to for exit_ in exits
         }
-        cards.append(Card(activity.id, activity.name, tuple(_row(item, targets) for item in activity.items)))
+        rows = tuple(_row(item, targets) for item in activity.items)
+        cards.append(Card(activity.id, activity.name, rows, tuple(_flow(activity.items))))
         arrows += _arrows(workflow, activity, exits)
     return Drawing(workflow.id, workflow.name, tuple(cards), tuple(arrows))
 
@@ -97,7 +104,43 @@ def _row(item: Item, targets: Mapping[tuple[str, str], str]) -> Row:
         case Loop():
             note = "; ".join(part for part in (_repetition(item), _when(item.run_condition)) if part)
             rows = tuple(_row(inner, targets) for inner in item.body)
-            return Row("loop", item.id, item.title, note, rows=rows)
+            return Row("loop", item.id, item.title, note, rows=rows, flow=tuple(_flow(item.body)))
+
+
+def _flow(items: Sequence[Item]) -> Iterator[Arrow]:
+    """Yield an arrow for each item that may follow another; one with a condition may be passed over."""
+    for index, start in enumerate((None, *items)):
+        name = START if start is None else start.id
+        # A drawing takes it that a step leaves the variables of its own condition alone.
+        given = start.condition if isinstance(start, Step) else None
+        passed, otherwise = list[Condition](), ""
+        options = [option.id for option in start.options] if isinstance(start, Gate) else []
+        for item in items[index:]:
+            condition = item.run_condition if isinstance(item, Loop) else item.condition
+            if condition in passed or (given and condition and contradicts(AllOf((given, condition)))):
+                continue
+            chosen = _deciding_options(start, condition)
+            label = " or ".join(chosen) or (describe(condition) if condition else "")
+            yield Arrow(name, item.id, label or otherwise)
+            options = [option for option in options if option not in chosen]
+            otherwise = " or ".join(options) if chosen else "else"
+            if condition in (None, given) or (chosen and not options):
+                break
+            if any(are_opposites(other, condition) for other in passed):
+                break
+            passed.append(condition)
+        else:
+            yield Arrow(name, END, otherwise)
+
+
+def _deciding_options(start: Item | None, condition: Condition | None) -> list[str]:
+    """Return the options of a gate that make the condition true, if its options decide it."""
+    if not isinstance(start, Gate) or condition is None:
+        return []
+    scopes = {option.id: Scope(option.effect.set_variables, {}) for option in start.options}
+    if any(not scope.is_set(path) for scope in scopes.values() for path in variables_of(condition)):
+        return []
+    return [option for option, scope in scopes.items() if holds(condition, scope)]
 
 
 def _when(condition: Condition | None) -> str:
@@ -129,7 +172,7 @@ def _arrows(workflow: Workflow, activity: Activity, exits: list[PossibleExit]) -
         elif exit_.condition is not None:
             reason = describe(exit_.condition)
         else:
-            reason = "else" if exit_.via == "decision" or len(activity.transitions) > 1 else ""
+            reason = "else" if exit_.via in ("decision", "closed") or len(activity.transitions) > 1 else ""
         target = END if workflow.is_end(exit_.to) else exit_.to
         reasons.setdefault(target, []).append(reason)
     arrows = []

@@ -68,6 +68,10 @@ class Picture(Struct, frozen=True):
 def picture_of(drawing: Drawing) -> Picture:
     """Place the cards and arrows of a drawing."""
     cards = {card.id: [Line(_short(card.title), 0, "h"), *_rows(card.rows, 0)] for card in drawing.cards}
+    arrows = drawing.arrows
+    if len(drawing.cards) == 1:  # a list of steps: each is a card of its own
+        (card,) = drawing.cards
+        cards, arrows = {row.id: list(_rows((row,), 0)) for row in card.rows}, card.flow
     boxes = [Box(START, 60, 24)]
     for name, lines in cards.items():
         widths = (
@@ -75,7 +79,7 @@ def picture_of(drawing: Drawing) -> Picture:
         )
         boxes.append(Box(name, max(max(widths) + 2 * PADDING + 16, 120), len(lines) * LINE + PADDING + 4))
     boxes.append(Box(END, 60, 24))
-    labels = {(arrow.start, arrow.end): arrow.label for arrow in drawing.arrows}
+    labels = {(arrow.start, arrow.end): arrow.label for arrow in arrows}
     placed = layout(boxes, {pair: _label_width(label) for pair, label in labels.items()})
     return Picture(cards, labels, placed)
 

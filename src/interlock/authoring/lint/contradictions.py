@@ -27,6 +27,14 @@ def contradicts(condition: Condition) -> bool:
             return False
 
 
+def are_opposites(left: Condition, right: Condition) -> bool:
+    """Say whether one of two comparisons is obviously true whenever the other is false."""
+    if not isinstance(left, Compare) or not isinstance(right, Compare) or left.variable != right.variable:
+        return False
+    both_equal = left.operator in _EQUAL and right.operator in _EQUAL
+    return not both_equal and _exclude_each_other(left, right)
+
+
 def _exclude_each_other(left: Compare, right: Compare) -> bool:
     operators = {left.operator, right.operator}
     if operators == {"exists", "notExists"}:

@@ -16,7 +16,7 @@ from interlock.authoring.text.locations import SourceLocation
 from interlock.core.definition.conditions import Condition, describe
 from interlock.core.definition.program import LOOP_CONTROL
 from interlock.core.definition.workflow import Activity, Gate, Item, Loop, Step, Transition, Workflow, walk
-from interlock.core.engine.exits import default_exit, possible_exits
+from interlock.core.engine.exits import fallback_exit, possible_exits
 
 LONGEST_PROMPT = 8192
 
@@ -109,12 +109,7 @@ class _Linter:
                 message = f"the transition to '{transition.to}' is never taken"
                 self._report.add("IL504", message, home / "transitions" / index)
             self._check_condition(transition.condition, home / "transitions" / index)
-        branches = [branch for decision in activity.decisions for branch in decision.branches]
-        has_default_branch = any(
-            branch.default and branch.condition is None and branch.to and self._workflow.has_target(branch.to)
-            for branch in branches
-        )
-        if default_exit(self._workflow, activity) is None and not has_default_branch:
+        if fallback_exit(self._workflow, activity) is None:
             message = f"'{activity.id}' has no default transition"
             self._report.add("IL505", message, home.key("transitions"))
         for index, decision in enumerate(activity.decisions):

@@ -88,7 +88,14 @@ def _simplified_item(item: Item) -> Item:
     match item:
         case Step():
             loop_control = tuple(contract for contract in item.contracts if contract.artifact == LOOP_CONTROL)
-            return replace(item, contracts=loop_control, criteria=None, user_input=(), confirm=False)
+            return replace(
+                item,
+                contracts=loop_control,
+                criteria=None,
+                user_input=(),
+                requires_notes=False,
+                confirm=False,
+            )
         case Gate():
             return item
         case Loop():
@@ -185,7 +192,7 @@ class _Explorer:
         scope, activity = self._plan.scope(state.variables), state.activity or ""
         match awaited:
             case NeedStep(step=step):
-                text = step_prompt(step, scope, state.preferences, self._plan.workflow.capabilities)
+                text = step_prompt(self._plan, state, step)
                 return ExploredState(activity, step.id, awaited, len(text.encode()))
             case NeedAnswer(gate=gate):
                 return ExploredState(activity, gate.id, awaited, len(gate_prompt(gate, scope).encode()))

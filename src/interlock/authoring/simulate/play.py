@@ -114,7 +114,8 @@ class _Run:
                     assert answer is not None
                     artifacts = (*artifacts, decision_artifact(gate.id, answer))
                 self.visits.append(Visit(step.id, activity, context=output.context))
-                return AcknowledgeStep(EXECUTION, 0, Terms(), Output(output.notes, artifacts), output.context)
+                notes = output.notes or ("done" if step.requires_notes else "")
+                return AcknowledgeStep(EXECUTION, 0, Terms(), Output(notes, artifacts), output.context)
             case NeedAnswer(gate=gate):
                 option = self._entry(scenario.answers.get(gate.id), gate.id)
                 self.visits.append(Visit(gate.id, activity, option))

@@ -81,24 +81,42 @@ class Scope(Struct, frozen=True):
         return not isinstance(value, Missing) and value is not None
 
 
-def holds(condition: Condition | None, scope: Scope) -> bool:
-    """Say whether the condition is true; no condition always is."""
+def holds(condition: Condition | None, scope: Scope, *, unknown: bool = True) -> bool:
+    """Say whether the condition is true; no condition always is.
+
+    One that cannot be evaluated, because its pattern is invalid or too slow, counts as `unknown` says. A
+    gate or a step applies then: a pattern that takes too long must not open a way around it.
+    """
+    judged = _judged(condition, scope)
+    return unknown if judged is None else judged
+
+
+def _judged(condition: Condition | None, scope: Scope, *, defaults: bool = True) -> bool | None:
+    """Evaluate a condition; None where that is impossible, or depends on what only a default has set."""
     match condition:
         case None:
             return True
         case Compare():
-            return _compare(condition, scope)
+            return _compare(condition, scope) if defaults or scope.is_set(condition.variable) else None
         case AllOf():
-            return all(holds(part, scope) for part in condition.conditions)
+            parts = [_judged(part, scope, defaults=defaults) for part in condition.conditions]
+            return False if False in parts else None if None in parts else True
         case AnyOf():
-            return any(holds(part, scope) for part in condition.conditions)
+            parts = [_judged(part, scope, defaults=defaults) for part in condition.conditions]
+            return True if True in parts else None if None in parts else False
         case Not():
-            return not holds(condition.condition, scope)
+            opposite = _judged(condition.condition, scope, defaults=defaults)
+            return None if opposite is None else not opposite
         case _:
             assert_never(condition)
 
 
-def _compare(test: Compare, scope: Scope) -> bool:
+def is_known_false(condition: Condition | None, scope: Scope) -> bool:
+    """Say whether values that were set in the run make the condition false; defaults do not count."""
+    return _judged(condition, scope, defaults=False) is False
+
+
+def _compare(test: Compare, scope: Scope) -> bool | None:
     actual, expected = scope.value(test.variable), test.value
     match test.operator:
         case "exists" | "notExists":
@@ -121,11 +139,9 @@ def _compare(test: Compare, scope: Scope) -> bool:
                 _leniently_equal(actual, member) for member in expected
             )
         case "startsWith" | "endsWith" | "matches":
-            return (
-                isinstance(actual, str)
-                and isinstance(expected, str)
-                and _text_matches(actual, test.operator, expected)
-            )
+            if not isinstance(actual, str) or not isinstance(expected, str):
+                return False
+            return _text_matches(actual, test.operator, expected)
         case ">" | "<" | ">=" | "<=":
             left, right = number_of(actual), number_of(expected)
             return left is not None and right is not None and _ORDER[test.operator](left, right)
@@ -165,29 +181,36 @@ def _truth(value: Json) -> bool | None:
     return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}.get(word)
 
 
-def _text_matches(text: str, operator: Literal["startsWith", "endsWith", "matches"], wanted: str) -> bool:
+def _text_matches(
+    text: str, operator: Literal["startsWith", "endsWith", "matches"], wanted: str
+) -> bool | None:
     if operator == "matches":
         from interlock.core.patterns import matches
 
-        return matches(wanted, text, ignore_case=True)
+        return matches(wanted, text)
     left, right = text.casefold(), wanted.casefold()
     return left.startswith(right) if operator == "startsWith" else left.endswith(right)
 
 
-def variables_of(condition: Condition | None) -> Iterator[str]:
-    """Yield every variable path that the condition reads, in reading order."""
+def tests_of(condition: Condition | None) -> Iterator[Compare]:
+    """Yield every test of the condition, in reading order."""
     match condition:
         case None:
             return
         case Compare():
-            yield condition.variable
+            yield condition
         case AllOf() | AnyOf():
             for part in condition.conditions:
-                yield from variables_of(part)
+                yield from tests_of(part)
         case Not():
-            yield from variables_of(condition.condition)
+            yield from tests_of(condition.condition)
         case _:
             assert_never(condition)
+
+
+def variables_of(condition: Condition | None) -> Iterator[str]:
+    """Yield every variable path that the condition reads, in reading order."""
+    return (test.variable for test in tests_of(condition))
 
 
 def unset_in(condition: Condition | None, scope: Scope) -> tuple[str, ...]:

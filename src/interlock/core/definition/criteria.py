@@ -5,6 +5,7 @@ A failing tree names the leaves that failed and what would satisfy them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import assert_never
 
 import msgspec
@@ -59,7 +60,23 @@ def failed_checks(criteria: Criteria | None, text: str, scope: Scope) -> tuple[F
             if failed:
                 return failed
             avoided = requirement(criteria.rule)
-            return (FailedCheck(f"must not hold: {avoided}", f"avoid: {avoided}"),)
+            messages = "; ".join(_messages(criteria.rule)) or f"must not hold: {avoided}"
+            return (FailedCheck(messages, f"avoid: {avoided}"),)
+        case _:
+            assert_never(criteria)
+
+
+def _messages(criteria: Criteria) -> Iterator[str]:
+    """Yield what the author wrote at the leaves of a tree."""
+    match criteria:
+        case Rule():
+            if criteria.message:
+                yield criteria.message
+        case AllRules() | AnyRule():
+            for rule in criteria.rules:
+                yield from _messages(rule)
+        case NotRule():
+            yield from _messages(criteria.rule)
         case _:
             assert_never(criteria)
 
@@ -70,7 +87,8 @@ def _shortcoming(rule: Rule, text: str) -> str:
         case "contains":
             return "" if rule.value in text else f"the output must contain '{rule.value}'"
         case "regex":
-            return "" if search(rule.pattern, text, rule.flags) else requirement(rule)
+            found = search(rule.pattern, text, rule.flags)
+            return "" if found else f"the output must match /{rule.pattern}/{rule.flags}"
         case "length":
             if rule.minimum is not None and len(text) < rule.minimum:
                 return f"the output has {len(text)} characters, at least {rule.minimum} are needed"

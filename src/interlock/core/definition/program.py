@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from interlock.core.definition.conditions import Scope
+from interlock.core.definition.conditions import Condition, Scope, holds, tests_of
 from interlock.core.definition.workflow import (
     Contract,
     Gate,
@@ -108,8 +109,45 @@ class Plan:
         self._programs[activity_id] = Program(linked, following, keys[0])
         return self._programs[activity_id]
 
+    @cached_property
+    def decisive(self) -> Mapping[str, tuple[Json, ...]]:
+        """The variables that conditions read, each with the values that it is compared with."""
+        compared: dict[str, dict[str, Json]] = {}
+        for condition in _conditions(self.workflow):
+            for test in tests_of(condition):
+                values = test.value if isinstance(test.value, (list, tuple)) else [test.value]
+                known = compared.setdefault(test.variable.partition(".")[0], {})
+                if test.operator in ("==", "!=", "equals", "not_equals", "in") and "." not in test.variable:
+                    known.update({repr(value): value for value in values})
+        return {name: tuple(values.values()) for name, values in compared.items()}
+
+    def produced(self, step: Step, scope: Scope) -> dict[str, tuple[Json, ...]]:
+        """Return what a step is declared to set and a condition reads, with the values compared (rule 31)."""
+        declared = [action for action in step.actions if action.produces]
+        return {
+            action.produces: self.decisive[action.produces]
+            for action in declared
+            if action.produces and action.produces in self.decisive and holds(action.condition, scope)
+        }
+
     def scope(self, variables: Variables) -> Scope:
         return Scope(variables, self.defaults)
+
+
+def _conditions(workflow: Workflow) -> Iterator[Condition | None]:
+    """Yield every condition that decides where a run goes."""
+    for activity in workflow.activities:
+        for item in walk(activity.items):
+            match item:
+                case Step():
+                    yield item.condition
+                    yield item.confirm if not isinstance(item.confirm, bool) else None
+                case Gate():
+                    yield item.condition
+                case Loop():
+                    yield from (item.run_condition, item.condition, item.break_condition)
+        yield from (transition.condition for transition in activity.transitions)
+        yield from (branch.condition for decision in activity.decisions for branch in decision.branches)
 
 
 def _flatten(items: Sequence[Item]) -> Iterator[Op]:

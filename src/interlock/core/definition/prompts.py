@@ -8,19 +8,36 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from interlock.core.definition.conditions import Scope, holds
+from interlock.core.definition.program import Plan
 from interlock.core.definition.workflow import Capability, Effect, Fragment, Gate, Need, Step, UserInput
-from interlock.core.run.preferences import Preferences
-from interlock.core.run.state import Remark
+from interlock.core.run.state import CapabilityStatus, Remark, RunState
 from interlock.core.values import Json, Missing
 
 _EXPRESSION = re.compile(r"\{\{\s*([A-Za-z_][\w-]*(?:\.[\w-]+)*)\s*\}\}")
 
+_EITHER = re.compile(_EXPRESSION.pattern + r"|(?<![{$])\{([A-Za-z_][\w-]*(?:\.[\w-]+)*)\}(?!\})")
+_PLAIN = re.compile(r"[^\"\\\n\r]*")  # what cannot end a quoted string
+MOST_FILLED = 200
+
 AUTO_LINE = "Full-auto: resolve questions from context and by stated assumptions; write both into your notes."
+DECISIVE = "This step sets these variables, which decide what follows; send them when it is done:"
 FOR_THE_USER = "Only the user can answer this, before the work:"
-SEQUENTIAL = (
-    "Delegate to subagents if you can. If you cannot, do the parts one after the other and report it "
-    "(artifact wr.capability_observation, capability delegation, status unavailable)."
-)
+PREFERRED: Mapping[Capability, str] = {
+    "delegation": "Delegate to subagents if you can. If you cannot, do the parts one after the other and "
+    "report it (artifact wr.capability_observation, capability delegation, status unavailable).",
+    "web_browsing": "Look things up on the web where it helps. If you cannot, work from what you have and "
+    "report it (artifact wr.capability_observation, capability web_browsing, status unavailable).",
+}
+UNAVAILABLE: Mapping[Capability, str] = {
+    "delegation": "Delegation was found to be unavailable in this run: do the parts one after the other.",
+    "web_browsing": "Web browsing was found to be unavailable in this run: work from what you have, "
+    "and say in your notes what you could not check.",
+}
+DISABLED: Mapping[Capability, str] = {
+    "delegation": "Do not delegate to subagents: this workflow is to be done without it.",
+    "web_browsing": "Do not browse the web: this workflow is to be done without it.",
+}
+UNASKED = "Only the user could answer this, and nobody is asked in this mode; state what you assume:"
 
 
 def render(fragments: tuple[Fragment, ...], scope: Scope) -> str:
@@ -40,6 +57,18 @@ def interpolate(text: str, scope: Scope) -> str:
     return _EXPRESSION.sub(shown, text)
 
 
+def filled(text: str, scope: Scope) -> str:
+    """Fill the variables that have a short value into the text of a file; the rest stays as written."""
+
+    def shown(match: re.Match[str]) -> str:
+        value = scope.value(match[1] or match[2])
+        if isinstance(value, (str, int, float)) and len(line := text_of(value)) <= MOST_FILLED:
+            return line if _PLAIN.fullmatch(line) else match[0]
+        return match[0]
+
+    return _EITHER.sub(shown, text)
+
+
 def variables_in(text: str) -> Iterator[str]:
     """Yield the paths of the variables that a text interpolates."""
     return (match[1] for match in _EXPRESSION.finditer(text))
@@ -50,20 +79,41 @@ def text_of(value: Json) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
-def step_prompt(
-    step: Step, scope: Scope, preferences: Preferences, capabilities: Mapping[Capability, Need]
-) -> str:
-    """The whole instruction of a step."""
+def step_prompt(plan: Plan, state: RunState, step: Step) -> str:
+    """Return the whole instruction of a step, with what the user said about the round before."""
+    scope = plan.scope(state.variables)
     parts = [render(step.prompt, scope) or interpolate(step.description or step.title, scope)]
-    if capabilities.get("delegation") == "preferred":
-        parts.append(SEQUENTIAL)
+    if produced := plan.produced(step, scope) if step.actions else {}:
+        choices = {name: " | ".join(map(text_in_json, values)) for name, values in produced.items()}
+        lines = [f"- `{name}`{f': {choice}' if choice else ''}" for name, choice in choices.items()]
+        parts.append("\n".join([DECISIVE, *lines]))
+    parts += _capability_lines(plan.workflow.capabilities, state.capabilities)
     if step.user_input:
-        parts.append(
-            "\n".join([FOR_THE_USER, *(f"- {user_question(need, scope)}" for need in step.user_input)])
-        )
-    if not preferences.guided:
+        asked = UNASKED if state.preferences.never_stops else FOR_THE_USER
+        parts.append("\n".join([asked, *(f"- {user_question(need, scope)}" for need in step.user_input)]))
+    if not state.preferences.guided:
         parts.append(AUTO_LINE)
+    if state.remark is not None:
+        parts.append(remark_text(state.remark))
     return "\n\n".join(parts)
+
+
+def text_in_json(value: Json) -> str:
+    """A value as JSON, so that a word and a number cannot be confused."""
+    return msgspec.json.encode(value).decode()
+
+
+def _capability_lines(
+    declared: Mapping[Capability, Need], observed: Mapping[Capability, CapabilityStatus]
+) -> Iterator[str]:
+    """Yield how to use what the workflow prefers, disables, or was found to lack."""
+    for capability, need in declared.items():
+        if need == "disabled":
+            yield DISABLED[capability]
+        elif observed.get(capability) == "unavailable":
+            yield UNAVAILABLE[capability]
+        elif need == "preferred":
+            yield PREFERRED[capability]
 
 
 def effect_text(effect: Effect) -> str:
@@ -77,7 +127,7 @@ def effect_text(effect: Effect) -> str:
 
 
 def remark_text(remark: Remark) -> str:
-    """What the user said with the last decision, for the work that follows from it."""
+    """Return what the user said with the last decision, for the work that follows from it."""
     option = f" ({remark.option})" if remark.option else ""
     return f"The user's note at '{remark.gate}'{option}: {remark.note}"
 
@@ -94,4 +144,7 @@ def gate_prompt(gate: Gate, scope: Scope) -> str:
     for option in gate.options:
         about = f": {interpolate(option.description, scope)}" if option.description else ""
         lines.append(f"- `{option.id}` {interpolate(option.label, scope)}{about}")
+    if not gate.blocking and gate.default_option is not None:
+        seconds = (gate.auto_advance_ms or 0) / 1000
+        lines += ["", f"Without an answer within {seconds:g} s, `{gate.default_option}` is taken."]
     return "\n".join(lines)

@@ -48,10 +48,11 @@ class Value(Struct, frozen=True, omit_defaults=True):
 
 
 class Fragment(Value, frozen=True):
-    """A piece of a prompt, shown when its condition holds."""
+    """A piece of a prompt, shown when its condition holds; `part` is the field of its own that it was."""
 
     text: str
     when: Condition | None = None
+    part: Literal["role", "guidance"] | None = None
 
 
 class Contract(Value, frozen=True):
@@ -165,6 +166,7 @@ class Step(Value, frozen=True, tag="step"):
     criteria: Criteria | None = None
     user_input: tuple[UserInput, ...] = ()
     hints: tuple[str, ...] = ()
+    requires_notes: bool = False
     actions: tuple[Action, ...] = ()
     triggers: tuple[Trigger, ...] = ()
     required: bool = True
@@ -344,7 +346,8 @@ class ActivityMode(Value, frozen=True):
 class Document(Value, frozen=True):
     """A text that belongs to the workflow, by digest: raw activity files, skills, resources, templates.
 
-    `ref` is what people write to get it: a skill's id, or a resource's two-digit index.
+    `ref` is what people write to get it: a skill's id, or a resource's two-digit index. A borrowed skill
+    names its `owner`.
     """
 
     kind: DocumentKind
@@ -354,6 +357,7 @@ class Document(Value, frozen=True):
     title: str = ""
     version: str = ""
     format: Literal["toon", "md"] = "toon"
+    owner: str = ""
 
 
 class Workflow(Value, frozen=True):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from typing import assert_never
 
 from interlock.core.definition.program import LOOP_CONTROL, EnterLoop, Plan, confirmation
+from interlock.core.definition.prompts import text_of
 from interlock.core.definition.workflow import TERMINAL, Step
 from interlock.core.engine.decisions import (
     counts,
@@ -19,8 +21,8 @@ from interlock.core.engine.decisions import (
 )
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.exits import exits
-from interlock.core.engine.gates import auto_advances, needs_confirmation, question_of
-from interlock.core.engine.requirements import examine, observations, questions_at
+from interlock.core.engine.gates import needs_confirmation, question_of
+from interlock.core.engine.requirements import DIVERGENCE, examine, observations, questions_at
 from interlock.core.engine.settle import CIRCLE, REST, sets_of
 from interlock.core.run import events as e
 from interlock.core.run.commands import AcknowledgeStep, Decision
@@ -38,11 +40,11 @@ from interlock.core.run.outcomes import (
     Refusal,
 )
 from interlock.core.run.output import Output
-from interlock.core.run.reasons import Blocker, BlockerCode, ContextKey, WorkflowStep, ordered
+from interlock.core.run.reasons import Blocker, BlockerCode, ContextKey, Severity, WorkflowStep, ordered
 from interlock.core.run.state import RunState, instance
 from interlock.core.values import Json
 
-DIVERGENCE = ("wr.workflow_divergence", "workflow_divergence", "wr.contracts.workflow_divergence")
+GAPS = ("wr.gaps", "wr.contracts.gaps")
 
 
 def acknowledge(plan: Plan, state: RunState, ack: AcknowledgeStep) -> Decided | Refusal:
@@ -50,8 +52,12 @@ def acknowledge(plan: Plan, state: RunState, ack: AcknowledgeStep) -> Decided | 
     draft = Draft(plan, state, ack.policy, ack.now)
     pending = draft.settle()
     settled = draft.state
+    if ack.step is not None:
+        draft.take_expired_open()
+        pending = draft.skip_optional(until=ack.step) if ack.policy.exits == "offered" else draft.settle()
     if not isinstance(pending, NeedAnswer):  # what comes with an answer changes nothing that was asked
         draft.take(ack.variables, [pending.step] if isinstance(pending, NeedStep) else ())
+    draft.receive(ack.output)
     draft.record(*_declined(draft, pending, ack))
     match pending:
         case NeedStep():
@@ -92,7 +98,7 @@ def _blocked(
         key = pending.subject if isinstance(pending, NeedInput) else pending.key
         performed = e.ValidationPerformed(key, False, listed)
         declined = [event for event in draft.events if isinstance(event, e.QuestionDeclined)]
-        return Decided((performed, *declined, *rejections), settled, pending, listed, tuple(draft.notices))
+        return Decided((performed, *declined, *rejections), settled, pending, listed, draft.disclosed())
     code = Code.USER_MUST_DECIDE if listed[0].waits_for_user else Code.OUTPUT_REQUIRED
     examples = [blocker.example for blocker in listed if blocker.example is not None]
     about = {"reason": " ".join(blocker.message for blocker in listed), "examples": examples}
@@ -121,9 +127,9 @@ def _close_step(draft: Draft, settled: RunState, need: NeedStep, ack: Acknowledg
     if verdict.stopping:
         return _blocked(draft, settled, need, *verdict.stopping, rejections=verdict.rejections)
     draft.record(*verdict.answers, *learned(ack.output), *verdict.gaps)
+    take_gaps(draft, ack.output)
     complete(draft, need)
     _report_confirmation(draft, need.step, ack)
-    _notice_omissions(draft, need.step)
     return draft.decided()
 
 
@@ -155,6 +161,27 @@ def learned(output: Output) -> Iterator[e.Event]:
                 yield e.LoopSteered("stop")
 
 
+def take_gaps(draft: Draft, output: Output) -> None:
+    """Record the gaps that the agent discloses, and those that it closes (contract `wr.contracts.gaps`)."""
+    for artifact in output.of_kind(*GAPS):
+        for gap in _members(artifact, "open"):
+            severity: Severity = "critical" if gap.get("severity") == "critical" else "warning"
+            text = str(gap.get("summary") or "")
+            draft.record(e.GapRecorded(severity, "unexpected", "reported", text))
+        for gap in _members(artifact, "resolved"):
+            number = gap.get("gap")
+            known = [listed.number for listed in draft.state.gap_list if not listed.resolved]
+            if isinstance(number, int) and number in known:
+                draft.record(e.GapResolved(number, str(gap.get("summary") or "resolved")))
+            else:
+                draft.notice("NO_SUCH_GAP", f"There is no open gap {text_of(number)} to resolve.")
+
+
+def _members(artifact: Mapping[str, Json], name: str) -> list[Mapping[str, Json]]:
+    members = artifact.get(name)
+    return [gap for gap in members if isinstance(gap, Mapping)] if isinstance(members, (list, tuple)) else []
+
+
 def complete(draft: Draft, need: NeedStep, claimed: Output | None = None) -> None:
     """Record that the step is done, with what its actions write; `claimed` is the output of a claim."""
     assert draft.state.activity is not None
@@ -162,6 +189,7 @@ def complete(draft: Draft, need: NeedStep, claimed: Output | None = None) -> Non
     sets = sets_of(draft.plan, draft.state, need.step.actions)
     output = claimed.digest if claimed else ""
     draft.record(e.StepCompleted(need.key, need.step.id, following, claimed is not None, sets, output))
+    _notice_omissions(draft, need.step)
 
 
 def _report_confirmation(draft: Draft, step: Step, ack: AcknowledgeStep) -> None:
@@ -182,10 +210,12 @@ def _report_confirmation(draft: Draft, step: Step, ack: AcknowledgeStep) -> None
 def _notice_omissions(draft: Draft, step: Step) -> None:
     """Tell the caller which variables a step should have set, and which capability is missing."""
     for action in step.actions:
-        produced = action.action == "set" and action.target and not action.has_value
-        if produced and action.target not in draft.state.variables:
-            draft.notice("VARIABLE_NOT_SET", f"Step '{step.id}' should set '{action.target}'; it is not set.")
-    for event in draft.events:
+        if action.produces and action.produces not in draft.state.variables:
+            text = f"Step '{step.id}' should set '{action.produces}'; it is not set."
+            draft.notice("VARIABLE_NOT_SET", text)
+    for event in itertools.islice(reversed(draft.events), 1, None):
+        if isinstance(event, e.StepCompleted):  # what came before belongs to another step
+            break
         if isinstance(event, e.CapabilityObserved) and event.status == "unavailable":
             wanted = draft.plan.workflow.capabilities.get(event.capability)
             if wanted == "preferred":
@@ -201,7 +231,10 @@ def _answer_gate(
         return Refusal(Code.DECISION_PENDING, {**about, **inbox_only(draft.state, need.key, ack.terms)})
     decision = _decision_on(draft, need, ack)
     if isinstance(decision, Blocker):
-        return _blocked(draft, settled, need, decision)
+        if not draft.take_expired(need.gate, need.key, need.opened_at, need.confirms):
+            return _blocked(draft, settled, need, decision)
+        draft.take(ack.variables)
+        return draft.decided()
     if decision is None:
         following = draft.plan.program(draft.state.activity or "").after(draft.state.next_key)
         draft.record(e.GatePassed(need.key, need.gate.id, following, "optional"))
@@ -225,9 +258,6 @@ def _decision_on(draft: Draft, need: NeedAnswer, ack: AcknowledgeStep) -> Decisi
     if decision is None and not gate.required:
         return None
     if decision is None:
-        elapsed = ack.now - need.opened_at
-        if auto_advances(gate) and gate.default_option and elapsed >= (gate.auto_advance_ms or 0):
-            return Decision(gate.default_option, "server", note="the time to answer has passed")
         return decision_missing(question, waits=waits_for_user(draft.state, need.key, ack.terms))
     if not counts(decision, draft.state, need.key, ack.terms):
         return decision_missing(question, waits=True)
@@ -260,9 +290,14 @@ def _supply_input(
     if draft.state.preferences.never_stops:
         draft.record(*without_input(draft, need))
         return draft.decided()
-    value: Json = ["…"] if need.loop and need.loop.kind == "forEach" else "…"
+    is_list = need.loop is not None and need.loop.kind == "forEach"
     missing = [
-        Blocker(BlockerCode.MISSING_REQUIRED_OUTPUT, ContextKey(name), need.message, example={name: value})
+        Blocker(
+            BlockerCode.MISSING_REQUIRED_OUTPUT,
+            ContextKey(name),
+            need.message,
+            example={name: ["<item>"] if is_list else f"<{name}>"},
+        )
         for name in need.variables
     ]
     pointer = WorkflowStep(draft.state.activity or "")
@@ -271,7 +306,10 @@ def _supply_input(
 
 
 def without_input(draft: Draft, need: NeedInput) -> Iterator[e.Event]:
-    """In never-stop mode leave the loop, take the first exit, or end an endless run, and disclose it."""
+    """In never-stop mode leave the loop, take an exit that is not known to be closed, or end an endless run.
+
+    What was assumed is disclosed as a gap.
+    """
     yield e.GapRecorded("critical", "unexpected", "missing_input", need.message, need.subject)
     assert draft.state.activity is not None
     if need.loop is not None:
@@ -280,5 +318,5 @@ def without_input(draft: Draft, need: NeedInput) -> Iterator[e.Event]:
         yield e.LoopLeft(need.loop.id, head.after, "gap")
         return
     endless = need.subject.startswith(CIRCLE)
-    target = TERMINAL if endless else exits(draft.plan, draft.state)[0].to
-    yield e.ActivityLeft(draft.state.activity, target, "gap")
+    undecided = (exit_.to for exit_ in exits(draft.plan, draft.state) if not exit_.decided)
+    yield e.ActivityLeft(draft.state.activity, TERMINAL if endless else next(undecided), "gap")

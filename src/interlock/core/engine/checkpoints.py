@@ -12,6 +12,7 @@ from interlock.core.engine.decisions import counts, inbox_only, resolved, undeci
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.gates import (
     FoundGate,
+    answerable_early,
     auto_advances,
     find_gate,
     gate_ids,
@@ -31,6 +32,8 @@ def open_checkpoint(plan: Plan, state: RunState, command: OpenCheckpoint) -> Dec
     """Ask a gate's question; steps ahead of a bound gate are thereby claimed."""
     draft = Draft(plan, state, command.policy, command.now)
     draft.take(command.variables, steps_ahead(plan, state))
+    if state.open is not None and state.open.gate != command.gate:
+        draft.take_expired_open()
     if (opened := draft.state.open) is not None:
         about = {"checkpoint": opened.gate, "instance": opened.key, "requested": command.gate}
         return Refusal(Code.CHECKPOINT_ALREADY_ACTIVE, about)
@@ -114,6 +117,11 @@ def resolve_checkpoint(plan: Plan, state: RunState, command: ResolveCheckpoint) 
     if command.policy.gates == "opened":
         draft.settle()
     target = _gate_meant(draft, command)
+    if isinstance(target, Refusal) and command.policy.exits == "offered" and draft.state.open is None:
+        ahead = Draft(plan, state, command.policy, command.now)
+        ahead.skip_optional()
+        if ahead.state.open is not None and ahead.state.open.gate == command.gate:
+            draft, target = ahead, _gate_meant(ahead, command)
     if isinstance(target, Refusal):
         return target
     found, opened = target
@@ -159,6 +167,10 @@ def _gate_meant(draft: Draft, command: ResolveCheckpoint) -> tuple[FoundGate, Op
         return found, OpenGate(gate.id, gate.id, state.entered_at)
     if gate.id in state.answers or key in state.answers:
         return _already_answered(state, gate, key)
+    early = [other for other in answerable_early(draft.plan, state) if other.gate.id == gate.id]
+    if command.policy.gates == "opened" and early:
+        outside = replace(state, frames=state.frames[: len(loops_around(draft.plan, state, found))])
+        return found, OpenGate(instance(outside, gate.id), gate.id, command.now)
     listed = [other.id for other in pending]
     return Refusal(Code.CHECKPOINT_NOT_ACTIVE, {"checkpoint": gate.id, "pending": listed})
 
@@ -192,7 +204,8 @@ def _chosen(
     if not counts(decision, draft.state, opened.key, command.terms):
         asked: dict[str, Json] = {"asked": True} if opened.key in draft.state.declined else {}
         return Refusal(Code.USER_MUST_DECIDE, {"checkpoint": gate.id, **asked})
-    if decided is None and command.channel == "agent" and elapsed < least:
+    # A negative time says that the clock was set back, and nothing about the user.
+    if decided is None and command.channel == "agent" and 0 <= elapsed < least:
         about: dict[str, Json] = {"checkpoint": gate.id, "elapsed_ms": elapsed, "minimum_ms": least}
         return Refusal(Code.TOO_FAST, about)
     if gate.option(option) is None:
@@ -218,7 +231,7 @@ def _auto_advanced(gate: Gate, elapsed: int) -> Decision | Refusal:
         return Refusal(Code.NOT_AUTO_ADVANCING, {"checkpoint": gate.id, "blocking": True})
     if elapsed < gate.auto_advance_ms:
         least = gate.auto_advance_ms
-        about: dict[str, Json] = {"checkpoint": gate.id, "elapsed_ms": elapsed, "minimum_ms": least}
+        about: dict[str, Json] = {"checkpoint": gate.id, "elapsed_ms": max(elapsed, 0), "minimum_ms": least}
         return Refusal(Code.TIMER_RUNNING, about)
     return Decision(gate.default_option, "server", note="the time to answer has passed")
 
@@ -227,10 +240,11 @@ def resume_checkpoint(plan: Plan, state: RunState, command: ResumeWorker) -> Dec
     """Let the agent that asked go on, once its checkpoint is answered."""
     draft = Draft(plan, state, command.policy, command.now)
     draft.take(command.variables)
-    if state.open is not None:
-        return Refusal(Code.CHECKPOINT_STILL_ACTIVE, {"checkpoint": state.open.gate})
-    answer = state.yielded.get(command.agent)
+    draft.take_expired_open()
+    if draft.state.open is not None:
+        return Refusal(Code.CHECKPOINT_STILL_ACTIVE, {"checkpoint": draft.state.open.gate})
+    answer = draft.state.yielded.get(command.agent)
     if answer is None:
-        return Refusal(Code.CHECKPOINT_NOT_YIELDED, {"yielded_by": list(state.yielded)})
+        return Refusal(Code.CHECKPOINT_NOT_YIELDED, {"yielded_by": list(draft.state.yielded)})
     draft.record(e.GateResumed(answer.key, answer.gate, command.agent))
     return draft.decided()

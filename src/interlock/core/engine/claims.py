@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from interlock.core.definition.conditions import holds
 from interlock.core.definition.program import AskGate, ConfirmStep, DoStep, Plan, RepeatLoop, confirmation
 from interlock.core.definition.workflow import Gate, Loop, Step, walk
-from interlock.core.engine.acknowledge import complete, input_required, learned, without_input
+from interlock.core.engine.acknowledge import complete, input_required, learned, take_gaps, without_input
 from interlock.core.engine.decisions import inbox_only, resolved, undecided_gap
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.gates import question_of, round_of
@@ -111,6 +111,7 @@ class Walk:
     def _claim(self, need: NeedStep) -> Refusal | None:
         draft = self.draft
         output = next(self.claims.get(need.step.id, iter(())), Output())
+        draft.receive(output, need.step.id)
         verdict = examine(
             draft.plan,
             draft.state,
@@ -121,10 +122,12 @@ class Walk:
             self.decisions,
             now=draft.now,
             client=self.client,
+            claimed=True,
         )
         if verdict.stopping:
             return replace(_unclaimable(need, verdict.stopping[0]), kept=verdict.rejections)
         draft.record(*verdict.answers, *learned(output), *verdict.gaps)
+        take_gaps(draft, output)
         complete(draft, need, claimed=output)
         return None
 
@@ -140,6 +143,8 @@ class Walk:
                 draft.plan, draft.state, need.gate, need.key, decision, draft.now, confirms=need.confirms
             )
             draft.record(answer, *undecided_gap(draft.state.preferences, answer, None))
+            return None
+        if draft.take_expired(need.gate, need.key, need.opened_at, need.confirms):
             return None
         if self.terms.enforcement == "advisory":
             program, following = draft.plan.program(draft.state.activity or ""), draft.state.next_key

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, assert_never
 
+import msgspec
 from msgspec.structs import replace
 
 from interlock.core.definition.program import EnterLoop, Plan, RepeatLoop
@@ -11,9 +12,9 @@ from interlock.core.engine.acknowledge import acknowledge, input_required, witho
 from interlock.core.engine.checkpoints import open_checkpoint, resolve_checkpoint, resume_checkpoint
 from interlock.core.engine.decisions import admitted
 from interlock.core.engine.draft import Draft
-from interlock.core.engine.evolve import evolve
+from interlock.core.engine.evolve import evolve, evolved
 from interlock.core.engine.loops import again, begun, extent_of
-from interlock.core.engine.settle import awaited
+from interlock.core.engine.settle import awaited, entered
 from interlock.core.engine.transitions import enter
 from interlock.core.run import events as e
 from interlock.core.run.commands import (
@@ -31,10 +32,42 @@ from interlock.core.run.commands import (
 from interlock.core.run.outcomes import Awaited, Code, Decided, NeedInput, NeedLoop, Refusal
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import EXECUTION
+from interlock.core.values import Variables
+
+VARIABLES_BYTES = 256 * 1024
+
+_encode = msgspec.json.Encoder().encode
 
 
 def decide(plan: Plan, state: RunState, command: Command) -> Decided | Refusal:
     """Return the events of the command and what is awaited then, or why it is refused."""
+    if isinstance(command, (StartRun, StartChild, ReturnChild)):
+        return _outcome(plan, state, command)
+    sent = command.variables
+    if sent and (refusal := _outgrown(state.variables, {**state.variables, **sent})) is not None:
+        return refusal
+    outcome = _outcome(plan, state, command)
+    if isinstance(outcome, Decided) and outcome.state.variables is not state.variables:
+        return _outgrown(state.variables, outcome.state.variables) or outcome
+    return outcome
+
+
+def _outgrown(before: Variables, after: Variables) -> Refusal | None:
+    """Refuse what makes the variables of a run larger than they may be in all (rule 19)."""
+    size = len(_encode(after))
+    if size <= VARIABLES_BYTES or size <= len(_encode(before)):
+        return None
+    return Refusal(Code.VARIABLES_TOO_LARGE, {"bytes": size, "most": VARIABLES_BYTES})
+
+
+def _outcome(plan: Plan, state: RunState, command: Command) -> Decided | Refusal:
+    if state.children and isinstance(
+        command, (AcknowledgeStep, EnterActivity, ResolveCheckpoint, AdvanceLoop)
+    ):
+        if command.abandons:
+            return _abandoning(plan, state, command)
+        if command.policy.exits == "offered":  # on navigation a parent waits for its children (rule 35)
+            return Refusal(Code.CHILD_RUNNING, {"children": list(state.children.values())})
     match command:
         case StartRun():
             return _start(plan, command)
@@ -64,13 +97,24 @@ def decide(plan: Plan, state: RunState, command: Command) -> Decided | Refusal:
             assert_never(command)
 
 
+def _abandoning(
+    plan: Plan, state: RunState, command: AcknowledgeStep | EnterActivity | ResolveCheckpoint | AdvanceLoop
+) -> Decided | Refusal:
+    """Abandon the children that still run, then decide the command (rule 35)."""
+    gone = [e.ChildReturned(workflow, session, "abandoned") for session, workflow in state.children.items()]
+    outcome = decide(plan, evolved(state, gone), replace(command, abandons=False))
+    if isinstance(outcome, Refusal):
+        return outcome
+    return replace(outcome, events=(*gone, *outcome.events))
+
+
 def _keeping(outcome: Decided | Refusal, plan: Plan, state: RunState, command: Command) -> Decided | Refusal:
     """Keep the variables that came with a refused command, but for those that are the user's (rule 19)."""
     if not isinstance(outcome, Refusal) or not command.variables:
         return outcome
     taken, notices = admitted(plan, state, command.variables)
     kept = (e.ContextSet(taken),) if taken else ()
-    return replace(outcome, kept=(*outcome.kept, *kept), notices=tuple(notices))
+    return replace(outcome, kept=(*outcome.kept, *kept), notices=outcome.notices.plus(notices))
 
 
 def _start(plan: Plan, start: StartRun) -> Decided:
@@ -89,13 +133,16 @@ def _start(plan: Plan, start: StartRun) -> Decided:
     )
     if start.variables:
         draft.record(e.ContextSet(start.variables, "initial"))
+    if start.activity is not None:
+        draft.record(entered(plan, draft.state, start.activity, start.now))
     return draft.decided()
 
 
 def _advance_loop(plan: Plan, state: RunState, command: AdvanceLoop) -> Decided | Refusal:
     draft = Draft(plan, state, command.policy, command.now)
     draft.take(command.variables)
-    pending = _with_items(draft, draft.settle(), command)
+    draft.take_expired_open()
+    pending = _with_items(draft, draft.skip_optional(), command)
     if not isinstance(pending, (NeedLoop, NeedInput)) or pending.loop is None:
         return Refusal(Code.LOOP_NOT_FOUND, {"loop": command.loop})
     if pending.loop.id != command.loop:

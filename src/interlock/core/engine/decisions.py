@@ -13,7 +13,8 @@ from interlock.core.engine.gates import Question, find_gate, question_of, unset_
 from interlock.core.engine.loops import extent_of
 from interlock.core.run import events as e
 from interlock.core.run.commands import Decision, Terms
-from interlock.core.run.outcomes import NeedInput, Notice
+from interlock.core.run.notices import Notice
+from interlock.core.run.outcomes import NeedInput
 from interlock.core.run.output import Output
 from interlock.core.run.preferences import Preferences
 from interlock.core.run.reasons import Blocker, BlockerCode, ContractPointer, Severity
@@ -125,10 +126,11 @@ def admitted(
             continue
         elif loop := _loop_without(plan, state, name):
             taken[name] = value
-            notices.append(Notice(CHANGED, f"Loop '{loop.id}' cannot go on without '{name}': {kept[name]}."))
+            text = f"'{name}' has changed, because loop '{loop.id}' needs it, although {kept[name]}."
+            notices.append(Notice(CHANGED, text))
         elif step := next((step for step in completing if produces(plan.workflow, step, name)), None):
             taken[name] = value
-            notices.append(Notice(CHANGED, f"Step '{step.id}' has changed '{name}': {kept[name]}."))
+            notices.append(Notice(CHANGED, f"Step '{step.id}' has changed '{name}', although {kept[name]}."))
         else:
             stays = "unset" if current is MISSING else text_of(state.variables[name])
             text = f"'{name}' stays {stays}: {kept[name]}. The value that was sent is ignored."
@@ -190,7 +192,8 @@ def undecided_gap(
 
 def example_decision(gate: Gate | Question) -> Mapping[str, Json]:
     """The payload that would answer the gate."""
-    choice = " | ".join(option.id for option in gate.options)
+    choices = [option.id for option in gate.options]
+    choice = choices[0] if len(choices) == 1 else f"<{' | '.join(choices)}>"
     return {"kind": DECISION, "checkpointId": gate.id, "optionId": choice}
 
 

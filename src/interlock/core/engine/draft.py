@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from interlock.core.definition.program import Plan
-from interlock.core.definition.workflow import Step
-from interlock.core.engine.decisions import admitted
+from interlock.core.definition.workflow import Gate, Step
+from interlock.core.engine.decisions import admitted, resolved
 from interlock.core.engine.evolve import evolve
+from interlock.core.engine.gates import find_gate, is_expired
 from interlock.core.engine.settle import settle
+from interlock.core.patterns import not_evaluated
 from interlock.core.run import events as e
-from interlock.core.run.outcomes import Awaited, Decided, Notice
+from interlock.core.run.commands import Decision
+from interlock.core.run.notices import Notice, Notices, of_events, of_mode, of_output
+from interlock.core.run.outcomes import Awaited, Decided, NeedStep
+from interlock.core.run.output import Output
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import SurfacePolicy
 from interlock.core.values import Variables
-
-PASSED_OVER = "PASSED_OVER"
 
 
 class Draft:
@@ -27,7 +30,7 @@ class Draft:
         self.policy = policy
         self.now = now
         self.events: list[e.Event] = []
-        self.notices: list[Notice] = []
+        self.notices = Notices()
 
     def record(self, *events: e.Event) -> None:
         for event in events:
@@ -37,12 +40,60 @@ class Draft:
     def take(self, variables: Variables, completing: Iterable[Step] = ()) -> None:
         """Record the variables of the call, but for those that are the user's (rule 19)."""
         taken, notices = admitted(self.plan, self.state, variables, completing)
-        self.notices += notices
+        self.notices = self.notices.plus(notices)
         if taken:
             self.record(e.ContextSet(taken))
 
     def notice(self, code: str, message: str) -> None:
-        self.notices.append(Notice(code, message))
+        self.notices = self.notices.plus([Notice(code, message)])
+
+    def receive(self, output: Output, step: str = "") -> None:
+        """Take note of an output that is recorded with the command."""
+        self.notices = self.notices.plus(of_output(output, step))
+
+    def take_expired(self, gate: Gate, key: str, opened_at: int, confirms: Step | None = None) -> bool:
+        """Take the default of a gate that has waited long enough, and say so (rule 24)."""
+        if not is_expired(gate, opened_at, self.now):
+            return False
+        agent = self.state.open.agent if self.state.open else ""
+        decision = Decision(gate.default_option or "", "server", note="the time to answer has passed")
+        answer = resolved(
+            self.plan,
+            self.state,
+            gate,
+            key,
+            decision,
+            self.now,
+            how="auto_advanced",
+            confirms=confirms,
+            agent=agent,
+            resumable=bool(agent),
+        )
+        self.record(answer)
+        text = f"Checkpoint '{gate.id}' was not answered in time; its default '{answer.option}' was taken."
+        self.notice("DEFAULT_TAKEN", text)
+        return True
+
+    def take_expired_open(self) -> None:
+        """Take the default of the open gate, if it has waited long enough."""
+        opened = self.state.open
+        found = find_gate(self.plan, self.state, opened.gate) if opened else None
+        if opened is not None and found is not None:
+            self.take_expired(found.gate, opened.key, opened.opened_at, found.confirms)
+
+    def skip_optional(self, until: str | None = None) -> Awaited:
+        """Pass over steps that are not required, up to one; return what is awaited then."""
+        while isinstance(pending := self.settle(), NeedStep):
+            step = pending.step
+            if step.required or step.id == until:
+                break
+            self.skip(pending)
+        return pending
+
+    def skip(self, need: NeedStep) -> None:
+        """Pass over a step that is not required."""
+        following = self.plan.program(self.state.activity or "").after(f"step:{need.step.id}")
+        self.record(e.StepSkipped(need.key, need.step.id, following, "it is not required"))
 
     def settle(self) -> Awaited:
         """Apply the automatic events, and return what is awaited then."""
@@ -53,23 +104,14 @@ class Draft:
     def decided(self) -> Decided:
         """Settle, and return everything that the command has brought about."""
         pending = self.settle()
-        notices = (*self.notices, *_passed_over(self.events))
+        notices = self.disclosed().plus(of_events(self.events, self.state))
         return Decided(tuple(self.events), self.state, pending, notices=notices)
 
-
-def _passed_over(events: Iterable[e.Event]) -> Iterator[Notice]:
-    """Name what was passed over only because of unset variables: steps, gates, loops, effects (rule 20)."""
-    for event in events:
-        match event:
-            case e.StepSkipped(unset=unset) if unset:
-                item, condition = f"Step '{event.step}'", f" ({event.condition})"
-            case e.GatePassed(unset=unset) if unset:
-                item, condition = f"Checkpoint '{event.gate}'", f" ({event.condition})"
-            case e.LoopLeft(unset=unset) if unset:
-                item, condition = f"Loop '{event.loop}'", ""
-            case e.GateResolved(unset=unset) if unset:
-                item, condition = f"An effect of checkpoint '{event.gate}'", ""
-            case _:
-                continue
-        names = ", ".join(f"'{name}'" for name in unset)
-        yield Notice(PASSED_OVER, f"{item} was passed over: nobody has set {names}{condition}.")
+    def disclosed(self) -> Notices:
+        """Return the notices so far, with what every answer says while the mode holds."""
+        unknown = (
+            Notice("NOT_EVALUATED", f"A condition could not be evaluated and counts as met: {reason}.")
+            for reason in not_evaluated()
+        )
+        standing = of_mode(self.state.preferences, self.plan.workflow.recommended)
+        return self.notices.plus((*standing, *unknown))

@@ -9,10 +9,21 @@ from msgspec.structs import replace
 
 from interlock.core.definition.program import END
 from interlock.core.run import events as e
-from interlock.core.run.state import Frame, OpenGate, Remark, Reported, Resolution, RunState
+from interlock.core.run.state import (
+    Chosen,
+    Frame,
+    KnownGap,
+    OpenGate,
+    Remark,
+    Reported,
+    Resolution,
+    RunState,
+)
 from interlock.core.values import Variables, cut, merged
 
 MOST_REMARK = 2048
+MOST_GAPS = 50
+MOST_SUMMARY = 200
 
 
 def evolve(state: RunState, event: e.Event) -> RunState:
@@ -75,10 +86,13 @@ def evolve(state: RunState, event: e.Event) -> RunState:
         case e.LoopSteered():
             return replace(state, steer=event.decision)
         case e.CapabilityObserved():
-            status = event.status if event.strong else state.capabilities.get(event.capability, "unknown")
+            believed = event.strong or event.status == "unavailable"
+            status = event.status if believed else state.capabilities.get(event.capability, "unknown")
             return replace(state, capabilities={**state.capabilities, event.capability: status})
         case e.GapRecorded():
-            return replace(state, gaps=state.gaps + (event.severity != "info"))
+            return _with_gap(state, event)
+        case e.GapResolved():
+            return _without_gap(state, event)
         case e.PreferencesChanged():
             return replace(state, preferences=event.effective)
         case e.ChildStarted():
@@ -99,6 +113,27 @@ def evolved(state: RunState, events: Iterable[e.Event]) -> RunState:
     for event in events:
         state = evolve(state, event)
     return state
+
+
+def _with_gap(state: RunState, event: e.GapRecorded) -> RunState:
+    """Number a gap and keep the newest ones, assumptions last (the log has them all)."""
+    number = state.gaps_ever + 1
+    listed = (*state.gap_list, KnownGap(number, event.severity, cut(event.summary, MOST_SUMMARY, "…")))
+    if len(listed) > MOST_GAPS:
+        dropped = next((gap for gap in listed if gap.severity == "info" or gap.resolved), listed[0])
+        listed = tuple(gap for gap in listed if gap is not dropped)
+    gaps = state.gaps + (event.severity != "info")
+    return replace(state, gaps=gaps, gaps_ever=number, gap_list=listed)
+
+
+def _without_gap(state: RunState, event: e.GapResolved) -> RunState:
+    """Mark a gap as resolved; one that is resolved already, or that is not listed, changes nothing."""
+    gap = next((gap for gap in state.gap_list if gap.number == event.gap and not gap.resolved), None)
+    if gap is None:
+        return state
+    resolved = replace(gap, resolved=cut(event.summary, MOST_SUMMARY, "…"))
+    listed = tuple(resolved if known is gap else known for known in state.gap_list)
+    return replace(state, gaps=state.gaps - (gap.severity != "info"), gap_list=listed)
 
 
 def _with(state: RunState, delta: Variables) -> RunState:
@@ -139,7 +174,10 @@ def _entered(state: RunState, event: e.ActivityEntered) -> RunState:
 
 def _resolved(state: RunState, event: e.GateResolved) -> RunState:
     declined = tuple(key for key in state.declined if key != event.key)
-    state = _with(replace(state, open=None, declined=declined), event.sets)
+    opened = None if state.open is None or state.open.key == event.key else state.open
+    chosen = {gate: answer for gate, answer in state.chosen.items() if gate != event.gate}
+    chosen[event.gate] = Chosen(cut(event.option or "", MOST_SUMMARY, "…"), event.channel)
+    state = _with(replace(state, open=opened, declined=declined, chosen=chosen), event.sets)
     if event.resumable:
         answer = Resolution(event.key, event.gate, event.option)
         state = replace(state, yielded={**state.yielded, event.agent: answer})

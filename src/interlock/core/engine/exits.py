@@ -8,13 +8,30 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from interlock.core.definition.conditions import Condition, describe, holds, unset_in, variables_of
+from interlock.core.definition.conditions import (
+    Condition,
+    describe,
+    holds,
+    is_known_false,
+    unset_in,
+    variables_of,
+)
 from interlock.core.definition.program import Plan
-from interlock.core.definition.workflow import TERMINAL, Activity, Branch, Gate, Transition, Workflow
+from interlock.core.definition.workflow import (
+    TERMINAL,
+    Activity,
+    Branch,
+    DecisionPoint,
+    Gate,
+    Loop,
+    Transition,
+    Workflow,
+    walk,
+)
 from interlock.core.run.outcomes import Exit
 from interlock.core.run.state import RunState
 
-Via = Literal["option", "decision", "transition", "default", "end"]
+Via = Literal["option", "decision", "transition", "default", "end", "closed"]  # closed: no condition holds
 
 
 class ChosenExit(Struct, frozen=True):
@@ -54,10 +71,30 @@ def possible_exits(workflow: Workflow, activity: Activity) -> Iterator[PossibleE
     declared += _flow_exits(workflow, activity)
     if not any(exit_.via == "transition" for exit_ in declared):
         declared.append(PossibleExit(TERMINAL, "end"))
+    elif fallback_exit(workflow, activity) is None:
+        declared.append(PossibleExit(TERMINAL, "closed"))
     for exit_ in declared:
         yield exit_
         for target, passed in _targets_past(workflow, exit_.to, skippable):
             yield replace(exit_, to=target, skipping=passed)
+
+
+def entry_activities(workflow: Workflow) -> list[str]:
+    """Name the activities that a run can begin with: the first, and any that no other leads to."""
+    led_to = set[str]()
+    for activity in workflow.activities:
+        led_to.update(exit_.to for exit_ in possible_exits(workflow, activity) if exit_.to != activity.id)
+    inlined = {
+        name
+        for activity in workflow.activities
+        for item in walk(activity.items)
+        if isinstance(item, Loop)
+        for name in item.activities
+    }
+    names = [activity.id for activity in workflow.activities]
+    if workflow.initial is None:
+        return names
+    return [name for name in names if name == workflow.initial or name not in led_to | inlined]
 
 
 def gate_left_out(plan: Plan, state: RunState, target: str) -> tuple[str, str] | None:
@@ -83,7 +120,8 @@ def gate_left_out(plan: Plan, state: RunState, target: str) -> tuple[str, str] |
             continue
         reached[name] = passed
         here = workflow.activity(name)
-        for exit_ in possible_exits(workflow, here) if here is not None else ():
+        declared = possible_exits(workflow, here) if here is not None else ()
+        for exit_ in (exit_ for exit_ in declared if exit_.via != "closed"):
             following = TERMINAL if workflow.is_end(exit_.to) else exit_.to
             waiting.append((following, passed or (following if following in gated else None)))
     left_out = reached.get(TERMINAL if workflow.is_end(target) else target)
@@ -113,16 +151,26 @@ def _chosen(plan: Plan, activity: Activity, state: RunState) -> ChosenExit | Non
     if state.exit_to is not None and workflow.has_target(state.exit_to):
         return ChosenExit(state.exit_to, "option")
     scope = plan.scope(state.variables)
-    for branch in _branches(activity):
-        if branch.to and workflow.has_target(branch.to) and holds(branch.condition, scope):
-            return ChosenExit(branch.to, "decision", describe(branch.condition))
+    for decision in activity.decisions:
+        true = [
+            branch
+            for branch in decision.branches
+            if branch.condition and holds(branch.condition, scope, unknown=False)
+        ]
+        default = _default_branch(decision)
+        for branch in true or ([default] if default else []):
+            if branch.to and workflow.has_target(branch.to):
+                return ChosenExit(branch.to, "decision", describe(branch.condition) if true else "")
     transitions = _transitions(workflow, activity)
     for transition in transitions:
-        if transition.condition is not None and holds(transition.condition, scope):
+        if transition.condition is not None and holds(transition.condition, scope, unknown=False):
             return ChosenExit(transition.to, "transition", describe(transition.condition))
-    default = default_exit(workflow, activity)
-    if default is not None:
-        return ChosenExit(default, "default" if transitions else "end")
+    target = default_exit(workflow, activity)
+    if target is not None:
+        return ChosenExit(target, "default" if transitions else "end")
+    conditions = [exit_.condition for exit_ in _flow_exits(workflow, activity)]
+    if all(is_known_false(condition, scope) for condition in conditions):
+        return ChosenExit(TERMINAL, "closed")
     return None
 
 
@@ -131,11 +179,17 @@ def _transitions(workflow: Workflow, activity: Activity) -> tuple[Transition, ..
     return tuple(transition for transition in activity.transitions if workflow.has_target(transition.to))
 
 
-def _branches(activity: Activity) -> Iterator[Branch]:
-    """Yield the branches of each decision, conditional ones first, then its defaults."""
-    for decision in activity.decisions:
-        yield from (branch for branch in decision.branches if branch.condition is not None)
-        yield from (branch for branch in decision.branches if branch.condition is None and branch.default)
+def _default_branch(decision: DecisionPoint) -> Branch | None:
+    """Return the branch that is taken if no condition holds: the marked one, else one without a condition."""
+    marked = next((branch for branch in decision.branches if branch.default), None)
+    return marked or next((branch for branch in decision.branches if branch.condition is None), None)
+
+
+def fallback_exit(workflow: Workflow, activity: Activity) -> str | None:
+    """Return the target when no condition holds, of a decision or a transition; None if there is none."""
+    defaults = (_default_branch(decision) for decision in activity.decisions)
+    targets = (branch.to for branch in defaults if branch and branch.to and workflow.has_target(branch.to))
+    return next(targets, None) or default_exit(workflow, activity)
 
 
 def default_exit(workflow: Workflow, activity: Activity) -> str | None:
@@ -179,24 +233,29 @@ def skipped_now(plan: Plan, state: RunState) -> set[str]:
 def exits(plan: Plan, state: RunState) -> tuple[Exit, ...]:
     """List every exit, each with whether it is open now; the expected one is marked.
 
-    An exit whose condition reads unset variables is open, and is listed with its condition (rule 22).
+    An exit whose condition reads unset variables is open, and is listed with its condition (rule 22). One
+    without a condition is open only where no condition decides (rule 21).
     """
     activity = plan.workflow.activity(state.activity)
     assert activity is not None
     expected, scope = chosen_exit(plan, state), plan.scope(state.variables)
     target = expected.to if expected else None
+    by_default = expected is None or expected.via == "default"
     listed: dict[str, Exit] = {}
     for declared in _flow_exits(plan.workflow, activity):
         unset = unset_in(declared.condition, scope)
+        unconditional = declared.condition is None and declared.via == "transition" and by_default
         exit_ = Exit(
             _past_skipped(plan, state, ChosenExit(declared.to, "transition")).to,
-            open=holds(declared.condition, scope) or bool(unset),
+            open=unconditional
+            or bool(declared.condition and (unset or holds(declared.condition, scope, unknown=False))),
             condition="" if declared.condition is None else describe(declared.condition),
             unset=unset,
+            decided=is_known_false(declared.condition, scope),
         )
         # of several exits to one target, one whose condition holds counts before one over unset variables
         rivals = (listed.get(exit_.to, exit_), exit_)
-        listed[exit_.to] = max(rivals, key=lambda rival: (rival.open, not rival.unset))
+        listed[exit_.to] = max(rivals, key=lambda rival: (rival.open, not rival.unset, not rival.decided))
     if target is not None and target not in listed:
         listed[target] = Exit(target, open=True)
     decided = target is not None and state.exit_to is not None
@@ -210,7 +269,7 @@ def deciding_variables(plan: Plan, state: RunState) -> tuple[str, ...]:
     """Name the variables that would decide the exit, unset ones first."""
     activity = plan.workflow.activity(state.activity)
     assert activity is not None
-    conditions = [branch.condition for branch in _branches(activity)]
+    conditions = [branch.condition for decision in activity.decisions for branch in decision.branches]
     conditions += [transition.condition for transition in activity.transitions]
     names = dict.fromkeys(name for condition in conditions for name in variables_of(condition))
     scope = plan.scope(state.variables)

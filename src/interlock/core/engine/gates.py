@@ -111,6 +111,29 @@ def auto_advances(gate: Gate) -> bool:
     return not gate.blocking and gate.default_option is not None and gate.auto_advance_ms is not None
 
 
+def is_expired(gate: Gate, opened_at: int, now: int) -> bool:
+    """Say whether a gate that does not block has waited long enough: its default is taken (rule 24)."""
+    has_default = not gate.blocking and gate.default_option is not None
+    return has_default and now - opened_at >= (gate.auto_advance_ms or 0)
+
+
+def answerable_early(plan: Plan, state: RunState) -> tuple[FoundGate, ...]:
+    """Return the gates that may be answered before they are reached: optional or unbound ones (rule 23)."""
+    if state.activity is None or state.open is not None or state.exit_to is not None:
+        return ()
+    scope, found = plan.scope(state.variables), list[FoundGate]()
+    for op in plan.program(state.activity).ops.values():
+        if not isinstance(op, AskGate) or (op.gate.required and op.gate.bound_to is not None):
+            continue
+        gate = FoundGate(op.gate, op.key)
+        loops = loops_around(plan, state, gate)
+        here = replace(state, frames=state.frames[: len(loops)])
+        is_here = [frame.loop for frame in here.frames] == loops
+        if is_here and holds(op.gate.condition, scope) and not is_answered(plan, here, op.gate):
+            found.append(gate)
+    return tuple(found)
+
+
 def entrance_gate(workflow: Workflow) -> Gate:
     """The first gate of a workflow of independent activities: which one to enter (rule 35)."""
     return Gate(

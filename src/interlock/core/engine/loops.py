@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import assert_never
 
 from msgspec import Struct
 
-from interlock.core.definition.conditions import holds, unset_in, variables_of
+from interlock.core.definition.conditions import describe, holds, unset_in, variables_of
 from interlock.core.definition.program import EnterLoop, Plan, RepeatLoop
+from interlock.core.definition.prompts import text_of
 from interlock.core.definition.workflow import Gate, Loop, walk
 from interlock.core.engine.gates import variables_read
 from interlock.core.run import events as e
 from interlock.core.run.outcomes import Awaited, NeedInput, NeedLoop
 from interlock.core.run.state import Frame, RunState
-from interlock.core.values import Json, number_of
+from interlock.core.values import Json, cut, number_of
+
+ITEM_BYTES = 200
 
 
 class Extent(Struct, frozen=True):
@@ -90,7 +94,7 @@ def _exit_was_answered(state: RunState, loop: Loop) -> bool:
 
 
 def _goes_on(plan: Plan, state: RunState, loop: Loop) -> bool:
-    holding = holds(loop.condition, plan.scope(state.variables))
+    holding = holds(loop.condition, plan.scope(state.variables), unknown=loop.kind != "until")
     return not holding if loop.kind == "until" else holding
 
 
@@ -111,11 +115,31 @@ def again(op: RepeatLoop, frame: Frame) -> e.LoopIterated:
     return e.LoopIterated(op.loop.id, done, op.first, _variables(op.loop, done, frame.items))
 
 
+def rounds(plan: Plan, state: RunState) -> Iterator[str]:
+    """Say for each loop that the run is in, from the outermost: which round, over what, what decides."""
+    activity = plan.workflow.activity(state.activity)
+    loops = {item.id: item for item in walk(activity.items) if isinstance(item, Loop)} if activity else {}
+    for frame in state.frames:
+        loop = loops[frame.loop]
+        bound = f"of {frame.total}" if frame.total is not None else f"of at most {loop.max_iterations}"
+        text = f"Round {frame.iteration + 1} {bound} of loop '{loop.title}'"
+        if frame.iteration < len(frame.items):
+            text += f", item: {cut(text_of(frame.items[frame.iteration]), ITEM_BYTES, '…')}"
+        if loop.steered:
+            text += "; whether it goes on is decided by a wr.loop_control artifact"
+        elif loop.condition is not None:
+            text += f"; it goes on {'until' if loop.kind == 'until' else 'while'} {describe(loop.condition)}"
+        if loop.break_condition is not None:
+            text += f"; it ends early when {describe(loop.break_condition)}"
+        yield f"{text}."
+
+
 def _ended(plan: Plan, state: RunState, loop: Loop) -> e.LeftBecause | None:
     """Say why the loop ends after this iteration; None if it goes on."""
     frame = state.frames[-1]
     done = frame.iteration + 1
-    if loop.break_condition is not None and holds(loop.break_condition, plan.scope(state.variables)):
+    scope = plan.scope(state.variables)
+    if loop.break_condition is not None and holds(loop.break_condition, scope, unknown=False):
         return "break"
     if frame.total is not None:
         ending: e.LeftBecause = "limit" if frame.limited else "finished"

@@ -9,10 +9,14 @@ from collections.abc import Iterator, Mapping
 from typing import Literal, TypeAlias, assert_never
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from interlock.core.definition.program import END, DoStep, Plan
+from interlock.core.definition.workflow import Gate, Step
 from interlock.core.engine.decisions import waits_for_user
+from interlock.core.engine.draft import Draft
 from interlock.core.engine.exits import deciding_variables, exits
+from interlock.core.engine.gates import answerable_early, is_expired
 from interlock.core.engine.requirements import examine
 from interlock.core.engine.settle import settle
 from interlock.core.run.commands import Decision, Terms
@@ -40,7 +44,8 @@ class Move(Struct, frozen=True):
     """One action with its parameters. A `reason` says that it would be refused.
 
     `options` are the answers that count, `items` the list that a loop lacks, `variables` what must be sent
-    along, `needs` what a step's output must satisfy, `condition` what taking this exit claims.
+    along, `needs` what a step's output must satisfy, `condition` what taking this exit claims. `gate` is one
+    that may be answered early.
     """
 
     action: Kind
@@ -51,6 +56,8 @@ class Move(Struct, frozen=True):
     needs: tuple[Blocker, ...] = ()
     condition: str = ""
     reason: str = ""
+    step: Step | None = None
+    gate: Gate | None = None
 
 
 class Moves(Struct, frozen=True):
@@ -62,15 +69,50 @@ class Moves(Struct, frozen=True):
 
 
 def moves(plan: Plan, state: RunState, terms: Terms, decisions: Decisions) -> Moves:
-    """List every move from this state. `decisions` are the user's own answers to what is pending."""
+    """List every move from this state. `decisions` are the user's own answers to what is pending.
+
+    Steps that are not required, and gates that may be answered early, are optional beside what is.
+    """
+    if state.children:
+        held = f"The run waits for its child: {', '.join(state.children.values())}"
+        listed = moves(plan, replace(state, children={}), terms, decisions)
+        waiting = (*listed.required, *listed.optional, *listed.blocked)
+        return Moves(blocked=tuple(replace(move, reason=held) for move in waiting))
     state, pending = settled_for_navigation(plan, state)
+    early = tuple(_early_answers(plan, state, terms, decisions))
+    if isinstance(pending, NeedStep) and not pending.step.required:
+        needs = examine(plan, state, pending.step, pending.key, Output(), terms, decisions).stopping
+        skipped = Draft(plan, state, NAVIGATION, state.entered_at)
+        skipped.skip(pending)
+        later = moves(plan, skipped.state, terms, decisions)
+        own = Move("complete_step", pending.step.id, needs=needs, step=pending.step)
+        beside = [move for move in later.optional if move.target not in {other.target for other in early}]
+        return replace(later, optional=(own, *early, *beside))
+    listed = _moves(plan, state, pending, terms, decisions)
+    if isinstance(pending, NeedAnswer) and is_expired(pending.gate, 0, 0):  # it holds nobody up
+        passed = Draft(plan, state, NAVIGATION, pending.opened_at)
+        passed.take_expired(pending.gate, pending.key, pending.opened_at, pending.confirms)
+        later = moves(plan, passed.state, terms, decisions)
+        return replace(later, optional=(*listed.required, *later.optional))
+    return replace(listed, optional=(*listed.optional, *early))
+
+
+def _early_answers(plan: Plan, state: RunState, terms: Terms, decisions: Decisions) -> Iterator[Move]:
+    for found in answerable_early(plan, state):
+        gate, decided = found.gate, decisions.get(found.gate.id)
+        if decided is not None or not waits_for_user(state, gate.id, terms):
+            options = (decided.option,) if decided else tuple(option.id for option in gate.options)
+            yield Move("respond_to_checkpoint", gate.id, options, gate=gate)
+
+
+def _moves(plan: Plan, state: RunState, pending: Awaited, terms: Terms, decisions: Decisions) -> Moves:
     match pending:
         case NeedStep(key=key, step=step):
             needs = examine(plan, state, step, key, Output(), terms, decisions).stopping
             shut = tuple(_shut_exits(plan, state, f"Activity '{state.activity}' is not complete"))
             waiting = next((need for need in needs if need.waits_for_user), None)
             if waiting is None:
-                return Moves((Move("complete_step", step.id, needs=needs),), blocked=shut)
+                return Moves((Move("complete_step", step.id, needs=needs, step=step),), blocked=shut)
             text = f"{waiting.message} The user must answer this in the inbox."
             return Moves(blocked=(Move("complete_step", step.id, reason=text), *shut))
         case NeedAnswer(key=key, gate=gate):
@@ -112,7 +154,7 @@ def _loop(plan: Plan, state: RunState, need: NeedLoop | NeedInput) -> Moves:
 def _exits(plan: Plan, state: RunState, need: NeedExit) -> Moves:
     opened = tuple(exit_ for exit_ in need.exits if exit_.open)
     if not opened and state.preferences.never_stops:
-        opened = need.exits
+        opened = tuple(exit_ for exit_ in need.exits if not exit_.decided)
     expected = tuple(exit_ for exit_ in opened if exit_.expected) or opened
     closed = [exit_ for exit_ in need.exits if exit_ not in opened]
     if state.exit_to is not None:

@@ -13,7 +13,7 @@ from msgspec import Struct
 from interlock.core.definition.conditions import Scope
 from interlock.core.definition.criteria import failed_checks
 from interlock.core.definition.program import Plan, confirmation
-from interlock.core.definition.prompts import interpolate, text_of, variables_in
+from interlock.core.definition.prompts import interpolate, text_in_json, text_of, variables_in
 from interlock.core.definition.workflow import Capability, Contract, Option, Step, UserInput
 from interlock.core.engine.decisions import DECISION, counts, is_the_users, reported, waits_for_user
 from interlock.core.engine.gates import Question, question_of, variables_read
@@ -39,9 +39,18 @@ from interlock.core.values import Json
 
 ASSESSMENT = "wr.assessment"
 OBSERVATION = ("wr.capability_observation", "capability_observation", "wr.contracts.capability_observation")
+DIVERGENCE = ("wr.workflow_divergence", "workflow_divergence", "wr.contracts.workflow_divergence")
+REASONS = (
+    "missing_user_context",
+    "capability_unavailable",
+    "efficiency_skip",
+    "safety_stop",
+    "policy_constraint",
+)
 APPROVE, REJECT = "approve", "reject"
 APPROVAL = (Option(APPROVE, "Approve"), Option(REJECT, "Reject"))
 STRONG = ("probe_step", "attempted_use")
+RESULTS: Mapping[CapabilityStatus, str] = {"available": "success", "unavailable": "failure"}
 CAPABILITIES: tuple[Capability, ...] = get_args(Capability)
 STATUSES: tuple[CapabilityStatus, ...] = get_args(CapabilityStatus)
 
@@ -69,12 +78,19 @@ def examine(
     *,
     now: int = 0,
     client: str = "",
+    claimed: bool = False,
 ) -> Verdict:
-    """Check the step against all its requirements, under the run's mode and risk policy."""
+    """Check the step against all its requirements, under the run's mode and risk policy.
+
+    A variable that a `claimed` step of an activity file has not set is a warning (rule 31).
+    """
     stopping: list[Blocker] = []
     gaps: list[e.GapRecorded] = []
     answers: list[e.GateResolved] = []
-    for blocker in (*unmet(step, output, plan.scope(state.variables)), *_unproven(step, output)):
+    scope = plan.scope(state.variables)
+    unset = () if claimed and plan.workflow.form == "activities" else _unset(plan, state, step, scope)
+    unproven, unfounded = _unproven(step, output), _unfounded(output)
+    for blocker in (*unmet(step, output, scope), *unset, *unproven, *unfounded):
         if state.preferences.never_stops:
             gaps.append(_gap(blocker, key, "critical"))
         elif downgraded(blocker, state.preferences):
@@ -113,12 +129,29 @@ def unmet(step: Step, output: Output, scope: Scope) -> Iterator[Blocker]:
             kinds = sorted({str(artifact.get("kind", "without a kind")) for artifact in output.artifacts})
             also = f" Given: {', '.join(kinds)}." if kinds else ""
             text = f"This step needs an artifact of kind '{contract.artifact}'.{also}"
+            if contract.artifact in kinds:
+                text = f"This step needs the assessment '{_assessment_of(contract)}', and others were given."
             yield _of_contract(BlockerCode.MISSING_REQUIRED_OUTPUT, contract, text)
         elif candidates and all(errors):
             text = f"The artifact '{contract.artifact}' is not accepted: {'; '.join(errors[-1])}"
             yield _of_contract(BlockerCode.INVALID_REQUIRED_OUTPUT, contract, text)
-    if step.criteria is not None:
+    if step.requires_notes and not output.notes.strip():
+        text = f"Step '{step.id}' requires notes, and none were sent."
+        yield Blocker(BlockerCode.MISSING_REQUIRED_OUTPUT, WorkflowStep(step.id), text)
+    elif step.criteria is not None:
         yield from _unmet_criteria(step, output.text(), scope)
+
+
+def _unset(plan: Plan, state: RunState, step: Step, scope: Scope) -> Iterator[Blocker]:
+    """Name the variables that the step should set, that a condition reads, and that nobody has set."""
+    for name, values in plan.produced(step, scope).items():
+        if name in state.variables:
+            continue
+        shown = " | ".join(map(text_in_json, values))
+        one_of = f" It is compared with: {shown}." if values else ""
+        text = f"Step '{step.id}' must set '{name}', which decides what follows.{one_of}"
+        example: Json = {name: f"<{name}>"}
+        yield Blocker(BlockerCode.MISSING_REQUIRED_OUTPUT, ContextKey(name), text, example=example)
 
 
 def _belongs(artifact: Mapping[str, Json], contract: Contract) -> bool:
@@ -180,18 +213,20 @@ def observations(output: Output) -> Iterator[e.CapabilityObserved]:
         origin: Mapping[str, Json] = (
             provenance if isinstance(provenance, Mapping) else {"kind": "manual_claim"}
         )
-        yield e.CapabilityObserved(capability, status, origin.get("kind") in STRONG, origin)
+        shown = origin.get("kind") in STRONG and origin.get("result") == RESULTS.get(status)
+        yield e.CapabilityObserved(capability, status, shown, origin)
 
 
 def _unproven(step: Step, output: Output) -> Iterator[Blocker]:
     """Name what keeps a probe step from unlocking its capability: only strong provenance does."""
-    seen = [event for event in observations(output) if event.capability == step.probes]
-    if step.probes is None or not seen:
+    observed = tuple(observations(output))
+    if step.probes is None or not observed:
         return
     pointer = CapabilityPointer(step.probes)
+    seen = [event for event in observed if event.capability == step.probes]
     strong = [event for event in seen if event.strong]
-    if not strong or strong[-1].status == "unknown":
-        message = f"This workflow requires {step.probes}, and a claim alone does not show that it works."
+    if not strong:
+        message = f"This workflow requires {step.probes}, and {_doubt(seen)}."
         example: Json = {
             "kind": OBSERVATION[0],
             "capability": step.probes,
@@ -202,6 +237,28 @@ def _unproven(step: Step, output: Output) -> Iterator[Blocker]:
     elif strong[-1].status == "unavailable":
         message = f"This workflow requires {step.probes}, and the probe found it unavailable."
         yield Blocker(BlockerCode.REQUIRED_CAPABILITY_UNAVAILABLE, pointer, message)
+
+
+def _unfounded(output: Output) -> Iterator[Blocker]:
+    """Name each divergence that gives no reason of the closed set, or does not say what was done instead."""
+    for artifact in output.of_kind(*DIVERGENCE):
+        summary = artifact.get("summary")
+        if artifact.get("reason") in REASONS and isinstance(summary, str) and summary.strip():
+            continue
+        reasons = ", ".join(REASONS)
+        message = f"A divergence has a summary of what was done instead, and one of these reasons: {reasons}."
+        example: Json = {"kind": DIVERGENCE[0], "reason": REASONS[0], "summary": "<what was done instead>"}
+        pointer = ContractPointer("wr.contracts.workflow_divergence")
+        yield Blocker(BlockerCode.INVALID_REQUIRED_OUTPUT, pointer, message, example=example)
+
+
+def _doubt(seen: list[e.CapabilityObserved]) -> str:
+    """Say why observations do not show that a capability works."""
+    if not seen:
+        return "the observation is of another capability"
+    if seen[-1].provenance.get("kind") not in STRONG:
+        return "a claim alone does not show that it works"
+    return f"the result of the attempt does not say that it is {seen[-1].status}"
 
 
 def _given(
@@ -281,12 +338,12 @@ def _dependency(
     step: Step, need: UserInput, question: Question, decision: Decision | None, *, waits: bool
 ) -> Blocker:
     pointer = ContextKey(need.key) if need.key else WorkflowStep(step.id)
-    text, answer = question.text, APPROVE if need.is_approval else "done"
+    text, answer = question.text, APPROVE if need.is_approval else "<the user's answer>"
     if decision is not None and decision.option == REJECT:
         text = f"The user has rejected this: {question.text}"
     elif decision is not None:
         text = f"'{decision.option}' is neither approve nor reject: {question.text}"
     example: Json = {"kind": DECISION, "checkpointId": question.id, "optionId": answer}
     if need.key:
-        example = {need.key: APPROVE if need.is_approval else "…"}
+        example = {need.key: APPROVE if need.is_approval else f"<{need.key}>"}
     return Blocker(BlockerCode.USER_ONLY_DEPENDENCY, pointer, text, example=None if waits else example)

@@ -76,7 +76,7 @@ class _Visited(Struct, frozen=True):
 
 def _comparable(state: RunState) -> RunState:
     """Return the state without its counts and times: a run continues alike from states equal but for them."""
-    return replace(state, visit=0, entered_at=0, gaps=0, completed=())
+    return replace(state, visit=0, entered_at=0, gaps=0, gaps_ever=0, gap_list=(), completed=())
 
 
 def _circle(
@@ -102,6 +102,9 @@ def consequences(event: e.Event) -> tuple[e.Event, ...]:
         case e.LoopLeft(because="undecided"):
             text = f"Loop '{event.loop}' was left because no step decided whether it goes on."
             return (e.GapRecorded("critical", "contract_violation", "loop_undecided", text, event.loop),)
+        case e.ActivityLeft(via="closed"):
+            text = f"The run ended in activity '{event.activity}': the conditions of all its exits are false."
+            return (e.GapRecorded("warning", "unexpected", "exits_closed", text, event.activity),)
         case e.GateResolved(how="assumed"):
             text = f"'{event.question}' was not asked; assumed: {event.option}."
             return (e.GapRecorded("info", "user_only_dependency", "needs_user_approval", text, event.key),)
@@ -186,7 +189,7 @@ def sets_of(plan: Plan, state: RunState, actions: tuple[Action, ...]) -> dict[st
     return {
         action.assigns: action.value
         for action in actions
-        if action.assigns and holds(action.condition, scope)
+        if action.assigns and holds(action.condition, scope, unknown=False)
     }
 
 

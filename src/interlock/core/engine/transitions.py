@@ -14,7 +14,7 @@ from interlock.core.engine.decisions import inbox_only
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.exits import ChosenExit, chosen_exit, exits, gate_left_out
 from interlock.core.engine.gates import pending_gates
-from interlock.core.engine.settle import arrived, entered, left
+from interlock.core.engine.settle import arrived, consequences, entered, left
 from interlock.core.run import events as e
 from interlock.core.run.commands import EnterActivity
 from interlock.core.run.outcomes import Code, Decided, Done, Exit, NeedAnswer, NeedExit, Refusal
@@ -32,8 +32,9 @@ def _entered(draft: Draft, command: EnterActivity) -> Refusal | None:
     state, workflow, target = draft.state, draft.plan.workflow, command.target
     if state.finished:
         return Refusal(Code.RUN_FINISHED)
-    if state.open is not None:
-        return gate_open(state, {"target": target}, command.terms)
+    draft.take_expired_open()
+    if draft.state.open is not None:
+        return gate_open(draft.state, {"target": target}, command.terms)
     if not workflow.is_end(target) and workflow.activity(target) is None:
         listed = [activity.id for activity in workflow.activities]
         return Refusal(Code.ACTIVITY_NOT_FOUND, {"target": target, "activities": listed})
@@ -67,7 +68,6 @@ def _leave_out_gate(draft: Draft, command: EnterActivity) -> Refusal | None:
     activity, gate = found
     if draft.state.preferences.never_stops or command.terms.enforcement == "advisory":
         text = f"Checkpoint '{gate}' of activity '{activity}' was left out on the way to '{command.target}'."
-        draft.notice("GATE_LEFT_OUT", text)
         draft.record(e.GapRecorded("critical", "user_only_dependency", "gate_left_out", text, gate))
         return None
     about = {"target": command.target, "left_out": gate, "in_activity": activity}
@@ -79,7 +79,9 @@ def _gates_pending(draft: Draft, command: EnterActivity) -> Refusal | None:
     state, terms = draft.state, command.terms
     if draft.policy.gates != "pending" or state.preferences.never_stops or terms.enforcement == "advisory":
         return None
-    pending = [gate.id for gate in pending_gates(draft.plan, state)]
+    for gate in pending_gates(draft.plan, state):
+        draft.take_expired(gate, gate.id, state.entered_at)
+    pending = [gate.id for gate in pending_gates(draft.plan, draft.state)]
     if not pending:
         return None
     about = {"target": command.target, "activity": state.activity, "pending": pending}
@@ -90,6 +92,7 @@ def _abandon_children(draft: Draft) -> None:
     """Record that a parent that goes on abandons its running children (rule 35)."""
     for session, workflow in draft.state.children.items():
         draft.record(e.ChildReturned(workflow, session, "abandoned"))
+        draft.notice("CHILD_ABANDONED", f"Child '{workflow}' was still running; it is abandoned.")
 
 
 def _begin(draft: Draft, command: EnterActivity) -> Refusal | None:
@@ -112,7 +115,7 @@ def _begin(draft: Draft, command: EnterActivity) -> Refusal | None:
 
 def _take(draft: Draft, command: EnterActivity) -> Refusal | None:
     """Take an exit that is open (rule 22); in never-stop mode a closed one, if none is open."""
-    pending, target = draft.settle(), command.target
+    pending, target = draft.skip_optional(), command.target
     if draft.state.open is not None:
         return gate_open(draft.state, {"target": target}, command.terms)
     if not isinstance(pending, NeedExit):
@@ -120,10 +123,9 @@ def _take(draft: Draft, command: EnterActivity) -> Refusal | None:
     exit_ = _matching(draft, pending.exits, target)
     valid = [listed.to for listed in pending.exits if listed.open]
     if exit_ is not None and exit_.open:
-        _abandon_children(draft)
         _cross(draft, exit_.to, via="claim" if exit_.unset else "transition")
         return None
-    if exit_ is None or valid or not draft.state.preferences.never_stops:
+    if exit_ is None or valid or exit_.decided or not draft.state.preferences.never_stops:
         return Refusal(Code.INVALID_TRANSITION, {"target": target, "valid": valid})
     text = f"No exit of activity '{draft.state.activity}' was open; '{exit_.to}' was taken."
     draft.record(e.GapRecorded("critical", "unexpected", "missing_input", text))
@@ -144,7 +146,8 @@ def _cross(draft: Draft, target: str, *, via: Literal["claim", "transition", "ga
     plan, state = draft.plan, draft.state
     expected = chosen_exit(plan, state)
     if expected is not None and expected.to == target:
-        draft.record(left(plan, state, expected))
+        leaving = left(plan, state, expected)
+        draft.record(leaving, *consequences(leaving))
     else:
         listed = exits(plan, state) if state.activity else ()
         condition = next((exit_.condition for exit_ in listed if exit_.to == target), "")
@@ -169,10 +172,12 @@ def _advise(draft: Draft, command: EnterActivity) -> None:
         )
         draft.record(_diverged(f"went from '{activity.id}' to '{command.target}', which it does not lead to"))
     elif not exit_.open:
-        draft.notice(
-            "CONDITION_FALSE",
-            f"Transition to '{command.target}' requires condition '{exit_.condition}', which does not hold.",
-        )
+        chosen = chosen_exit(draft.plan, draft.state)
+        because = f"requires condition '{exit_.condition}', which does not hold."
+        if not exit_.condition and chosen is not None:
+            decides = f"'{chosen.condition}' holds" if chosen.condition else "a decision was made"
+            because = f"is open only when nothing else decides, but {decides}: '{chosen.to}' is expected."
+        draft.notice("CONDITION_FALSE", f"Transition to '{command.target}' {because}")
         draft.record(_diverged(f"went from '{activity.id}' to '{command.target}' against its condition"))
     if command.claimed_condition is not None and exit_ is not None:
         _advise_condition(draft, activity, command)

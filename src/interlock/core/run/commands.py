@@ -49,6 +49,8 @@ class Claim(Struct, frozen=True):
 
 
 class StartRun(Struct, frozen=True):
+    """Begin a run; `activity` is one that stands for itself, in place of the workflow's first."""
+
     policy: SurfacePolicy
     now: int
     workflow_hash: str
@@ -56,13 +58,15 @@ class StartRun(Struct, frozen=True):
     preferences: Preferences
     variables: Variables = {}
     terms: Terms = Terms()
+    activity: str | None = None
 
 
 class AcknowledgeStep(Struct, frozen=True):
     """Close the pending item. `decisions` are the user's own answers, by gate id or input key.
 
     `declined` are the questions that the user was asked for this call and did not answer. `reports` says
-    whether a bare acknowledgement counts as the agent's report of a confirmation.
+    whether a bare acknowledgement counts as the agent's report of a confirmation. `abandons` lets go of the
+    children that still run, here and in other commands (rule 35).
     """
 
     policy: SurfacePolicy
@@ -75,6 +79,7 @@ class AcknowledgeStep(Struct, frozen=True):
     declined: tuple[str, ...] = ()
     reports: bool = True
     client: str = ""
+    abandons: bool = False
 
 
 class EnterActivity(Struct, frozen=True):
@@ -89,6 +94,7 @@ class EnterActivity(Struct, frozen=True):
     variables: Variables = {}
     decisions: Mapping[str, Decision] = {}
     client: str = ""
+    abandons: bool = False
 
 
 class OpenCheckpoint(Struct, frozen=True):
@@ -124,6 +130,7 @@ class ResolveCheckpoint(Struct, frozen=True):
     variables: Variables = {}
     decisions: Mapping[str, Decision] = {}
     declined: bool = False
+    abandons: bool = False
 
 
 class ResumeWorker(Struct, frozen=True):
@@ -140,6 +147,7 @@ class AdvanceLoop(Struct, frozen=True):
     loop: str
     items: tuple[Json, ...] | None = None
     variables: Variables = {}
+    abandons: bool = False
 
 
 class StartChild(Struct, frozen=True):

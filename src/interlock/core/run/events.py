@@ -51,7 +51,7 @@ class ActivityEntered(RunEvent, frozen=True, tag="activity_entered"):
 class ActivityLeft(RunEvent, frozen=True, tag="activity_left"):
     activity: str
     to: str
-    via: Literal["option", "decision", "transition", "default", "end", "claim", "gap"]
+    via: Literal["option", "decision", "transition", "default", "end", "closed", "claim", "gap"]
     condition: str = ""
     skipping: tuple[str, ...] = ()
     sets: Mapping[str, Json] = {}
@@ -179,6 +179,13 @@ class GapRecorded(RunEvent, frozen=True, tag="gap_recorded"):
     key: str = ""
 
 
+class GapResolved(RunEvent, frozen=True, tag="gap_resolved"):
+    """A gap was closed after all; the summary says how. The gap itself stays in the log."""
+
+    gap: int
+    summary: str
+
+
 class DivergenceRecorded(RunEvent, frozen=True, tag="divergence_recorded"):
     reason: str
     summary: str
@@ -232,6 +239,7 @@ Event: TypeAlias = (
     | LoopSteered
     | CapabilityObserved
     | GapRecorded
+    | GapResolved
     | DivergenceRecorded
     | PreferencesChanged
     | ValidationPerformed

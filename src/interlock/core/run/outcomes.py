@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from interlock.core.definition.workflow import Gate, Loop, Step
 from interlock.core.run.events import Event
+from interlock.core.run.notices import NO_NOTICES, Notices
 from interlock.core.run.reasons import Blocker
 from interlock.core.run.state import RunState
 from interlock.core.values import Json
@@ -50,13 +51,17 @@ class NeedLoop(Struct, frozen=True):
 
 
 class Exit(Struct, frozen=True):
-    """An exit of an activity. `open` says whether its condition holds now."""
+    """An exit of an activity. `open` says whether its condition holds now.
+
+    `decided` says that values which were set in the run close it.
+    """
 
     to: str
     open: bool
     condition: str = ""
     unset: tuple[str, ...] = ()
     expected: bool = False
+    decided: bool = False
 
 
 class NeedExit(Struct, frozen=True):
@@ -78,13 +83,6 @@ class Done(Struct, frozen=True):
 Awaited: TypeAlias = NeedStep | NeedAnswer | NeedInput | NeedLoop | NeedExit | NeedEntry | Done
 
 
-class Notice(Struct, frozen=True, omit_defaults=True):
-    """Something the caller should know; it never blocks, and names no tool."""
-
-    code: str
-    message: str
-
-
 class Decided(Struct, frozen=True):
     """Events to record, the state they lead to, and what the run waits for then."""
 
@@ -92,7 +90,7 @@ class Decided(Struct, frozen=True):
     state: RunState
     awaited: Awaited
     blockers: tuple[Blocker, ...] = ()
-    notices: tuple[Notice, ...] = ()
+    notices: Notices = NO_NOTICES
 
 
 class Code(StrEnum):
@@ -124,8 +122,10 @@ class Code(StrEnum):
     NOT_CONDITIONAL = "NOT_CONDITIONAL"
     CONDITION_HOLDS = "CONDITION_HOLDS"
     USER_MUST_DECIDE = "USER_MUST_DECIDE"
+    CHILD_RUNNING = "CHILD_RUNNING"
     LOOP_NOT_FOUND = "LOOP_NOT_FOUND"
     LOOP_ITEMS_REQUIRED = "LOOP_ITEMS_REQUIRED"
+    VARIABLES_TOO_LARGE = "VARIABLES_TOO_LARGE"
 
 
 class Refusal(Struct, frozen=True):
@@ -138,4 +138,4 @@ class Refusal(Struct, frozen=True):
     code: Code
     about: Mapping[str, Json] = {}
     kept: tuple[Event, ...] = ()
-    notices: tuple[Notice, ...] = ()
+    notices: Notices = NO_NOTICES

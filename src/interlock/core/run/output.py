@@ -18,7 +18,6 @@ class Output(Struct, frozen=True, omit_defaults=True):
 
     notes: str = ""
     artifacts: tuple[Mapping[str, Json], ...] = ()
-    notes_cut: bool = False
 
     def text(self) -> str:
         """What text criteria look at: the notes, else the artifacts as JSON."""
@@ -38,6 +37,5 @@ class Output(Struct, frozen=True, omit_defaults=True):
 
 
 def within_budget(output: Output) -> Output:
-    """Cut notes that are over their budget and say so; nothing else is ever cut."""
-    kept = cut(output.notes, NOTES_BYTES)
-    return output if kept == output.notes else Output(kept, output.artifacts, notes_cut=True)
+    """Cut notes that are over their budget; nothing else is ever cut."""
+    return Output(cut(output.notes, NOTES_BYTES), output.artifacts)

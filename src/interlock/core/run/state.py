@@ -10,6 +10,7 @@ from msgspec import Struct
 from interlock.core.definition.workflow import Capability
 from interlock.core.hashing import digest_of
 from interlock.core.run.preferences import DecisionPolicy, Enforcement, Preferences
+from interlock.core.run.reasons import Severity
 from interlock.core.values import Json
 
 Status = Literal["in_progress", "complete", "complete_with_gaps"]
@@ -63,6 +64,22 @@ class Remark(Struct, frozen=True, omit_defaults=True):
     note: str
 
 
+class Chosen(Struct, frozen=True, array_like=True):
+    """The last answer to a question, and the channel that it came by; empty if it was dismissed."""
+
+    option: str
+    channel: str
+
+
+class KnownGap(Struct, frozen=True, omit_defaults=True):
+    """A gap on the run's path, by its number there; `resolved` says how it was closed later."""
+
+    number: int
+    severity: Severity
+    summary: str
+    resolved: str = ""
+
+
 class RunState(Struct, frozen=True, omit_defaults=True):
     """Everything that decides what happens next; the history is in the log.
 
@@ -73,7 +90,9 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     `waived` the gates that advisory enforcement let pass. `yielded` are the answers that agents have yet to
     resume from, `resumed` the last that they did, by agent; `reported` are the outputs that came with claims,
     by step (rule 14). `policy` and `enforcement` are the user's terms for the session, copied at its start
-    (rule 29).
+    (rule 29). `gaps` counts the open ones that keep the run from ending `complete`, `gaps_ever` all;
+    `gap_list` holds the newest. `chosen` is the last answer to each question, for an agent that has lost its
+    memory.
     """
 
     activity: str | None = None
@@ -85,6 +104,7 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     answers: Mapping[str, str] = {}
     decided: Mapping[str, str] = {}
     shown: Mapping[str, str] = {}
+    chosen: Mapping[str, Chosen] = {}
     declined: tuple[str, ...] = ()
     waived: tuple[str, ...] = ()
     done: tuple[str, ...] = ()
@@ -104,6 +124,8 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     capabilities: Mapping[Capability, CapabilityStatus] = {}
     children: Mapping[str, str] = {}
     gaps: int = 0
+    gaps_ever: int = 0
+    gap_list: tuple[KnownGap, ...] = ()
     status: Status = "in_progress"
     finished_at: int | None = None
 

@@ -12,7 +12,7 @@ from interlock.core.definition.prompts import effect_text
 from interlock.core.engine.decide import decide
 from interlock.core.engine.gates import find_gate, pending_gates, question_of
 from interlock.core.engine.requirements import input_question
-from interlock.core.run.commands import Decision, ResolveCheckpoint
+from interlock.core.run.commands import ResolveCheckpoint
 from interlock.core.run.events import Channel
 from interlock.core.run.outcomes import NeedAnswer, NeedStep, Refusal
 from interlock.core.run.surface_policy import POLICIES
@@ -65,12 +65,14 @@ def inbox(ledger: Ledger) -> tuple[WaitingQuestion, ...]:
     return tuple(question for session in newest for question in questions(ledger, session))
 
 
-def waiting_owners(ledger: Ledger) -> tuple[str, ...]:
-    """Return the owners of all sessions that wait for a decision, for those who decide for others."""
+def everyones_inbox(ledger: Ledger) -> Iterator[tuple[str, WaitingQuestion]]:
+    """Yield the questions that wait in the sessions of all owners, for those who may decide for others."""
     with ledger.store.reading() as reader:
-        waiting = reader.sessions(SessionFilter(None, awaiting=True, limit=LOOKED_AT))
-        blocked = reader.sessions(SessionFilter(None, status="blocked", limit=LOOKED_AT))
-    return tuple(dict.fromkeys(session.owner for session in (*waiting, *blocked)))
+        waiting = reader.sessions(SessionFilter(awaiting=True, limit=LOOKED_AT))
+        blocked = reader.sessions(SessionFilter(status="blocked", limit=LOOKED_AT))
+    for session in {session.session_id: session for session in (*waiting, *blocked)}.values():
+        for question in questions(ledger.of(session.owner), session):
+            yield session.owner, question
 
 
 def questions(ledger: Ledger, session: SessionRow) -> list[WaitingQuestion]:
@@ -146,14 +148,13 @@ def decide_question(
     question: WaitingQuestion,
     option: str,
     note: str = "",
-    *,
     channel: Channel = "cli",
-    client: str = "interlock",
+    by: str = "",
 ) -> LedgerError | None:
     """Record the user's answer to exactly the question that was shown.
 
-    The agent's next call uses it; a session with one head goes on at once. `client` is the program that
-    asked the user, or who answered where several people share a server.
+    The agent's next call uses it; a session with one head goes on at once. `by` names who decides for the
+    owner of the session.
     """
     position = ledger.position(question.session_id, question.node)
     if isinstance(position, LedgerError):
@@ -165,11 +166,10 @@ def decide_question(
     options = [choice.id for choice in question.options]
     if options and option not in options:
         message = f"'{option}' is not an option of '{question.id}'."
-        return LedgerError("INVALID", message, f"Options: {', '.join(options)}.")
+        return LedgerError("VALIDATION_ERROR", message, f"Options: {', '.join(options)}.")
     is_gate = find_gate(position.plan, position.state, question.id) is not None
     if is_gate and POLICIES[position.run.surface].exits == "claimed":
-        answer = Decision(option, channel, client, note)
-        return _resolve(ledger, position, question, answer)
+        return _resolve(ledger, position, question, option, note, channel, by)
     with ledger.store.reading() as reader:
         key = decision_key(position.loaded, question.id, imported_up_to(reader, question.session_id))
     if key in {row.key for row in position.loaded.decisions}:
@@ -177,7 +177,7 @@ def decide_question(
         return LedgerError("CONFLICT", message, "The agent uses the decision in its next call.")
     commit = Commit(position.rows(), ledger.clock())
     event = DecisionRecorded(
-        question.node, question.id, option, channel, question.shown, commit.now, note, client
+        question.node, question.id, option, channel, question.shown, commit.now, note, by
     )
     commit.add(event, run=position.run.run)
     ledger.append(commit.finish(key))
@@ -185,7 +185,13 @@ def decide_question(
 
 
 def _resolve(
-    ledger: Ledger, position: Position, question: WaitingQuestion, given: Decision
+    ledger: Ledger,
+    position: Position,
+    question: WaitingQuestion,
+    option: str,
+    note: str,
+    channel: Channel,
+    by: str,
 ) -> LedgerError | None:
     """Answer the gate of a session with one head; its agents find it answered."""
     commit = Commit(position.rows(), ledger.clock())
@@ -193,11 +199,11 @@ def _resolve(
         policy=POLICIES[position.run.surface],
         now=commit.now,
         terms=ledger.terms(position.state),
-        channel=given.channel,
+        channel=channel,
         gate=question.id,
-        option=given.option,
-        client=given.client,
-        note=given.note,
+        option=option,
+        client=by or "interlock",
+        note=note,
     )
     decided = decide(position.plan, position.state, answer)
     if isinstance(decided, Refusal):

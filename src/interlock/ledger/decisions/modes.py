@@ -20,7 +20,7 @@ SETTING = "preferences"
 
 
 class ModeLine(Shown, frozen=True):
-    """The mode that holds at one tip, or for new sessions where there is none."""
+    """The mode that holds at one tip, or for what begins later where there is none."""
 
     mode: Mode
     autonomy: Autonomy
@@ -41,12 +41,13 @@ def set_global_mode(ledger: Ledger, preferences: Preferences) -> None:
 
 
 def session_modes(ledger: Ledger, session: SessionRow) -> tuple[ModeLine, ...]:
-    """Return the modes at the tips of a session's unfinished branches."""
-    return tuple(
+    """Return the modes at the tips of a session's unfinished branches; without one, of its next run."""
+    lines = tuple(
         _line(state.preferences, run.run_id, tip.node)
         for run, tip, state in _tips(ledger, session)
         if not state.finished
     )
+    return lines or (_line(ledger.preferences_within(session.session_id)),)
 
 
 def _line(chosen: Preferences, run_id: str | None = None, node: int | None = None) -> ModeLine:
@@ -65,7 +66,10 @@ def _tips(ledger: Ledger, session: SessionRow) -> list[tuple[RunRow, NodeRow, Ru
 
 @until_recorded
 def set_session_mode(ledger: Ledger, session_id: str, preferences: Preferences) -> int | LedgerError:
-    """Attach a mode to all current tips and return how many changed; earlier nodes keep theirs."""
+    """Attach a mode to all current tips and to the runs that begin later; earlier nodes keep theirs.
+
+    Returns how many tips changed.
+    """
     loaded = ledger.load(session_id)
     if loaded is None:
         return unknown_session()
@@ -76,9 +80,10 @@ def set_session_mode(ledger: Ledger, session_id: str, preferences: Preferences) 
         if not state.finished and state.preferences != preferences:
             rows.runs[run.run], rows.nodes[tip.node], rows.states[tip.node] = run, tip, state
             changed.append(tip)
-    if not changed:
+    if not changed and ledger.preferences_within(session_id) == preferences:
         return 0
     commit = Commit(rows, ledger.clock())
+    commit.add(PreferencesChanged(preferences))
     for tip in changed:
         commit.add(PreferencesChanged(preferences), run=tip.run, node=tip.node)
     ledger.append(commit.finish())

@@ -1,14 +1,14 @@
-"""The hash chain: a commit's digest covers the one before it, its position, its time and its bytes."""
+"""The hash chain: a commit's digest covers the one before it, its position, time, key and bytes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
 from hashlib import sha256
 
 import msgspec
 from msgspec import Struct
 
+from interlock.ledger.decoders import LazyDecoder
 from interlock.ledger.log.records import LogEntry
 from interlock.store.protocol import CommitRow
 
@@ -34,6 +34,7 @@ class Logged(Struct, frozen=True):
 
 
 _encode = msgspec.json.Encoder().encode
+_entries = LazyDecoder(tuple[Entry, ...])
 
 
 def commit_of(
@@ -41,29 +42,28 @@ def commit_of(
 ) -> CommitRow:
     """Chain the events of one command onto the commit before it."""
     body, first = _encode(entries), head_index + 1
-    digest = link(before, first, now, body)
+    digest = link(before, first, now, key, body)
     return CommitRow(session_id, first, head_index + len(entries), now, digest, body, key)
 
 
-def link(before: bytes, first: int, recorded_at: int, body: bytes) -> bytes:
+def link(before: bytes, first: int, recorded_at: int, key: str | None, body: bytes) -> bytes:
     """Return the digest of a commit."""
-    return sha256(before + f"{first}:{recorded_at}:".encode() + body).digest()
+    return sha256(before + f"{first}:{recorded_at}:{key or ''}:".encode() + body).digest()
 
 
 def follows(before: bytes, row: CommitRow) -> bool:
     """Say whether the commit's digest is the one that its content and predecessor demand."""
-    return isinstance(row.body, bytes) and row.digest == link(before, row.first, row.recorded_at, row.body)
+    return isinstance(row.body, bytes) and row.digest == digest_after(before, row)
+
+
+def digest_after(before: bytes, row: CommitRow) -> bytes:
+    """Return the digest that a commit must have after another."""
+    return link(before, row.first, row.recorded_at, row.key, row.body)
 
 
 def entries_of(row: CommitRow) -> tuple[Entry, ...]:
     """Decode the events of a commit."""
-    return _decoder().decode(row.body)
-
-
-@cache
-def _decoder() -> msgspec.json.Decoder[tuple[Entry, ...]]:
-    """Build the decoder when it is first needed: it takes milliseconds, and many chats never call a tool."""
-    return msgspec.json.Decoder(tuple[Entry, ...])
+    return _entries.decode(row.body)
 
 
 def logged(

@@ -8,7 +8,8 @@ from hashlib import sha256
 from msgspec.structs import replace
 
 from interlock.core.run.events import Event
-from interlock.core.run.outcomes import Awaited, NeedAnswer, NeedInput, Notice
+from interlock.core.run.notices import Notice
+from interlock.core.run.outcomes import Awaited, NeedAnswer, NeedInput
 from interlock.core.run.output import Output, within_budget
 from interlock.core.run.reasons import Blocker
 from interlock.core.values import Json

@@ -7,8 +7,9 @@ from hashlib import sha256
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
-from interlock.ledger.log.chain import GENESIS, entries_of, follows
+from interlock.ledger.log.chain import GENESIS, digest_after, entries_of, follows
 from interlock.store.protocol import CommitRow, Health, LoadedRows, Reader, SessionRow, Store
 
 
@@ -100,6 +101,47 @@ class Trusted(Struct, frozen=True):
 
 def trusted(reader: Reader, session: SessionRow) -> Trusted:
     """Read a session's log as far as it can be trusted."""
-    stored = tuple(reader.commits(session.session_id))
-    report = examine_commits(stored, session)
-    return Trusted(report, stored[: report.valid])
+    return trusted_of(tuple(reader.commits(session.session_id)), session)
+
+
+def trusted_of(commits: tuple[CommitRow, ...], session: SessionRow) -> Trusted:
+    """Return the commits of a session as far as they can be trusted."""
+    report = examine_commits(commits, session)
+    return Trusted(report, commits[: report.valid])
+
+
+def chained(
+    commits: Iterable[CommitRow], strays: Iterable[CommitRow], session: SessionRow
+) -> list[CommitRow]:
+    """Put the commits of a session in the order of their chain, as far as it reaches.
+
+    Position, digest and session of a commit can be told from its neighbours in the chain, so that damage to
+    these columns costs no event. `strays` are commits whose session is unknown.
+    """
+    own, others = list(commits), list(strays)
+    following = {row.digest for row in own}
+    ordered: list[CommitRow] = []
+    before, index = GENESIS, 0
+    while own or others:
+        for row in (*own, *others):
+            if (placed := _placed(row, session.session_id, index, before)) is None:
+                continue
+            digest = digest_after(before, placed)
+            after = (digest_after(digest, replace(other, first=placed.last + 1)) for other in own)
+            if digest in (row.digest, session.head_digest) or any(next_ in following for next_ in after):
+                break
+        else:
+            break
+        (own if row in own else others).remove(row)
+        ordered.append(replace(placed, digest=digest))
+        before, index = digest, placed.last + 1
+    return ordered
+
+
+def _placed(row: CommitRow, session_id: str, index: int, before: bytes) -> CommitRow | None:
+    """Return a commit as it would be at a position, or None if its events cannot be read."""
+    try:
+        last = index + len(entries_of(row)) - 1
+    except (ValueError, TypeError):
+        return None
+    return replace(row, session_id=session_id, first=index, last=last)

@@ -22,6 +22,7 @@ from interlock.core.run.events import (
 from interlock.core.run.preferences import Preferences
 from interlock.core.run.state import RunState
 from interlock.core.values import Json
+from interlock.ledger.decoders import LazyDecoder
 from interlock.ledger.ids import run_id
 from interlock.ledger.log.chain import GENESIS, Logged, entries_of
 from interlock.ledger.log.records import (
@@ -32,10 +33,21 @@ from interlock.ledger.log.records import (
     OutputAppended,
     ResponseRestored,
     SessionCreated,
+    SessionImported,
 )
-from interlock.store.protocol import BlockedRow, CommitRow, ModeRow, NodeRow, RunRow, SessionRow
+from interlock.store.protocol import (
+    WHOLE_SESSION,
+    BlockedRow,
+    CommitRow,
+    ModeRow,
+    NodeRow,
+    RunRow,
+    SessionRow,
+)
 
 _encode = msgspec.json.Encoder().encode
+_state = LazyDecoder(RunState)
+_preferences = LazyDecoder(Preferences)
 
 
 class StoredOutput(Struct, frozen=True, array_like=True):
@@ -46,13 +58,19 @@ class StoredOutput(Struct, frozen=True, array_like=True):
     body: str
 
 
-_decode_outputs = msgspec.json.Decoder(tuple[StoredOutput, ...]).decode
+class RowDamaged(ValueError):
+    """A stored row cannot be read. The message names its session and what it is."""
+
+
+_outputs = LazyDecoder(tuple[StoredOutput, ...])
 
 
 def outputs_of(row: NodeRow | BlockedRow) -> tuple[StoredOutput, ...]:
     """Return the outputs that came with an attempt."""
-    outputs: tuple[StoredOutput, ...] = _decode_outputs(row.outputs) if row.outputs else ()
-    return outputs
+    try:
+        return _outputs.decode(row.outputs) if row.outputs else ()
+    except (ValueError, TypeError) as error:
+        raise RowDamaged(f"the outputs at node {row.node} of session {row.session_id}") from error
 
 
 def notes_in(row: NodeRow | BlockedRow) -> list[StoredOutput]:
@@ -61,10 +79,11 @@ def notes_in(row: NodeRow | BlockedRow) -> list[StoredOutput]:
 
 def state_of(node: NodeRow, mode: bytes | None = None) -> RunState:
     """Return the state of a node, with the mode that was attached to it."""
-    state = msgspec.json.decode(node.state, type=RunState)
-    if mode is None:
-        return state
-    return replace(state, preferences=msgspec.json.decode(mode, type=Preferences))
+    try:
+        state = _state.decode(node.state)
+        return state if mode is None else replace(state, preferences=_preferences.decode(mode))
+    except (ValueError, TypeError) as error:
+        raise RowDamaged(f"the state of node {node.node} of session {node.session_id}") from error
 
 
 class Rows:
@@ -136,7 +155,13 @@ def leading_to(blocked: Sequence[BlockedRow], attempt: int | None) -> list[Block
 
 def kept_at(blocked: Sequence[BlockedRow]) -> Mapping[str, Json]:
     """Return the context that blocked attempts at a node have sent; each row holds all of it (rule 10)."""
-    kept: Mapping[str, Json] = msgspec.json.decode(blocked[-1].kept) if blocked and blocked[-1].kept else {}
+    if not blocked or not blocked[-1].kept:
+        return {}
+    try:
+        kept: Mapping[str, Json] = msgspec.json.decode(blocked[-1].kept, type=dict[str, Json])
+    except (ValueError, TypeError) as error:
+        last = blocked[-1]
+        raise RowDamaged(f"the context at node {last.node} of session {last.session_id}") from error
     return kept
 
 
@@ -151,6 +176,8 @@ def apply(rows: Rows, logged: Logged) -> None:
                 created_at=created.at,
                 parent_session=created.parent_session,
             )
+        case SessionImported() as imported:
+            rows.session = replace(rows.session, owner=imported.owner)
         case ObservationRecorded() as observation:
             rows.observations[observation.key] = observation.value
         case OutputAppended() as output:
@@ -194,6 +221,10 @@ def _apply_run_event(rows: Rows, event: Event, logged: Logged) -> None:
             started_at=event.at,
             updated_at=event.at,
         )
+    if isinstance(event, PreferencesChanged) and logged.node is None:
+        mode = ModeRow(rows.session.session_id, WHOLE_SESSION, logged.index, _encode(event.effective))
+        rows.modes.append(mode)
+        return
     if isinstance(event, PreferencesChanged) and logged.node in rows.nodes:
         assert logged.node is not None
         preferences = _encode(event.effective)
@@ -282,8 +313,9 @@ def _record_attempt(rows: Rows, attempt: AdvanceRecorded, logged: Logged) -> Non
     earlier.append(row)
     rows.release(None)
     node = rows.nodes[attempt.node]
-    if rows.session.head_node == attempt.node and not rows.states[attempt.node].finished:
-        run = rows.runs[node.run]
+    run, is_head = rows.runs[node.run], rows.session.head_run == node.run
+    tip = rows.session.head_node if is_head else run.tip  # another run may have been advanced last
+    if tip == attempt.node and not rows.states[attempt.node].finished:
         rows.runs[node.run] = replace(
             run, status="blocked", awaiting=attempt.awaiting, tip=node.node, updated_at=logged.at
         )

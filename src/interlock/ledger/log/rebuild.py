@@ -10,11 +10,10 @@ from msgspec.structs import replace
 from interlock.core.engine.evolve import evolved
 from interlock.core.run.events import RunEvent
 from interlock.core.run.state import RunState
-from interlock.core.values import TRUNCATED
 from interlock.ledger.log.chain import entries_of
 from interlock.ledger.log.health import intact
 from interlock.ledger.log.projection import Rows
-from interlock.ledger.log.records import AdvanceRecorded, OutputAppended
+from interlock.ledger.log.records import AdvanceRecorded
 from interlock.store.protocol import CommitRow, Reader, Recorded, SessionRow, SessionRows
 
 
@@ -24,7 +23,6 @@ class Answered(Struct, frozen=True):
     event: AdvanceRecorded
     run: int
     state: RunState
-    notes_cut: bool
 
 
 def recorded_in(rows: Rows) -> list[tuple[int, Recorded]]:
@@ -38,15 +36,13 @@ def answered_in(rows: Rows, commits: Iterable[CommitRow]) -> dict[tuple[int, int
     answered: dict[tuple[int, int], Answered] = {}
     for row in commits:
         entries = entries_of(row)
-        notes = [entry.event.notes for entry in entries if isinstance(entry.event, OutputAppended)]
         loose = [entry.event for entry in entries if entry.node is None and isinstance(entry.event, RunEvent)]
         for entry in entries:
             if isinstance(entry.event, AdvanceRecorded) and entry.run is not None:
                 event = entry.event
                 node = event.child if event.outcome == "advanced" and event.child is not None else event.node
                 state = evolved(rows.states[node], loose)
-                cut = any(text.endswith(TRUNCATED) for text in notes)
-                answered[event.node, event.attempt] = Answered(event, entry.run, state, cut)
+                answered[event.node, event.attempt] = Answered(event, entry.run, state)
     return answered
 
 
@@ -114,5 +110,5 @@ def differences(reader: Reader, rows: Rows) -> Iterator[str]:
 
 
 def _bare(row: SessionRow) -> SessionRow:
-    """Return a session row without what the user or an import sets outside the log."""
-    return replace(row, owner="", keep=False, health="healthy", health_reason="")
+    """Return a session row without what is set outside the log."""
+    return replace(row, keep=False, health="healthy", health_reason="")

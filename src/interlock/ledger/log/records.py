@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from interlock.core.run.events import Channel, Event
-from interlock.core.run.outcomes import Notice
+from interlock.core.run.notices import Notice
 from interlock.core.run.preferences import DecisionPolicy, Enforcement, Preferences
 from interlock.core.run.reasons import Blocker
 from interlock.core.values import Json
@@ -90,7 +90,10 @@ class ObservationRecorded(SessionEvent, frozen=True, tag="observation_recorded")
 
 
 class DecisionRecorded(SessionEvent, frozen=True, tag="decision_recorded"):
-    """The user's own answer, given outside the agent's call and used by its next one (rule 26)."""
+    """The user's own answer, given outside the agent's call and used by its next one (rule 26).
+
+    `by` names the principal who gave it, unless that is the owner of the session.
+    """
 
     node: int
     gate: str
@@ -99,7 +102,7 @@ class DecisionRecorded(SessionEvent, frozen=True, tag="decision_recorded"):
     shown: str
     at: int
     note: str = ""
-    client: str = ""
+    by: str = ""
 
 
 class CallTraced(SessionEvent, frozen=True, tag="call_traced"):

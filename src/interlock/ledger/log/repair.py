@@ -15,9 +15,10 @@ from interlock.core.definition.program import Plan
 from interlock.core.engine.settle import awaited
 from interlock.core.hashing import digest_of
 from interlock.core.run.commands import Terms
+from interlock.core.run.notices import Notices
 from interlock.core.run.surface_policy import POLICIES
-from interlock.ledger.log.chain import GENESIS, Entry, commit_of
-from interlock.ledger.log.health import Trusted, intact, trusted
+from interlock.ledger.log.chain import GENESIS, Entry, commit_of, entries_of, kind_of
+from interlock.ledger.log.health import Trusted, chained, intact, trusted, trusted_of
 from interlock.ledger.log.projection import Rows
 from interlock.ledger.log.rebuild import (
     Answered,
@@ -49,11 +50,17 @@ class Finding(Struct, frozen=True):
 
 
 class Repaired(Struct, frozen=True):
-    """What a repair did. What it cut is kept in the store under `kept_as`."""
+    """What a repair did. The events that it `removed` are kept in the store under `kept_as`.
+
+    `recovered` counts commits that were found again by the chain. A session of which no event and no handle
+    is left is `dropped`: damage had invented it.
+    """
 
     session_id: str
-    cut_events: int = 0
+    removed: tuple[str, ...] = ()
     kept_as: str = ""
+    recovered: int = 0
+    dropped: bool = False
     rebuilt: tuple[str, ...] = ()
     lost_responses: int = 0
 
@@ -69,7 +76,8 @@ def session_batches(store: Store, size: int) -> Iterator[list[str]]:
         yield batch
         after = batch[-1]
     with store.reading() as reader:
-        yield reader.stray_sessions()
+        strays = reader.stray_sessions()
+    yield strays
 
 
 def inspect(store: Store, session_id: str, pins: Pins) -> Finding | None:
@@ -133,11 +141,25 @@ def repair(
             last = next(tx.commits(session_id, newest_first=True, limit=1), None)
             index, digest, at = (last.last, last.digest, last.recorded_at) if last else (-1, GENESIS, 0)
             session = SessionRow(session_id, owner, "", at, at, index, digest, 0)
-        log = trusted(tx, session)
+        stored = tuple(tx.commits(session_id))
+        if not stored and not tx.handles(session_id):
+            tx.remove_session(session_id, now)
+            return Repaired(session_id, dropped=True)
+        log, recovered = trusted_of(stored, session), 0
         if log.report.health == "unknown_version":
             return Finding(session_id, log.report.health, log.report.reason)
+        if not log.whole:
+            chain = tuple(chained(stored, _strays(tx, session_id), session))
+            recovered = max(len(chain) - len(log.commits), 0)
+            if recovered:
+                _forget_strays(tx, session_id, chain)
+                head = chain[-1]
+                if head.last >= session.head_index:
+                    session = replace(session, head_index=head.last, head_digest=head.digest)
+                log = trusted_of(chain, session)
+                stored = (*chain, *(row for row in stored if row.body not in {kept.body for kept in chain}))
         damaged = tuple(differences(tx, rebuild(session_id, log.commits)))
-        commits, kept_as, cut = _cut(tx, session, log, now)
+        commits, kept_as, removed = _cut(tx, session, log, stored[len(log.commits) :], now)
         rebuilt = rebuild(session_id, commits)
         responses = _recovered(tx, rebuilt, commits, plans_of(tx, pins), renders)
         # A response that is no longer, byte for byte, the one that was given is recorded with its new digest.
@@ -150,19 +172,34 @@ def repair(
         if restored:
             commits = (*commits, _commit(session_id, commits, restored, now))
             rebuilt = rebuild(session_id, commits)
-        rebuilt.session = replace(rebuilt.session, owner=session.owner, keep=session.keep)
+        rebuilt.session = replace(rebuilt.session, keep=session.keep)
         tx.replace_session(session_rows(rebuilt, commits, responses))
         if not tx.handles(session_id):
             tx.add_handle(HandleRow(new_handle(), session_id))
     lost = sum(not responses[event.node, event.attempt] for event in restored)
-    return Repaired(session_id, cut, kept_as, damaged, lost)
+    return Repaired(session_id, removed, kept_as, recovered, rebuilt=damaged, lost_responses=lost)
 
 
-def _cut(tx: Writer, session: SessionRow, log: Trusted, now: int) -> tuple[tuple[CommitRow, ...], str, int]:
+def _strays(tx: Writer, session_id: str) -> list[CommitRow]:
+    """Return the commits of which no session is known."""
+    others = (stray for stray in tx.stray_sessions() if stray != session_id)
+    return [row for stray in others for row in tx.commits(stray)]
+
+
+def _forget_strays(tx: Writer, session_id: str, chain: Sequence[CommitRow]) -> None:
+    """Take commits that have found their session away from the unknown ones."""
+    bodies = {row.body for row in chain}
+    for stray in tx.stray_sessions():
+        if stray != session_id and bodies.issuperset(row.body for row in tx.commits(stray)):
+            tx.remove_session(stray, 0)
+
+
+def _cut(
+    tx: Writer, session: SessionRow, log: Trusted, cut: Sequence[CommitRow], now: int
+) -> tuple[tuple[CommitRow, ...], str, tuple[str, ...]]:
     """Remove the commits after the trusted prefix, and record that and where they are kept."""
     if log.whole:
-        return log.commits, "", 0
-    cut = list(tx.commits(session.session_id))[len(log.commits) :]
+        return log.commits, "", ()
     kept_as = ""
     if cut:
         body = msgspec.json.encode(cut)
@@ -172,9 +209,18 @@ def _cut(tx: Writer, session: SessionRow, log: Trusted, now: int) -> tuple[tuple
     if not log.commits:
         title = session.title or "Recovered session"
         events.append(SessionCreated(session.owner, title, session.created_at, "execution"))
-    removed = sum(max(row.last - row.first + 1, 0) for row in cut)
-    events.append(RepairRecorded(now, removed, kept_as, log.report.reason))
+    removed = tuple(name for row in cut for name in _named(row))
+    events.append(RepairRecorded(now, len(removed), kept_as, log.report.reason))
     return (*log.commits, _commit(session.session_id, log.commits, events, now)), kept_as, removed
+
+
+def _named(row: CommitRow) -> list[str]:
+    """Name the events of a commit: position and kind, as far as they can be read."""
+    try:
+        kinds = [kind_of(entry.event) for entry in entries_of(row)]
+    except (ValueError, TypeError):
+        kinds = ["unreadable"] * max(row.last - row.first + 1, 1)
+    return [f"{row.first + offset} {kind}" for offset, kind in enumerate(kinds)]
 
 
 def _commit(
@@ -222,8 +268,7 @@ def _rendered(made: Rows, answered: Answered, plan_of: PlanOf, renders: Renders)
         attempt=event.successor or 0 if event.outcome == "blocked" else 0,
         note_attempt=event.successor or 0,
         blockers=event.blockers,
-        notices=event.notices,
-        notes_cut=answered.notes_cut,
+        notices=Notices(event.notices),
         terms=Terms(answered.state.policy, answered.state.enforcement),
     )
     return unnamed(render(view), made.session.session_id, answered.run)

@@ -9,8 +9,8 @@ from msgspec import Struct
 from interlock.ledger.log.health import damage_of
 from interlock.ledger.log.projection import state_of
 from interlock.ledger.queries.indexing import catch_up
-from interlock.ledger.queries.search import by_reference, words_of
-from interlock.ledger.queries.status import Shown, head_run, ref_of
+from interlock.ledger.queries.search import words_of
+from interlock.ledger.queries.status import Shown, head_run, ref_of, referred
 from interlock.ledger.runs.positions import Positions
 from interlock.store.protocol import Reader, SessionFilter, SessionRow
 
@@ -83,7 +83,7 @@ def matching(reader: Reader, owner: str, wanted: RunsWanted) -> Iterator[Session
         )
         return
     words, text = words_of(wanted.text), wanted.text.strip()
-    found = by_reference(reader, text, owner)
+    found = [match.session_id for match in referred(reader, text, owner)]
     found += reader.search(words, owner=owner, columns=TITLE, limit=MOST_MATCHES)
     sessions = (reader.session(session_id) for session_id in dict.fromkeys(found))
     rows = [session for session in sessions if session is not None]

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
 
 from interlock.core.values import cut
+from interlock.ledger.log.chain import logged
 from interlock.ledger.log.health import damage_of
-from interlock.ledger.log.projection import notes_in
-from interlock.ledger.queries.indexing import catch_up, marked
+from interlock.ledger.log.projection import notes_in, state_of
+from interlock.ledger.log.records import OutputAppended
+from interlock.ledger.queries.indexing import catch_up, marked, named
+from interlock.ledger.queries.status import Referred, referred
 from interlock.ledger.runs.position import tip_of
 from interlock.ledger.runs.positions import Positions
 from interlock.store.protocol import Reader, Recorded, RunRow, SessionFilter, SessionRow
@@ -20,11 +24,19 @@ CANDIDATES = 5
 LOOKED_AT = 200
 SPARE = 20  # damaged sessions are passed over, so a few more than five are ranked
 SNIPPET = 320
-FINISHED = ("complete", "complete_with_gaps")
+FINISHED = ("complete", "complete_with_gaps", "abandoned")
 SHORTEST_SHA = 7
 SHORTEST_BRANCH = 3
-SHORTEST_ID = 4
-NEAREST = 10  # nodes on the path to a tip that are searched for a snippet
+MOST_WORDS = 12
+NEAREST = 10  # nodes on the path to a tip that are searched for words and for a snippet
+FILLER = frozenset(
+    (
+        *("a", "about", "again", "an", "and", "at", "back", "chat", "continue", "do", "earlier", "find"),
+        *("for", "from", "go", "i", "in", "is", "it", "last", "left", "me", "my", "now", "of", "off", "on"),
+        *("our", "please", "previous", "resume", "run", "session", "that", "the", "this", "to", "up", "was"),
+        *("we", "were", "where", "with", "work", "workflow", "yesterday", "you"),
+    )
+)
 
 Why = Literal[
     "matched_exact_id",
@@ -33,55 +45,60 @@ Why = Literal[
     "matched_head_sha",
     "matched_branch",
     "matched_deep",
+    "matched_some_words",
     "recency_fallback",
 ]
 
 
 class Candidate(Struct, frozen=True):
-    """A run that can be continued at once: its preferred tip, and why it was found."""
+    """A run that can be continued at once, at its preferred tip, or a session that has no run yet."""
 
     session: SessionRow
-    run: RunRow
-    tip: int
     handle: bytes
     why: Why
     snippet: str
+    run: RunRow | None = None
+    tip: int = 0
 
 
 def words_of(query: str) -> list[str]:
-    """Split a query into words, in the form in which search rows are written."""
+    """Split a query into words, in the form in which search rows are written, without filler words."""
     folded = unicodedata.normalize("NFKC", query).lower()
-    split = "".join(char if char.isalnum() or char in "_-" else " " for char in folded)
-    return split.split()
+    split = "".join(char if char.isalnum() or char in "_-" else " " for char in folded).split()
+    return ([word for word in split if word not in FILLER] or split)[:MOST_WORDS]
 
 
 def is_reference(positions: Positions, reference: str) -> bool:
-    """Say whether this is the id, or an unambiguous beginning of the id, of a stored session."""
+    """Say whether this is the id, or an unambiguous beginning of the id, of a stored session or run."""
     with positions.store.reading() as reader:
-        return len(by_reference(reader, reference, positions.owner)) == 1
+        return len(referred(reader, reference, positions.owner)) == 1
 
 
 def find(
     positions: Positions, query: str, observed: Mapping[str, str] | None = None
 ) -> tuple[Candidate, ...]:
-    """Return the best five runs for a query, each session once; ask a lower tier only for what is missing.
+    """Return the best five candidates for a query; ask a lower tier only for what is missing.
 
-    `observed` is what the project folder shows now: without a query its commit and branch are searched for.
+    A reference leads to itself and to nothing else. `observed` is what the project folder shows now:
+    without a query its commit and branch are searched for.
     """
     catch_up(positions.store, positions.pins)
-    owner, candidates = positions.owner, dict[str, Candidate]()
-    repo_root = (observed or {}).get("repo_root", "")
+    owner, seen = positions.owner, dict[str, None]()
+    candidates: list[Candidate] = []
+    repo_root, words = (observed or {}).get("repo_root", ""), words_of(query)
     with positions.store.reading() as reader:
+        exact = referred(reader, query.strip(), owner)
+        if len(exact) == 1:
+            return tuple(_candidates(reader, exact[0], "matched_exact_id", ()))
         for why, matched in _tiers(reader, query.strip(), owner, observed or {}):
-            new = [session_id for session_id in dict.fromkeys(matched) if session_id not in candidates]
+            new = [session_id for session_id in dict.fromkeys(matched) if session_id not in seen]
             ranked = reader.ranked(new, owner=owner, repo_root=repo_root, finished=FINISHED, limit=SPARE)
             for session_id in ranked:
-                candidate = _candidate(reader, session_id, why, query, owner)
-                if candidate is not None:
-                    candidates[session_id] = candidate
-                if len(candidates) == CANDIDATES:
-                    return tuple(candidates.values())
-    return tuple(candidates.values())
+                seen[session_id] = None
+                candidates += _candidates(reader, Referred(session_id), why, words)
+                if len(candidates) >= CANDIDATES:
+                    return tuple(candidates[:CANDIDATES])
+    return tuple(candidates)
 
 
 def _tiers(
@@ -89,12 +106,11 @@ def _tiers(
 ) -> Iterator[tuple[Why, list[str]]]:
     """Yield the sessions that each tier matches. Without a query, tiers match what is checked out now."""
     words, names = words_of(query), query.split()
-    yield "matched_exact_id", by_reference(reader, query, owner)
     yield "matched_notes", reader.search(words, owner=owner, columns=("title", "notes"), limit=LOOKED_AT)
-    yield (
-        "matched_workflow",
-        reader.search(marked(query), owner=owner, columns=("workflows",), limit=LOOKED_AT),
+    in_workflows = reader.search(
+        marked(" ".join(words)), owner=owner, columns=("workflows",), limit=LOOKED_AT
     )
+    yield "matched_workflow", in_workflows
     shas = [
         word
         for word in words or [observed.get("git_head_sha", "")]
@@ -103,9 +119,16 @@ def _tiers(
     yield "matched_head_sha", _observed(reader, owner, "git_head_sha", shas, prefix=True)
     branches = names or [observed.get("git_branch", "")]
     yield "matched_branch", _observed(reader, owner, "git_branch", filter(None, branches), prefix=False)
-    beginnings = [name for name in names if len(name) >= SHORTEST_BRANCH]
+    beginnings = [name for name in names if len(name) >= SHORTEST_BRANCH and name.lower() not in FILLER]
     yield "matched_branch", _observed(reader, owner, "git_branch", beginnings, prefix=True)
     yield "matched_deep", reader.search_outputs(words, owner=owner, limit=LOOKED_AT)
+    matched: Counter[str] = Counter()  # how many of the words a session has, anywhere
+    for word in dict.fromkeys(words) if len(words) > 1 else ():
+        found = {*reader.search([word], owner=owner, columns=("title", "notes"), limit=LOOKED_AT)}
+        found |= {*reader.search(marked(word), owner=owner, columns=("workflows",), limit=LOOKED_AT)}
+        matched.update({*found, *reader.search_outputs([word], owner=owner, limit=LOOKED_AT)})
+    for most in range(len(words), 0, -1):
+        yield "matched_some_words", [session_id for session_id, count in matched.items() if count == most]
     recent = reader.sessions(SessionFilter(owner=owner, limit=LOOKED_AT))
     yield "recency_fallback", [session.session_id for session in recent]
 
@@ -118,40 +141,45 @@ def _observed(reader: Reader, owner: str, key: str, values: Iterable[str], *, pr
     ]
 
 
-def by_reference(reader: Reader, reference: str, owner: str) -> list[str]:
-    """Return the session with this id, with a run of this id, or with an id that alone begins like this."""
-    run = reader.run_by_id(reference, owner=owner) if reference else None
-    if run is not None:
-        return [run.session_id]
-    prefix = reference if reference.startswith("sess_") else f"sess_{reference}"
-    if len(prefix) < len("sess_") + SHORTEST_ID:
-        return []
-    matches = reader.sessions_by_prefix(prefix, owner=owner, limit=2)
-    return matches if len(matches) == 1 else []
+def _candidates(reader: Reader, match: Referred, why: Why, words: Sequence[str]) -> Iterator[Candidate]:
+    """Yield the runs of a session that fit the words best, or the session itself while it has no run.
 
-
-def _candidate(reader: Reader, session_id: str, why: Why, query: str, owner: str) -> Candidate | None:
-    """Return the run of a session to offer; None for a session that is damaged or has no run."""
-    session = reader.session(session_id)
-    if session is None or session.head_run is None or damage_of(reader, session):
-        return None
-    by_id = why == "matched_exact_id"
-    named_run = reader.run_by_id(query.strip(), owner=owner) if by_id else None
-    run = named_run or reader.run(session_id, session.head_run)
-    handles = reader.handles(session_id)
-    if run is None or not handles:
-        return None
-    tip = tip_of(session, run)
+    A damaged session is no candidate.
+    """
+    session, handles = reader.session(match.session_id), reader.handles(match.session_id)
+    if session is None or not handles or damage_of(reader, session):
+        return
+    runs = [match.run] if match.run else reader.runs(session.session_id)
+    if not runs:
+        events = (row.event for row in logged(reader.commits(session.session_id)))
+        notes = [event.notes for event in events if isinstance(event, OutputAppended) and event.notes]
+        yield Candidate(session, handles[0].handle, why, cut("".join(notes[-1:]), SNIPPET, "…"))
+        return
     try:
-        snippet = next((cut(note, SNIPPET, "…") for note in _newest_notes(reader, session_id, tip)), "")
+        for run in _best(reader, session, runs, words) if len(runs) > 1 else runs:
+            snippet = cut(next(_newest_notes(reader, session, run), ""), SNIPPET, "…")
+            yield Candidate(session, handles[0].handle, why, snippet, run, tip_of(session, run))
     except (ValueError, TypeError):  # the notes of a damaged row cannot be read
-        return None
-    return Candidate(session, run, tip, handles[0].handle, why, snippet)
+        return
 
 
-def _newest_notes(reader: Reader, session_id: str, tip: int) -> Iterator[str]:
-    """Yield the newest note at each of the last nodes on the path to the tip."""
-    for node in reader.path(session_id, tip, NEAREST):
+def _best(reader: Reader, session: SessionRow, runs: Sequence[RunRow], words: Sequence[str]) -> list[RunRow]:
+    """Return the runs of a session that have most of the words, unfinished first, then newest."""
+    scores: dict[int, int] = {}
+    for run in runs:
+        node = reader.node(session.session_id, tip_of(session, run))
+        named_so = named(state_of(node).variables) if node else []
+        text = " ".join([run.workflow_id, *named_so, *_newest_notes(reader, session, run)]).lower()
+        scores[run.run] = sum(word in text for word in words)
+    best = max(scores.values())
+    fitting = [run for run in runs if scores[run.run] == best]
+    return sorted(fitting, key=lambda run: (run.status in FINISHED, -run.started_at, -run.run))
+
+
+def _newest_notes(reader: Reader, session: SessionRow, run: RunRow) -> Iterator[str]:
+    """Yield the newest note at each of the last nodes on the path to the tip of a run."""
+    session_id = session.session_id
+    for node in reader.path(session_id, tip_of(session, run), NEAREST):
         rows: list[Recorded] = [*reader.blocked(session_id, (node.node,))]
         rows += reader.notes(session_id, (node.node,))
         rows.sort(key=lambda row: row.event_index)

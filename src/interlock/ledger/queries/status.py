@@ -34,7 +34,7 @@ from interlock.ledger.runs.recap import Recap, recap
 from interlock.store.protocol import NodeRow, Reader, RunRow, SessionFilter, SessionRow
 
 REF = 8
-SHORTEST = 3
+SHORTEST = 4
 EVERYTHING = 1 << 40
 
 PendingKind = Literal["step", "decision", "input", "choice", "nothing"]
@@ -126,21 +126,38 @@ def ref_of(session_id: str) -> str:
     return session_id.removeprefix("sess_")[:REF]
 
 
+class Referred(Struct, frozen=True):
+    """What a reference leads to: a session, or one of its runs."""
+
+    session_id: str
+    run: RunRow | None = None
+
+
+def referred(reader: Reader, ref: str, owner: str) -> list[Referred]:
+    """Return what has this id or begins with it: sessions, else runs; several are ambiguous (rule 42)."""
+    short = ref.removeprefix("sess_").removeprefix("run_")
+    if len(short) < SHORTEST:
+        return []
+    sessions = []
+    if not ref.startswith("run_"):
+        sessions = reader.sessions_by_prefix(f"sess_{short}", owner=owner, limit=3)
+    if sessions or ref.startswith("sess_"):
+        return [Referred(session_id) for session_id in sessions]
+    runs = reader.runs_by_prefix(f"run_{short}", owner=owner, limit=3)
+    return [Referred(run.session_id, run) for run in runs]
+
+
 def find_session(positions: Positions, ref: str) -> SessionRow | LedgerError:
-    """Find a session by its id, by the id of a run, or by an unambiguous beginning of its id (rule 42)."""
+    """Find a session by its id, by the id of a run, or by an unambiguous beginning of either (rule 42)."""
+    owner = positions.owner
     with positions.store.reading() as reader:
-        owner, short = positions.owner, ref.removeprefix("sess_")
-        run = reader.run_by_id(ref, owner=owner)
-        if run is not None:
-            matches = [run.session_id]
-        else:
-            long_enough = len(short) >= SHORTEST
-            matches = reader.sessions_by_prefix(f"sess_{short}", owner=owner, limit=3) if long_enough else []
+        matches = referred(reader, ref, owner)
         if len(matches) > 1:
-            longer = (session_id.removeprefix("sess_")[: len(short) + 4] for session_id in matches[:2])
+            ids = [match.run.run_id if match.run else match.session_id for match in matches[:2]]
+            longer = (name.partition("_")[2][: len(ref.rpartition("_")[2]) + 4] for name in ids)
             next_action = f"Say more: {' or '.join(longer)}."
             return LedgerError("AMBIGUOUS", f"More than one session begins with {ref}.", next_action)
-        session = reader.session(matches[0]) if matches else None
+        session = reader.session(matches[0].session_id) if matches else None
         if session is not None:
             return session
         removed = reader.tombstone(ref)

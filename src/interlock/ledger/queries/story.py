@@ -154,8 +154,7 @@ def prompt_of(plan: Plan, state: RunState, need: Awaited) -> str:
     """Return what the agent was asked at a node, rendered with the variables in force there."""
     match need:
         case NeedStep(step=step):
-            scope, capabilities = plan.scope(state.variables), plan.workflow.capabilities
-            return step_prompt(step, scope, state.preferences, capabilities)
+            return step_prompt(plan, state, step)
         case NeedAnswer():
             return question_of(plan, state, need.gate, need.confirms).text
         case NeedInput():
@@ -202,7 +201,7 @@ class BranchHistory:
                     option=event.option,
                     how="recorded",
                     channel=event.channel,
-                    client=event.client,
+                    client=event.by,
                     note=event.note,
                     question="",
                     at=event.at,

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from interlock.core.run.events import ChildReturned, ChildStarted
+from interlock.ledger.decoders import LazyDecoder
 from interlock.ledger.log.chain import logged
 from interlock.ledger.log.records import CallTraced
 from interlock.ledger.runs.positions import Positions
@@ -24,6 +25,7 @@ MOST = 1000
 TraceEvent: TypeAlias = CallTraced | ChildStarted | ChildReturned
 
 _encode = msgspec.json.Encoder().encode
+_call = LazyDecoder(CallTraced)
 
 
 class Traced(Struct, frozen=True):
@@ -89,6 +91,6 @@ def _between(positions: Positions, session_id: str, first: int, last: int) -> It
     ordinals: Counter[int] = Counter()
     for row in reads:
         ordinals[row.after_index] += 1
-        event = msgspec.json.decode(row.body, type=CallTraced)
+        event = _call.decode(row.body)
         chained.append(Traced(row.after_index, row.at, event, ordinals[row.after_index]))
     yield from sorted(chained, key=lambda traced: (traced.index, traced.ordinal))

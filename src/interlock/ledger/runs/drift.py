@@ -7,7 +7,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from interlock.authoring.library import Library, Loaded
-from interlock.core.run.outcomes import Notice
+from interlock.core.run.notices import Notice
 from interlock.store.protocol import RunRow
 
 INTERVAL = 1000  # milliseconds between two looks at the files of one workflow
@@ -29,6 +29,11 @@ class DriftCheck:
         self._clock = clock
         self._current: dict[str, CurrentWorkflow] = {}
 
+    def seen(self, loaded: Loaded) -> None:
+        """Remember a workflow that was loaded for another reason just now."""
+        current = CurrentWorkflow(self._clock(), loaded.hash, loaded.workflow.version)
+        self._current[loaded.workflow.id] = current
+
     def of(self, run: RunRow) -> CurrentWorkflow | None:
         """Return what has become of the run's workflow, or None if it is unchanged."""
         now, current = self._clock(), self._current.get(run.workflow_id)
@@ -42,13 +47,17 @@ class DriftCheck:
             self._current[run.workflow_id] = current
         return None if current.hash == run.workflow_hash else current
 
-    def notices(self, run: RunRow) -> tuple[Notice, ...]:
-        """Return the drift of a run as a notice."""
+    def notices(self, run: RunRow, version: str) -> tuple[Notice, ...]:
+        """Return the drift of a run that is pinned to this version."""
         current = self.of(run)
         if current is None:
             return ()
-        if current.hash is None:
+        if current.version is None:
             text = f"Workflow '{run.workflow_id}' can no longer be loaded; the run uses its pinned copy."
             return (Notice("WORKFLOW_GONE", text),)
-        text = f"Workflow '{run.workflow_id}' has changed on disk; the run uses its pinned copy."
+        if current.version != version:
+            text = f"session started with v{version} but current definition is v{current.version}."
+            text = f"Workflow version drift: {text} Workflow may have changed mid-session."
+        else:
+            text = f"Workflow '{run.workflow_id}' has changed on disk; the run uses its pinned copy."
         return (Notice("WORKFLOW_CHANGED", text),)

@@ -13,10 +13,13 @@ from interlock.authoring.library import Loaded
 from interlock.core.definition.program import Plan
 from interlock.core.definition.workflow import Workflow
 from interlock.core.hashing import digest_of
+from interlock.ledger.decoders import LazyDecoder
 
 MOST_PLANS = 64
 
 Content: TypeAlias = Callable[[str], bytes | None]
+
+_workflow = LazyDecoder(Workflow)
 
 
 class PinDamaged(Exception):
@@ -34,8 +37,7 @@ class Pins:
         """Return the plan of a pinned workflow."""
         plan = self._known(workflow_hash)
         if plan is None:
-            workflow = msgspec.json.decode(pinned(content, workflow_hash), type=Workflow)
-            plan = self._keep(workflow_hash, Plan(workflow))
+            plan = self._keep(workflow_hash, Plan(_workflow.decode(pinned(content, workflow_hash))))
         return plan
 
     def pin(self, content: Content, loaded: Loaded) -> tuple[Plan, dict[str, bytes]]:

@@ -8,12 +8,14 @@ from msgspec import Struct
 
 from interlock.core.definition.program import Plan
 from interlock.core.run.commands import Decision, Terms
-from interlock.core.run.outcomes import Awaited, NeedAnswer, NeedInput, NeedStep, Notice
+from interlock.core.run.notices import NO_NOTICES, Notices
+from interlock.core.run.outcomes import Awaited, NeedAnswer, NeedInput, NeedStep
 from interlock.core.run.reasons import Blocker
 from interlock.core.run.state import RunState
 from interlock.core.values import Variables
 from interlock.ledger.log.projection import Rows
-from interlock.ledger.runs.recap import Branches, Recap
+from interlock.ledger.runs.brief import Brief
+from interlock.ledger.runs.recap import Branches
 from interlock.store.protocol import LoadedRows, NodeRow, RunRow, SessionRow
 
 
@@ -78,9 +80,8 @@ class View(Struct, frozen=True, kw_only=True):
     attempt: int = 0
     note_attempt: int = 0
     blockers: tuple[Blocker, ...] = ()
-    notices: tuple[Notice, ...] = ()
-    notes_cut: bool = False
-    recap: Recap | None = None
+    notices: Notices = NO_NOTICES
+    brief: Brief | None = None
     branches: Branches | None = None
     started: bool = False
     terms: Terms = Terms()

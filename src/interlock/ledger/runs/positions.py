@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import time
+from _thread import allocate_lock  # threading costs start-up and adds nothing here
 from collections.abc import Callable
 from functools import cache
 
+from interlock.core.definition.program import Plan
 from interlock.core.engine.evolve import evolved
 from interlock.core.engine.settle import awaited
+from interlock.core.run.notices import Notice, of_mode
+from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import EXECUTION
 from interlock.ledger.decisions.recorded import imported_up_to, recorded_decisions, recorded_declines
 from interlock.ledger.errors import LedgerError, not_healthy, unknown_node, unknown_session
 from interlock.ledger.log.health import damage, intact
 from interlock.ledger.log.projection import kept_at, state_of
+from interlock.ledger.runs.drift import DriftCheck
 from interlock.ledger.runs.pinned_workflows import Pins
 from interlock.ledger.runs.position import Position
 from interlock.ledger.tokens.keyring import Keys
 from interlock.ledger.tokens.slots import fill
 from interlock.ledger.tokens.tokens import Kind, Pointer, TokenError, mint, read
-from interlock.store.protocol import Changes, LoadedRows, Store, TraceRow
+from interlock.store.protocol import Changes, LoadedRows, RunRow, Store, TraceRow
 
 
 def milliseconds() -> int:
@@ -28,13 +33,17 @@ def milliseconds() -> int:
 class Positions:
     """Opens tokens, reads positions, and appends what was decided on them."""
 
-    def __init__(self, store: Store, keys: Keys, owner: str, clock: Callable[[], int] = milliseconds) -> None:
+    def __init__(
+        self, store: Store, keys: Keys, owner: str, drift: DriftCheck, clock: Callable[[], int]
+    ) -> None:
         self.store = store
         self.owner = owner
         self.keys = keys
+        self.drift = drift
         self.clock = clock
         self.pins = Pins()
         self.unwritten: list[TraceRow] = []
+        self._writing_traces = allocate_lock()
         self.used = False
 
     def read_token(self, token: str, *kinds: Kind) -> Pointer | LedgerError:
@@ -116,11 +125,17 @@ class Positions:
         kept = kept_at(loaded.blocked) if loaded.blocked else {}
         return Position(loaded, node, run, plan, state, need, kept, decisions, handle)
 
+    def standing(self, run: RunRow, plan: Plan, state: RunState) -> tuple[Notice, ...]:
+        """Return what every answer about a run says while it holds: drift, a mode beyond the recommended."""
+        drift = self.drift.notices(run, plan.workflow.version)
+        return (*drift, *of_mode(state.preferences, plan.workflow.recommended))
+
     def write_traces(self) -> None:
         """Write the traces of reading calls that are not stored yet; a failed write keeps them."""
-        if rows := self.unwritten[:]:
-            self.store.trace(rows)
-            del self.unwritten[: len(rows)]
+        with self._writing_traces:
+            if rows := self.unwritten[:]:
+                self.store.trace(rows)
+                del self.unwritten[: len(rows)]
 
     def content(self, digest: str) -> bytes | None:
         """Return what is stored under a digest."""

@@ -8,30 +8,37 @@ from operator import itemgetter
 
 from msgspec import Struct
 
-from interlock.ledger.log.projection import leading_to, notes_in
+from interlock.core.values import cut
+from interlock.ledger.log.projection import leading_to, notes_in, outputs_of
 from interlock.store.protocol import BlockedRow, NodeRow, Reader
 
 RECAP_BYTES = 8 * 1024
 DOWNSTREAM_BYTES = 4 * 1024
 ENTRY_BYTES = 16
+ARTIFACT_BYTES = 200
+MOST_ARTIFACTS = 20
 CHUNK = 32  # how much of a path is read at first; then twice as much, and so on
 FARTHEST = 512
+DECISION = '{"kind":"wr.decision"'
 POLICY = "kept most recent entries"
 
 
 class RecapEntry(Struct, frozen=True):
-    """One note of the recap."""
+    """One note of the recap, or an artifact in one line; `blocked` says that its attempt did not pass."""
 
     step: str
     notes: str
     recorded_at: int = 0
+    blocked: bool = False
+    artifact: bool = False
 
 
 class Recap(Struct, frozen=True):
-    """Entries, oldest first. `omitted` counts those that did not fit (rule 11)."""
+    """Notes and artifacts, oldest first. `omitted` counts the notes that did not fit (rule 11)."""
 
     entries: tuple[RecapEntry, ...]
     omitted: int = 0
+    artifacts: tuple[RecapEntry, ...] = ()
 
 
 class BranchChild(Struct, frozen=True):
@@ -58,17 +65,24 @@ def recap(
 ) -> Recap:
     """Walk from the node towards the root, or to the node `above`, until the budget is spent."""
     kept: list[RecapEntry] = []
+    artifacts: list[RecapEntry] = []
     earlier = above.entries if above else 0
     room = budget
-    for visited, (step, noted) in enumerate(_upwards(reader, node, above), 1):
+    for visited, (step, outputs) in enumerate(_upwards(reader, node, above), 1):
+        noted = [entry for entry in outputs if not entry.artifact]
+        if len(noted) < len(outputs):
+            named = [entry for entry in outputs if entry.artifact]
+            artifacts += named[: MOST_ARTIFACTS - len(artifacts)]
         for number, entry in enumerate(noted):
             room -= len(entry.notes.encode()) + len(entry.step) + ENTRY_BYTES
             if room < 0 and kept:
-                return Recap(tuple(reversed(kept)), len(noted) - number + step.entries - earlier)
+                omitted = len(noted) - number + step.entries - earlier
+                return Recap(tuple(reversed(kept)), omitted, tuple(reversed(artifacts)))
             kept.append(entry)
         if visited >= farthest:
-            return Recap(tuple(reversed(kept)), max(step.entries - earlier, 0))
-    return Recap(tuple(reversed(kept)))
+            omitted = max(step.entries - earlier, 0)
+            return Recap(tuple(reversed(kept)), omitted, tuple(reversed(artifacts)))
+    return Recap(tuple(reversed(kept)), artifacts=tuple(reversed(artifacts)))
 
 
 def _upwards(
@@ -95,16 +109,23 @@ def _upwards(
 def _noted_at(
     blocked: Sequence[BlockedRow], notes: Sequence[NodeRow], towards: NodeRow | None
 ) -> list[RecapEntry]:
-    """Return the notes at a node, newest first: of blocked attempts, note nodes and the attempt towards."""
-    made = [(row.event_index, row.created_at, notes_in(row)) for row in notes]
+    """Return the outputs at a node, newest first: of blocked attempts, note nodes and the attempt towards."""
+    made = [(row.event_index, row.created_at, outputs_of(row), False) for row in notes]
     if blocked:
         leading = leading_to(blocked, towards.attempt if towards else None)
-        made += [(row.event_index, row.recorded_at, notes_in(row)) for row in leading]
+        made += [(row.event_index, row.recorded_at, outputs_of(row), True) for row in leading]
     if towards:
-        made.append((towards.event_index, towards.created_at, notes_in(towards)))
+        made.append((towards.event_index, towards.created_at, outputs_of(towards), False))
     if len(made) > 1:
         made.sort(key=itemgetter(0), reverse=True)
-    return [RecapEntry(note.step, note.body, at) for _, at, noted in made for note in reversed(noted)]
+    return [
+        RecapEntry(output.step, output.body, at, failed)
+        if output.channel == "recap"
+        else RecapEntry(output.step, cut(output.body, ARTIFACT_BYTES, "…"), at, failed, artifact=True)
+        for _, at, outputs, failed in made  # decisions are told by themselves
+        for output in reversed(outputs)
+        if output.channel == "recap" or not output.body.startswith(DECISION)
+    ]
 
 
 def branches(reader: Reader, node: NodeRow, tip: NodeRow | None) -> Branches | None:

@@ -16,7 +16,8 @@ from interlock.core.engine.claims import claimed_outputs
 from interlock.core.engine.evolve import evolved
 from interlock.core.run.commands import Claim
 from interlock.core.run.events import ActivityEntered, Event, GateOpened, GateResolved
-from interlock.core.run.outcomes import Code, Decided, Notice, Refusal
+from interlock.core.run.notices import NO_NOTICES, Notices
+from interlock.core.run.outcomes import Code, Decided, Refusal
 from interlock.core.run.state import OpenGate, RunState
 from interlock.core.run.surface_policy import SurfacePolicy
 from interlock.core.values import Json
@@ -44,7 +45,7 @@ class Calling(Struct, frozen=True):
     began: float = field(default_factory=time.perf_counter)
 
     def traced(
-        self, agent: str, state: RunState, now: int, error: str = "", warnings: tuple[str, ...] = ()
+        self, agent: str, state: RunState, now: int, error: str = "", notices: Notices = NO_NOTICES
     ) -> CallTraced:
         """Return the call as the trace holds it."""
         return CallTraced(
@@ -56,7 +57,7 @@ class Calling(Struct, frozen=True):
             activity=state.activity,
             visit=state.visit,
             error=error,
-            warnings=warnings,
+            warnings=notices.messages,
             about=self.about,
         )
 
@@ -125,10 +126,14 @@ class SessionCall:
         self.trace_repeat()
         return Replayed(named(made.response, session.session_id), self.pointer.handle)
 
+    def notices(self, decided: Decided) -> Notices:
+        """Return what the answer to the call should disclose."""
+        return self._attempt.notices(decided)
+
     def trace_repeat(self) -> None:
         """Trace a call that returned what an earlier one has recorded."""
         self.calling = replace(self.calling, about={**self.calling.about, "repeated": True})
-        keep_trace(self._ledger, self.position.session, self._traced("", ()))
+        keep_trace(self._ledger, self.position.session, self._traced("", NO_NOTICES))
 
     def _request(self) -> bytes:
         return request_digest({"tool": self.calling.tool, **self.request})
@@ -138,7 +143,7 @@ class SessionCall:
         decided: Decided,
         response: bytes,
         *,
-        warnings: tuple[str, ...] = (),
+        notices: Notices,
         claims: tuple[Claim, ...] = (),
     ) -> None:
         """Write what came of the call, with the new outputs of steps that exist and its trace."""
@@ -156,16 +161,16 @@ class SessionCall:
             response,
             surface=self._policy.name,
             claims=known,
-            notices=tuple(Notice("SESSION_WARNING", text) for text in warnings),
-            trace=self._traced("", warnings),
+            notices=notices,
+            trace=self._traced("", notices),
         )
 
     def refuse(self, error: str, kept: tuple[Event, ...] = ()) -> None:
         """Trace a refusal; variables that came with the call are kept all the same (rule 19)."""
-        self._attempt.keep(kept, evolved(self.state, kept), self._traced(error, ()))
+        self._attempt.keep(kept, evolved(self.state, kept), self._traced(error, NO_NOTICES))
 
-    def _traced(self, error: str, warnings: tuple[str, ...]) -> CallTraced:
-        return self.calling.traced(self.agent, self.state, self.now, error, warnings)
+    def _traced(self, error: str, notices: Notices) -> CallTraced:
+        return self.calling.traced(self.agent, self.state, self.now, error, notices)
 
 
 class Sessions:
@@ -182,9 +187,9 @@ class Sessions:
             return position
         return SessionCall(self.ledger, pointer, position, calling, self.policy)
 
-    def trace(self, position: Position, calling: Calling, error: str, warnings: tuple[str, ...]) -> None:
+    def trace(self, position: Position, calling: Calling, error: str, notices: Notices) -> None:
         """Trace a reading call; the head stays where it is."""
-        traced = calling.traced(position.agent, position.state, self.ledger.clock(), error, warnings)
+        traced = calling.traced(position.agent, position.state, self.ledger.clock(), error, notices)
         keep_trace(self.ledger, position.session, traced)
 
     def join(self, token: str, agent: str | None, calling: Calling) -> Joined | LedgerError | None:

@@ -6,6 +6,7 @@ from typing import get_args
 
 from msgspec import Struct
 
+from interlock.core.engine.gates import pending_gates
 from interlock.core.run.events import ActivityLeft
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
@@ -32,6 +33,8 @@ class Disclosed(Struct, frozen=True, omit_defaults=True):
     ts: int = 0
     aid: str = ""
     bcp: str = ""
+    pcp: tuple[str, ...] = ()
+    pcpt: int = 0
     skill: str = ""
     cond: str = ""
     psid: str = ""
@@ -59,6 +62,8 @@ def disclose(ledger: Ledger, token: str) -> Disclosed | LedgerError:
     workflow, state = position.plan.workflow, position.state
     with ledger.store.reading() as reader:
         used = reader.recorded(position.session_id, node, attempt) is not None
+    gates = pending_gates(position.plan, state) if position.run.surface == "gated" else ()
+    pending = tuple(gate.id for gate in gates)
     return Disclosed(
         kind=kind,
         version=VERSION,
@@ -73,6 +78,8 @@ def disclose(ledger: Ledger, token: str) -> Disclosed | LedgerError:
         ts=position.session.created_at,
         aid=position.agent,
         bcp=state.open.gate if state.open else "",
+        pcp=pending,
+        pcpt=state.entered_at if pending else 0,
         skill=_last_skill(ledger, position),
         cond=_last_condition(ledger, position),
         run=position.run.run_id,

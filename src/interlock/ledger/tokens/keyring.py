@@ -1,7 +1,8 @@
 """The keys that sign tokens: one current, one previous, in a file that only its owner can read.
 
 Older keys are kept only to recognise what they have signed. Keys are never in the database, so a copied
-database opens no session. Replicas share them by file or by the variable INTERLOCK_KEYRING.
+database opens no session. Replicas share them by a file that INTERLOCK_KEYRING_FILE names, such as
+a mounted secret, or by the variable INTERLOCK_KEYRING.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from interlock.authoring.sources.atomic_write import replace_file, sync_folder
 from interlock.store.sqlite.lock import locked
 
 VARIABLE = "INTERLOCK_KEYRING"
+FILE_VARIABLE = "INTERLOCK_KEYRING_FILE"
 SECRET_BYTES = 32
 
 Secret = Annotated[bytes, Meta(min_length=SECRET_BYTES, max_length=SECRET_BYTES)]
@@ -58,33 +60,42 @@ class Keys:
     """Where the keyring is kept. A rotation by another process is seen at the next look."""
 
     def __init__(self, data_dir: Path, environment: Mapping[str, str] = os.environ) -> None:
-        self.path = data_dir / "keys" / "keyring.json"
+        self._mounted = environment.get(FILE_VARIABLE)
+        self.path = Path(self._mounted) if self._mounted else data_dir / "keys" / "keyring.json"
         self._lock = self.path.with_suffix(".lock")
         self._from_variable = environment.get(VARIABLE)
-        self._seen: tuple[int, int, int] | None = None
-        self._keyring: Keyring | None = None
+        self._known: tuple[tuple[int, int, int] | None, Keyring] | None = None
 
     def keyring(self) -> Keyring:
         """Return the keyring; make one where there is none."""
-        if self._keyring is not None and (self._from_variable or self._stamp() == self._seen):
-            return self._keyring
+        known = self._known  # one value, so that a thread never sees a keyring with another one's stamp
+        if known is not None and (self._from_variable or self._stamp() == known[0]):
+            return known[1]
         if self._from_variable:
-            self._keyring = _decoded(self._from_variable.encode(), VARIABLE)
-            return self._keyring
+            keyring = _decoded(self._from_variable.encode(), VARIABLE)
+            self._known = None, keyring
+            return keyring
+        if self._mounted:
+            stamp = self._stamp()
+            keyring = _decoded(self.path.read_bytes(), str(self.path))
+            self._known = stamp, keyring
+            return keyring
         if self._stamp() is None:
             self.path.parent.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             self.path.parent.mkdir(exist_ok=True, mode=0o700)
             with locked(self._lock):  # of two processes that make a keyring one wins, and both use it
                 if not self.path.exists():
                     _write(self.path, Keyring(_new_key()))
-        self._seen = self._stamp()
-        self._keyring = _read(self.path)
-        return self._keyring
+        seen, keyring = self._stamp(), _read(self.path)
+        self._known = seen, keyring
+        return keyring
 
     def rotate(self) -> Keyring:
         """Sign with a new key from now on; the previous key stays valid, older ones do not."""
         if self._from_variable:
             raise KeyringFixed(f"the keyring is set by {VARIABLE}; change it there, on every replica")
+        if self._mounted:
+            raise KeyringFixed(f"{FILE_VARIABLE} names a keyring that is only read; change that file")
         self.keyring()
         with locked(self._lock):
             before = _read(self.path)

@@ -7,11 +7,12 @@ holds no handle and no token; recorded responses travel with slots (rule 7).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Struct
 
+from interlock.authoring.compile.ids import DOTLESS, LONGEST_ID, NAMESPACED
 from interlock.core.definition.workflow import Workflow
 from interlock.core.hashing import canonical, digest_of, workflow_hash
 from interlock.core.values import Json
@@ -24,6 +25,11 @@ from interlock.store.protocol import CommitRow, Health, NodeRow
 VERSION = 1
 MANIFEST: Literal["sha256_manifest_v1"] = "sha256_manifest_v1"
 
+# Ids are stored, printed and looked up as they are, so nothing else is taken for one (rule 39).
+SessionId = Annotated[str, msgspec.Meta(pattern=r"\Asess_[a-z2-7]{26}\Z")]
+WorkflowId = Annotated[
+    str, msgspec.Meta(pattern=rf"\A(?:{NAMESPACED.pattern}|{DOTLESS.pattern})\Z", max_length=LONGEST_ID)
+]
 OutputKind = Literal["notes", "artifact"]
 
 BundleCode = Literal[
@@ -51,11 +57,11 @@ class BundleRefused(BundlePart, frozen=True):
 class Meta(BundlePart, frozen=True):
     """The session itself. A damaged one says so, and how many events its log once had."""
 
-    session_id: str
+    session_id: SessionId
     title: str
     created_at: int
     updated_at: int
-    parent_session: str | None
+    parent_session: SessionId | None
     health: Health
     health_reason: str
     events: int
@@ -65,7 +71,7 @@ class Meta(BundlePart, frozen=True):
 class Run(BundlePart, frozen=True):
     run: int
     run_id: str
-    workflow_id: str
+    workflow_id: WorkflowId
     workflow_hash: str
     status: str
     tip: int
@@ -337,7 +343,7 @@ def _false_workflow(session: Session) -> BundleRefused | None:
 
 def _other_graph(session: Session) -> BundleRefused | None:
     rebuilt = rebuilt_as(session, session.meta.session_id)
-    if graph_of(rebuilt) != session.graph:
+    if graph_of(rebuilt) != session.graph or rebuilt.session.parent_session != session.meta.parent_session:
         return _refused("BUNDLE_INTEGRITY_FAILED", "its nodes, runs or outputs are not what its events make")
     digests = {(node, row.attempt): row.response_digest.hex() for node, row in recorded_in(rebuilt)}
     for response in session.responses:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from time import monotonic
 from typing import Any, TypeAlias
 
 import psycopg
@@ -30,6 +31,7 @@ Connection: TypeAlias = psycopg.Connection[tuple[Any, ...]]
 POOL_SIZE = 8
 MOST_WAITING = 64
 PATIENCE = 4.0  # seconds that a call waits for a connection
+AWAY_SECONDS = 1.0
 CONNECT_TIMEOUT = 3
 STATEMENT_TIMEOUT = 15_000  # milliseconds
 LOCK_TIMEOUT = 5_000
@@ -126,6 +128,7 @@ class Connections:
 
     def __init__(self, url: str, size: int = POOL_SIZE) -> None:
         self.name = name_of(url)
+        self._away_until = 0.0
         logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)  # callers get the error instead
         self._pool: ConnectionPool[Connection] = ConnectionPool(
             _bounded(url),
@@ -143,9 +146,13 @@ class Connections:
         )
 
     def take(self) -> Connection:
+        """Take a connection; right after a vain wait nobody waits, so that calls do not pile up."""
+        if monotonic() < self._away_until:
+            raise StoreAway(f"{self.name} cannot be reached. Nothing was changed.")
         try:
             return self._pool.getconn()
         except PoolTimeout as error:
+            self._away_until = monotonic() + AWAY_SECONDS
             raise StoreAway(
                 f"{self.name} gave no connection within {PATIENCE:g} seconds. Nothing was changed."
             ) from error

@@ -227,6 +227,25 @@ class PostgresStore:
             raise
         self._connections.give_back(connection)
 
+    def probe(self) -> None:
+        """Make sure that the server answers, takes writes, and has the tables of this version."""
+        with self._connection() as connection, translated(self._connections.name):
+            row = connection.execute(
+                "SELECT pg_is_in_recovery(), (SELECT max(version) FROM interlock_schema)"
+            ).fetchone()
+        if row is None or row[0]:
+            raise StoreAway(f"{self._connections.name} takes no writes now: it is a standby")
+        if row[1] != len(MIGRATIONS):
+            raise StoreTooNew(
+                f"{self._connections.name} has schema {row[1]}, and this Interlock knows {len(MIGRATIONS)}"
+            )
+
+    def make_room(self) -> None:
+        """Do nothing: the disk is its server's business."""
+
+    def give_back(self) -> None:
+        """Do nothing: PostgreSQL's own vacuum uses the space of removed rows again."""
+
     def close(self) -> None:
         self._connections.close()
 

@@ -85,9 +85,10 @@ OBSERVED = (
 RANKED = (
     "SELECT s.session_id FROM unnest($1::text[]) AS wanted (session_id)"
     " JOIN sessions AS s ON s.session_id = wanted.session_id"
-    " JOIN runs AS r ON r.session_id = s.session_id AND r.run = s.head_run"
     " LEFT JOIN observations AS seen ON seen.session_id = s.session_id AND seen.key = 'repo_root'"
-    " WHERE s.owner = $2 ORDER BY seen.value IS DISTINCT FROM $3::text, r.status = ANY ($4::text[]),"
+    " WHERE s.owner = $2 ORDER BY seen.value IS DISTINCT FROM $3::text,"
+    " s.head_run IS NOT NULL AND NOT EXISTS ("
+    "SELECT 1 FROM runs AS r WHERE r.session_id = s.session_id AND r.status <> ALL ($4::text[])),"
     " s.updated_at DESC, s.session_id LIMIT $5::int8"
 )
 STRAY = (
@@ -157,9 +158,12 @@ class PostgresReader:
         sql = "SELECT session_id FROM sessions WHERE session_id > $1 ORDER BY session_id LIMIT $2::int8"
         return self._all(str, sql, after, limit)
 
-    def stale_sessions(self, before: int, after: str, limit: int) -> list[str]:
-        """Return the next sessions without a keep mark whose last activity lies before a time."""
-        return self._all(str, STALE, after, before, limit)
+    def stale_sessions(self, before: int, after: str, limit: int, *, waiting: bool = False) -> list[str]:
+        """Return the next sessions without a keep mark whose last activity lies before a time.
+
+        Those that wait for the user are left out, unless they are asked for.
+        """
+        return self._all(str, STALE, after, before, limit, waiting)
 
     def stray_sessions(self) -> list[str]:
         """Return the ids that have commits but no session row."""
@@ -183,9 +187,10 @@ class PostgresReader:
     def run(self, session_id: str, run: int) -> RunRow | None:
         return self._one(RunRow, RUN + "WHERE session_id = $1 AND run = $2::int8", session_id, run)
 
-    def run_by_id(self, run_id: str, *, owner: str) -> RunRow | None:
-        own = "EXISTS (SELECT 1 FROM sessions AS s WHERE s.session_id = runs.session_id AND s.owner = $2)"
-        return self._one(RunRow, RUN + f"WHERE run_id = $1 AND {own}", run_id, owner)
+    def runs_by_prefix(self, prefix: str, *, owner: str, limit: int) -> list[RunRow]:
+        own = "EXISTS (SELECT 1 FROM sessions AS s WHERE s.session_id = runs.session_id AND s.owner = $3)"
+        where = f"WHERE run_id BETWEEN $1 AND $2 AND {own} ORDER BY run_id LIMIT $4::int8"
+        return self._all(RunRow, RUN + where, prefix, prefix + LAST_CHARACTER, owner, limit)
 
     def node(self, session_id: str, node: int) -> NodeRow | None:
         return self._one(NodeRow, NODE + "WHERE session_id = $1 AND node = $2::int8", session_id, node)
@@ -366,9 +371,9 @@ class PostgresWriter(PostgresReader):
             self._heads[session_id] = row.head_digest
         return row
 
-    def stale_sessions(self, before: int, after: str, limit: int) -> list[str]:
+    def stale_sessions(self, before: int, after: str, limit: int, *, waiting: bool = False) -> list[str]:
         """Return stale sessions and lock them, so that none becomes active before it is removed."""
-        return self._all(str, STALE + " FOR UPDATE SKIP LOCKED", after, before, limit)
+        return self._all(str, STALE + " FOR UPDATE SKIP LOCKED", after, before, limit, waiting)
 
     def search_row(self, session_id: str) -> SearchRow | None:
         """Read what a session is found by; processes take turns, so that no output is indexed twice."""
@@ -461,7 +466,9 @@ class PostgresWriter(PostgresReader):
 
 
 STALE = (
-    "SELECT session_id FROM sessions WHERE session_id > $1 AND updated_at < $2::int8 AND NOT keep"
+    "SELECT session_id FROM sessions AS s WHERE session_id > $1 AND updated_at < $2::int8 AND NOT keep"
+    " AND ($4::bool OR NOT EXISTS"
+    " (SELECT 1 FROM runs WHERE runs.session_id = s.session_id AND awaiting <> ''))"
     " ORDER BY session_id LIMIT $3::int8"
 )
 ADD_OUTPUT = insert("indexed_outputs")

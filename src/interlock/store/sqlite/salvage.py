@@ -6,7 +6,8 @@ The damaged file is only read. Rows are copied unchanged; their digests tell lat
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from itertools import count
 from pathlib import Path
 from shutil import copyfile
@@ -18,9 +19,18 @@ from msgspec import Struct
 from interlock.store.protocol import StoreCorrupt
 from interlock.store.sqlite.lock import FileLock
 from interlock.store.sqlite.schema import FILE, MIGRATIONS, TABLES
-from interlock.store.sqlite.store import connect, lock_path, make_private, migrate, version_of
+from interlock.store.sqlite.store import (
+    PAGE_SIZE,
+    connect,
+    has_own_schema,
+    lock_path,
+    make_private,
+    migrate,
+)
 
-UNREADABLE = (apsw.CorruptError, apsw.NotADBError, apsw.IOError, UnicodeDecodeError)
+UNREADABLE = (apsw.CorruptError, apsw.NotADBError, apsw.IOError)
+LOG_HEADER, FRAME_HEADER = 32, 24
+EMPTY: Mapping[str, apsw.SQLiteValue] = {"TEXT": "", "INTEGER": 0, "BLOB": b""}
 LARGEST_GAP = 2**40
 LARGEST_FILE = 2**40
 
@@ -58,9 +68,12 @@ def salvage(path: Path, into: Path) -> Salvaged:
     make_private(into)
     try:
         with TemporaryDirectory(dir=into.parent) as folder:
-            source, target = connect(_padded_copy(path, Path(folder))), connect(into)
+            target = connect(into)
+            migrate(target, into, MIGRATIONS)
+            source = _readable(_folded_copy(path, Path(folder)), target)
             try:
-                migrate(target, into, MIGRATIONS[: version_of(source)] or MIGRATIONS)
+                if store_id := source.pragma("application_id"):
+                    target.pragma("application_id", store_id)
                 salvaged = copy_tables(source, target)
                 target.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
             finally:
@@ -72,18 +85,71 @@ def salvage(path: Path, into: Path) -> Salvaged:
     return salvaged
 
 
-def _padded_copy(path: Path, folder: Path) -> Path:
-    """Copy the file and its log, padded to the size that its header names: SQLite opens no shorter file."""
-    copy = folder / path.name
-    for suffix in ("", "-wal"):
-        if (part := path.with_name(path.name + suffix)).exists():
-            copyfile(part, copy.with_name(copy.name + suffix))
+def _folded_copy(path: Path, folder: Path) -> Path:
+    """Copy the file, fold its log into the copy, and pad it: SQLite opens none shorter than its header says.
+
+    SQLite itself ignores a log from its first damaged page on. Here every other page of it counts too.
+    """
+    copy, log = folder / path.name, path.with_name(f"{path.name}-wal")
+    copyfile(path, copy)
     with copy.open("r+b") as file:
-        header = file.read(32)
-        size = int.from_bytes(header[16:18], "big") * int.from_bytes(header[28:32], "big")
+        for number, page in _logged_pages(log.read_bytes()) if log.exists() else ():
+            file.seek((number - 1) * PAGE_SIZE)
+            file.write(page)
+        file.seek(0)
+        size = PAGE_SIZE * int.from_bytes(file.read(32)[28:32], "big")
         if file.seek(0, os.SEEK_END) < size < LARGEST_FILE:
             file.truncate(size)
+        file.seek(18)
+        file.write(b"\1\1")  # the copy has no log
     return copy
+
+
+def _logged_pages(log: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield the pages of all transactions in a log that were committed, oldest first."""
+    salts: Counter[bytes] = Counter()
+    frames: list[
+        tuple[int, int, bytes, int]
+    ] = []  # page, size of the database if it is the last, salt, where
+    for start in range(LOG_HEADER, len(log) - FRAME_HEADER - PAGE_SIZE + 1, FRAME_HEADER + PAGE_SIZE):
+        number, size = (int.from_bytes(log[start + at : start + at + 4], "big") for at in (0, 4))
+        frames.append((number, size, log[start + 8 : start + 16], start + FRAME_HEADER))
+    for _, _, salt, _ in frames:
+        salts[salt] += 1
+    header_salt = log[16:24]
+    current = header_salt if salts[header_salt] else next((salt for salt, _ in salts.most_common(1)), b"")
+    newest = [frame for frame in frames if frame[2] == current]
+    committed = max((place for place, frame in enumerate(newest) if frame[1]), default=-1) + 1
+    largest = max((size for _, size, _, _ in newest), default=0)
+    for number, _, _, at in newest[:committed]:
+        if 0 < number <= largest:
+            yield number, log[at : at + PAGE_SIZE]
+
+
+def _readable(copy: Path, fresh: apsw.Connection) -> apsw.Connection:
+    """Open a copy; where its table definitions cannot be read, give it those of a fresh store.
+
+    A store is always made by the same statements, so that its tables begin on the same pages.
+    """
+    try:
+        source = connect(copy)
+        if has_own_schema(source):
+            return source
+        source.close()
+    except (*UNREADABLE, apsw.SQLError, UnicodeDecodeError):
+        pass
+    pages = fresh.execute("SELECT pageno FROM dbstat WHERE name = 'sqlite_schema'").fetchall()
+    begun = bytearray(fresh.serialize("main"))
+    count = copy.stat().st_size // PAGE_SIZE
+    begun[18:20] = b"\1\1"
+    begun[68:72] = copy.read_bytes()[68:72]  # the id of the store
+    begun[28:40] = count.to_bytes(4, "big") + bytes(8)  # as many pages as there are, and none of them free
+    with copy.open("r+b") as file:
+        for (number,) in pages:
+            start = (int(str(number)) - 1) * PAGE_SIZE
+            file.seek(start)
+            file.write(begun[start : start + PAGE_SIZE])
+    return connect(copy)
 
 
 def copy_tables(source: apsw.Connection, target: apsw.Connection) -> Salvaged:
@@ -92,12 +158,15 @@ def copy_tables(source: apsw.Connection, target: apsw.Connection) -> Salvaged:
     damaged: list[str] = []
     with target:
         for table in TABLES:
-            width = sum(1 for _ in target.execute(f"PRAGMA table_info({table})"))
-            sql = f"INSERT OR IGNORE INTO {table} VALUES ({', '.join('?' * width)})"
-            reader = TableReader(source, table)
+            reader = TableReader(source, table, target)
+            sql = f"INSERT OR IGNORE INTO {table} VALUES ({', '.join('?' * reader.width)})"
             copied[table] = 0
             for row in reader.rows():
                 target.execute(sql, row)
+                if not target.changes() and table == "commits":
+                    # Its key was damaged into another one's: the chain will tell where it belongs.
+                    target.execute(sql, (f"{row[0]}?{copied[table]}", *row[1:]))
+                reader.gaps += not target.changes()
                 copied[table] += target.changes()
             if reader.gaps:
                 damaged.append(table)
@@ -108,10 +177,18 @@ def copy_tables(source: apsw.Connection, target: apsw.Connection) -> Salvaged:
 class TableReader:
     """Reads one table and skips its damaged pages; `gaps` counts them."""
 
-    def __init__(self, source: apsw.Connection, table: str) -> None:
+    def __init__(self, source: apsw.Connection, table: str, fresh: apsw.Connection) -> None:
         self.gaps = 0
         self._source = source
-        self._sql = f"SELECT rowid, * FROM {table} NOT INDEXED WHERE rowid > ? ORDER BY rowid"
+        columns = [
+            (str(name), str(kind), EMPTY[str(kind)] if not_null else None)
+            for _, name, kind, not_null, *_ in fresh.execute(f"PRAGMA table_info({table})")
+        ]
+        self.width = len(columns)
+        self._kinds = [(kind == "TEXT", empty) for _, kind, empty in columns]
+        # Text is read as bytes, because damaged text may not be valid.
+        listed = ", ".join(f"CAST({name} AS BLOB)" if kind == "TEXT" else name for name, kind, _ in columns)
+        self._sql = f"SELECT rowid, {listed} FROM {table} NOT INDEXED WHERE rowid > ? ORDER BY rowid"
 
     def rows(self) -> Iterator[tuple[apsw.SQLiteValue, ...]]:
         """Yield the readable rows in the order of their ids."""
@@ -120,7 +197,14 @@ class TableReader:
             try:
                 for rowid, *row in self._source.execute(self._sql, (last,)):
                     last = int(str(rowid))
-                    yield tuple(row)
+                    yield tuple(
+                        value.decode(errors="replace")
+                        if is_text and isinstance(value, bytes)
+                        else empty
+                        if value is None
+                        else value
+                        for value, (is_text, empty) in zip(row, self._kinds, strict=True)
+                    )
                 return
             except UNREADABLE:
                 self.gaps += 1

@@ -1,6 +1,7 @@
 """The tables of the embedded store, as a list of migrations that only grows.
 
 A command writes few rows, so few pages: the session's head, one commit, one node. Commits refuse updates.
+What neither a digest nor an event covers stands in an index too, so that SQLite's own check compares both.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ CREATE TABLE sessions (
     unindexed INTEGER NOT NULL DEFAULT 1, recent_at INTEGER NOT NULL DEFAULT 0
 );
 CREATE UNIQUE INDEX sessions_key ON sessions (session_id);
+CREATE INDEX sessions_kept ON sessions (session_id) WHERE keep;
 CREATE INDEX sessions_unindexed ON sessions (session_id) WHERE unindexed;
 CREATE INDEX sessions_recent ON sessions (owner, recent_at) WHERE NOT unindexed;
 
 CREATE TABLE tombstones (session_id TEXT NOT NULL, owner TEXT NOT NULL, removed_at INTEGER NOT NULL);
 CREATE UNIQUE INDEX tombstones_key ON tombstones (session_id);
+CREATE INDEX tombstones_copy ON tombstones (session_id, owner, removed_at);
 
 CREATE TABLE handles (handle BLOB NOT NULL, session_id TEXT NOT NULL, agent TEXT NOT NULL);
 CREATE UNIQUE INDEX handles_key ON handles (session_id, agent);
@@ -84,6 +87,7 @@ CREATE INDEX observations_value ON observations (key, value);
 
 CREATE TABLE settings (owner TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL);
 CREATE UNIQUE INDEX settings_key ON settings (owner, key);
+CREATE INDEX settings_copy ON settings (owner, key, value);
 
 CREATE TABLE traces (
     session_id TEXT NOT NULL, after_index INTEGER NOT NULL, at INTEGER NOT NULL, body BLOB NOT NULL

@@ -39,6 +39,7 @@ from interlock.store.protocol import (
     TraceRow,
 )
 from interlock.store.sqlite.schema import FOUND_BY, OF_A_SESSION, PROJECTIONS, TIPS
+from interlock.store.sqlite.witness import Head
 
 T = TypeVar("T")
 
@@ -101,6 +102,7 @@ PATH = (
     " JOIN nodes AS above ON above.session_id = ?1 AND above.node = path.parent LIMIT ?3)"
     f" SELECT {_columns(NodeRow, *NOT_ON_PATH)} FROM path"
 )
+WAITING = "SELECT 1 FROM runs WHERE runs.session_id = s.session_id AND awaiting <> ''"
 WINDOW = _select(NodeRow, "nodes", *NOT_ON_PATH) + "WHERE session_id = ? AND node BETWEEN ? AND ?"
 EQUALS, BEGINS = "value = ?", "value BETWEEN ? AND ?"
 OBSERVED = (
@@ -112,10 +114,10 @@ OBSERVED = (
 RANKED = (
     "SELECT sessions.session_id FROM json_each(?) AS given"
     " CROSS JOIN sessions ON sessions.session_id = given.value"
-    " CROSS JOIN runs ON runs.session_id = sessions.session_id AND runs.run = sessions.head_run"
     " LEFT JOIN observations AS seen ON seen.session_id = sessions.session_id AND seen.key = 'repo_root'"
-    " WHERE owner = ? ORDER BY seen.value IS NOT ?, status IN ({finished}), sessions.updated_at DESC,"
-    " sessions.session_id LIMIT ?"
+    " WHERE owner = ? ORDER BY seen.value IS NOT ?, head_run IS NOT NULL AND NOT EXISTS ("
+    "SELECT 1 FROM runs WHERE runs.session_id = sessions.session_id AND status NOT IN ({finished})),"
+    " sessions.updated_at DESC, sessions.session_id LIMIT ?"
 )
 
 
@@ -224,13 +226,16 @@ class SqliteReader:
         sql = "SELECT session_id FROM sessions WHERE session_id > ? ORDER BY session_id LIMIT ?"
         return self._all(str, sql, after, limit)
 
-    def stale_sessions(self, before: int, after: str, limit: int) -> list[str]:
-        """Return the next sessions without a keep mark whose last activity lies before a time."""
+    def stale_sessions(self, before: int, after: str, limit: int, *, waiting: bool = False) -> list[str]:
+        """Return the next sessions without a keep mark whose last activity lies before a time.
+
+        Those that wait for the user are left out, unless they are asked for.
+        """
         sql = (
-            "SELECT session_id FROM sessions WHERE session_id > ? AND updated_at < ? AND NOT keep"
-            " ORDER BY session_id LIMIT ?"
+            "SELECT session_id FROM sessions AS s WHERE session_id > ? AND updated_at < ? AND NOT keep"
+            f" AND (? OR NOT EXISTS ({WAITING})) ORDER BY session_id LIMIT ?"
         )
-        return self._all(str, sql, after, before, limit)
+        return self._all(str, sql, after, before, waiting, limit)
 
     def stray_sessions(self) -> list[str]:
         """Return the ids that have commits but no session row: what a salvage may leave."""
@@ -257,9 +262,10 @@ class SqliteReader:
     def run(self, session_id: str, run: int) -> RunRow | None:
         return self._one(RunRow, RUN + "WHERE session_id = ? AND run = ?", session_id, run)
 
-    def run_by_id(self, run_id: str, *, owner: str) -> RunRow | None:
+    def runs_by_prefix(self, prefix: str, *, owner: str, limit: int) -> list[RunRow]:
         own = "EXISTS (SELECT 1 FROM sessions AS s WHERE s.session_id = runs.session_id AND s.owner = ?)"
-        return self._one(RunRow, RUN + f"WHERE run_id = ? AND {own}", run_id, owner)
+        where = f"WHERE run_id BETWEEN ? AND ? AND {own} ORDER BY run_id LIMIT ?"
+        return self._all(RunRow, RUN + where, prefix, prefix + LAST_CHARACTER, owner, limit)
 
     def node(self, session_id: str, node: int) -> NodeRow | None:
         return self._one(_node, NODE + "WHERE session_id = ? AND node = ?", session_id, node)
@@ -336,7 +342,8 @@ class SqliteReader:
         where = (
             "WHERE session_id = ? AND after_index BETWEEN ? AND ? ORDER BY after_index DESC, at DESC LIMIT ?"
         )
-        return self._all(TraceRow, TRACE + where, session_id, start, end, limit)[::-1]
+        rows = self._all(TraceRow, TRACE + where, session_id, start, end, limit)[::-1]
+        return [replace(row, body=row.body[4:]) for row in rows if _summed(row.body[4:]) == row.body]
 
     def unindexed(self, limit: int) -> list[str]:
         return self._all(str, "SELECT session_id FROM sessions WHERE unindexed LIMIT ?", limit)
@@ -398,7 +405,11 @@ class SqliteReader:
 
 
 class SqliteWriter(SqliteReader):
-    """The writes of one transaction; what they wrote can be read at once."""
+    """The writes of one transaction; what they wrote can be read at once. `heads` are those it moved."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        super().__init__(connection)
+        self.heads: list[Head] = []
 
     def append(self, changes: Changes) -> None:
         """Write what a command changed, if the session is still as it was when the command read it."""
@@ -412,6 +423,7 @@ class SqliteWriter(SqliteReader):
             if self._connection.changes() != 1:
                 raise StoreConflict(f"session {row.session_id} has moved since it was read")
             self._run(MARK_UNINDEXED, (row.session_id,))
+        self.heads.append(Head(row.session_id, row.head_index, row.head_digest))
         self._add_rows(changes.nodes, changes.blocked, changes.modes)
         self._run(ADD_COMMIT, astuple(changes.commit))
         for run in changes.runs:
@@ -442,7 +454,9 @@ class SqliteWriter(SqliteReader):
             self._run(ADD_RUN, astuple(row))
 
     def trace(self, rows: Sequence[TraceRow]) -> None:
-        self._connection.executemany(ADD_TRACE, [astuple(row) for row in rows])
+        self._connection.executemany(
+            ADD_TRACE, [astuple(replace(row, body=_summed(row.body))) for row in rows]
+        )
 
     def remove_session(self, session_id: str, removed_at: int) -> None:
         """Delete all of a session and leave a tombstone."""
@@ -519,6 +533,7 @@ class SqliteWriter(SqliteReader):
         for table in ("commits", *PROJECTIONS, *FOUND_BY):
             self._run(f"DELETE FROM {table} WHERE session_id = ?", (session_id,))
         self._run(ADD_SESSION, astuple(rows.session))
+        self.heads.append(Head(session_id, rows.session.head_index, rows.session.head_digest))
         for commit in rows.commits:
             self._run(ADD_COMMIT, astuple(commit))
         for run in rows.runs:
@@ -553,7 +568,12 @@ def _blocked(*values: Any) -> BlockedRow:
 
 
 def _content(deflated: int, body: bytes) -> bytes:
-    return zlib.decompress(body) if deflated else body
+    return _inflated(body) if deflated else body
+
+
+def _summed(body: bytes) -> bytes:
+    """Prefix a trace, which no digest covers, with its checksum; a damaged one is left out."""
+    return zlib.crc32(body).to_bytes(4, "big") + body
 
 
 def _deflated(body: bytes) -> bytes:
@@ -563,7 +583,7 @@ def _deflated(body: bytes) -> bytes:
 
 def _inflated(body: bytes) -> bytes:
     """Undo the compression; damaged bytes come back as they are, and fail their digest."""
-    if not isinstance(body, bytes) or body[:1] != b"\x78":
+    if not isinstance(body, bytes) or body[:1] != b"\x78":  # a body that was not compressed
         return body
     try:
         return zlib.decompress(body)

@@ -6,6 +6,7 @@ Writers take turns on an advisory lock; readers need none and never checkpoint.
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from _thread import RLock  # threading costs start-up and adds nothing here
 from collections.abc import Iterator, Sequence
@@ -13,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import apsw
+from msgspec import Struct
 
 from interlock.store.protocol import (
     Changes,
@@ -27,8 +29,14 @@ from interlock.store.protocol import (
 from interlock.store.sqlite.lock import PATIENCE, FileLock
 from interlock.store.sqlite.schema import FILE, MIGRATIONS
 from interlock.store.sqlite.statements import SqliteReader, SqliteWriter
+from interlock.store.sqlite.witness import Head, Witness
 
 CHECKPOINT_PAGES = 2000
+CACHE = -1000  # in kB, as SQLite writes it: many chats have a server each, and the system caches the file
+PROBE_PATIENCE = 1.0
+PAGE_SIZE = 4096
+LARGE, RESERVE = 16 * 2**20, 4 * 2**20
+ROOM_FACTOR = 3  # a VACUUM writes its result to a temporary file, then to the log
 
 
 class SqliteStore:
@@ -39,6 +47,7 @@ class SqliteStore:
         self.sqlite_version = apsw.sqlite_lib_version()
         self._lock = lock
         self._turn = RLock()
+        self.repairing = False  # then lost events are no reason not to write
         self._use(connection)
 
     def _use(self, connection: apsw.Connection) -> None:
@@ -46,6 +55,7 @@ class SqliteStore:
         self._reader = SqliteReader(connection)
         self._writer = SqliteWriter(connection)
         self._file = _identity(self.path)
+        self.witness = witness_of(connection, self.path)
         self._wrote = False
         self._closed = False
 
@@ -93,16 +103,69 @@ class SqliteStore:
                 raise RuntimeError("a transaction does not nest in another, nor in a reading")
             with self._lock:
                 self._prepare_to_write()
+                self._writer.heads.clear()
                 with _transaction(self._connection, "BEGIN IMMEDIATE"):
                     yield self._writer
+                self.witness.note(self._writer.heads)
 
     def integrity(self) -> list[str]:
-        """Return what SQLite finds wrong with the file; nothing when it is sound."""
+        """Return what SQLite finds wrong with the file or its indexes; nothing when it is sound."""
         try:
-            lines = [str(line) for (line,) in self._connection.execute("PRAGMA quick_check")]
-        except (apsw.CorruptError, apsw.NotADBError) as error:
+            lines = [str(line) for (line,) in self._connection.execute("PRAGMA integrity_check")]
+            damaged = (
+                [] if has_own_schema(self._connection) else ["the definitions of its tables are damaged"]
+            )
+        except (apsw.Error, UnicodeDecodeError) as error:
             return [str(error)]
-        return [line for line in lines if line != "ok"]
+        return [line for line in (*lines, *damaged) if line != "ok"]
+
+    def missing(self) -> list[LostEvents]:
+        """Return the sessions that once had a head which is not stored any more."""
+        with self.reading() as reader:
+            return [lost for head in self.witness.heads().values() if (lost := _missing(reader, head))]
+
+    def accept_heads(self) -> None:
+        """Let the witness forget what is missing, after it was told."""
+        with self.writing() as writer:
+            rows = [row for head in self.witness.heads() if (row := writer.session(head)) is not None]
+            self.witness.replace(Head(row.session_id, row.head_index, row.head_digest) for row in rows)
+
+    def probe(self) -> None:
+        """Make sure that the file is there, can be read, and can be locked for writing within a second."""
+        if _identity(self.path) != self._file:
+            raise StoreUnavailable(f"{self.path} is not the file that was opened")
+        with self.reading() as reader:
+            reader.session_ids("", 1)
+        lock = FileLock(lock_path(self.path), PROBE_PATIENCE)
+        try:
+            with lock:
+                pass
+        finally:
+            lock.close()
+
+    def make_room(self) -> None:
+        """Remove the file that holds space for removals, which need some on a full disk."""
+        self._reserve.unlink(missing_ok=True)
+
+    def give_back(self) -> None:
+        """Write the file anew without what was removed from it, and hold space for the next time.
+
+        The new content needs room beside the old one for a moment. Where there is none, or little to gain,
+        the file keeps its size, and new sessions use the space in it.
+        """
+        with self._alone(), _translated(self.path), self._lock:
+            self._prepare_to_write()
+            self._connection.pragma("wal_checkpoint", "TRUNCATE")
+            free, pages = (int(str(self._connection.pragma(n))) for n in ("freelist_count", "page_count"))
+            room = shutil.disk_usage(self.path.parent).free
+            if free > pages // 4 and room > ROOM_FACTOR * (pages - free) * PAGE_SIZE:
+                self._connection.execute("VACUUM")
+                self._connection.pragma("wal_checkpoint", "TRUNCATE")
+        hold_room(self.path, self._reserve)
+
+    @property
+    def _reserve(self) -> Path:
+        return self.path.with_name(f"{self.path.name.removesuffix('.db')}.reserve")
 
     def close(self) -> None:
         """Close the file, once; a store that wrote folds its log into it, if nobody else is at work."""
@@ -113,6 +176,7 @@ class SqliteStore:
             if self._wrote:
                 self._close_as_writer()
             self._connection.close()
+            self.witness.close()
             self._lock.close()
 
     def _close_as_writer(self) -> None:
@@ -121,6 +185,8 @@ class SqliteStore:
             with self._lock:
                 self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
                 self._connection.close()
+                self.witness.shorten()
+                hold_room(self.path, self._reserve)
         except StoreBusy:
             pass  # whoever holds the lock is a writer too, and will do it
 
@@ -128,12 +194,19 @@ class SqliteStore:
         """Under the lock, make sure that the path still names the open file, or open the one it names."""
         if _identity(self.path) != self._file:
             self._connection.close()
+            self.witness.close()
             make_private(self.path)
             connection = connect(self.path)
             if version_of(connection) != len(MIGRATIONS):
                 migrate(connection, self.path, MIGRATIONS)
             self._use(connection)
         if not self._wrote:
+            head = self.witness.newest()
+            if not self.repairing and head is not None and _missing(self._reader, head):
+                raise StoreCorrupt(
+                    f"{self.path} has lost its newest events, those of session {head.session_id} among them;"
+                    " `interlock doctor --repair` recovers what is left"
+                )
             self._connection.pragma("wal_autocheckpoint", CHECKPOINT_PAGES)
             self._wrote = True
 
@@ -145,6 +218,24 @@ class SqliteStore:
             yield
         finally:
             self._turn.release()
+
+
+class LostEvents(Struct, frozen=True):
+    """A session whose newest events are not stored any more, or all of them."""
+
+    session_id: str
+    had: int
+    has: int
+
+
+def _missing(reader: SqliteReader, head: Head) -> LostEvents | None:
+    session = reader.session(head.session_id)
+    if session is None:
+        removed = reader.tombstone(head.session_id) is not None
+        return None if removed else LostEvents(head.session_id, head.index + 1, 0)
+    if session.head_index > head.index or session.head_digest == head.digest:
+        return None
+    return LostEvents(head.session_id, head.index + 1, session.head_index + 1)
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
@@ -159,6 +250,13 @@ def _identity(path: Path) -> tuple[int, int] | None:
 def lock_path(path: Path) -> Path:
     """Return the file that writers of this database lock."""
     return path.with_name(f"{path.name.removesuffix('.db')}.lock")
+
+
+def witness_of(connection: apsw.Connection, path: Path) -> Witness:
+    """Return what bears witness of the heads in this database."""
+    store_id = connection.pragma("application_id")
+    assert isinstance(store_id, int)
+    return Witness(path.with_name(f"{path.name.removesuffix('.db')}.heads"), store_id)
 
 
 def open_store(folder: Path, name: str = FILE) -> SqliteStore:
@@ -180,11 +278,16 @@ def open_store(folder: Path, name: str = FILE) -> SqliteStore:
 def migrate(connection: apsw.Connection, path: Path, migrations: tuple[str, ...]) -> None:
     """Bring a database to the last migration, with a copy of it beside it before it changes."""
     version = version_of(connection)
+    if version == 0 and has_own_schema(connection):
+        raise StoreCorrupt(f"the header of {path} is damaged; `interlock doctor --repair` recovers it")
     if version > len(migrations):
         raise StoreTooNew(
             f"{path} has schema {version}, and this Interlock knows {len(migrations)}: update Interlock"
         )
     if version == 0:
+        if connection.pragma("application_id") and witness_of(connection, path).newest() is not None:
+            raise StoreCorrupt(f"{path} has lost its log; `interlock doctor --repair` recovers what is left")
+        connection.pragma("application_id", int.from_bytes(os.urandom(4), "big", signed=True) or 1)
         _use_wal(connection, path)
     elif version < len(migrations):
         _back_up(connection, path.with_name(f"{path.name}.v{version}.backup"))
@@ -197,6 +300,17 @@ def migrate(connection: apsw.Connection, path: Path, migrations: tuple[str, ...]
 def _upgrade(connection: apsw.Connection, path: Path, lock: FileLock) -> None:
     with lock:
         migrate(connection, path, MIGRATIONS)
+
+
+def hold_room(database: Path, reserve: Path) -> None:
+    """Hold space beside a database of some size, with a file that can be removed when the disk is full."""
+    try:
+        if database.stat().st_size < LARGE or reserve.exists():
+            return
+        with reserve.open("xb") as file:
+            file.write(bytes(RESERVE))
+    except OSError:
+        reserve.unlink(missing_ok=True)
 
 
 def make_private(path: Path) -> None:
@@ -218,9 +332,41 @@ def connect(path: Path) -> apsw.Connection:
     connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     connection.pragma("synchronous", "full")
     connection.pragma("wal_autocheckpoint", 0)
+    connection.pragma("cache_size", CACHE)
     if sys.platform == "darwin":
         connection.pragma("fullfsync", True)
     return connection
+
+
+def schema_of(connection: apsw.Connection) -> list[tuple[object, ...]]:
+    """Return the definitions of all tables and indexes."""
+    return list(
+        connection.execute(
+            "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE type <> 'trigger' ORDER BY name"
+        )
+    )
+
+
+def has_own_schema(connection: apsw.Connection) -> bool:
+    """Say whether the tables are defined exactly as the migrations define them."""
+    fresh = apsw.Connection(":memory:")
+    try:
+        for script in MIGRATIONS:
+            list(fresh.execute(script))
+        return schema_of(fresh) == schema_of(connection)
+    finally:
+        fresh.close()
+
+
+def is_mislabelled(path: Path) -> bool:
+    """Say whether a database that seems to be of a newer version has the tables of this one."""
+    connection = connect(path)
+    try:
+        return version_of(connection) > len(MIGRATIONS) and has_own_schema(connection)
+    except (apsw.Error, UnicodeDecodeError):
+        return False
+    finally:
+        connection.close()
 
 
 def version_of(connection: apsw.Connection) -> int:
@@ -266,6 +412,10 @@ def _translated(path: Path) -> Iterator[None]:
         raise StoreBusy(f"{path} is in use by another program ({error})") from error
     except apsw.ConstraintError as error:
         raise StoreConflict(str(error)) from error
+    except UnicodeDecodeError as error:
+        raise StoreCorrupt(f"{path} holds damaged text; `interlock doctor --repair` recovers it") from error
+    except apsw.SQLError as error:
+        raise StoreCorrupt(f"{path} has damaged tables ({error})") from error
     except apsw.ProtocolError as error:
         raise StoreUnavailable(_NO_WAL.format(path=path)) from error
     except (apsw.FullError, apsw.IOError, apsw.ReadOnlyError, apsw.CantOpenError) as error:

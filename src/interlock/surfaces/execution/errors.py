@@ -32,6 +32,8 @@ def _next_action(refusal: Refusal) -> str:
             return "Start a new run with start_workflow."
         case Code.INPUT_REQUIRED | Code.LOOP_ITEMS_REQUIRED:
             return f"Send in context: {names(refusal.about, 'variables')}."
+        case Code.VARIABLES_TOO_LARGE:
+            return "Send less in context: keep large data in files, and null for a key that is done with."
         case Code.OUTPUT_REQUIRED:
             return "Send what is missing in output.artifacts or output.notesMarkdown."
         case Code.USER_MUST_DECIDE:
@@ -60,6 +62,7 @@ def _next_action(refusal: Refusal) -> str:
             | Code.NOT_CONDITIONAL
             | Code.CONDITION_HOLDS
             | Code.LOOP_NOT_FOUND
+            | Code.CHILD_RUNNING
         ):
             return READ_AGAIN
         case _:

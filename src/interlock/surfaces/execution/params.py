@@ -18,7 +18,7 @@ Context = Annotated[
 Output = Annotated[
     dict[str, Json],
     Meta(
-        description="Durable result: notesMarkdown (short recap, ≤10 lines) and/or artifacts "
+        description="Durable result: notesMarkdown (short recap) and/or artifacts "
         "[{kind, …}] where the step asks for them."
     ),
 ]

@@ -8,11 +8,11 @@ from typing import assert_never
 import msgspec
 from msgspec import Struct
 
-from interlock.core.definition.prompts import gate_prompt, interpolate, remark_text, step_prompt
+from interlock.core.definition.prompts import gate_prompt, interpolate, step_prompt
 from interlock.core.engine.decisions import example_decision, waits_for_user
 from interlock.core.engine.gates import question_of
+from interlock.core.engine.loops import rounds
 from interlock.core.run.outcomes import (
-    Awaited,
     Done,
     NeedAnswer,
     NeedEntry,
@@ -20,14 +20,13 @@ from interlock.core.run.outcomes import (
     NeedInput,
     NeedLoop,
     NeedStep,
-    Notice,
 )
-from interlock.core.run.preferences import exceeds
 from interlock.core.run.reasons import Blocker
 from interlock.core.values import Json, cut
 from interlock.ledger.runs.position import View
-from interlock.ledger.runs.recap import POLICY, Branches, Recap
+from interlock.ledger.runs.recap import Branches
 from interlock.ledger.tokens.slots import slot
+from interlock.surfaces.briefs import brief_fields, brief_text, recap_fields, recap_text
 from interlock.surfaces.call import Reply
 from interlock.surfaces.execution.errors import suggested_fix
 
@@ -55,17 +54,26 @@ def reply(view: View) -> Reply:
     """Render a view as text and fields."""
     pending = pending_of(view)
     tokens = token_slots(view, complete=pending is None)
-    warnings = [*view.notices, *standing_warnings(view)]
     parts = [
-        _introduction(view) if view.started or view.recap is not None else "",
-        _recap_text(view.recap, "So far on this branch") if view.recap is not None else "",
+        _introduction(view) if view.started or view.brief is not None else "",
+        brief_text(view.brief) if view.brief is not None else "",
         _branch_text(view.branches) if view.branches is not None else "",
         _blocked_text(view.blockers) if view.blockers else "",
-        "\n".join(f"Warning: {notice.message}" for notice in warnings),
         _pending_text(view, pending, tokens),
+        view.notices.text if view.notices.listed else "",
     ]
     text = "\n\n".join(part for part in parts if part)
-    return Reply(text, fields(view, pending, tokens, warnings))
+    return Reply(text, fields(view, pending, tokens))
+
+
+def kept_reply(view: View) -> Reply:
+    """Answer notes that were kept: what is pending stays so, and is not told again."""
+    whole, pending = reply(view), pending_of(view)
+    tokens = token_slots(view, complete=pending is None)
+    still = f" '{pending.title}' ({pending.stepId}) is still pending." if pending is not None else ""
+    lines = [f"Kept.{still}", "", *(f"{name}: {token}" for name, token in tokens.items())]
+    notices = ["", view.notices.text] if view.notices.listed else []
+    return Reply("\n".join([*lines, *notices]), whole.structured)
 
 
 def token_slots(view: View, *, complete: bool) -> dict[str, str]:
@@ -80,16 +88,16 @@ def token_slots(view: View, *, complete: bool) -> dict[str, str]:
 def pending_of(view: View) -> Pending | None:
     """The pending item, whatever it is, as a step."""
     scope = view.plan.scope(view.state.variables)
+    where = [*rounds(view.plan, view.state)] if view.state.frames else []
     match view.awaited:
         case NeedStep(step=step):
-            prompt = step_prompt(step, scope, view.state.preferences, view.plan.workflow.capabilities)
-            if view.state.remark is not None:
-                prompt = f"{prompt}\n\n{remark_text(view.state.remark)}"
+            prompt = "\n\n".join([*where, step_prompt(view.plan, view.state, step)])
             asks = step.confirm is not False and view.state.preferences.guided
             return Pending(step.id, interpolate(step.title, scope), prompt, asks)
         case NeedAnswer(gate=gate):
             title, prompt = interpolate(gate.name, scope), gate_prompt(gate, scope)
-            return Pending(gate.id, title, prompt, True, _reportable(view))
+            asks = not view.state.preferences.never_stops
+            return Pending(gate.id, title, "\n\n".join([*where, prompt]), asks, _reportable(view))
         case NeedInput():
             names = ", ".join(view.awaited.variables)
             prompt = view.awaited.message + (f"\n\nSend in context: {names}." if names else "")
@@ -118,16 +126,14 @@ def _reportable(view: View) -> dict[str, Json]:
     return {"checkpointId": question.id, "options": options}
 
 
-def fields(
-    view: View, pending: Pending | None, tokens: Mapping[str, str], warnings: Sequence[Notice]
-) -> dict[str, Json]:
+def fields(view: View, pending: Pending | None, tokens: Mapping[str, str]) -> dict[str, Json]:
     """The JSON of a response."""
     body: dict[str, Json] = {
         "kind": "blocked" if view.blockers else "ok",
         **tokens,
         "pending": msgspec.to_builtins(pending),
         "isComplete": pending is None,
-        "nextIntent": next_intent(view.awaited, pending),
+        "nextIntent": next_intent(pending),
         "session": {"sessionId": view.session.session_id, "runId": view.run.run_id},
         "workflow": {"id": view.run.workflow_id, "hash": view.run.workflow_hash},
         "preferences": {
@@ -135,14 +141,16 @@ def fields(
             "riskPolicy": view.state.preferences.risk_policy,
         },
     }
-    return {**body, **dict(_optional_fields(view, warnings))}
+    return {**body, **dict(_optional_fields(view))}
 
 
-def _optional_fields(view: View, warnings: Sequence[Notice]) -> Iterator[tuple[str, Json]]:
+def _optional_fields(view: View) -> Iterator[tuple[str, Json]]:
     if view.state.status != "in_progress":
         yield "status", view.state.status
     if view.state.gaps:
         yield "gaps", view.state.gaps
+    if view.state.gap_list and view.state.finished:
+        yield "gapList", msgspec.to_builtins(view.state.gap_list)
     if view.blockers:
         blockers: list[Json] = [
             {
@@ -156,37 +164,23 @@ def _optional_fields(view: View, warnings: Sequence[Notice]) -> Iterator[tuple[s
         ]
         yield "blockers", blockers
         yield "retryable", True
-    if warnings:
-        yield "warnings", msgspec.to_builtins(list(warnings))
-    if view.recap is not None and (view.recap.entries or view.recap.omitted):
-        yield "recap", _recap_fields(view.recap)
+    if view.notices.listed:
+        yield "warnings", view.notices.fields
+    if view.brief is not None:
+        yield from brief_fields(view.brief).items()
     if view.branches is not None:
         children: list[Json] = [
             {"node": child.node, "preferred": child.preferred, "notes": cut(child.notes, SNIPPET, "…")}
             for child in view.branches.children
         ]
-        yield "branches", {"children": children, "downstream": _recap_fields(view.branches.downstream)}
+        yield "branches", {"children": children, "downstream": recap_fields(view.branches.downstream)}
 
 
-def next_intent(awaited: Awaited, pending: Pending | None) -> str:
+def next_intent(pending: Pending | None) -> str:
     """The closed set that tells an agent what kind of thing comes next."""
     if pending is None:
         return "complete"
-    asks = isinstance(awaited, NeedAnswer) or pending.requireConfirmation
-    return "await_user_confirmation" if asks else "perform_pending_then_continue"
-
-
-def standing_warnings(view: View) -> Iterator[Notice]:
-    """What is worth saying at every node: notes that were cut, a mode beyond what the author recommends."""
-    if view.notes_cut:
-        yield Notice("NOTES_TRUNCATED", "Your notes were longer than 4096 bytes and were cut at the end.")
-    recommended = view.plan.workflow.recommended
-    over = exceeds(view.state.preferences, recommended) if recommended and view.started else ()
-    if recommended and over:
-        text = f"The mode goes beyond what this workflow recommends ({', '.join(over)}); recommended: "
-        yield Notice(
-            "MODE_EXCEEDS_RECOMMENDATION", f"{text}{recommended.autonomy}, {recommended.risk_policy}."
-        )
+    return "await_user_confirmation" if pending.requireConfirmation else "perform_pending_then_continue"
 
 
 def _introduction(view: View) -> str:
@@ -213,7 +207,10 @@ def _pending_text(view: View, pending: Pending | None, tokens: Mapping[str, str]
         how = "The user decides in the inbox (interlock inbox). Then continue_workflow with these tokens."
     elif isinstance(view.awaited, NeedAnswer):
         example = _encode(example_decision(view.awaited.gate)).decode()
-        how = f"Ask the user. Then continue_workflow with output.artifacts: [{example}]"
+        asks = "Nobody is asked in this mode: choose what fits best; it is recorded as a gap."
+        if not view.state.preferences.never_stops:
+            asks = "Ask the user."
+        how = f"{asks} Then continue_workflow with output.artifacts: [{example}]"
     elif isinstance(view.awaited, NeedInput):
         how = "Then continue_workflow with context and these tokens."
     elif pending.requireConfirmation and view.terms.decisions == "user":
@@ -243,25 +240,10 @@ def _blocked_text(blockers: Sequence[Blocker]) -> str:
     return "\n".join(lines)
 
 
-def _recap_text(recap: Recap, heading: str) -> str:
-    if not recap.entries and not recap.omitted:
-        return ""
-    lines = [f"{heading}:"]
-    if recap.omitted:
-        lines.append(f"[{recap.omitted} earlier entries omitted: {POLICY}]")
-    return "\n".join([*lines, *(f"- {entry.step}: {entry.notes}" for entry in recap.entries)])
-
-
-def _recap_fields(recap: Recap) -> dict[str, Json]:
-    entries: list[Json] = [{"stepId": entry.step, "notes": entry.notes} for entry in recap.entries]
-    body: dict[str, Json] = {"entries": entries, "truncated": bool(recap.omitted)}
-    return {**body, "omitted": recap.omitted, "policy": POLICY} if recap.omitted else body
-
-
 def _branch_text(branches: Branches) -> str:
     lines = ["You are at an earlier point. Work already went on from here; advancing starts a new branch:"]
     for child in branches.children:
         mark = " (preferred)" if child.preferred else ""
         lines.append(f"- branch {child.node}{mark}: {cut(child.notes, SNIPPET, '…') or 'no notes'}")
-    later = _recap_text(branches.downstream, "What followed on the preferred branch")
+    later = recap_text(branches.downstream, "What followed on the preferred branch")
     return "\n".join([*lines, *([later] if later else [])])

@@ -1,44 +1,61 @@
-"""Coming back in a new chat: candidates with reasons, snippets, and a token that works at once."""
+"""Coming back in a new chat: what fits, best first, and the best match with all that is needed to go on."""
 
 from __future__ import annotations
 
+import msgspec
+
 from interlock.core.values import Json
+from interlock.ledger.errors import LedgerError
 from interlock.ledger.git_context import observe
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.search import find, is_reference
+from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.call import Outcome, Reply
 from interlock.surfaces.execution.errors import envelope
+from interlock.surfaces.execution.render import reply
+from interlock.surfaces.recorded import encoded, live
 
 
 def resumed(ledger: Ledger, query: str, reference: str | None) -> Outcome:
-    """Find the runs that fit, tips only, best first."""
+    """Find the runs that fit, tips only, best first, and show the best one as a rehydrate does."""
     observed: dict[str, str] = {event.key: event.value for event in observe(ledger.settings.project)}
     if reference is not None and not is_reference(ledger, reference):
         return envelope(
             "NOT_FOUND",
-            f"'{reference}' is not the id, or an unambiguous beginning of the id, of a stored session.",
+            f"'{reference}' is not the id, nor an unambiguous beginning of one, of a stored session or run.",
             "Call resume_session with query instead: a few words about the work.",
         )
-    body: list[Json] = []
-    lines: list[str] = []
-    for candidate in find(ledger, reference or query, observed):
+    candidates = find(ledger, reference or query, observed)
+    matched = not query.strip() or any(candidate.why != "recency_fallback" for candidate in candidates)
+    lines = ["Found, best first:" if matched else f"Nothing matches '{query}'. The newest work is:"]
+    listed: list[Json] = []
+    for candidate in candidates:
         session, run = candidate.session, candidate.run
-        token = ledger.mint("st", candidate.handle, candidate.tip)
-        body.append(
-            {
-                "sessionId": session.session_id,
-                "runId": run.run_id,
-                "title": session.title,
-                "workflowId": run.workflow_id,
-                "status": run.status,
-                "whyMatched": candidate.why,
-                "snippet": candidate.snippet,
-                "stateToken": token,
-            }
-        )
-        lines.append(f"- {session.title} ({run.workflow_id}, {run.status}, {candidate.why})")
+        named, what, kind = dict[str, Json](), "notes only, no run", "sessionToken"
+        token = ledger.mint("sst", candidate.handle)
+        if run is not None:
+            named = {"runId": run.run_id, "workflowId": run.workflow_id, "status": run.status}
+            what, kind = f"{run.workflow_id}, {run.status}", "stateToken"
+            token = ledger.mint("st", candidate.handle, candidate.tip)
+        about: dict[str, Json] = {"sessionId": session.session_id, **named, "title": session.title}
+        listed.append({**about, "whyMatched": candidate.why, "snippet": candidate.snippet, kind: token})
+        lines.append(f"- {session.title} ({what}, {candidate.why})")
         if candidate.snippet:
-            lines.append(f"  {candidate.snippet}")
-        lines.append(f"  stateToken: {token}")
-    text = "\n".join(lines) or "Nothing stored fits. Try other words, or start_workflow."
-    return Reply(text, {"candidates": body})
+            lines.append(f"  {' '.join(candidate.snippet.split())}")
+        lines.append(f"  {kind}: {token}")
+    body: dict[str, Json] = {"candidates": listed, "matched": matched}
+    if not candidates:
+        return Reply("Nothing is stored yet. Start with start_workflow.", body)
+    if not matched:
+        lines.append(
+            "Call again with other words, or continue_workflow with the stateToken of the right one."
+        )
+        return Reply("\n".join(lines), body)
+    best = candidates[0]
+    position = ledger.at(Pointer("st", best.handle, best.tip))
+    if best.run is None or isinstance(position, LedgerError):
+        return Reply("\n".join(lines), body)
+    shown = live(encoded(reply(ledger.rehydrate(position))), ledger, best.handle)
+    assert isinstance(shown.structured, msgspec.Raw)
+    body["best"] = msgspec.json.decode(shown.structured)
+    return Reply("\n\n".join(["\n".join(lines), "The best match, ready to go on:", shown.text]), body)

@@ -9,7 +9,8 @@ from msgspec.structs import replace
 from interlock.authoring.diagnostics.diagnostic import Diagnostic
 from interlock.core.engine.decide import decide
 from interlock.core.run.commands import AcknowledgeStep
-from interlock.core.run.outcomes import Notice, Refusal
+from interlock.core.run.notices import Notice
+from interlock.core.run.outcomes import Refusal
 from interlock.core.run.output import Output
 from interlock.core.run.surface_policy import EXECUTION
 from interlock.core.values import Json
@@ -25,19 +26,22 @@ from interlock.surfaces.execution import params as p
 from interlock.surfaces.execution.catalogue import described, listing_reply
 from interlock.surfaces.execution.errors import envelope, invalid, of_error, of_refusal
 from interlock.surfaces.execution.questions import answered, questions, waits_for_the_user
-from interlock.surfaces.execution.render import reply
+from interlock.surfaces.execution.render import kept_reply, reply
 from interlock.surfaces.execution.resuming import resumed
 from interlock.surfaces.execution.tools import INSTRUCTIONS, PROMPTS, template_of, tools
 from interlock.surfaces.ledger_surface import LedgerSurface
 from interlock.surfaces.recorded import body_of, encoded, live, repeatable, replayed
 from interlock.surfaces.tool import Tool
 
-REPLAY_NOTE: Mapping[str, Json] = {
-    "replayed": True,
-    "ignored": ["output", "context"],
-    "message": "This ackToken was used before; the recorded response is returned and this call's output "
-    "and context were ignored. To try another way, call without ackToken: its fresh ackToken forks.",
-}
+USED_BEFORE = (
+    "This call was made before with other arguments: its recorded answer follows, and the output and context "
+    "of this call were not read. To try another way, call continue_workflow with only stateToken: its fresh "
+    "ackToken forks."
+)
+NOTED_BEFORE = (
+    "This checkpointToken was used before: its recorded answer follows, and the output of this call was not "
+    "kept. To keep more notes, use the checkpointToken below."
+)
 STILL_WAITING = Notice(
     "STILL_WAITING",
     "The user has not decided yet. Tell the user what waits, then call again with waitSeconds.",
@@ -105,7 +109,7 @@ class ExecutionSurface(LedgerSurface):
         ack = self._pointer(params.stateToken, params.ackToken, "ack")
         if isinstance(ack, LedgerError):
             return of_error(ack)
-        attempt = self._attempt(ack, ack.attempt, {"context": params.context, "output": params.output})
+        attempt = self._attempt(ack, ack.attempt, {"output": params.output, "context": params.context})
         if isinstance(attempt, Reply):
             return attempt
         position = attempt.position
@@ -127,12 +131,14 @@ class ExecutionSurface(LedgerSurface):
         if params.waitSeconds and waits_for_the_user(decided):
             if call.may_wait:
                 return Wait(params.waitSeconds)
-            decided = replace(decided, notices=(*decided.notices, STILL_WAITING))
-        answer = encoded(reply(attempt.view(decided, command.terms, output)))
+            decided = replace(decided, notices=decided.notices.plus([STILL_WAITING]))
+        view = attempt.view(decided, command.terms)
+        answer = encoded(reply(view))
         attempt.record(
             decided,
             body_of(answer),
             surface="execution",
+            notices=view.notices,
             output=output,
             variables=command.variables,
         )
@@ -161,7 +167,13 @@ class ExecutionSurface(LedgerSurface):
                 return of_error(attempt)
             case Replayed(differs=True):
                 recorded = replayed(attempt, self.ledger)  # the note stays outside the recorded payload
-                return replace(recorded, meta={**recorded.meta, "interlock/replay": REPLAY_NOTE})
+                message = USED_BEFORE if pointer.kind == "ack" else NOTED_BEFORE
+                note: dict[str, Json] = {"replayed": True, "ignored": [*request], "message": message}
+                return replace(
+                    recorded,
+                    text=f"{message}\n\n{recorded.text}",
+                    meta={**recorded.meta, "interlock/replay": note},
+                )
             case Replayed():
                 return replayed(attempt, self.ledger)
             case _:
@@ -173,11 +185,10 @@ class ExecutionSurface(LedgerSurface):
         if isinstance(position, LedgerError):
             return of_error(position)
         view = self.ledger.rehydrate(position)
-        notices = [*view.notices, *self.ledger.drift.notices(view.run)]
         if params.output is not None or params.context is not None:
             text = "output and context were ignored: without ackToken nothing is recorded."
-            notices.append(Notice("ARGUMENTS_IGNORED", text))
-        answer = encoded(reply(replace(view, notices=tuple(notices))))
+            view = replace(view, notices=view.notices.plus([Notice("ARGUMENTS_IGNORED", text)]))
+        answer = encoded(reply(view))
         return live(answer, self.ledger, position.handle)
 
     def checkpoint_workflow(self, params: p.CheckpointWorkflow, call: Call) -> Outcome:
@@ -198,7 +209,7 @@ class ExecutionSurface(LedgerSurface):
         attempt = self._attempt(pointer, note_attempt(pointer.attempt), {"output": params.output})
         if isinstance(attempt, Reply):
             return attempt
-        answer = encoded(reply(attempt.unmoved(output, self.ledger.terms(attempt.state))))
+        answer = encoded(kept_reply(attempt.unmoved(output, self.ledger.terms(attempt.state))))
         attempt.save_notes(body_of(answer), output)
         return live(answer, self.ledger, pointer.handle)
 

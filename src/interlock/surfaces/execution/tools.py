@@ -65,8 +65,8 @@ def tools(handlers: ExecutionHandlers) -> tuple[Tool, ...]:
             "With ackToken: the pending step is done; records output and returns the next step. Repeating "
             "the same tokens returns the same answer and advances nothing. Without ackToken: shows the "
             "pending step and a recap again and changes nothing; use it after a rewind or when you lost your "
-            "place. An answer with kind blocked says what is missing: call again with the ackToken in it. "
-            "Stop when isComplete is true.",
+            "place. An answer that says BLOCKED says what is missing: call again with the ackToken in it. "
+            "Stop when the answer says that the workflow is complete.",
             p.ContinueWorkflow,
             handlers.continue_workflow,
             output_schema=RESULT,

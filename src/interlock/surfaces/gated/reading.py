@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from interlock.core.hashing import digest_of
 from interlock.core.values import Json
 from interlock.ledger.runs.shared_sessions import Calling
 from interlock.surfaces.call import Call, Outcome, Reply
@@ -9,6 +10,7 @@ from interlock.surfaces.gated import params as p
 from interlock.surfaces.shared import session_params as shared
 from interlock.surfaces.shared.documents import FoundDocument
 from interlock.surfaces.shared.reading_call import ReadingCall
+from interlock.surfaces.shared.replies import as_json
 from interlock.surfaces.shared.session_tools import SessionTools, digest_mark
 from interlock.surfaces.shared.workflow_shapes import summary_shape, workflow_shape
 
@@ -24,10 +26,13 @@ class GatedReading:
         if isinstance(reading, Reply):
             return reading
         workflow = reading.workflow
-        if not params.summary:
-            return reading.json_answer(workflow_shape(workflow))
-        model = workflow.extra.get("executionModel")
-        return reading.json_answer(summary_shape(workflow) | ({"executionModel": model} if model else {}))
+        shape = summary_shape(workflow) if params.summary else workflow_shape(workflow)
+        if params.summary and (model := workflow.extra.get("executionModel")):
+            shape["executionModel"] = model
+        mark = digest_mark(digest_of(as_json(shape).encode()))
+        if mark in (params.known or []):
+            return reading.json_answer({"id": workflow.id, "digest": mark, "unchanged": True})
+        return reading.json_answer({**shape, "digest": mark})
 
     def get_skills(self, params: p.GetSkills, call: Call) -> Outcome:
         reading = self._tools.reading_call(params.session_token, Calling("get_skills"))
@@ -63,6 +68,7 @@ class GatedReading:
             return reading.error_answer("STEP_NOT_FOUND", text, f"Use one of: {steps}.")
         if step.skill is None:
             return reading.error_answer("NO_SKILL", f"Step '{step_id}' has no skill.", "Go on without one.")
+        reading = reading.about(skill=step.skill)
         skill = reading.documents.skill(step.skill)
         if skill is None:
             next_action = "Go on without it, and tell the user."

@@ -6,19 +6,22 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from interlock import __version__
 from interlock.authoring.diagnostics.diagnostic import Diagnostic
+from interlock.core.definition.program import Plan
 from interlock.core.definition.prompts import remark_text
 from interlock.core.definition.workflow import Activity, Gate
 from interlock.core.engine.decisions import waits_for_user
+from interlock.core.engine.exits import chosen_exit
 from interlock.core.engine.gates import auto_advances, find_gate, pending_gates
 from interlock.core.run.events import GateResolved
 from interlock.core.run.outcomes import Code, Refusal
+from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import GATED
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.runs.shared_sessions import Calling, SessionCall, answer_to, answered_already
 from interlock.ledger.tokens.slots import slot
-from interlock.ledger.tokens.tokens import Pointer
+from interlock.ledger.tokens.tokens import Pointer, peek
 from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.gated import params as p
 from interlock.surfaces.gated.errors import words
@@ -28,7 +31,6 @@ from interlock.surfaces.ledger_surface import LedgerSurface
 from interlock.surfaces.recorded import repeatable
 from interlock.surfaces.refusals import INBOX, sentence
 from interlock.surfaces.shared import session_params as shared
-from interlock.surfaces.shared import validation
 from interlock.surfaces.shared.asking import asked
 from interlock.surfaces.shared.reading_call import presented_gate
 from interlock.surfaces.shared.replies import as_json, failure, json_reply, of_error, of_refusal
@@ -73,6 +75,9 @@ class GatedSurface(LedgerSurface):
         return Reply(as_json(body))
 
     def list_workflows(self, params: NoParams, call: Call) -> Outcome:
+        shadowed: dict[str, list[Json]] = {}
+        for hidden_workflow in self.shared.shadowed():
+            shadowed.setdefault(hidden_workflow.workflow_id, []).append(hidden_workflow.message)
         workflows: list[Json] = [
             {
                 "id": entry.id,
@@ -80,6 +85,7 @@ class GatedSurface(LedgerSurface):
                 "version": entry.version,
                 "description": entry.description,
                 "tags": list(entry.tags),
+                **({"shadows": hidden} if (hidden := shadowed.get(entry.id)) else {}),
             }
             for entry in self.shared.visible_workflows()
         ]
@@ -106,7 +112,10 @@ class GatedSurface(LedgerSurface):
         """Refuse a token of another workflow (rule 17)."""
         pointer = self.ledger.read_token(token, "ses", "st", "nav")
         if isinstance(pointer, LedgerError):
-            return None
+            claimed = peek(self.ledger.keys.keyring(), token)  # one that would be adopted
+            if claimed is None:
+                return None
+            pointer = claimed
         head = self.ledger.at(Pointer("ses", pointer.handle))
         loaded = self.ledger.library.load(workflow_id)
         loaded_id = workflow_id if isinstance(loaded, Diagnostic) else loaded.workflow.id
@@ -125,7 +134,7 @@ class GatedSurface(LedgerSurface):
         if isinstance(entered, NotEntered):
             return self._not_entered(params, entered)
         state, plan = entered.decided.state, entered.progress.position.plan
-        body = _entered_body(entered.activity, pending_gates(plan, state))
+        body = _entered_body(entered.activity, pending_gates(plan, state)) | _expected(plan, state)
         if state.finished:
             body = {"id": state.left_to, "name": "Completed", "status": "completed"}
         elif state.remark is not None:
@@ -144,7 +153,8 @@ class GatedSurface(LedgerSurface):
                 return reading
             assert reading.activity is not None, "the current activity is entered again"
             pending = pending_gates(reading.position.plan, reading.state)
-            return reading.json_answer(_entered_body(reading.activity, pending))
+            body = _entered_body(reading.activity, pending)
+            return reading.json_answer(body | _expected(reading.position.plan, reading.state))
         position = progress.position
         terms = self.ledger.terms(position.state)
         inbox = [gate.id for gate in pending if waits_for_user(position.state, gate.id, terms)]
@@ -200,16 +210,17 @@ class GatedSurface(LedgerSurface):
         answer = next(event for event in decided.events if isinstance(event, GateResolved))
         progress.request = answering(answer.key, params)
         token = slot("ses", decided.state.visit)
-        warnings = tuple(validation.outcome(position, decided))
+        notices = progress.notices(decided)
         body = _answered_body(answer, pending_gates(position.plan, decided.state), token)
-        return self.shared.record(progress, decided, json_reply(body, token, warnings), warnings=warnings)
+        body |= _expected(position.plan, decided.state)
+        return self.shared.record(progress, decided, json_reply(body, token, notices), notices=notices)
 
     def _answered_before(self, progress: SessionCall, params: p.RespondCheckpoint, refusal: Refusal) -> Reply:
         """Return what was recorded if the same answer is sent again (rule 13)."""
         key = answered_already(refusal)
         answer = answer_to(self.ledger, progress.position, key) if key else None
         if answer is None or not repeats(answer, params):
-            progress.refuse(refusal.code.value, refusal.kept)
+            progress.refuse(sentence(refusal), refusal.kept)
             return of_refusal(refusal, words(refusal), progress.token)
         progress.request = answering(answer.key, params)
         pending = pending_gates(progress.position.plan, progress.state)
@@ -234,6 +245,12 @@ def _entered_body(activity: Activity, pending: Sequence[Gate]) -> dict[str, Json
     if "transitions" not in shape and "decisions" not in shape:
         shape["transitions"] = [{"to": "__terminal__", "isDefault": True}]
     return {**shape, "pending_checkpoints": [gate.id for gate in pending]}
+
+
+def _expected(plan: Plan, state: RunState) -> dict[str, Json]:
+    """Name the activity that comes next as the variables are now; nothing where they do not decide it."""
+    chosen = None if state.finished or state.activity is None else chosen_exit(plan, state)
+    return {} if chosen is None else {"expected_next": chosen.to}
 
 
 def _answered_body(answer: GateResolved, pending: Sequence[Gate], token: str) -> dict[str, Json]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import UnsetType
+from msgspec.structs import replace
 
 from interlock.core.definition.conditions import Scope, holds
 from interlock.core.definition.criteria import failed_checks, requirement
@@ -18,7 +19,7 @@ from interlock.core.run.preferences import Preferences
 from interlock.core.values import Json
 from interlock.surfaces.call import Outcome, Reply, RpcError
 from interlock.surfaces.lookup import errors, render
-from interlock.surfaces.lookup.names import Names, dashed, names_of
+from interlock.surfaces.lookup.names import Names, dashed, names_of, shown_ids
 from interlock.surfaces.lookup.params import Get, Next, Validate, length_error
 from interlock.surfaces.lookup.progress import Endless, Offered, due_step
 
@@ -35,20 +36,22 @@ def reply(answer: dict[str, Json]) -> Reply:
 
 def list_reply(library: Library) -> Outcome:
     """List every workflow that can be looked up."""
-    return reply(
+    listing = library.listing()
+    shown = {
+        workflow_id: name for name, workflow_id in shown_ids(entry.id for entry in listing.entries).items()
+    }
+    workflows: list[Json] = [
         {
-            "workflows": [
-                {
-                    "id": dashed(entry.id),
-                    "name": entry.name,
-                    "description": entry.description,
-                    "category": entry.category,
-                    "version": entry.version,
-                }
-                for entry in library.listing().entries
-            ]
+            "id": shown[entry.id],
+            "name": entry.name,
+            "description": entry.description,
+            "category": entry.category,
+            "version": entry.version,
         }
-    )
+        for entry in listing.entries
+    ]
+    shadowed: list[Json] = [workflow.message for workflow in listing.shadowed]
+    return reply({"workflows": workflows, **({"shadowed": shadowed} if shadowed else {})})
 
 
 def get_reply(library: Library, params: Get) -> Outcome:
@@ -106,11 +109,14 @@ def _not_found_error(field: str, step_id: str) -> RpcError:
 
 
 def _loaded(library: Library, field: str, workflow_id: str) -> Workflow | RpcError:
-    from interlock.authoring.diagnostics.diagnostic import Diagnostic
+    from interlock.authoring.diagnostics.diagnostic import ABSENT, Diagnostic
 
     loaded = library.load(workflow_id)
     if isinstance(loaded, Diagnostic) and workflow_id != dashed(workflow_id):
         loaded = library.load(dashed(workflow_id))
+    if isinstance(loaded, Diagnostic) and loaded.code == ABSENT:
+        shown = shown_ids(entry.id for entry in library.listing().entries)
+        loaded = library.load(shown[workflow_id]) if workflow_id in shown else loaded
     if not isinstance(loaded, Diagnostic):
         return loaded.workflow
     if (error := length_error(field, workflow_id)) is not None:
@@ -137,7 +143,7 @@ def _guidance(workflow: Workflow, offered: Offered) -> dict[str, Json]:
     scope = offered.plan.scope(offered.state.variables)
     hint = step.extra.get("modelHint", step.extra.get("modelTier"))
     return {
-        "prompt": step_prompt(step, scope, Preferences(), workflow.capabilities),
+        "prompt": step_prompt(offered.plan, replace(offered.state, preferences=Preferences()), step),
         **({"modelHint": hint} if isinstance(hint, str) else {}),
         "requiresConfirmation": needs_confirmation(offered.plan, offered.state, step),
         "validationCriteria": list(_demands(step.criteria, scope)),

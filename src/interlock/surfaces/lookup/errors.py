@@ -20,7 +20,6 @@ INVALID_STATE = -32005
 STORAGE_ERROR = -32006
 SECURITY_ERROR = -32007
 
-_ABSENT = "IL512"
 _BY_DIAGNOSTIC = {
     "IL001": (STORAGE_ERROR, "Storage error"),
     "IL009": (SECURITY_ERROR, "Security check failed"),
@@ -37,7 +36,9 @@ def invalid_params(details: str) -> RpcError:
 
 def cannot_load(workflow_id: str, diagnostic: Diagnostic) -> RpcError:
     """Say why a workflow cannot be loaded: there is none, or its file has errors."""
-    if diagnostic.code == _ABSENT:
+    from interlock.authoring.diagnostics.diagnostic import ABSENT
+
+    if diagnostic.code == ABSENT:
         return RpcError(WORKFLOW_NOT_FOUND, "Workflow not found", {"workflowId": workflow_id})
     code, message = _BY_DIAGNOSTIC.get(diagnostic.code, (INVALID_WORKFLOW, "Invalid workflow"))
     details = f"{diagnostic.file}:{diagnostic.line}:{diagnostic.column}: {diagnostic.message}"

@@ -6,7 +6,7 @@ A step's name depends on the workflow alone, so that what is listed, offered and
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import count
 from typing import TypeAlias
 
@@ -51,6 +51,17 @@ class Visits:
         number = next(n for n in count(self._last[name] + 1) if f"{name}-{n}" not in self._names.steps)
         self._last[name] = number
         return f"{name}-{number}"
+
+
+def shown_ids(ids: Iterable[str]) -> dict[str, str]:
+    """Name workflows as this surface shows them; of two that would look alike the second gets a number."""
+    shown: dict[str, str] = {}
+    for workflow_id in sorted(ids):
+        first = dashed(workflow_id)
+        numbered = (f"{first}-{n}" for n in count(2))
+        name = first if first not in shown else next(name for name in numbered if name not in shown)
+        shown[name] = workflow_id
+    return shown
 
 
 def dashed(id_: str) -> str:

@@ -17,9 +17,9 @@ from msgspec.structs import replace
 from interlock.core.definition.program import ENTRANCE, Plan
 from interlock.core.definition.workflow import Gate, Item, Loop, Step, Workflow
 from interlock.core.engine.decide import decide
-from interlock.core.engine.draft import PASSED_OVER
 from interlock.core.run import events as e
 from interlock.core.run.commands import AcknowledgeStep, StartRun, Terms
+from interlock.core.run.notices import PASSED_OVER
 from interlock.core.run.outcomes import Decided, Done, NeedStep
 from interlock.core.run.preferences import PRESETS
 from interlock.core.run.state import RunState
@@ -61,7 +61,7 @@ def due_step(
     run = _decided(plan, RunState(), StartRun(EXECUTION, 0, "", "", PRESETS["never-stop"], context))
     while passes < MOST_PASSES:
         # What was passed over because of unset variables (rule 20), and loops and exits without their input.
-        passed_over = [notice.message for notice in run.notices if notice.code == PASSED_OVER]
+        passed_over = [notice.message for notice in run.notices.listed if notice.code == PASSED_OVER]
         gaps = [event for event in run.events if isinstance(event, e.GapRecorded)]
         missing = [gap.summary for gap in gaps if gap.detail in ("missing_input", "loop_limit")]
         warnings.update(dict.fromkeys((*passed_over, *missing)))

@@ -1,12 +1,13 @@
 """A compiled workflow written back as the documented step JSON, whatever form its author wrote it in.
 
-Prompts come out as they were compiled, with role, guidance and required outputs worked in; gates have no
-place in this form and are left out.
+Prompts come out as they were compiled, with the required outputs worked in; gates have no place in this form
+and are left out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import takewhile
 from typing import assert_never
 
 from interlock.core.definition.conditions import AllOf, AnyOf, Compare, Condition, Not, Operator, Scope
@@ -75,8 +76,15 @@ def header(workflow: Workflow) -> Shape:
 
 def offered_step(step: Step, name: str, scope: Scope) -> Shape:
     """Write a step as it is due now, with the variables filled into its prompt."""
-    prompt = render(step.prompt, scope) or interpolate(step.description or step.title, scope)
-    return {"id": name, "title": interpolate(step.title, scope), "prompt": prompt, **_terms(step)}
+    own = tuple(fragment for fragment in step.prompt if fragment.part is None)
+    prompt = render(own, scope) or interpolate(step.description or step.title, scope)
+    return {
+        "id": name,
+        "title": interpolate(step.title, scope),
+        "prompt": prompt,
+        **_parts(step),
+        **_terms(step),
+    }
 
 
 def _items(items: tuple[Item, ...], activity: str, names: Names) -> Iterator[Shape]:
@@ -94,13 +102,23 @@ def _items(items: tuple[Item, ...], activity: str, names: Names) -> Iterator[Sha
 
 def _step(step: Step, name: str) -> Shape:
     shape: Shape = {"id": name, "title": step.title}
-    fragments = step.prompt
-    if fragments and fragments[0].when is None:
-        shape["prompt"], fragments = fragments[0].text, fragments[1:]
-    else:
-        shape["prompt"] = step.description or step.title
-    conditional = [_kept(text=fragment.text, when=_optional(fragment.when)) for fragment in fragments]
-    return {**shape, **_kept(promptFragments=conditional), **_terms(step)}
+    own = [fragment for fragment in step.prompt if fragment.part is None]
+    leading = list(takewhile(lambda fragment: fragment.when is None, own))
+    shape["prompt"] = "\n\n".join(fragment.text for fragment in leading) or step.description or step.title
+    conditional = [
+        _kept(text=fragment.text, when=_optional(fragment.when)) for fragment in own[len(leading) :]
+    ]
+    return {**shape, **_kept(promptFragments=conditional), **_parts(step), **_terms(step)}
+
+
+def _parts(step: Step) -> Shape:
+    """Write the fields that the prompt of a run has worked in: the role, and the lines of guidance."""
+    texts = {fragment.part: fragment.text for fragment in step.prompt}
+    role, guidance = texts.get("role"), texts.get("guidance")
+    return _kept(
+        agentRole=role.partition(": ")[2] if role else None,
+        guidance=guidance.partition("\n- ")[2].split("\n- ") if guidance else None,
+    )
 
 
 def _terms(step: Step) -> Shape:

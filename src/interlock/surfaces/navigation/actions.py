@@ -69,6 +69,7 @@ def command_of(
                 decisions=position.decisions,
                 reports=False,
                 client=client,
+                abandons=params.abandon_children,
             )
         case "respond_to_checkpoint":
             return ResolveCheckpoint(
@@ -82,13 +83,22 @@ def command_of(
                 note=params.note or "",
                 variables=variables,
                 decisions=position.decisions,
+                abandons=params.abandon_children,
             )
         case "transition":
-            target = params.activity_id or ""
-            return EnterActivity(NAVIGATION, now, terms, target, variables=variables, client=client)
+            return EnterActivity(
+                policy=NAVIGATION,
+                now=now,
+                terms=terms,
+                target=params.activity_id or "",
+                variables=variables,
+                client=client,
+                abandons=params.abandon_children,
+            )
         case "advance_loop":
             items = None if params.loop_items is None else tuple(params.loop_items)
-            return AdvanceLoop(NAVIGATION, now, terms, params.loop_id or "", items, variables)
+            loop = params.loop_id or ""
+            return AdvanceLoop(NAVIGATION, now, terms, loop, items, variables, params.abandon_children)
         case _:
             assert_never(params.action)
 

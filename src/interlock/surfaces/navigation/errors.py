@@ -7,7 +7,7 @@ from typing import assert_never
 
 import msgspec
 
-from interlock.authoring.diagnostics.diagnostic import Diagnostic
+from interlock.authoring.diagnostics.diagnostic import ABSENT, Diagnostic, located
 from interlock.core.run.outcomes import Code, Refusal
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
@@ -61,6 +61,8 @@ def _next_action(refusal: Refusal) -> str:
             "pending_step" in about
         ):
             return f"Complete step '{about['pending_step']}' first."
+        case Code.VARIABLES_TOO_LARGE:
+            return "Send less in variables: keep large data in files, and null for a name that is done with."
         case Code.OUTPUT_REQUIRED:
             return "Send what is missing with the action, in output or variables; error.examples shows how."
         case Code.INPUT_REQUIRED:
@@ -81,6 +83,8 @@ def _next_action(refusal: Refusal) -> str:
             return "Tell the user to open the inbox (interlock inbox), then send the same action again."
         case Code.TOO_FAST | Code.TIMER_RUNNING:
             return "Ask the user, then send the option that was chosen as option_id."
+        case Code.CHILD_RUNNING:
+            return "Finish the child with its own state; or send abandon_children: true to go on without it."
         case Code.RESOLUTION_MODE | Code.NOT_AUTO_ADVANCING | Code.NOT_CONDITIONAL | Code.CONDITION_HOLDS:
             return "Send the user's choice as option_id."
         case (
@@ -103,7 +107,7 @@ def failure(code: str, message: str, next_action: str, **more: Json) -> Reply:
     """Answer a call that could not be understood or served at all."""
     error: dict[str, Json] = {"code": code, "message": message, "next": next_action, **more}
     body: dict[str, Json] = {"success": False, "message": message, "error": error}
-    return Reply(msgspec.json.encode(body).decode(), body, is_error=True)
+    return Reply(msgspec.json.encode(body).decode(), is_error=True)
 
 
 def of_error(error: LedgerError) -> Reply:
@@ -126,11 +130,15 @@ def of_state(error: StateError) -> Reply:
 
 
 def not_loaded(diagnostic: Diagnostic) -> Reply:
-    return failure(
-        "WORKFLOW_NOT_FOUND", diagnostic.message, diagnostic.next_action or "Call list_workflows for the ids."
-    )
+    """Answer for a workflow that does not exist, or whose file has errors."""
+    if diagnostic.code == ABSENT:
+        next_action = diagnostic.next_action or "Call list_workflows for the ids."
+        return failure("WORKFLOW_NOT_FOUND", diagnostic.message, next_action)
+    return failure("WORKFLOW_INVALID", located(diagnostic), diagnostic.next_action)
 
 
 def not_found(code: str, message: str, known: list[str]) -> Reply:
     """Answer for something that the workflow does not have, and name what it has."""
-    return failure(code, message, f"Use one of: {', '.join(known)}." if known else "There is none.")
+    return failure(
+        code, message, f"Use one of: {', '.join(known)}." if known else "There are none to choose from."
+    )

@@ -1,4 +1,7 @@
-"""The parameters of the twenty tools. Ids are matched against their patterns first (rule 39)."""
+"""The parameters of the twenty tools. Every agent reads their schemas: each byte counts.
+
+Ids are only ever compared with ids that exist, and none of them reaches a path (rule 39).
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,8 @@ from msgspec import Meta
 from interlock.core.values import Json
 from interlock.surfaces.strict_params import Params, RequestId
 
-WorkflowId = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=128)]
-Id = Annotated[str, Meta(max_length=256)]
-SkillId = Annotated[
-    str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9-]*(/[A-Za-z0-9][A-Za-z0-9-]*)?$", max_length=128)
-]
-Index = Annotated[str, Meta(pattern=r"^([a-z0-9][a-z0-9._-]*/)?[A-Za-z0-9][A-Za-z0-9-]*$", max_length=128)]
-State = Annotated[str, Meta(description="Opaque; copy it whole from the last response.", max_length=512)]
+WorkflowId = Annotated[str, Meta(max_length=128)]
+State = Annotated[str, Meta(description="Of the last response, whole")]
 Variables = Annotated[dict[str, Json], Meta(description="Facts for conditions. Merged; null deletes.")]
 Action = Literal["complete_step", "respond_to_checkpoint", "transition", "advance_loop"]
 
@@ -23,9 +21,8 @@ Action = Literal["complete_step", "respond_to_checkpoint", "transition", "advanc
 class NavStart(Params, frozen=True):
     workflow_id: WorkflowId
     initial_variables: Variables | None = None
-    parent_state: (
-        Annotated[str, Meta(description="State of the run that triggers this one.", max_length=512)] | None
-    ) = None
+    activity_id: Annotated[str, Meta(description="Begin with this independent activity")] | None = None
+    parent_state: Annotated[str, Meta(description="Of the run that triggers it")] | None = None
     requestId: RequestId | None = None
 
 
@@ -36,12 +33,12 @@ class NavState(Params, frozen=True):
 class NavAction(Params, frozen=True):
     state: State
     action: Action
-    step_id: Id | None = None
-    checkpoint_id: Id | None = None
-    option_id: Annotated[str, Meta(max_length=256)] | None = None
+    step_id: str | None = None
+    checkpoint_id: str | None = None
+    option_id: str | None = None
     note: Annotated[str, Meta(description="The user's words with a response.", max_length=2048)] | None = None
-    activity_id: Id | None = None
-    loop_id: Id | None = None
+    activity_id: str | None = None
+    loop_id: str | None = None
     loop_items: Annotated[list[Json], Meta(description="What a forEach loop goes through.")] | None = None
     variables: Variables | None = None
     output: (
@@ -51,6 +48,7 @@ class NavAction(Params, frozen=True):
         ]
         | None
     ) = None
+    abandon_children: bool = False
 
 
 class OfWorkflow(Params, frozen=True):
@@ -59,23 +57,23 @@ class OfWorkflow(Params, frozen=True):
 
 class OfActivity(Params, frozen=True):
     workflow_id: WorkflowId
-    activity_id: Id
+    activity_id: str
 
 
 class OfCheckpoint(Params, frozen=True):
     workflow_id: WorkflowId
-    activity_id: Id
-    checkpoint_id: Id
+    activity_id: str
+    checkpoint_id: str
 
 
 class ValidateTransition(Params, frozen=True):
     workflow_id: WorkflowId
-    from_activity: Id
-    to_activity: Id
+    from_activity: str
+    to_activity: str
 
 
 class GetActivity(Params, frozen=True):
-    activity_id: Id
+    activity_id: str
 
 
 class ListSkills(Params, frozen=True):
@@ -83,10 +81,10 @@ class ListSkills(Params, frozen=True):
 
 
 class GetSkill(Params, frozen=True):
-    skill_id: SkillId
+    skill_id: str
     workflow_id: WorkflowId | None = None
 
 
 class OfIndex(Params, frozen=True):
     workflow_id: WorkflowId
-    index: Index | int
+    index: str | int

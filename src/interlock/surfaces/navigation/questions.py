@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from interlock.core.engine.gates import answerable_early
 from interlock.core.engine.moves import settled_for_navigation
 from interlock.core.run.commands import ResolveCheckpoint, Terms
 from interlock.core.run.outcomes import NeedAnswer
@@ -18,9 +19,10 @@ def question(position: Position, params: NavAction, terms: Terms, call: Call) ->
     if params.action != "respond_to_checkpoint" or not call.client.can_elicit:
         return None
     state, need = settled_for_navigation(position.plan, position.state)
-    if not isinstance(need, NeedAnswer) or need.gate.id != params.checkpoint_id:
-        return None
-    return asked(position, state, need.gate, terms, call)
+    early = (found.gate for found in answerable_early(position.plan, state))
+    offered = [need.gate] if isinstance(need, NeedAnswer) else early
+    gate = next((gate for gate in offered if gate.id == params.checkpoint_id), None)
+    return None if gate is None else asked(position, state, gate, terms, call)
 
 
 def answered(position: Position, command: ResolveCheckpoint, call: Call) -> ResolveCheckpoint:

@@ -9,7 +9,8 @@ from itertools import chain
 from interlock import __version__
 from interlock.authoring.diagnostics.diagnostic import Diagnostic
 from interlock.authoring.library import Library, Loaded
-from interlock.core.definition.workflow import TERMINAL, Activity, Workflow
+from interlock.core.definition.workflow import Activity, Workflow
+from interlock.core.engine.exits import entry_activities, possible_exits
 from interlock.core.values import Json
 from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.navigation import params as p
@@ -85,11 +86,13 @@ class CatalogueTools:
         return body_reply({"valid": True} if reason is None else {"valid": False, "reason": reason})
 
     def health_check(self, params: NoParams, call: Call) -> Outcome:
+        entries = self.library.listing().entries
         body: dict[str, Json] = {
             "status": "healthy",
             "server": "interlock",
             "version": __version__,
-            "workflows_available": len(self.library.listing().entries),
+            "workflows_available": len(entries),
+            "workflows": [entry.id for entry in entries],
             "uptime_seconds": int(time.monotonic() - self.started),
         }
         return body_reply(body)
@@ -127,17 +130,23 @@ class CatalogueTools:
         )
         for workflow_id, activity in chain(entries, others):
             if activity.id == params.activity_id:
-                start: dict[str, Json] = {"tool": "nav_start", "parameters": {"workflow_id": workflow_id}}
-                body = {"workflowId": workflow_id, **activity_shape(activity), "next_action": start}
-                return body_reply(body)
+                begins = (workflow_id, activity) in entries
+                named: dict[str, Json] = {"activity_id": activity.id} if begins else {}
+                start: dict[str, Json] = {"workflow_id": workflow_id, **named}
+                shape: dict[str, Json] = {"workflowId": workflow_id, **activity_shape(activity)}
+                return body_reply({**shape, "next_action": {"tool": "nav_start", "parameters": start}})
         known = [activity.id for _, activity in entries]
         return not_found("ACTIVITY_NOT_FOUND", f"Activity not found: {params.activity_id}", known)
 
     def _entries(self) -> Iterator[tuple[str, Activity]]:
         """Yield the activities that a run can begin with: of `meta`, and of workflows without a first one."""
         for loaded in self._activity_workflows():
-            if loaded.workflow.id == META or loaded.workflow.initial is None:
-                yield from ((loaded.workflow.id, activity) for activity in loaded.workflow.activities)
+            workflow = loaded.workflow
+            if workflow.id == META or workflow.initial is None:
+                names = entry_activities(workflow)
+                yield from (
+                    (workflow.id, activity) for activity in workflow.activities if activity.id in names
+                )
 
     def _activity_workflows(self) -> Iterator[Loaded]:
         """Yield every workflow made of activities, `meta` first."""
@@ -155,12 +164,7 @@ def _transition_error(workflow: Workflow, source: str, target: str) -> str | Non
         return f"Source activity not found: {source}"
     if workflow.activity(target) is None and not workflow.is_end(target):
         return f"Target activity not found: {target}"
-    targets = [transition.to for transition in activity.transitions]
-    targets += [branch.to for decision in activity.decisions for branch in decision.branches if branch.to]
-    effects = [option.effect for gate in activity.gates() for option in gate.options]
-    targets += [effect.transition_to for effect in effects if effect.transition_to]
-    if not activity.transitions:
-        targets.append(TERMINAL)
+    targets = [exit_.to for exit_ in possible_exits(workflow, activity)]
     ends = workflow.is_end(target) and any(workflow.is_end(valid) for valid in targets)
     if target in targets or ends:
         return None

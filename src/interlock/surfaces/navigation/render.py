@@ -10,9 +10,10 @@ from msgspec import Struct
 
 from interlock.core.definition.conditions import Scope
 from interlock.core.definition.criteria import requirement
-from interlock.core.definition.prompts import interpolate, remark_text, step_prompt
-from interlock.core.definition.workflow import Activity, Loop, walk
+from interlock.core.definition.prompts import effect_text, interpolate, step_prompt
+from interlock.core.definition.workflow import Activity, Loop, Step, walk
 from interlock.core.engine.gates import question_of
+from interlock.core.engine.loops import rounds
 from interlock.core.engine.moves import Decisions, Move, moves
 from interlock.core.run.commands import Terms
 from interlock.core.run.outcomes import Awaited, NeedAnswer, NeedInput, NeedLoop, NeedStep
@@ -62,8 +63,8 @@ def again(view: View) -> bytes:
 
 
 def encoded_reply(encoded: bytes) -> Reply:
-    """Reply with the same JSON as text and as structure."""
-    return Reply(encoded.decode(), msgspec.Raw(encoded))
+    """Reply with JSON as the text; it is not sent a second time as structure."""
+    return Reply(encoded.decode())
 
 
 def body_reply(body: dict[str, Json]) -> Reply:
@@ -78,7 +79,9 @@ def response_body(situation: Situation, message: str) -> dict[str, Json]:
         "success": True,
         "position": {
             "workflow": view.plan.workflow.id,
-            "activity": None if activity is None else {"id": activity.id, "name": activity.name},
+            "activity": None
+            if activity is None
+            else {"id": activity.id, "name": interpolate(activity.name, situation.scope)},
             "step": _step_json(situation),
             "loop": _loop_json(situation),
         },
@@ -90,9 +93,9 @@ def response_body(situation: Situation, message: str) -> dict[str, Json]:
     if view.state.finished:
         body["status"] = "completed"
     if view.state.children:
-        body["children"] = [{"workflow": name} for name in view.state.children.values()]
-    if view.notices:
-        body["warnings"] = [{"code": notice.code, "message": notice.message} for notice in view.notices]
+        body["children"] = [{"workflow": name, "status": "running"} for name in view.state.children.values()]
+    if view.notices.listed:
+        body["warnings"] = view.notices.fields
     return body
 
 
@@ -113,10 +116,15 @@ def _loop_json(situation: Situation) -> dict[str, Json] | None:
         return None
     frame = frames[-1]
     loop = next(item for item in walk(activity.items) if isinstance(item, Loop) and item.id == frame.loop)
-    body: dict[str, Json] = {"id": loop.id, "name": loop.title, "iteration": frame.iteration + 1}
+    body: dict[str, Json] = {
+        "id": loop.id,
+        "name": interpolate(loop.title, situation.scope),
+        "iteration": frame.iteration + 1,
+    }
     body["total"] = frame.total
     if frame.iteration < len(frame.items):
         body["item"] = frame.items[frame.iteration]
+    *_, body["round"] = rounds(situation.view.plan, situation.view.state)
     return body
 
 
@@ -129,8 +137,13 @@ def open_checkpoint(situation: Situation) -> dict[str, Json] | None:
     options: list[Json] = []
     for option in question.options:
         description = {"description": option.description} if option.description else {}
-        options.append({"id": option.id, "label": option.label, **description})
-    return {"id": question.id, "name": question.name, "message": question.text, "options": options}
+        effect = {"effect": text} if (text := effect_text(option.effect)) else {}
+        options.append({"id": option.id, "label": option.label, **description, **effect})
+    shape: dict[str, Json] = {"id": question.id, "name": question.name, "message": question.text}
+    if not need.gate.blocking and need.gate.default_option is not None:
+        shape["defaultOption"] = need.gate.default_option
+        shape["autoAdvanceMs"] = need.gate.auto_advance_ms or 0
+    return {**shape, "options": options}
 
 
 def _available_actions(situation: Situation) -> dict[str, Json]:
@@ -157,21 +170,20 @@ def _offer(situation: Situation, move: Move) -> dict[str, Json]:
     if move.variables:
         offer["variables"] = list(move.variables)
     if move.needs:
-        offer["needs"] = [_need(situation, blocker) for blocker in move.needs]
+        offer["needs"] = [_need(move.step, blocker) for blocker in move.needs]
     if move.condition:
         offer["condition"] = move.condition
     return {**offer, "description": _description(situation, move)}
 
 
-def _need(situation: Situation, blocker: Blocker) -> dict[str, Json]:
+def _need(step: Step | None, blocker: Blocker) -> dict[str, Json]:
     """Return what must come with the action, by parameter, and a value that would do."""
     if isinstance(blocker.pointer, ContextKey):
         parameter = "variables"
     elif isinstance(blocker.pointer, ContractPointer) or blocker.example is not None:
         parameter = "output.artifacts"
     else:
-        awaited = situation.view.awaited
-        criteria = awaited.step.criteria if isinstance(awaited, NeedStep) else None
+        criteria = step.criteria if step is not None else None
         message = requirement(criteria) if criteria is not None else ""
         return {"parameter": "output.notesMarkdown", "message": message or blocker.message}
     need: dict[str, Json] = {"parameter": parameter, "message": blocker.message}
@@ -182,12 +194,15 @@ def _description(situation: Situation, move: Move) -> str:
     view, workflow = situation.view, situation.view.plan.workflow
     match move.action:
         case "complete_step":
-            assert isinstance(view.awaited, NeedStep)
-            preferences, remark = view.state.preferences, view.state.remark
-            prompt = step_prompt(view.awaited.step, situation.scope, preferences, workflow.capabilities)
-            return prompt if remark is None else f"{prompt}\n\n{remark_text(remark)}"
+            assert move.step is not None, "an open step comes with its definition"
+            return step_prompt(view.plan, view.state, move.step)
         case "respond_to_checkpoint" if move.target in situation.decisions:
             return "The user has decided: pass on the option."
+        case "respond_to_checkpoint" if view.state.preferences.never_stops:
+            return "Nobody is asked in this mode: choose the option that fits best; it is recorded as a gap."
+        case "respond_to_checkpoint" if move.gate is not None:
+            asked = question_of(view.plan, view.state, move.gate)
+            return f"May be answered now or later: {asked.text}"
         case "respond_to_checkpoint":
             return "Put the checkpoint to the user and pass on the option that was chosen."
         case "transition":
@@ -197,7 +212,7 @@ def _description(situation: Situation, move: Move) -> str:
             if view.state.activity is None:
                 return f"Begin with '{target.name}'. {target.problem or target.description or ''}".strip()
             claim = f" By taking it you state that {move.condition}." if move.condition else ""
-            return f"Go on to '{target.name}'.{claim}"
+            return f"Go on to '{interpolate(target.name, situation.scope)}'.{claim}"
         case "advance_loop":
             return _loop_description(view.awaited)
         case _:
@@ -244,7 +259,7 @@ def situation_line(situation: Situation) -> str:
     if situation.view.state.finished:
         parts.append(f"Workflow '{situation.view.plan.workflow.name}' is completed")
     if situation.activity is not None:
-        parts.append(f"Activity: {situation.activity.name}")
+        parts.append(f"Activity: {interpolate(situation.activity.name, situation.scope)}")
     if step := _step_json(situation):
         assert isinstance(step["index"], int)
         parts.append(f"Step {step['index'] + 1}: {step['name']}")

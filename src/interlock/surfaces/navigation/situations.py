@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from interlock.authoring.library import Loaded
 from interlock.core.engine.moves import Decisions, settled_for_navigation
+from interlock.core.run.notices import Notices
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.runs.position import Position, View
@@ -41,7 +42,7 @@ def situation_at(ledger: Ledger, position: Position) -> Situation:
         state=state,
         awaited=pending,
         node=position.node.node,
-        notices=ledger.drift.notices(position.run),
+        notices=Notices(ledger.standing(position.run, position.plan, state)),
     )
     return replace(situation_of(ledger, view, position.decisions), handle=position.handle)
 

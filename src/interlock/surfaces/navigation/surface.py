@@ -8,8 +8,10 @@ from msgspec.structs import replace
 from interlock.authoring.diagnostics.diagnostic import Diagnostic
 from interlock.core.engine.decide import decide
 from interlock.core.engine.evolve import evolved
+from interlock.core.engine.exits import entry_activities
 from interlock.core.run.commands import ResolveCheckpoint
-from interlock.core.run.outcomes import Notice, Refusal
+from interlock.core.run.notices import Notice
+from interlock.core.run.outcomes import Refusal
 from interlock.core.run.output import Output
 from interlock.core.run.surface_policy import NAVIGATION
 from interlock.core.values import Json
@@ -21,6 +23,7 @@ from interlock.ledger.runs.position import Position
 from interlock.ledger.starts import start_key
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.arguments import InvalidArgument, check_context, decoding_error, read_output
+from interlock.surfaces.briefs import brief_fields
 from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.ledger_surface import LedgerSurface
 from interlock.surfaces.navigation import params as p
@@ -31,7 +34,7 @@ from interlock.surfaces.navigation.actions import (
     missing_parameters,
     request_of,
 )
-from interlock.surfaces.navigation.errors import code_of, failure, not_loaded, of_error, words
+from interlock.surfaces.navigation.errors import code_of, failure, not_found, not_loaded, of_error, words
 from interlock.surfaces.navigation.questions import answered, question
 from interlock.surfaces.navigation.reading import CatalogueTools
 from interlock.surfaces.navigation.render import (
@@ -100,10 +103,16 @@ class NavigationSurface(LedgerSurface):
                     f"The parent's activity does not trigger '{loaded.workflow.id}'; nothing was passed on."
                 )
                 notices.append(Notice("NOT_TRIGGERED", text))
-        start = self.ledger.start(loaded, variables, policy=NAVIGATION, parent=parent)
+        known = entry_activities(loaded.workflow)
+        if params.activity_id is not None and params.activity_id not in known:
+            text = f"A run of '{loaded.workflow.id}' cannot begin with activity '{params.activity_id}'"
+            return not_found("ACTIVITY_NOT_FOUND", text, known)
+        start = self.ledger.start(
+            loaded, variables, policy=NAVIGATION, parent=parent, activity=params.activity_id
+        )
         if isinstance(start, LedgerError):
             return of_error(start)
-        view = replace(start.view, notices=(*start.view.notices, *notices))
+        view = replace(start.view, notices=start.view.notices.plus(notices))
         where = f" at activity '{view.state.activity}'" if view.state.activity else ""
         message = f"Started workflow '{view.plan.workflow.name}'{where}"
         response = recorded(situation_of(self.ledger, view, {}), message)
@@ -111,21 +120,24 @@ class NavigationSurface(LedgerSurface):
         return encoded_reply(self.ledger.filled(response, start.handle))
 
     def nav_situation(self, params: p.NavState, call: Call) -> Outcome:
-        situation = self._situation(params.state)
-        if isinstance(situation, Reply):
-            return situation
-        response = recorded(situation, situation_line(situation))
-        return encoded_reply(self.ledger.filled(response, situation.handle))
+        position = self._position(run_pointer(self.ledger, params.state))
+        if isinstance(position, Reply):
+            return position
+        situation = situation_at(self.ledger, position)
+        with self.ledger.store.reading() as reader:
+            brief = brief_fields(self.ledger.brief(reader, position))
+        body = {**response_body(situation, situation_line(situation)), "brief": brief}
+        return encoded_reply(self.ledger.filled(msgspec.json.encode(body), situation.handle))
 
     def nav_checkpoint(self, params: p.NavState, call: Call) -> Outcome:
         situation = self._situation(params.state)
         if isinstance(situation, Reply):
             return situation
         checkpoint = open_checkpoint(situation)
-        if checkpoint is None:
-            text = "No checkpoint is currently blocking progress"
-            return body_reply({"active": False, "message": text})
-        return body_reply({"active": True, "checkpoint": checkpoint})
+        nothing = "No checkpoint is currently blocking progress"
+        message = nothing if checkpoint is None else f"Checkpoint: {checkpoint['message']}"
+        body = {"active": checkpoint is not None, **response_body(situation, message)}
+        return encoded_reply(self.ledger.filled(msgspec.json.encode(body), situation.handle))
 
     def _situation(self, token: str) -> Situation | Reply:
         pointer = run_pointer(self.ledger, token)
@@ -146,19 +158,28 @@ class NavigationSurface(LedgerSurface):
         return of_error(position) if isinstance(position, LedgerError) else position
 
     def nav_action(self, params: p.NavAction, call: Call) -> Outcome:
+        pointer = state_pointer(self.ledger, params.state)
+        if isinstance(pointer, Reply):
+            return pointer
         invalid_variables = check_context(params.variables, "variables")
         if invalid_variables is not None:
-            return _argument_reply(invalid_variables)
+            return self._unserved(params.state, _argument_reply(invalid_variables))
         output = read_output(params.output)
         if isinstance(output, InvalidArgument):
-            return _argument_reply(output)
+            return self._unserved(params.state, _argument_reply(output))
         missing = missing_parameters(params)
         if missing:
-            return failure(
-                "MISSING_PARAMETER", f"{params.action} needs {' and '.join(missing)}", "send it too"
-            )
-        pointer = state_pointer(self.ledger, params.state)
-        return pointer if isinstance(pointer, Reply) else self._act(pointer, params, output, call)
+            text = f"{params.action} needs {' and '.join(missing)}"
+            return self._unserved(params.state, failure("MISSING_PARAMETER", text, "send it too"))
+        return self._act(pointer, params, output, call)
+
+    def _unserved(self, state: str, reply: Reply) -> Reply:
+        """Add to an error where the run is, and the state that it stays in."""
+        situation = self._situation(state)
+        if isinstance(situation, Reply):
+            return reply
+        body = {**response_body(situation, ""), **msgspec.json.decode(reply.text), "state": state}
+        return replace(body_reply(body), is_error=True)
 
     def _act(self, pointer: Pointer, params: p.NavAction, output: Output, call: Call) -> Outcome:
         request = request_of(params)
@@ -180,7 +201,7 @@ class NavigationSurface(LedgerSurface):
         if isinstance(decided, Refusal):
             attempt.keep(decided.kept, evolved(attempt.state, decided.kept))
             return self._refused(pointer, params, decided)
-        view = attempt.view(decided, terms, output)
+        view = attempt.view(decided, terms)
         taken = (
             replace(params, option_id=command.option) if isinstance(command, ResolveCheckpoint) else params
         )
@@ -189,6 +210,7 @@ class NavigationSurface(LedgerSurface):
             decided,
             response,
             surface="navigation",
+            notices=view.notices,
             output=output,
             variables=command.variables,
         )

@@ -110,10 +110,9 @@ class Texts:
 
     def _specific_skills(self, loaded: Loaded) -> list[Document]:
         """A workflow's own skills, without those it borrows from `meta`."""
-        borrowed = {skill.digest for meta in self._meta() for skill in _skills(meta)}
         if loaded.workflow.id == META:
             return []
-        return [skill for skill in _skills(loaded) if skill.digest not in borrowed]
+        return [skill for skill in _skills(loaded) if skill.owner != META]
 
     def _meta(self) -> Iterator[Loaded]:
         loaded = self.library.load(META)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from msgspec import Struct
 
-from interlock.core.values import Json
 from interlock.surfaces.call import Call, Outcome, PromptTexts
 from interlock.surfaces.navigation import params as p
 from interlock.surfaces.navigation.reading import CatalogueTools
@@ -45,25 +44,21 @@ def tools(handlers: NavigationHandlers, reading: CatalogueTools, texts: Texts) -
             "Start a workflow. Returns the first situation: position, availableActions, checkpoint, state.",
             p.NavStart,
             handlers.nav_start,
-            output_schema=SITUATION,
         ),
         Tool(
             "nav_situation",
             "Show the situation again. Changes nothing. Takes the token of any run, from any surface.",
             p.NavState,
             handlers.nav_situation,
-            output_schema=SITUATION,
             read_only=True,
         ),
         Tool(
             "nav_action",
             "Take an available action: complete_step (step_id), respond_to_checkpoint (checkpoint_id, "
             "option_id: the user's choice), transition (activity_id), advance_loop (loop_id, loop_items). "
-            "The same call again returns the same answer; an older state starts a new branch. "
-            "success false: nothing moved; error says what to do.",
+            "The same call again returns the same answer; an older state starts a new branch.",
             p.NavAction,
             handlers.nav_action,
-            output_schema=SITUATION,
             idempotent=True,
         ),
         Tool(
@@ -130,17 +125,3 @@ def _reading_tool(
     name: str, description: str, params: type[Struct], handler: Callable[[Any, Call], Outcome]
 ) -> Tool:
     return Tool(name, description, params, handler, read_only=True)
-
-
-SITUATION: Mapping[str, Json] = {
-    "type": "object",
-    "properties": {
-        "success": {"type": "boolean"},
-        "position": {"type": "object"},
-        "message": {"type": "string"},
-        "availableActions": {"type": "object"},
-        "checkpoint": {"type": ["object", "null"]},
-        "state": {"type": "string"},
-        "error": {"type": "object"},
-    },
-}

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from interlock.core.definition.prompts import effect_text
 from interlock.core.engine.decide import decide
-from interlock.core.engine.gates import round_of
+from interlock.core.engine.gates import Question, question_of, round_of
 from interlock.core.run import commands as c
 from interlock.core.run.events import GateResolved
 from interlock.core.run.outcomes import Code, Decided, Refusal
 from interlock.core.run.state import RunState
 from interlock.core.values import Json
-from interlock.ledger.errors import LedgerError
+from interlock.ledger.runs.position import Position
 from interlock.ledger.runs.shared_sessions import (
     Calling,
     SessionCall,
@@ -23,9 +24,9 @@ from interlock.ledger.runs.shared_sessions import (
 from interlock.ledger.tokens.slots import slot
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.call import Call, Outcome, Reply
+from interlock.surfaces.refusals import sentence
 from interlock.surfaces.session import params as p
 from interlock.surfaces.session.errors import words
-from interlock.surfaces.shared import validation
 from interlock.surfaces.shared.asking import asked
 from interlock.surfaces.shared.reading_call import open_gate, presented_gate
 from interlock.surfaces.shared.replies import failure, json_reply, of_refusal, text_reply
@@ -83,9 +84,9 @@ class Checkpoints:
             "checkpoint_handle": slot("ses", decided.state.visit, mark(opened)),
             "message": YIELDED,
         }
-        warnings = tuple(validation.outcome(position, decided))
-        reply = json_reply(body, slot("ses", decided.state.visit), warnings)
-        return self._tools.record(progress, decided, reply, warnings=warnings, claims=claims)
+        notices = progress.notices(decided)
+        reply = json_reply(body, slot("ses", decided.state.visit), notices)
+        return self._tools.record(progress, decided, reply, notices=notices, claims=claims)
 
     def _yielded_before(self, progress: SessionCall, params: p.YieldCheckpoint, refusal: Refusal) -> Reply:
         """Return what is recorded where the checkpoint was yielded or answered before (rule 13)."""
@@ -99,7 +100,7 @@ class Checkpoints:
         key = answered_already(refusal)
         answer = answer_to(self._ledger, progress.position, key) if key else None
         if answer is None:
-            progress.refuse(refusal.code.value, refusal.kept)
+            progress.refuse(sentence(refusal), refusal.kept)
             return of_refusal(refusal, words(refusal), progress.token)
         body: dict[str, Json] = {"status": "answered", "checkpoint_id": answer.gate}
         body |= round_of(progress.state, answer.key) | resolution(answer)
@@ -119,8 +120,10 @@ class Checkpoints:
             refusal = Refusal(Code.CHECKPOINT_NOT_ACTIVE)
             return reading.answer(of_refusal(refusal, words(refusal), reading.token))
         shape = presented_gate(reading, gate)
+        shape.pop("options")
+        listed = _options_list(question_of(reading.position.plan, reading.state, gate))
         handle = self._ledger.mint("ses", reading.pointer.handle, reading.state.visit, mark(opened))
-        return reading.answer(text_reply(f"{as_toon(shape)}\ncheckpoint_handle: {handle}", None))
+        return reading.answer(text_reply(f"{as_toon(shape)}\n{listed}\ncheckpoint_handle: {handle}", None))
 
     def respond_checkpoint(self, params: p.RespondCheckpoint, call: Call) -> Outcome:
         token = params.checkpoint_handle or params.session_token
@@ -130,9 +133,9 @@ class Checkpoints:
         if isinstance(progress, Reply):
             return progress
         position, gate = progress.position, open_gate(progress.position)
-        if params.checkpoint_handle and params.session_token:
-            caller = self._ledger.open(params.session_token, "ses")  # the handle is the worker's
-            progress.agent = progress.agent if isinstance(caller, LedgerError) else caller.agent
+        if params.checkpoint_handle:  # the handle is the worker's, and whoever answers is another agent
+            caller = self._ledger.open(params.session_token, "ses") if params.session_token else None
+            progress.agent = caller.agent if isinstance(caller, Position) else ""
         if gate is not None:
             progress.calling = replace(progress.calling, about={"checkpoint": gate.id})
             terms = self._ledger.terms(position.state)
@@ -150,10 +153,10 @@ class Checkpoints:
         opened = position.state.open
         assert opened is not None, "only an open gate is answered"
         progress.request = answering(answer.key, params)
-        warnings = tuple(validation.outcome(position, decided))
+        notices = progress.notices(decided)
         handle = slot("ses", decided.state.visit, mark(opened))
-        reply = json_reply(_responded_body(position.state, answer, handle), None, warnings)
-        return self._tools.record(progress, decided, reply, warnings=warnings)
+        reply = json_reply(_responded_body(position.state, answer, handle), None, notices)
+        return self._tools.record(progress, decided, reply, notices=notices)
 
     def _answered_before(self, progress: SessionCall, params: p.RespondCheckpoint, refusal: Refusal) -> Reply:
         """Return the recorded answer for a repeat; another answer is refused, with the recorded one."""
@@ -171,7 +174,7 @@ class Checkpoints:
                 return self._tools.repeated(progress) or self._tools.told_again(progress, told)
             about: dict[str, Json] = {"checkpoint": answer.gate, "option": answer.option}
             refusal = Refusal(Code.CHECKPOINT_ALREADY_ANSWERED, about, refusal.kept, refusal.notices)
-        progress.refuse(refusal.code.value, refusal.kept)
+        progress.refuse(sentence(refusal), refusal.kept)
         return of_refusal(refusal, words(refusal), token)
 
     def resume_checkpoint(self, params: p.ResumeCheckpoint, call: Call) -> Outcome:
@@ -191,7 +194,7 @@ class Checkpoints:
                 repeated = self._tools.repeated(progress)
                 if repeated is not None:
                     return repeated
-            progress.refuse(decided.code.value, decided.kept)
+            progress.refuse(sentence(decided), decided.kept)
             return of_refusal(decided, words(decided), progress.token)
         answer = position.state.yielded[progress.agent]
         progress.request = _asking(answer.key, progress.agent)
@@ -203,14 +206,26 @@ class Checkpoints:
             body["note"] = remark.note
         body["message"] = "The checkpoint is answered and its effects are applied. Go on."
         token = slot("ses", decided.state.visit)
-        warnings = tuple(validation.outcome(position, decided))
-        reply = json_reply({**body, "session_token": token}, token, warnings)
-        return self._tools.record(progress, decided, reply, warnings=warnings)
+        notices = progress.notices(decided)
+        reply = json_reply({**body, "session_token": token}, token, notices)
+        return self._tools.record(progress, decided, reply, notices=notices)
 
 
 def _is_another(opening: int, state: RunState) -> bool:
     """Tell whether a handle was given for another question than the one that is open."""
     return opening != 0 and (state.open is None or mark(state.open) != opening)
+
+
+def _options_list(question: Question) -> str:
+    """Write the options one below the other, each with its effect in words."""
+    lines = [f"options[{len(question.options)}]:"]
+    for option in question.options:
+        lines += [f"  - id: {option.id}", f"    label: {option.label}"]
+        if option.description:
+            lines.append(f"    description: {option.description}")
+        if effect := effect_text(option.effect):
+            lines.append(f"    effect: {effect}")
+    return "\n".join(lines)
 
 
 def _asking(key: str, agent: str) -> dict[str, Json]:

@@ -62,3 +62,4 @@ class GetSkill(Params, frozen=True):
 class GetResource(Params, frozen=True):
     session_token: str
     resource_id: Annotated[str, Meta(description="03, or workflow/03")]
+    known: Known | None = None

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from interlock.core.definition.prompts import filled
 from interlock.core.definition.workflow import Activity
 from interlock.core.engine.exits import exits
+from interlock.core.engine.loops import rounds
 from interlock.core.hashing import digest_of
 from interlock.ledger.runs.shared_sessions import Calling
 from interlock.surfaces.call import Call, Outcome, Reply
@@ -27,18 +29,24 @@ class SessionReading:
         self._tools = tools
 
     def get_workflow(self, params: shared.GetWorkflow, call: Call) -> Outcome:
+        """Return the primary skill, then the definition; each only if the agent does not hold it already."""
         reading = self._unblocked(params.session_token, Calling("get_workflow"))
         if isinstance(reading, Reply):
             return reading
-        workflow = reading.workflow
+        workflow, known = reading.workflow, params.known or []
         shape = summary_shape if params.summary else header_shape
-        header = self._tools.cached_text(reading, shape.__name__, lambda: as_toon(shape(workflow)))
-        parts = [f"session_token: {reading.token}\n{header}"]
+        text = self._tools.cached_text(reading, shape.__name__, lambda: as_toon(shape(workflow)))
+        if not params.summary:
+            texts = (self._activity_text(reading, activity).rstrip() for activity in workflow.activities)
+            text = FENCE.join((text, *texts))
+        mark = digest_mark(digest_of(text.encode()))
+        header = f"session_token: {reading.token}\ndigest: {mark}"
+        parts = [f"{header}\nunchanged: true" if mark in known else f"{header}\n{text}"]
         skill = reading.documents.skill(workflow.primary_skill or "")
         if skill is not None:
-            parts.insert(0, skill.text.rstrip())
-        if not params.summary:
-            parts += [self._activity_text(reading, activity).rstrip() for activity in workflow.activities]
+            held = digest_mark(skill.document.digest)
+            unchanged = f"primary_skill: {workflow.primary_skill}\ndigest: {held}\nunchanged: true"
+            parts.insert(0, unchanged if held in known else skill.text.rstrip())
         return reading.text_answer(FENCE.join(parts))
 
     def get_activity(self, params: p.GetActivity, call: Call) -> Outcome:
@@ -47,7 +55,8 @@ class SessionReading:
             return reading
         if reading.activity is None:
             return reading.answer(_no_activity(reading))
-        text = self._activity_text(reading, reading.activity)
+        scope = reading.position.plan.scope(reading.state.variables)
+        text = filled(self._activity_text(reading, reading.activity), scope)
         mark = digest_mark(digest_of(text.encode()))
         header = "\n".join((f"session_token: {reading.token}", f"digest: {mark}", *_situation(reading)))
         unchanged = params.known == mark
@@ -74,6 +83,7 @@ class SessionReading:
         ref = _skill_ref(reading, params.step_id)
         if isinstance(ref, Reply):
             return reading.answer(ref)
+        reading = reading.about(skill=ref)
         skill = reading.documents.skill(ref)
         if skill is None:
             next_action = "Go on without it, and tell the user that it is missing."
@@ -92,9 +102,13 @@ class SessionReading:
             similar = [name for name in known if name.rpartition("/")[2] == ref]
             names = ", ".join(similar or known) or "none; this workflow has no resources"
             return reading.error_answer("NOT_FOUND", f"Resource not found: {ref}", f"Use one of: {names}.")
-        document = resource.document
+        document, mark = resource.document, digest_mark(resource.document.digest)
         header = f"resource_id: {ref}\nid: {document.id}\nversion: {document.version}"
-        return reading.text_answer(f"{header}\nsession_token: {reading.token}\n\n{resource.text}")
+        header = f"{header}\nsession_token: {reading.token}\ndigest: {mark}"
+        unchanged = params.known == mark
+        return reading.text_answer(
+            f"{header}\nunchanged: true" if unchanged else f"{header}\n\n{resource.text}"
+        )
 
     def _activity_text(self, reading: ReadingCall, activity: Activity) -> str:
         name = f"activity {activity.id}"
@@ -137,6 +151,7 @@ def _situation(reading: ReadingCall) -> Iterator[str]:
             for exit_ in exits(reading.position.plan, reading.state)
         )
         yield f"ways: {'; '.join(open_exits)}"
+    yield from (f"loop: {text}" for text in rounds(reading.position.plan, reading.state))
     answers = [f"{key}={option or 'dismissed'}" for key, option in reading.state.answers.items()]
     if answers:
         yield f"answered: {', '.join(answers)}"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from interlock import __version__
-from interlock.core.definition.prompts import remark_text
+from interlock.core.definition.prompts import interpolate, remark_text
+from interlock.core.run.notices import Notices
 from interlock.core.run.surface_policy import SESSION
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
@@ -14,6 +15,7 @@ from interlock.ledger.runs.children import Ancestor, ancestors, last_answer
 from interlock.ledger.runs.position import Position
 from interlock.ledger.runs.shared_sessions import Calling
 from interlock.ledger.tokens.tokens import Pointer
+from interlock.surfaces.briefs import brief_fields
 from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.ledger_surface import LedgerSurface
 from interlock.surfaces.recorded import repeatable
@@ -26,7 +28,13 @@ from interlock.surfaces.shared import session_params as shared
 from interlock.surfaces.shared.documents import META
 from interlock.surfaces.shared.reading_call import status_of
 from interlock.surfaces.shared.replies import json_reply, of_error, of_refusal
-from interlock.surfaces.shared.session_tools import RECOVERED, SERVER, NotEntered, SessionTools
+from interlock.surfaces.shared.session_tools import (
+    RECOVERED,
+    SERVER,
+    NotEntered,
+    SessionTools,
+    shown_variables,
+)
 from interlock.surfaces.shared.workflow_shapes import as_toon
 from interlock.surfaces.strict_params import NoParams
 from interlock.surfaces.tool import Tool
@@ -100,7 +108,8 @@ class SessionSurface(LedgerSurface):
         if isinstance(entered, NotEntered):
             return of_refusal(entered.refusal, words(entered.refusal), entered.progress.token)
         state, activity = entered.decided.state, entered.activity
-        body: dict[str, Json] = {"activity_id": activity.id, "name": activity.name}
+        scope = entered.progress.position.plan.scope(state.variables)
+        body: dict[str, Json] = {"activity_id": activity.id, "name": interpolate(activity.name, scope)}
         if state.finished:
             body = {"activity_id": state.left_to, "name": "Completed", "status": "completed"}
         elif state.remark is not None:
@@ -112,7 +121,8 @@ class SessionSurface(LedgerSurface):
         position = self.ledger.open(params.session_token, "ses")
         if isinstance(position, LedgerError):
             return of_error(position)
-        body = _status(position)
+        with self.ledger.store.reading() as reader:
+            body = {**_status(position), **brief_fields(self.ledger.brief(reader, position))}
         last = last_answer(self.ledger, position.session_id)
         if last is not None:
             body["last_checkpoint"] = {
@@ -123,7 +133,8 @@ class SessionSurface(LedgerSurface):
             }
         token = self.ledger.mint("ses", position.handle, position.state.visit)
         body |= _parent(ancestors(self.ledger, position))
-        return json_reply({**body, "session_token": token}, token)
+        standing = self.ledger.standing(position.run, position.plan, position.state)
+        return json_reply({**body, "session_token": token}, token, Notices(standing))
 
 
 def _status(position: Position) -> dict[str, Json]:
@@ -137,6 +148,8 @@ def _status(position: Position) -> dict[str, Json]:
     }
     if state.open is not None:
         body["open_checkpoint"] = state.open.gate
+    if state.variables:
+        body["variables"] = shown_variables(state.variables)
     if state.finished_at is not None:
         body["completed_at"] = state.finished_at // 1000
     if state.children:

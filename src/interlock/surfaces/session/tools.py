@@ -15,7 +15,7 @@ from interlock.surfaces.tool import Tool
 
 INSTRUCTIONS = (
     "Interlock runs workflows activity by activity. Begin with discover. Tokens are opaque: copy them whole, "
-    "and use the newest. The server holds variables, answers and position; read _meta.validation."
+    "and use the newest. The server holds variables, answers and position; read the warnings in each answer."
 )
 PROMPTS = PromptTexts(
     start='Work through the workflow {id} of Interlock. Call start_session with workflow_id "{id}" and an '

@@ -95,5 +95,6 @@ def _matches(document: Document, ref: str) -> bool:
     lender, _, known = document.ref.rpartition("/")
     if owner != lender:
         return False
-    same_number = name.isdigit() and known.isdigit() and int(name) == int(known)
+    numbers = name.isascii() and name.isdigit() and known.isascii() and known.isdigit()
+    same_number = numbers and int(name) == int(known)
     return same_number or name in (known, document.id)

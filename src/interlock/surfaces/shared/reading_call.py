@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from interlock.core.definition.workflow import Activity, Gate, Workflow
 from interlock.core.engine.gates import find_gate, question_of, round_of
+from interlock.core.run.notices import NO_NOTICES, Notice, Notices
 from interlock.core.run.state import RunState
 from interlock.core.values import Json
 from interlock.ledger.runs.position import Position
 from interlock.ledger.runs.shared_sessions import Calling, Sessions
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.call import Reply
-from interlock.surfaces.shared import validation
 from interlock.surfaces.shared.documents import Documents
 from interlock.surfaces.shared.replies import failure, json_reply, text_reply
 from interlock.surfaces.shared.workflow_shapes import gate_shape
@@ -52,16 +52,21 @@ class ReadingCall(Struct, frozen=True):
         ledger = self.sessions.ledger
         return Documents(self.workflow, ledger.text, ledger.library)
 
+    def about(self, **more: Json) -> ReadingCall:
+        """Return the call with more for its trace."""
+        calling = replace(self.calling, about={**self.calling.about, **more})
+        return replace(self, calling=calling)
+
     def text_answer(self, text: str) -> Reply:
-        """Answer with a text, the current token, and the warnings about the token and the definition."""
-        warnings = self._warnings()
-        return self.answer(text_reply(text, self.token, warnings), warnings)
+        """Answer with a text, the current token, and the notices about the token and the definition."""
+        notices = self.notices()
+        return self.answer(text_reply(text, self.token, notices), notices)
 
     def json_answer(self, body: Mapping[str, Json]) -> Reply:
-        """Answer with JSON, the current token in it, and the warnings about the token and the definition."""
-        warnings = self._warnings()
-        reply = json_reply({**body, "session_token": self.token}, self.token, warnings)
-        return self.answer(reply, warnings)
+        """Answer with JSON, the current token in it, and the notices about the token and the definition."""
+        notices = self.notices()
+        reply = json_reply({**body, "session_token": self.token}, self.token, notices)
+        return self.answer(reply, notices)
 
     def error_answer(
         self, code: str, message: str, next_action: str, about: Mapping[str, Json] | None = None
@@ -69,18 +74,21 @@ class ReadingCall(Struct, frozen=True):
         """Answer with what is wrong, what to do next, and the current token."""
         return self.answer(failure(code, message, next_action, about, self.token))
 
-    def answer(self, reply: Reply, warnings: Sequence[str] = ()) -> Reply:
+    def answer(self, reply: Reply, notices: Notices = NO_NOTICES) -> Reply:
         """Trace the call and return its answer."""
         error = reply.text.partition("\n")[0] if reply.is_error else ""
-        self.sessions.trace(self.position, self.calling, error, tuple(warnings))
+        self.sessions.trace(self.position, self.calling, error, notices)
         return reply
 
-    def _warnings(self) -> tuple[str, ...]:
-        drift = tuple(validation.drift(self.sessions.ledger, self.position))
+    def notices(self) -> Notices:
+        """Return what the caller should know about its token and the definition."""
+        position = self.position
+        standing = self.sessions.ledger.standing(position.run, position.plan, self.state)
         if self.pointer.node == self.state.visit:
-            return drift
+            return Notices(standing)
         where = f"'{self.state.activity}'" if self.state.activity else "its beginning"
-        return (f"The session has moved on to {where}; use the session_token of this response.", *drift)
+        text = f"The session has moved on to {where}; use the session_token of this response."
+        return Notices((Notice("MOVED_ON", text), *standing))
 
 
 def status_of(position: Position) -> str:

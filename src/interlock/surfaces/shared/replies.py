@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import msgspec
 
+from interlock.core.run.notices import NO_NOTICES, Notices
 from interlock.core.run.outcomes import Refusal
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
@@ -19,23 +20,29 @@ _SLOT = re.compile(r"\\u0000([a-z]+:\d+:\d+)\\u0000")
 
 
 def text_reply(
-    text: str, token: str | None, warnings: Sequence[str] = (), meta: Mapping[str, Json] | None = None
+    text: str, token: str | None, notices: Notices = NO_NOTICES, meta: Mapping[str, Json] | None = None
 ) -> Reply:
-    """Reply with a text, the token to go on with, and the warnings about the call."""
+    """Reply with a text, the token to go on with, and the notices about the call after it (rule 18)."""
+    whole = f"{text.rstrip()}\n\n{notices.text}" if notices.listed else text
+    return _reply(whole, token, notices, meta)
+
+
+def _reply(text: str, token: str | None, notices: Notices, meta: Mapping[str, Json] | None) -> Reply:
     tokens: dict[str, Json] = {"session_token": token} if token else {}
-    validation: dict[str, Json] = {"status": "warning" if warnings else "valid", "warnings": list(warnings)}
+    status = "warning" if notices.listed else "valid"
+    validation: dict[str, Json] = {"status": status, "warnings": list(notices.messages)}
     return Reply(text, meta={**tokens, **(meta or {}), "validation": validation})
 
 
 def json_reply(
     body: Mapping[str, Json],
     token: str | None,
-    warnings: Sequence[str] = (),
+    notices: Notices = NO_NOTICES,
     meta: Mapping[str, Json] | None = None,
 ) -> Reply:
-    """Reply with a JSON object as the text; a model sees nothing else, so the warnings are in it."""
-    warned: dict[str, Json] = {"warnings": list(warnings)} if warnings else {}
-    return text_reply(as_json({**body, **warned}), token, warnings, meta)
+    """Reply with a JSON object as the text; a model sees nothing else, so the notices are in it."""
+    warned: dict[str, Json] = {"warnings": list(notices.messages)} if notices.listed else {}
+    return _reply(as_json({**body, **warned}), token, notices, meta)
 
 
 def as_json(body: Json) -> str:

@@ -41,6 +41,8 @@ def _next_action(refusal: Refusal) -> str:
             return f"Call next_activity with one of: {names(about, 'valid') or 'none'}."
         case Code.CHECKPOINT_ALREADY_ANSWERED:
             return "Go on with the recorded answer."
+        case Code.VARIABLES_TOO_LARGE:
+            return "Send less in variables: keep large data in files, and null for a name that is done with."
         case Code.OUTPUT_REQUIRED:
             step = f"step '{about['step']}'" if "step" in about else "the step"
             return f"Send what {step} produces as its output in step_manifest."
@@ -56,7 +58,12 @@ def _next_action(refusal: Refusal) -> str:
             return "Go on: this activity has no checkpoints."
         case Code.CHECKPOINT_NOT_ACTIVE if about.get("pending"):
             return f"Answer one that is pending: {names(about, 'pending')}."
-        case Code.CHECKPOINT_NOT_ACTIVE | Code.CHECKPOINT_NOT_YIELDED | Code.LOOP_NOT_FOUND:
+        case (
+            Code.CHECKPOINT_NOT_ACTIVE
+            | Code.CHECKPOINT_NOT_YIELDED
+            | Code.LOOP_NOT_FOUND
+            | Code.CHILD_RUNNING
+        ):
             return "Go on with the activity."
         case Code.CHECKPOINT_ALREADY_ACTIVE | Code.CHECKPOINT_STILL_ACTIVE:
             return "Have the active checkpoint resolved with respond_checkpoint first."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from interlock.core.values import Json
 from interlock.surfaces.strict_params import Params
@@ -18,12 +18,16 @@ Known = Annotated[str, Meta(description="Digest you hold; the same is answered '
 Agent = Annotated[str, Meta(min_length=1, max_length=128)]
 
 
-class StepDone(Params, frozen=True):
+class StepDone(Struct, frozen=True):
+    """What a manifest says of a step. Manifests are advisory: more fields than these are no error."""
+
     step_id: str
     output: Json = ""
 
 
-class ActivityDone(Params, frozen=True):
+class ActivityDone(Struct, frozen=True):
+    """What a manifest says of an activity."""
+
     activity_id: str
     outcome: str = ""
     transition_condition: str | None = None
@@ -44,6 +48,7 @@ class WithToken(Params, frozen=True):
 class GetWorkflow(Params, frozen=True):
     session_token: str
     summary: bool = True
+    known: list[Known] | None = None
 
 
 class NextActivity(Params, frozen=True):

@@ -10,11 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import Struct
 
 from interlock import __version__
-from interlock.authoring.diagnostics.diagnostic import Diagnostic
+from interlock.authoring.diagnostics.diagnostic import ABSENT, Diagnostic, located
 from interlock.authoring.library import Listed, Shadowed
 from interlock.core.definition.workflow import Activity, Gate, Workflow
 from interlock.core.engine.decide import decide
 from interlock.core.run.commands import Claim, EnterActivity, ResolveCheckpoint
+from interlock.core.run.notices import Notice, Notices
 from interlock.core.run.outcomes import Decided, Refusal
 from interlock.core.run.surface_policy import SurfacePolicy
 from interlock.core.values import Json, Variables
@@ -27,14 +28,16 @@ from interlock.ledger.starts import StartKey
 from interlock.ledger.tokens.slots import slot
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.arguments import InvalidArgument, check_context, decoding_error
+from interlock.surfaces.briefs import brief_fields
 from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.recorded import body_of, encoded, live, replayed
+from interlock.surfaces.refusals import sentence
 from interlock.surfaces.shared import session_params as p
 from interlock.surfaces.shared import validation
 from interlock.surfaces.shared.asking import heard
 from interlock.surfaces.shared.documents import META, Documents
 from interlock.surfaces.shared.reading_call import ReadingCall, status_of
-from interlock.surfaces.shared.replies import failure, json_reply, of_error
+from interlock.surfaces.shared.replies import as_json, failure, json_reply, of_error
 from interlock.surfaces.shared.resolutions import Answering
 from interlock.surfaces.shared.trace_json import trace_segments_json, whole_trace_json
 from interlock.surfaces.strict_params import NoParams
@@ -42,6 +45,7 @@ from interlock.surfaces.tool import Tool
 
 SERVER = "interlock"
 MOST_TEXTS = 256
+LONGEST_SHOWN = 2048
 RECOVERED = (
     "The session token was not recognised. This is a fresh session; the earlier state was NOT inherited."
 )
@@ -52,7 +56,7 @@ class Entered(Struct, frozen=True):
 
     progress: SessionCall
     decided: Decided
-    warnings: tuple[str, ...]
+    notices: Notices
     claims: tuple[Claim, ...]
 
     @property
@@ -99,8 +103,8 @@ class SessionTools:
         return json_reply(body, None)
 
     def visible_workflows(self) -> list[Listed]:
-        """Return the workflows that an agent may see."""
-        return [entry for entry in self.ledger.library.listing().entries if not entry.hidden]
+        """Return the workflows that an agent can start, `meta` among them."""
+        return list(self.ledger.library.listing().entries)
 
     def shadowed(self) -> tuple[Shadowed, ...]:
         """The workflows that another one of the same id hides (rule 38a)."""
@@ -128,21 +132,24 @@ class SessionTools:
         loaded = self.ledger.library.load(workflow_id)
         if isinstance(loaded, Diagnostic):
             next_action = loaded.next_action or "Call list_workflows for the ids."
+            if loaded.code != ABSENT:
+                return failure("WORKFLOW_INVALID", located(loaded), next_action)
             return failure("NOT_FOUND", loaded.message, next_action)
         passed = passed_on(parent, loaded.workflow.id) if parent else {}
-        warnings = [warning] if warning else []
+        warned = [Notice("RECOVERED", warning)] if warning else []
         if parent is not None and passed is None:
             where = parent.state.activity or "none"
-            warnings.append(
+            text = (
                 f"Activity '{where}' declares no trigger of '{loaded.workflow.id}'; no context was passed on."
             )
+            warned.append(Notice("NOT_TRIGGERED", text))
         start = self.ledger.start(loaded, passed or {}, policy=self.policy, parent=parent, agent=agent)
         if isinstance(start, LedgerError):
             return of_error(start)
         token = slot("ses", start.view.state.visit)
-        reply = encoded(_session_reply(loaded.workflow, token, flags or {}, warnings))
-        now = self.ledger.clock()
-        traced = calling.traced(agent, start.view.state, now, warnings=tuple(warnings))
+        notices = Notices(tuple(warned)).plus(start.view.notices.listed)
+        reply = encoded(_session_reply(loaded.workflow, token, flags or {}, notices))
+        traced = calling.traced(agent, start.view.state, self.ledger.clock(), notices=notices)
         self.ledger.record_start(start, body_of(reply), key, traced)
         return live(reply, self.ledger, start.handle)
 
@@ -153,20 +160,22 @@ class SessionTools:
             return None
         if isinstance(joined, LedgerError):
             return of_error(joined)
-        warnings = list(validation.drift(self.ledger, joined.position))
+        position = joined.position
+        warned = list(self.ledger.standing(position.run, position.plan, position.state))
         if joined.adopted:
-            warnings.append(
+            text = (
                 "The session token's signature did not match; the session it names was found and the token "
                 "signed again. Its state comes from the log."
             )
-        if agent and joined.previous_agent and joined.previous_agent != agent:
-            warnings.append(
-                f"Warning: The provided agent_id '{agent}' does not match the inherited session token's "
-                f"agent_id '{joined.previous_agent}'. The session has been transitioned to '{agent}'."
-            )
+            warned.append(Notice("ADOPTED", text))
         flags: dict[str, Json] = {"adopted": True} if joined.adopted else {"inherited": True}
-        token = self.ledger.mint("ses", joined.handle, joined.position.state.visit)
-        return _session_reply(joined.position.plan.workflow, token, flags, warnings)
+        if joined.agent:
+            flags["message"] = f"Joined as {joined.agent}."
+        with self.ledger.store.reading() as reader:
+            flags |= brief_fields(self.ledger.brief(reader, position))
+        flags["current_activity"] = position.state.activity or "none"
+        token = self.ledger.mint("ses", joined.handle, position.state.visit)
+        return _session_reply(position.plan.workflow, token, flags, Notices(tuple(warned)))
 
     def cached_text(self, reading: ReadingCall, name: str, write: Callable[[], str]) -> str:
         """Return a text that follows from the pinned workflow alone, written once."""
@@ -245,26 +254,27 @@ class SessionTools:
         )
         decided = decide(position.plan, position.state, command)
         if isinstance(decided, Refusal):
-            progress.refuse(decided.code.value, decided.kept)
+            progress.refuse(sentence(decided), decided.kept)
             return NotEntered(progress, decided)
-        warnings = (
+        manifests = (
             *validation.step_manifest(position, params.step_manifest),
             *validation.activity_manifest(position.plan.workflow, params.activity_manifest),
-            *validation.outcome(position, decided),
-            *validation.drift(self.ledger, position),
         )
-        return Entered(progress, decided, warnings, claims)
+        notices = Notices(tuple(Notice("MANIFEST", text) for text in manifests)).plus(
+            progress.notices(decided).listed
+        )
+        return Entered(progress, decided, notices, claims)
 
     def record_entry(self, entered: Entered, body: Mapping[str, Json]) -> Reply:
         """Record an entry with its reply, and return the reply with the caller's tokens."""
         progress, token = entered.progress, slot("ses", entered.decided.state.visit)
         meta: dict[str, Json] = {"trace_token": slot("trc", *progress.trace_range)}
-        reply = json_reply({**body, "session_token": token}, token, entered.warnings, meta)
+        reply = json_reply({**body, "session_token": token}, token, entered.notices, meta)
         return self.record(
             progress,
             entered.decided,
             reply,
-            warnings=entered.warnings,
+            notices=entered.notices,
             claims=entered.claims,
         )
 
@@ -295,12 +305,12 @@ class SessionTools:
         decided: Decided,
         reply: Reply,
         *,
-        warnings: tuple[str, ...] = (),
+        notices: Notices,
         claims: tuple[Claim, ...] = (),
     ) -> Reply:
         """Record what came of a progress call, and return its reply with the caller's tokens."""
         reply = encoded(reply)
-        progress.record(decided, body_of(reply), warnings=warnings, claims=claims)
+        progress.record(decided, body_of(reply), notices=notices, claims=claims)
         return live(reply, self.ledger, progress.pointer.handle)
 
     def repeated(self, progress: SessionCall) -> Reply | None:
@@ -330,9 +340,7 @@ class SessionTools:
         return json_reply({**body, "session_token": token}, token)
 
 
-def _session_reply(
-    workflow: Workflow, token: str, flags: Mapping[str, Json], warnings: Sequence[str]
-) -> Reply:
+def _session_reply(workflow: Workflow, token: str, flags: Mapping[str, Json], notices: Notices) -> Reply:
     workflow_fields: dict[str, Json] = {
         "id": workflow.id,
         "version": workflow.version,
@@ -340,9 +348,9 @@ def _session_reply(
         "description": workflow.description,
     }
     body: dict[str, Json] = {"workflow": workflow_fields, "session_token": token, **flags}
-    if warnings:
-        body["warning"] = " ".join(warnings)
-    return json_reply(body, token, warnings)
+    if notices.listed:
+        body["warning"] = " ".join(notices.messages)
+    return json_reply(body, token, notices)
 
 
 def claims_of(manifest: Sequence[p.StepDone] | None) -> tuple[Claim, ...] | Reply:
@@ -355,6 +363,15 @@ def claims_of(manifest: Sequence[p.StepDone] | None) -> tuple[Claim, ...] | Repl
             return failure("VALIDATION_ERROR", text, output.next_action, output.details)
         claims.append(Claim(entry.step_id, output))
     return tuple(claims)
+
+
+def shown_variables(variables: Variables) -> dict[str, Json]:
+    """Return the variables as an agent reads them; of a long value only how long it is."""
+    sizes = {name: len(as_json(value)) for name, value in variables.items()}
+    return {
+        name: value if sizes[name] <= LONGEST_SHOWN else f"({sizes[name]} bytes)"
+        for name, value in variables.items()
+    }
 
 
 def digest_mark(digest: str) -> str:

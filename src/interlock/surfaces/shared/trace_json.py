@@ -33,6 +33,10 @@ def trace_segments_json(ledger: Ledger, position: Position, tokens: Sequence[str
             error = pointer if isinstance(pointer, LedgerError) else unknown_session()
             errors.append({"index": index, "code": error.code, "error": error.message})
             continue
+        if loaded.session.session_id != position.session_id:
+            text = "The trace token belongs to another session."
+            errors.append({"index": index, "code": "TOKEN_SCOPE_MISMATCH", "error": text})
+            continue
         segment = trace_segment(ledger, loaded.session.session_id, pointer.node, pointer.attempt)
         events += _events(segment, position.run.workflow_id)
     body = _body(position.session_id, "tokens", events)

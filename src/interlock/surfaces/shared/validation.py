@@ -9,32 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from interlock.core.definition.conditions import describe, holds
 from interlock.core.definition.workflow import Step, Workflow
-from interlock.core.run import events as e
-from interlock.core.run.outcomes import Decided
 from interlock.core.run.output import Output
-from interlock.ledger.ledger import Ledger
 from interlock.ledger.runs.position import Position
 from interlock.surfaces.arguments import InvalidArgument, read_output
 from interlock.surfaces.shared.replies import as_json
 from interlock.surfaces.shared.session_params import ActivityDone, StepDone
 
 MOST_NAMED = 50
-
-
-def drift(ledger: Ledger, position: Position) -> Iterator[str]:
-    """Warn when the definition is no longer the one that the session began with."""
-    current, pinned = ledger.drift.of(position.run), position.plan.workflow
-    if current is None:
-        return
-    if current.version is None:
-        yield f"Workflow '{pinned.id}' can no longer be loaded; the session goes on with its copy."
-    elif current.version != pinned.version:
-        yield (
-            f"Workflow version drift: session started with v{pinned.version} but current definition "
-            f"is v{current.version}. Workflow may have changed mid-session."
-        )
-    else:
-        yield f"Workflow '{pinned.id}' has changed on disk; the session goes on with its copy."
 
 
 def step_manifest(position: Position, manifest: Sequence[StepDone] | None) -> Iterator[str]:
@@ -54,7 +35,9 @@ def step_manifest(position: Position, manifest: Sequence[StepDone] | None) -> It
     scope, done = position.plan.scope(state.variables), set(state.done)
     outside_loops = (item for item in activity.items if isinstance(item, Step))
     due = {
-        step.id: None for step in outside_loops if holds(step.condition, scope) or step.id in done
+        step.id: None
+        for step in outside_loops
+        if (step.required and holds(step.condition, scope)) or step.id in done
     }  # a step that is done was due when its condition held
     missing = [step for step in due if step not in claimed and step not in state.reported]
     if missing and not state.exit_to:
@@ -113,19 +96,6 @@ def activity_manifest(workflow: Workflow, manifest: Sequence[ActivityDone] | Non
                 f"Activity '{done.activity_id}' claims transition condition '{claimed}' "
                 "not found in workflow transitions"
             )
-
-
-def outcome(position: Position, decided: Decided) -> Iterator[str]:
-    """Warn about what the caller may have overlooked in the outcome of the call (rules 19 and 20)."""
-    yield from (notice.message for notice in decided.notices)
-    activity = position.plan.workflow.activity(position.state.activity)
-    completed = [event.step for event in decided.events if isinstance(event, e.StepCompleted)]
-    steps = [step for step_id in completed if activity is not None and (step := activity.step(step_id))]
-    for step in steps:
-        for action in step.actions:
-            left_to_the_agent = action.action == "set" and action.target and not action.has_value
-            if left_to_the_agent and action.target not in decided.state.variables:
-                yield f"Step '{step.id}' should set '{action.target}'; it is not set."
 
 
 def output_of(done: StepDone) -> Output | InvalidArgument:

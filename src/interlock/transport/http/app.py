@@ -5,8 +5,9 @@ Everything that is mounted later passes the same chain.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TypeVar
 
 import anyio
 import anyio.to_thread
@@ -22,15 +23,18 @@ from starlette.routing import BaseRoute, Route
 from interlock.core.run.surface_policy import SurfaceName
 from interlock.surfaces.registry import SURFACES
 from interlock.transport.http.access_log import AccessLog
+from interlock.transport.http.admission.guard import BODY_BYTES, LOOPBACK, Guard
+from interlock.transport.http.admission.limits import Limits
+from interlock.transport.http.admission.principals import Authentication, Verifier
 from interlock.transport.http.eras import Eras
-from interlock.transport.http.guard import BODY_BYTES, LOOPBACK, Guard
-from interlock.transport.http.limits import Limits
+from interlock.transport.http.inbox_routes import inbox_routes
 from interlock.transport.http.mcp import SurfaceServer
 from interlock.transport.http.metrics import Metrics
-from interlock.transport.http.principals import Authentication, Verifier
 from interlock.transport.http.responses import json_response, refusal
 from interlock.transport.http.service import Service, record_of
 from interlock.transport.http.stopping import Stopping
+
+T = TypeVar("T")
 
 WORKERS = 8
 IDLE_SECONDS = 1.0
@@ -42,6 +46,7 @@ class HttpSettings(Struct, frozen=True):
 
     hosts: tuple[str, ...] = LOOPBACK
     verifier: Verifier | None = None
+    challenge: Mapping[str, str] = {}
     requests_per_second: float = 100.0
     requests_in_flight: int = 256
     log: Callable[[bytes], None] | None = None
@@ -66,8 +71,8 @@ def application(service: Service, settings: HttpSettings, more: Sequence[BaseRou
         paths = [f"/mcp/{name}", *(["/mcp"] if name == DEFAULT_SURFACE else [])]
         routes += [Route(path + end, endpoint=endpoint) for path in paths for end in ("", "/")]
 
-    async def in_thread(call: Callable[[], object]) -> object:
-        return await anyio.to_thread.run_sync(call, limiter=workers)
+    async def in_thread(call: Callable[..., T], *arguments: object) -> T:
+        return await anyio.to_thread.run_sync(call, *arguments, limiter=workers)
 
     async def healthz(request: Request) -> Response:
         return json_response({"status": "ok", "version": service.version})
@@ -75,7 +80,7 @@ def application(service: Service, settings: HttpSettings, more: Sequence[BaseRou
     async def readyz(request: Request) -> Response:
         reason = "the server is stopping" if stopping.is_set else await in_thread(service.not_ready)
         if reason is not None:
-            return refusal(503, "NOT_READY", str(reason), {"Retry-After": "1"})
+            return refusal(503, "NOT_READY", reason, {"Retry-After": "1"})
         return json_response({"status": "ready"})
 
     async def show_metrics(request: Request) -> Response:
@@ -84,7 +89,7 @@ def application(service: Service, settings: HttpSettings, more: Sequence[BaseRou
         reason = await in_thread(service.not_ready)
         gauges = {"interlock_ready": ("Whether calls can be answered.", float(reason is None))}
         if reason is None:
-            waiting = await anyio.to_thread.run_sync(service.gates_waiting, limiter=workers)
+            waiting = await in_thread(service.gates_waiting)
             gauges["interlock_gates_waiting"] = ("Sessions that wait for a decision or an input.", waiting)
         return Response(metrics.text(gauges), media_type="text/plain; version=0.0.4")
 
@@ -92,6 +97,7 @@ def application(service: Service, settings: HttpSettings, more: Sequence[BaseRou
         Route("/healthz", healthz, methods=["GET"]),
         Route("/readyz", readyz, methods=["GET"]),
         Route("/metrics", show_metrics, methods=["GET"]),
+        *inbox_routes(service, in_thread, authenticated=settings.verifier is not None),
         *more,
     ]
 
@@ -115,7 +121,7 @@ def application(service: Service, settings: HttpSettings, more: Sequence[BaseRou
     middleware = [
         Middleware(AccessLog, metrics=metrics, routes=known, write=settings.log),
         Middleware(Guard, hosts=settings.hosts),
-        Middleware(Authentication, verifier=settings.verifier),
+        Middleware(Authentication, verifier=settings.verifier, challenge=settings.challenge),
     ]
     if settings.verifier is not None:
         rate, most = settings.requests_per_second, settings.requests_in_flight

@@ -10,7 +10,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from interlock.transport.http.guard import read_body, replay
+from interlock.transport.http.admission.guard import read_body, replay
 from interlock.transport.http.service import record_of
 from interlock.transport.http.stopping import Stopping
 from interlock.transport.rpc import PARSE_ERROR, Malformed, Message, Request, error_line, parse

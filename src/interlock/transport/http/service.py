@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from interlock.core.principals import LOCAL, Principal
 from interlock.core.run.surface_policy import SurfaceName
+from interlock.core.values import Json
 from interlock.surfaces.tool import Surface
 
 KEY = "interlock.request"
@@ -27,6 +28,12 @@ class Service(Protocol):
 
     def secrets(self) -> Sequence[bytes]:
         """Return what seals the state of a call that waits for the user: the current secret first."""
+
+    def inbox(self, principal: Principal) -> Json:
+        """Return the questions that a principal may see: its own, and others' if it decides for others."""
+
+    def decide(self, principal: Principal, session: str, question: str, option: str, note: str) -> str | None:
+        """Record a decision; return why that is impossible."""
 
     def not_ready(self) -> str | None:
         """Say why calls cannot be answered now; None if they can."""

@@ -5,7 +5,10 @@ Tools can be called by `tools/call` and as methods of their own, which return th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import assert_never
+
+from msgspec import Raw
 
 from interlock.core.values import Json
 from interlock.surfaces.call import Ask, Call, Reply, RpcError, Wait
@@ -29,6 +32,8 @@ from interlock.transport.rpc import (
 
 VERSION = "2024-11-05"
 SERVER_ERROR = -32000
+SCHEME = "workflow://"
+JSON_TEXT = "application/json"
 
 _WELCOME: Params = {
     "protocolVersion": VERSION,
@@ -90,6 +95,22 @@ class Lookup:
                 return error_line(request.id, refusal)
             case "tools/list", _:
                 return result_line(request.id, {"tools": self._listed_tools()})
+            case "resources/list", Call() as call:
+                listed = self._reply("workflow_list", {}, call)
+                if isinstance(listed, RpcError):
+                    return error_line(request.id, listed)
+                return result_line(request.id, {"resources": _resources(listed.structured)})
+            case "resources/templates/list", _:
+                return result_line(request.id, {"resourceTemplates": []})
+            case "resources/read", Call() as call:
+                uri = request.params.get("uri")
+                workflow_id = uri.removeprefix(SCHEME) if isinstance(uri, str) else ""
+                read = self._reply("workflow_get", {"id": workflow_id}, call)
+                if isinstance(read, RpcError):
+                    return error_line(request.id, read)
+                return result_line(
+                    request.id, {"contents": [{"uri": uri, "mimeType": JSON_TEXT, "text": read.text}]}
+                )
             case "tools/call", Call() as call:
                 name = request.params.get("name")
                 if not isinstance(name, str):
@@ -138,6 +159,27 @@ class Lookup:
         if isinstance(outcome, (Ask, Wait)):
             raise RuntimeError(f"{tool} asked the user, which the lookup profile cannot do")
         return outcome
+
+
+def fatal_line(message: str) -> str:
+    """Return the error that a server which cannot start says before it ends."""
+    return error_line(None, _error(SERVER_ERROR, "Server error", details=message)).decode().rstrip()
+
+
+def _resources(listing: Json | Mapping[str, Json] | Raw) -> list[JsonObject]:
+    """Return each listed workflow as a resource to read."""
+    assert isinstance(listing, Mapping)
+    workflows = listing["workflows"]
+    assert isinstance(workflows, list)
+    return [
+        {
+            "uri": f"{SCHEME}{workflow['id']}",
+            "name": workflow["name"],
+            "description": workflow["description"],
+            "mimeType": JSON_TEXT,
+        }
+        for workflow in workflows
+    ]
 
 
 def _invalid_params(details: str) -> RpcError:

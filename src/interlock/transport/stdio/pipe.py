@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Protocol
 
-from interlock.surfaces.tool import Surface
-from interlock.transport.rpc import error_line, parse_error
+from interlock.surfaces.call import RpcError
+from interlock.surfaces.tool import Surface, report_exception
+from interlock.transport.rpc import INTERNAL_ERROR, error_line, parse_error
 
 LINE_LIMIT = 8 * 1024 * 1024
 _READ_BYTES = 64 * 1024
@@ -66,9 +67,15 @@ def serve(
         chunks = threaded_chunks(source, lambda: stop.received, conversation.patience)
     else:
         chunks = selected_chunks(source, stop, conversation.patience)
+    writer = LineWriter(sink, stop)
     try:
         with suppress(ConnectionError):
-            converse(conversation, chunks, LineWriter(sink, stop), surface.idle)
+            converse(conversation, chunks, writer, surface.idle)
+    except Exception as error:  # the edge of the process: the client hears of it before the server ends
+        details = f"Reference {report_exception('the server', error)} on the server's stderr"
+        with suppress(ConnectionError):
+            writer.write(error_line(None, RpcError(INTERNAL_ERROR, "Internal error", {"details": details})))
+        return 1
     finally:
         surface.close()
     return 0

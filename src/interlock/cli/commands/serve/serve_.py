@@ -7,14 +7,18 @@ import os
 import sys
 from collections.abc import Mapping
 from importlib.util import find_spec
+from pathlib import Path
 from secrets import token_urlsafe
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from interlock.cli.config import BadConfig, origins, resolve, shown_values, text_of_setting
+from interlock.cli.config import BadConfig, Config, origins, resolve, shown_values, text_of_setting
 from interlock.cli.options import data_options, store_option
 from interlock.core.run.preferences import DecisionPolicy, Enforcement, Mode
+
+if TYPE_CHECKING:
+    from interlock.transport.http.admission.oauth import OAuthSettings
 
 PACKAGES = ("mcp", "starlette", "uvicorn", "httptools")
 
@@ -32,6 +36,9 @@ PACKAGES = ("mcp", "starlette", "uvicorn", "httptools")
 @click.option(
     "--concurrency-limit", type=int, metavar="N", help="Requests at a time per principal; default: 256."
 )
+@click.option("--oauth-issuer", metavar="URL", help="Accept the access tokens of this authorization server.")
+@click.option("--oauth-audience", metavar="URL", help="This server's own URL, which tokens must be made for.")
+@click.option("--oauth-jwks", metavar="URL|FILE", help="The keys that the tokens are signed with.")
 @click.option("--mode", type=click.Choice(get_args(Mode)), help="What new runs stop for; see interlock mode.")
 @click.option("--decisions", type=click.Choice(get_args(DecisionPolicy)), help="Who may answer gates.")
 @click.option("--enforcement", type=click.Choice(get_args(Enforcement)), help="How strict gates are.")
@@ -57,17 +64,22 @@ def start_server(flags: Mapping[str, Any], *, logs: bool, opens: bool) -> int:
     from interlock.cli.served_ledger import ServedLedger
     from interlock.console.console import SettingLine
     from interlock.transport.http.access_log import write_to_stderr
+    from interlock.transport.http.admission.guard import LOOPBACK
+    from interlock.transport.http.admission.oauth import OAuthVerifier, challenge, metadata_routes
+    from interlock.transport.http.admission.principals import TokenVerifier, Verifier
     from interlock.transport.http.app import HttpSettings, application
     from interlock.transport.http.console.access import ConsoleAccess
     from interlock.transport.http.console.routes import ConsoleRoutes
-    from interlock.transport.http.guard import LOOPBACK
-    from interlock.transport.http.principals import TokenVerifier
     from interlock.transport.http.server import address_of, listening, run
 
     service = ServedLedger(config)
-    has_auth, is_local = bool(service.tokens.all()), is_loopback(config.host)
+    verifier: Verifier | None = TokenVerifier(service) if service.tokens.all() else None
+    oauth = oauth_settings(config)
+    if oauth is not None:
+        verifier = OAuthVerifier(oauth, verifier)
+    is_local = is_loopback(config.host)
     if not is_local:
-        if not has_auth:
+        if verifier is None:
             raise BadConfig(
                 f"host: {config.host} is not loopback; make a token with `interlock auth add` first"
             )
@@ -75,7 +87,8 @@ def start_server(flags: Mapping[str, Any], *, logs: bool, opens: bool) -> int:
             raise BadConfig("host: name what clients call this server with --allowed-hosts")
     settings = HttpSettings(
         hosts=(*LOOPBACK, *config.allowed_hosts),
-        verifier=TokenVerifier(service) if has_auth else None,
+        verifier=verifier,
+        challenge=challenge(oauth) if oauth is not None else {},
         requests_per_second=config.rate_limit,
         requests_in_flight=config.concurrency_limit,
         log=write_to_stderr if logs else None,
@@ -96,7 +109,7 @@ def start_server(flags: Mapping[str, Any], *, logs: bool, opens: bool) -> int:
     if opens:
         open_browser(entrance)
     return run(
-        application(service, settings, console.routes()),
+        application(service, settings, [*console.routes(), *(metadata_routes(oauth) if oauth else ())]),
         listener,
         f"interlock serve: listening on {address}/mcp",
         f"interlock serve: the console is at {entrance}",
@@ -113,6 +126,23 @@ def open_browser(address: str) -> None:
         import webbrowser
 
         threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+
+
+def oauth_settings(config: Config) -> OAuthSettings | None:
+    """Return the authorization server that the settings name; keys in a file are read."""
+    from interlock.transport.http.admission.oauth import OAuthSettings
+
+    issuer, audience, jwks = config.oauth_issuer, config.oauth_audience, config.oauth_jwks
+    if issuer is None and audience is None and jwks is None:
+        return None
+    if issuer is None or audience is None or jwks is None:
+        raise BadConfig("oauth: set all of oauth-issuer, oauth-audience and oauth-jwks")
+    if jwks.startswith(("https://", "http://")):
+        return OAuthSettings(issuer, audience, jwks)
+    try:
+        return OAuthSettings(issuer, audience, Path(jwks).read_text())
+    except OSError as error:
+        raise BadConfig(f"oauth-jwks: {jwks} cannot be read: {error.strerror}") from error
 
 
 def is_loopback(host: str) -> bool:

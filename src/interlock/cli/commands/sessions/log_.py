@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
+from typing import get_args
 
 import click
 
+from interlock.authoring.diagnostics.codes import one_of
 from interlock.cli.options import json_option, session_argument, with_ledger
 from interlock.cli.references import session_of
 from interlock.cli.screen import (
     CHECK_FAILED,
+    USAGE,
     clock,
     fit,
     line_of,
@@ -24,10 +27,12 @@ from interlock.cli.screen import (
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.log.health import examine
+from interlock.ledger.log.records import LogEntry
 from interlock.ledger.queries.log_lines import EventLine, event_lines
 from interlock.ledger.queries.status import find_session
 
 PAUSE_SECONDS = 0.3
+KINDS = [str(kind.__struct_config__.tag) for kind in get_args(LogEntry)]
 
 
 @click.command(epilog="Example: interlock log hmc3gzdk --kind gate_resolved --kind gap_recorded")
@@ -41,6 +46,9 @@ def command(
     ledger: Ledger, ref: str, kinds: tuple[str, ...], limit: int | None, follow: bool, as_json: bool
 ) -> None:
     """Print the events of a session, and verify their chain of digests."""
+    for kind in kinds:
+        if kind not in KINDS:
+            stop(USAGE, f"there is no kind of event '{kind}'; {one_of(kind, KINDS)}.")
     session = session_of(ledger, ref)
     report = examine(ledger.store, session)
     events = event_lines(ledger, session.session_id, kinds, end=report.events)

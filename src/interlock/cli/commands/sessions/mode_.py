@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from interlock.cli.interactive import require_pin, require_terminal
 from interlock.cli.options import json_option, with_ledger
 from interlock.cli.references import session_of, stop_with
-from interlock.cli.screen import CONFLICT, inform, paint, print_json, say, stop
+from interlock.cli.screen import inform, paint, print_json, say
 from interlock.core.run.preferences import AUTONOMY, PRESETS, RISK, Mode, Preferences, RiskPolicy
 from interlock.ledger.decisions.modes import (
     ModeLine,
@@ -42,8 +42,6 @@ def command(
     session = session_of(ledger, ref) if ref is not None else None
     modes = session_modes(ledger, session) if session else (global_mode(ledger),)
     if mode is not None or risk is not None:
-        if not modes:
-            stop(CONFLICT, f"Session {ref} has no unfinished run to set a mode for.")
         wanted = PRESETS[mode] if mode else Preferences(modes[0].autonomy, modes[0].risk_policy)
         wanted = replace(wanted, risk_policy=risk) if risk else wanted
         if any(is_looser(wanted, line) for line in modes):
@@ -60,13 +58,17 @@ def command(
             if isinstance(changed, LedgerError):
                 stop_with(changed)
             short = ref_of(session.session_id)
-            inform(f"Set at {changed} tips of session {short}; earlier nodes keep their mode.")
+            tips = f"at {changed} tips and " if changed else ""
+            inform(f"Set {tips}for later runs of session {short}; earlier nodes keep their mode.")
         modes = session_modes(ledger, session_of(ledger, ref)) if ref else (global_mode(ledger),)
     if as_json:
-        print_json({"session": ref, "modes": msgspec.to_builtins(modes)})
+        print_json(
+            {"sessionId": session.session_id if session else None, "modes": msgspec.to_builtins(modes)}
+        )
         return
     for line in modes:
-        scope = f"node {line.node}" if line.node is not None else "new sessions"
+        later = "the next run" if ref else "new sessions"
+        scope = f"node {line.node}" if line.node is not None else later
         say(f"{paint(line.mode, 'accent')}  {scope}, {line.risk_policy} risk")
 
 

@@ -65,7 +65,7 @@ def _play(run: PlayedRun) -> None:
             if blocker.example is not None:
                 how = ":set" if isinstance(blocker.pointer, ContextKey) else ":artifact"
                 inform(f"Send it with {how}, for example {msgspec.json.encode(blocker.example).decode()}")
-        for notice in run.view.notices:
+        for notice in run.view.notices.listed:
             inform(f"Warning: {block_of(notice.message)}")
         say()
         say(f"{paint(line_of(pending.title), 'strong')}  {paint(pending.stepId, 'quiet')}")

@@ -22,7 +22,7 @@ from interlock.cli.screen import (
 from interlock.core.values import Json
 from interlock.ledger.git_context import observe
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.queries.search import find
+from interlock.ledger.queries.search import find, words_of
 from interlock.ledger.queries.status import ref_of
 
 INDENT = " " * 10
@@ -40,11 +40,11 @@ def command(ledger: Ledger, query: tuple[str, ...], as_json: bool) -> None:
         listed: list[Json] = [
             {
                 "sessionId": candidate.session.session_id,
-                "resumeRef": ref_of(candidate.session.session_id),
-                "runId": candidate.run.run_id,
+                "ref": ref_of(candidate.session.session_id),
+                "runId": candidate.run.run_id if candidate.run else None,
                 "title": candidate.session.title,
-                "workflowId": candidate.run.workflow_id,
-                "status": candidate.run.status,
+                "workflowId": candidate.run.workflow_id if candidate.run else None,
+                "status": candidate.run.status if candidate.run else "no run",
                 "whyMatched": candidate.why,
                 "snippet": candidate.snippet,
                 "updatedAt": candidate.session.updated_at,
@@ -54,9 +54,13 @@ def command(ledger: Ledger, query: tuple[str, ...], as_json: bool) -> None:
         print_json({"candidates": listed})
     for candidate in () if as_json else candidates:
         session, run = candidate.session, candidate.run
+        about = words(run.status) if run else "notes only"
         say(paint(fit(f"{ref_of(session.session_id)}  {line_of(session.title)}", width()), "strong"))
-        status = paint(words(run.status), STATUS_TONES.get(run.status, "plain"))
-        say(f"{INDENT}{run.workflow_id}, {status}, {age(session.updated_at)}, {words(candidate.why)}")
+        in_title = set(words_of(" ".join(query))) & set(words_of(session.title))
+        why = "matched_title" if candidate.why == "matched_notes" and in_title else candidate.why
+        status = paint(about, STATUS_TONES.get(run.status, "plain") if run else "plain")
+        named = f"{run.workflow_id}, " if run else ""
+        say(f"{INDENT}{named}{status}, {age(session.updated_at)}, {words(why)}")
         if candidate.snippet:
             say(paint(fit(f"{INDENT}{line_of(candidate.snippet)}", width()), "quiet"))
     matched = any(candidate.why != "recency_fallback" for candidate in candidates)

@@ -67,39 +67,47 @@ def draw(tree: Tree) -> None:
         preferred.add(node)
         node = parents[node]
     for root in children[None]:
-        for line in _branch(root, children, preferred, ""):
+        for line in _branch(root, children, preferred, "", 0):
             say(line)
 
 
 def _branch(
-    start: TreeNode, children: Mapping[int | None, list[TreeNode]], preferred: set[int], margin: str
+    start: TreeNode,
+    children: Mapping[int | None, list[TreeNode]],
+    preferred: set[int],
+    margin: str,
+    blocked: int,
 ) -> Iterator[str]:
-    """Draw a branch to its tip. At a fork, the side branches come first and are indented."""
+    """Draw a branch to its tip. At a fork, the side branches come first and are indented.
+
+    `blocked` counts the attempts that failed before the branch's first node was reached.
+    """
     node: TreeNode | None = start
     while node is not None:
         mark = "◉" if node.preferred else "○" if node.tip else "●"
-        yield _line(f"{margin}{mark}", node, "good" if node.preferred else "plain")
+        yield _line(f"{margin}{mark}", node, "good" if node.preferred else "plain", blocked)
+        blocked = node.blocked
         below = children.get(node.node, [])
         for note in (child for child in below if child.kind == "note"):
-            yield _line(f"{margin}├─◇", note, "quiet")
+            yield _line(f"{margin}├─◇", note, "quiet", 0)
         steps = sorted(
             (child for child in below if child.kind == "step"), key=lambda child: child.node in preferred
         )
         for fork in steps[:-1]:
             yield f"{margin}├─╮"
-            yield from _branch(fork, children, preferred, f"{margin}│ ")
+            yield from _branch(fork, children, preferred, f"{margin}│ ", 0)
         node = steps[-1] if steps else None
 
 
-def _line(lead: str, node: TreeNode, tone: Tone) -> str:
-    remarks = []
+def _line(lead: str, node: TreeNode, tone: Tone, blocked: int) -> str:
+    remarks = [f"after {blocked} blocked"] if blocked else []
     if node.cause == "non_tip_advance":
         remarks.append(f"fork: rewound to {node.parent}")
-    if node.blocked:
-        remarks.append(f"{node.blocked} blocked")
     if node.tip:
         tip = "preferred tip" if node.preferred else "tip"
         pending = {"nothing": "complete", "decision": f"waits: {node.pending.id}"}
         remarks.append(f"{tip}, {pending.get(node.pending.kind, f'next: {node.pending.id}')}")
+        if node.blocked:
+            remarks.append(f"{node.blocked} blocked")
     bracketed = f"  [{'; '.join(remarks)}]" if remarks else ""
     return paint(fit(f"{lead} {node.node:<3} {line_of(node.label)}{bracketed}", width()), tone)

@@ -21,15 +21,25 @@ SHOWN = 20
     show_default=True,
     help="Remove sessions without activity for this long.",
 )
+@click.option("--waiting", is_flag=True, help="Also remove sessions that wait for you at a gate.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
 @click.option("--keep", "keep", metavar="ID", multiple=True, help="Mark this session to be kept; repeatable.")
 @click.option("--unkeep", "unkeep", metavar="ID", multiple=True, help="Remove that mark; repeatable.")
 @json_option
 @with_ledger
 def command(
-    ledger: Ledger, days: int, dry_run: bool, keep: tuple[str, ...], unkeep: tuple[str, ...], as_json: bool
+    ledger: Ledger,
+    days: int,
+    waiting: bool,
+    dry_run: bool,
+    keep: tuple[str, ...],
+    unkeep: tuple[str, ...],
+    as_json: bool,
 ) -> None:
-    """Remove old sessions, or mark sessions to be kept."""
+    """Remove old sessions, or mark sessions to be kept.
+
+    Sessions that wait for you at a gate stay, unless you say --waiting.
+    """
     if keep or unkeep:
         kept = [session_of(ledger, ref).session_id for ref in keep]
         unkept = [session_of(ledger, ref).session_id for ref in unkeep]
@@ -47,7 +57,7 @@ def command(
         return
     before = max(0, ledger.clock() - days * DAY)
     if dry_run:
-        session_ids = stale(ledger.store, before)
+        session_ids = stale(ledger.store, before, waiting=waiting)
         if as_json:
             print_json({"wouldRemove": len(session_ids), "days": days, "sessions": list(session_ids)})
             return
@@ -57,8 +67,11 @@ def command(
         if len(session_ids) > SHOWN:
             say(f"  and {len(session_ids) - SHOWN} more; --json lists all")
         return
-    removed = collect(ledger.store, before, ledger.clock())
+    held = 0 if waiting else len(stale(ledger.store, before, waiting=True)) - len(stale(ledger.store, before))
+    removed = collect(ledger.store, before, ledger.clock(), waiting=waiting)
     if as_json:
-        print_json({"removed": removed, "days": days})
-    else:
-        say(f"Removed {counted(removed, 'session')} without activity for {days} days.")
+        print_json({"removed": removed, "days": days, "waiting": held})
+        return
+    say(f"Removed {counted(removed, 'session')} without activity for {days} days.")
+    if held:
+        say(f"{counted(held, 'session')} waiting for you at a gate stayed; --waiting removes them too.")

@@ -8,18 +8,20 @@ from pathlib import Path
 import click
 
 from interlock.cli.options import json_option, with_ledger
-from interlock.cli.screen import CHECK_FAILED, line_of, print_json, say, stop
+from interlock.cli.screen import CHECK_FAILED, NOT_FOUND, line_of, print_json, say, stop
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.transfer.bundle import BundleRefused, read_bundle
 from interlock.ledger.transfer.export_import import import_bundle
 
 
 @click.command(epilog="Example: interlock import session.json")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
+@click.argument("file", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path))
 @json_option
 @with_ledger
 def command(ledger: Ledger, file: Path, as_json: bool) -> None:
     """Import a session, and continue its runs here. If its id exists, the import gets a new one."""
+    if str(file) != "-" and not file.exists():
+        stop(NOT_FOUND, f"there is no file {file}.")
     raw = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
     bundle = read_bundle(raw)
     if isinstance(bundle, BundleRefused):

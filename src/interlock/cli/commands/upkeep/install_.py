@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
@@ -11,6 +12,7 @@ from interlock.cli.clients import (
     ClientName,
     UnreadableConfig,
     entry_of,
+    is_cached,
     save,
     snippet,
     with_entry,
@@ -40,15 +42,25 @@ def command(
     """Add the server to a client's configuration. A copy of the old file is kept."""
     if not name.replace("-", "").replace("_", "").isalnum():
         stop(USAGE, f"'{name}' cannot be the name of a server. Use letters, digits, - and _.")
+    if is_cached(sys.prefix):
+        advice = "Install it first, with `uv tool install` or `pipx install`, then run this again."
+        stop(CHECK_FAILED, f"This interlock runs from a cache ({sys.prefix}) that may be emptied. {advice}")
     arguments = [f"--surface={surface}"] if surface else []
+    root = Path(project).expanduser().resolve() if project else None
     for mount in workflows:
         namespace, separator, mounted = mount.rpartition("=")
-        arguments.append(f"--workflows={namespace}{separator}{Path(mounted).expanduser().resolve()}")
-    for flag, folder in (("data-dir", data_dir), ("project", project)):
-        if folder:
-            arguments.append(f"--{flag}={Path(folder).expanduser().resolve()}")
-    entry = entry_of(name, arguments)
+        path = Path(mounted).expanduser().resolve()
+        if root is not None and path.is_relative_to(root):  # clients start servers in the project
+            path = path.relative_to(root)
+        arguments.append(f"--workflows={namespace}{separator}{path}")
+    if data_dir:
+        arguments.append(f"--data-dir={Path(data_dir).expanduser().resolve()}")
+    entry = entry_of(name, arguments, shared=project is not None)
     chosen = CLIENTS[client]
+    if surface == "lookup":
+        inform(
+            "lookup speaks only MCP 2024-11-05, as its document says; today's clients refuse that version."
+        )
     if only_print:
         say(snippet(chosen, entry).rstrip())
         return
@@ -57,6 +69,8 @@ def command(
         if chosen.project is None:
             stop(USAGE, f"{client} has no configuration file for projects. Leave out --project.")
         path = Path(project) / chosen.project
+        if any("=/" in argument for argument in entry.args):
+            inform(f"{chosen.project} now names folders of this machine; they are not on your team's.")
     try:
         text, change = with_entry(chosen, path, entry)
         backup = save(path, text) if change != "unchanged" else None

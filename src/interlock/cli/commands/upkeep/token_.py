@@ -28,6 +28,7 @@ LABELS = {
     "bcp": "open checkpoint",
     "skill": "last skill",
     "cond": "last condition",
+    "pcp": "pending checkpoints",
     "psid": "parent session",
     "pwf": "parent workflow",
     "pv": "parent version",

@@ -19,7 +19,7 @@ def command(code: str | None, as_json: bool) -> None:
     if code is None:
         kinds = list(CODES.values())
         if as_json:
-            print_json([_fields(kind) for kind in kinds])
+            print_json({"codes": [_fields(kind) for kind in kinds]})
         else:
             rows = [(kind.code, kind.severity, kind.title) for kind in kinds]
             table(rows, [("strong", SEVERITY_TONES[kind.severity], "plain") for kind in kinds])

@@ -7,7 +7,7 @@ import click
 from interlock.authoring.graph.model import drawing_of
 from interlock.cli.options import config_of, data_options
 from interlock.cli.references import workflow_at
-from interlock.cli.screen import WIDEST, block_of, width
+from interlock.cli.screen import WIDEST_PROSE, block_of, width
 
 
 @click.command(epilog="Example: interlock graph wr.release --format svg > release.svg")
@@ -38,5 +38,5 @@ def command(
         case _:
             from interlock.authoring.graph.plain import text_of
 
-            text = text_of(drawing, width() or WIDEST)
+            text = text_of(drawing, width() or WIDEST_PROSE)
     click.echo(block_of(text), nl=False)

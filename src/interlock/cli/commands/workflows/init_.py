@@ -17,7 +17,7 @@ from interlock.cli.screen import CONFLICT, USAGE, inform, say, stop
     "--id",
     "workflow_id",
     metavar="ID",
-    help="Such as team.release, or release for activities; default: DIR's name.",
+    help="Such as team.release, or release for activities; default: user.NAME, or NAME, of DIR.",
 )
 @click.option(
     "--template",

@@ -48,7 +48,7 @@ def command(
                 "line": error.line,
                 "column": error.column,
                 "severity": error.severity,
-                "workflow_id": error.workflow_id,
+                "workflowId": error.workflow_id,
                 "suggestions": list(error.suggestions),
             }
             for error in errors

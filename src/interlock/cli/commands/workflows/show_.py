@@ -10,7 +10,7 @@ import msgspec
 from interlock.cli.compose import library_of
 from interlock.cli.options import config_of, data_options, json_option, workflow_argument
 from interlock.cli.references import workflow_of
-from interlock.cli.screen import fit, inform, line_of, paint, paragraph, say, width
+from interlock.cli.screen import fit, inform, line_of, paint, paragraph, print_json, say, width
 from interlock.core.definition.workflow import Gate, Item, Loop, Step
 from interlock.surfaces.execution.catalogue import described
 
@@ -25,8 +25,7 @@ def command(
     """Show the steps, loops and gates of a workflow."""
     loaded = workflow_of(library_of(config_of(data_dir, project, workflows)), workflow_id)
     if as_json:
-        body = msgspec.json.encode(described(loaded, "preview").structured)
-        click.echo(msgspec.json.format(body, indent=2).decode())
+        print_json(msgspec.to_builtins(described(loaded, "preview").structured))
         return
     workflow = loaded.workflow
     say(f"{paint(line_of(workflow.name), 'strong')}  {paint(f'{workflow.id} {workflow.version}', 'quiet')}")

@@ -35,12 +35,10 @@ class TokenVerifier:
 class Authentication:
     """Refuses requests without a valid token. Without a verifier everybody is the local user."""
 
-    def __init__(
-        self, app: ASGIApp, verifier: Verifier | None, challenge: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, app: ASGIApp, verifier: Verifier | None, challenge: Mapping[str, str]) -> None:
         self.app = app
         self._verifier = verifier
-        self._challenge = ", ".join(f'{name}="{value}"' for name, value in (challenge or {}).items())
+        self._challenge = ", ".join(f'{name}="{value}"' for name, value in challenge.items())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_open = scope["type"] != "http" or scope["path"].startswith(OPEN)

@@ -1,0 +1,115 @@
+"""Count the bytes of a whole walk through the session surface, with `known` and without.
+
+    python -m bench.session_bytes [--workflows FOLDER --workflow ID]
+
+The agent follows the document: at every visit it reads the activity, the skill of every step that names one,
+and every resource that the skill names. With `known` it sends the digests of the texts that it holds, and is
+told that they are unchanged. Drives the real server over stdio.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from bench.server import Server
+from bench.session_walk import CORPUS, Agent, enter, load_workflow
+from interlock.core.definition.workflow import Workflow
+
+
+class Reader:
+    """An agent that reads all that it is pointed to; `digests` are of the texts that it holds."""
+
+    def __init__(self, agent: Agent, uses_known: bool) -> None:
+        self.agent = agent
+        self.uses_known = uses_known
+        self.digests: dict[str, str] = {}
+        self.resources: dict[str, list[str]] = {}
+
+    def read(self, tool: str, name: str, **arguments: Any) -> str:
+        """Read a text, or hear that it is the one that the agent holds."""
+        known = self.digests.get(name) if self.uses_known else None
+        result = self.agent.call(tool, **arguments, **({"known": known} if known else {}))
+        text: str = result["content"][0]["text"]
+        self.digests[name] = text.partition("digest: ")[2].partition("\n")[0]
+        return text
+
+    def read_workflow(self, primary: str) -> None:
+        """Read the primary skill and the summary, whose text begins with the skill again."""
+        self.read("get_skills", primary)
+        held = [self.digests[primary]] if self.uses_known else []
+        self.agent.call("get_workflow", **({"known": held} if held else {}))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--workflow", help="default: the largest folder, else the bundled work-package")
+    parser.add_argument("--workflows", type=Path, default=CORPUS if CORPUS.is_dir() else None)
+    options = parser.parse_args()
+    name = options.workflow or (largest(options.workflows) if options.workflows else "work-package")
+    workflow, source_bytes = load_workflow(name, options.workflows)
+    print(f"{name}: {source_bytes:,} bytes in its folder")
+    received = [bytes_of_walk(workflow, options.workflows, uses_known=known) for known in (False, True)]
+    print(f"walk without known: {received[0]:,} bytes received")
+    print(f"walk with known:    {received[1]:,} bytes received, {received[1] / received[0]:.3f} of it")
+
+
+def largest(folder: Path) -> str:
+    """Name the workflow whose folder holds the most bytes."""
+    sizes = {
+        path.name: sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+        for path in folder.iterdir()
+        if any(path.glob("workflow.*"))
+    }
+    return max(sizes, key=lambda name: sizes[name])
+
+
+def bytes_of_walk(workflow: Workflow, folder: Path | None, *, uses_known: bool) -> int:
+    arguments = ["--surface", "session", "--min-response-seconds", "0"]
+    if folder:
+        arguments += ["--workflows", str(folder)]
+    with TemporaryDirectory() as data:
+        server = Server(Path(data), *arguments)
+        agent = Agent(server)
+        agent.call("discover")
+        agent.call("list_workflows")
+        agent.call("start_session", agent_id="agent", workflow_id=workflow.id)
+        reader = Reader(agent, uses_known)
+        reader.read_workflow(workflow.primary_skill or "")
+        walk(reader, workflow)
+        server.close()
+    received: int = server.bytes_received
+    return received
+
+
+def walk(reader: Reader, workflow: Workflow) -> None:
+    """Visit every activity in the order of the files, then end."""
+    visits: Counter[str] = Counter()
+    for activity in workflow.activities:
+        enter(reader.agent, activity.id, workflow, visits)
+        reader.read("get_activity", f"activity {activity.id}")
+        if activity.primary_skill:
+            read_skill(reader, activity.primary_skill)
+        for step in activity.steps():
+            if step.skill is not None:
+                read_skill(reader, step.skill, step_id=step.id)
+    enter(reader.agent, "__terminal__", workflow, visits)
+
+
+def read_skill(reader: Reader, name: str, **arguments: Any) -> None:
+    """Read a skill and every resource that it names."""
+    skill = reader.read("get_skill", f"skill {name}", **arguments)
+    listed = re.search(r"^resources\[\d+\]:.*(?:\n  - .*)*", skill, re.MULTILINE)
+    named = re.findall(r"[\w-]+/\d+|(?<!\[)\b\d+\b(?!\])", listed[0]) if listed else []
+    if listed is not None:
+        reader.resources[name] = named
+    for ref in reader.resources.get(name, ()):
+        reader.read("get_resource", f"resource {ref}", resource_id=ref)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,103 @@
+"""What a caller should know beside the result: one value that every surface renders (rule 18)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from interlock.core.run import events as e
+from interlock.core.run.output import NOTES_BYTES, Output
+from interlock.core.run.preferences import Preferences, exceeds
+from interlock.core.run.state import RunState
+from interlock.core.values import Json
+
+PASSED_OVER = "PASSED_OVER"
+
+
+class Notice(Struct, frozen=True, omit_defaults=True):
+    """Something the caller should know; it never blocks, and names no tool."""
+
+    code: str
+    message: str
+
+
+class Notices(Struct, frozen=True):
+    """Warnings, gaps, drift, ignored output, passed-over steps and limits, each once, in order."""
+
+    listed: tuple[Notice, ...] = ()
+
+    def plus(self, more: Iterable[Notice]) -> Notices:
+        """Return these and more; what was said already is not said again."""
+        return Notices(tuple(dict.fromkeys((*self.listed, *more))))
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """Each in one line."""
+        return tuple(" ".join(notice.message.split()) for notice in self.listed)
+
+    @property
+    def text(self) -> str:
+        """What a model reads: a line each, after the result."""
+        return "\n".join(f"Warning: {message}" for message in self.messages)
+
+    @property
+    def fields(self) -> list[Json]:
+        """What a program reads."""
+        return [
+            {"code": notice.code, "message": message}
+            for notice, message in zip(self.listed, self.messages, strict=True)
+        ]
+
+
+NO_NOTICES = Notices()
+
+
+def of_events(events: Iterable[e.Event], state: RunState) -> Iterator[Notice]:
+    """Disclose what happened by the way: what was passed over, and gaps when made and all at the end."""
+    first = state.gaps_ever + 1
+    for event in events:
+        if isinstance(event, e.GapRecorded):
+            first -= 1
+        else:
+            yield from _passed_over(event)
+    for gap in state.gap_list:
+        if state.finished or gap.number >= first:
+            resolved = f", resolved: {gap.resolved}" if gap.resolved else ""
+            yield Notice("GAP", f"Gap {gap.number} ({gap.severity}{resolved}): {gap.summary}")
+    if state.finished and (left_out := state.gaps_ever - len(state.gap_list)):
+        yield Notice("GAPS_OMITTED", f"{left_out} earlier gaps are not listed here; the log has them all.")
+
+
+def _passed_over(event: e.Event) -> Iterator[Notice]:
+    """Name what was passed over only because of unset variables: steps, gates, loops, effects (rule 20)."""
+    match event:
+        case e.StepSkipped(unset=unset) if unset:
+            item, condition = f"Step '{event.step}'", f" ({event.condition})"
+        case e.GatePassed(unset=unset) if unset:
+            item, condition = f"Checkpoint '{event.gate}'", f" ({event.condition})"
+        case e.LoopLeft(unset=unset) if unset:
+            item, condition = f"Loop '{event.loop}'", ""
+        case e.GateResolved(unset=unset) if unset:
+            item, condition = f"An effect of checkpoint '{event.gate}'", ""
+        case _:
+            return
+    names = ", ".join(f"'{name}'" for name in unset)
+    yield Notice(PASSED_OVER, f"{item} was passed over: nobody has set {names}{condition}.")
+
+
+def of_output(output: Output, step: str = "") -> Iterator[Notice]:
+    """Disclose that notes were too long to be kept whole."""
+    if len(output.notes.encode()) > NOTES_BYTES:
+        whose = f"The notes of step '{step}'" if step else "Your notes"
+        text = f"{whose} were longer than {NOTES_BYTES} bytes and were cut at the end."
+        yield Notice("NOTES_TRUNCATED", text)
+
+
+def of_mode(preferences: Preferences, recommended: Preferences | None) -> Iterator[Notice]:
+    """Disclose a mode that goes beyond what the author recommends."""
+    if recommended is not None and (over := exceeds(preferences, recommended)):
+        text = f"The mode goes beyond what this workflow recommends ({', '.join(over)}); recommended: "
+        yield Notice(
+            "MODE_EXCEEDS_RECOMMENDATION", f"{text}{recommended.autonomy}, {recommended.risk_policy}."
+        )

@@ -1,0 +1,91 @@
+"""What an agent needs to go on after losing everything: one projection of a run at a node.
+
+Every part has its share of bytes; what does not fit is named, so that nobody takes a part for the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from interlock.core.definition.program import Plan
+from interlock.core.definition.prompts import interpolate, text_of
+from interlock.core.definition.workflow import Loop, Workflow, walk
+from interlock.core.engine.loops import rounds
+from interlock.core.run.state import Chosen, RunState
+from interlock.core.values import Variables, cut
+from interlock.ledger.runs.recap import Recap, recap
+from interlock.store.protocol import NodeRow, Reader
+
+CONTEXT_BYTES = 4 * 1024
+RULES_BYTES = 2 * 1024
+DECISIONS_BYTES = 2 * 1024
+VALUE_BYTES = 400
+BY = {"agent": "reported by the agent", "server": "taken by the server"}
+
+
+class BriefLine(Struct, frozen=True):
+    """A named line of the brief."""
+
+    name: str
+    text: str
+
+
+class Brief(Struct, frozen=True):
+    """Goal, context, standing rules, decisions, position in loops and recap; `omitted` names the rest."""
+
+    goal: str
+    context: tuple[BriefLine, ...]
+    rules: tuple[str, ...]
+    decisions: tuple[BriefLine, ...]
+    loops: tuple[str, ...]
+    recap: Recap
+    omitted: tuple[str, ...] = ()
+
+
+def brief(reader: Reader, node: NodeRow, plan: Plan, state: RunState, goal: str, kept: Variables) -> Brief:
+    """Return the brief of a run at a node; `kept` is context that waits there. Only the recap is read."""
+    workflow, scope, known = plan.workflow, plan.scope(state.variables), {**state.variables, **kept}
+    items = (item for activity in workflow.activities for item in walk(activity.items))
+    counters = {name for item in items if isinstance(item, Loop) for name in item.variables()}
+    context = [
+        BriefLine(name, cut(text_of(value), VALUE_BYTES, "…"))
+        for name, value in known.items()
+        if name not in counters
+    ]
+    numbered = enumerate(workflow.rules, 1)
+    rules = [BriefLine(f"{number}", interpolate(rule, scope)) for number, rule in numbered]
+    decisions = [_decision(workflow, gate, chosen) for gate, chosen in state.chosen.items()][::-1]
+    omitted: list[str] = []
+    return Brief(
+        goal=goal,
+        context=_within(CONTEXT_BYTES, context, "context values", omitted),
+        rules=tuple(line.text for line in _within(RULES_BYTES, rules, "standing rules", omitted)),
+        decisions=_within(DECISIONS_BYTES, decisions, "earlier decisions", omitted)[::-1],
+        loops=tuple(rounds(plan, state)),
+        recap=recap(reader, node),
+        omitted=tuple(omitted),
+    )
+
+
+def _within(budget: int, lines: Sequence[BriefLine], what: str, omitted: list[str]) -> tuple[BriefLine, ...]:
+    """Keep the lines that fit, and name those that do not."""
+    kept: list[BriefLine] = []
+    for line in lines:
+        size = len(f"{line.name}: {line.text}".encode())
+        if size > budget:
+            break
+        budget -= size
+        kept.append(line)
+    if left_out := [line.name for line in lines[len(kept) :]]:
+        omitted.append(f"{len(left_out)} {what}: {cut(', '.join(left_out), VALUE_BYTES, '…')}")
+    return tuple(kept)
+
+
+def _decision(workflow: Workflow, gate_id: str, chosen: Chosen) -> BriefLine:
+    """Return a decision in a line: the option that was chosen, and by whom."""
+    gates = (gate for activity in workflow.activities for gate in activity.gates())
+    options = [gate.option(chosen.option) for gate in gates if gate.id == gate_id]
+    label = next((f"{option.id} ({option.label})" for option in options if option is not None), chosen.option)
+    return BriefLine(gate_id, f"{label or 'dismissed'}, {BY.get(chosen.channel, 'by the user')}")

@@ -1,0 +1,55 @@
+"""The inbox over HTTP: what waits for a decision, and deciding it with a token of the role approver.
+
+Agents hold tokens of the role user, so those decide nothing here, not even for their own sessions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from interlock.transport.http.responses import json_response, refusal
+from interlock.transport.http.service import Service, record_of
+
+InThread = Callable[..., Awaitable[Any]]
+
+
+class DecisionBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of a decision: which question of which session, and the chosen option."""
+
+    session: str
+    question: str
+    option: str
+    note: str = ""
+
+
+def inbox_routes(service: Service, in_thread: InThread, *, authenticated: bool) -> list[Route]:
+    """Return the routes. Without authentication nobody decides: any program could."""
+
+    async def show(request: Request) -> Response:
+        return json_response(await in_thread(service.inbox, record_of(request.scope).principal))
+
+    async def decide(request: Request) -> Response:
+        principal = record_of(request.scope).principal
+        if not (authenticated and principal.decides_for_others):
+            message = "Deciding needs a token of the role approver: interlock auth add NAME --role approver."
+            return refusal(403, "FORBIDDEN", message)
+        try:
+            body = msgspec.json.decode(await request.body(), type=DecisionBody)
+        except msgspec.DecodeError as error:
+            return refusal(400, "BAD_BODY", str(error))
+        parts = (body.session, body.question, body.option, body.note)
+        if any("\0" in part for part in parts):
+            return refusal(400, "BAD_BODY", "A NUL character is not accepted.")
+        problem = await in_thread(service.decide, principal, *parts)
+        return (
+            json_response({"decided": body.option}) if problem is None else refusal(409, "CONFLICT", problem)
+        )
+
+    return [Route("/inbox", show, methods=["GET"]), Route("/inbox", decide, methods=["POST"])]

@@ -1,0 +1,29 @@
+"""Changed bytes in the files of a store: each is harmless or detected, and a repair loses no intact event."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from support.byte_flips import STAGES, Subject, flipped
+from support.proof import SEED, line, times
+
+NAMES = {"folded": "everything in the database file", "wal": "everything in the log beside it"}
+FINE = {"harmless", "repaired", "cut"}  # cut: events after a damaged one, kept beside the log
+
+
+@pytest.mark.slow
+@pytest.mark.proof
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_changed_byte_is_harmless_or_found_and_repaired(
+    tmp_path: Path, stage: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chance, subject = Random(SEED), Subject(tmp_path, stage)
+    flips = [flipped(subject, tmp_path / "scratch", chance) for _ in range(times(200))]
+    outcomes = Counter(flip.outcome for flip in flips)
+    with capsys.disabled():
+        print(line(f"byte flips, {NAMES[stage]}", flips=len(flips), **outcomes))
+    assert [flip for flip in flips if flip.outcome not in FINE] == []

@@ -1,0 +1,143 @@
+"""Whether a process can serve calls now, for a balancer to ask; and what it says when it cannot."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import apsw
+import pytest
+
+from interlock.ledger.ledger import Ledger
+from interlock.ledger.tokens.keyring import KeyringFixed, Keys
+from interlock.ledger.tokens.tokens import Pointer, TokenError, mint, read
+from interlock.store.protocol import StoreAway, StoreBusy
+from interlock.store.sqlite.lock import FileLock
+from interlock.store.sqlite.store import open_store
+from support import postgres_server
+from support.harness import Bench
+from support.postgres_server import PostgresServer
+from support.store_rows import start
+
+
+def test_a_store_that_works_is_ready(bench: Bench) -> None:
+    ledger = bench.ledger()
+    assert ledger.readiness() is None
+    ledger.close()
+
+
+def test_a_store_that_another_process_holds_is_not_ready_for_now(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("interlock.store.sqlite.store.PROBE_PATIENCE", 0.01)
+    ledger, lock = bench.ledger(), FileLock(bench.folder / "interlock.lock")
+    with lock:
+        error = ledger.readiness()
+    assert error is not None
+    assert (error.code, error.after_ms) == ("TOKEN_SESSION_LOCKED", 1000)
+    assert ledger.readiness() is None
+    lock.close()
+    ledger.close()
+
+
+def test_a_store_whose_file_is_gone_is_not_ready(bench: Bench) -> None:
+    ledger = bench.ledger()
+    (bench.folder / "interlock.db").rename(bench.folder / "away.db")
+    error = ledger.readiness()
+    assert error is not None
+    assert error.code == "STORE_UNAVAILABLE"
+    ledger.close()
+
+
+def test_keys_that_cannot_be_read_are_told(bench: Bench) -> None:
+    ledger = bench.ledger()
+    ledger.keys.keyring()
+    ledger.keys.path.write_text("{")
+    error = ledger.readiness()
+    assert error is not None
+    assert error.code == "STORE_UNAVAILABLE"
+    ledger.close()
+
+
+def test_a_file_that_another_program_has_locked_is_waited_for_a_bounded_time(tmp_path: Path) -> None:
+    store, other = open_store(tmp_path), apsw.Connection(str(tmp_path / "interlock.db"))
+    other.execute("BEGIN EXCLUSIVE")
+    store._connection.set_busy_timeout(20)
+    with pytest.raises(StoreBusy, match="in use by another program"):
+        store.append(start())
+    other.execute("ROLLBACK")
+    store.append(start())
+    other.close()
+    store.close()
+
+
+def test_postgresql_is_ready_while_it_answers_and_calls_do_not_pile_up_while_it_is_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    postgres_server.require_postgres()
+    from interlock.store.postgres import connections
+    from interlock.store.postgres.database import open_store as open_postgres
+
+    monkeypatch.setattr(connections, "PATIENCE", 0.3)
+    monkeypatch.setattr(connections, "AWAY_SECONDS", 3600)
+    server = PostgresServer()
+    try:
+        server.start()
+        bench = Bench(tmp_path)
+        store = open_postgres(server.url)
+        ours = bench.ledger()
+        ledger = Ledger(store, ours.keys, ours.library, ours.settings, bench.clock)
+        ours.close()
+        assert ledger.readiness() is None
+        server.stop("immediate")
+        error = ledger.readiness()
+        assert error is not None
+        assert error.code == "STORE_UNAVAILABLE"
+        assert error.after_ms is not None
+        with pytest.raises(StoreAway, match="gave no connection"):
+            store.load("sess_a")
+        with pytest.raises(StoreAway, match="cannot be reached"):
+            store.load("sess_a")  # at once: the database was just found to be away
+        store._connections._away_until = 0
+        server.start()
+        assert ledger.readiness() is None
+        store.close()
+    finally:
+        server.remove()
+
+
+# Keys that replicas share.
+
+
+def test_replicas_rotate_their_keys_one_by_one_and_believe_each_other_throughout(tmp_path: Path) -> None:
+    """Each replica has a file of its own; the new key is believed everywhere before it signs anywhere."""
+    old, new = (Keys(tmp_path / name).keyring().current for name in ("old", "new"))
+    files = [tmp_path / f"replica{number}.json" for number in range(2)]
+    rings = [
+        {"current": old, "previous": None, "v": 1},
+        {"current": old, "previous": new, "v": 1},
+        {"current": new, "previous": old, "v": 1},
+    ]
+
+    def put(number: int, stage: int) -> None:
+        import msgspec
+
+        draft = files[number].with_suffix(".new")
+        draft.write_bytes(msgspec.json.encode(rings[stage]))
+        draft.replace(files[number])
+
+    def believe_each_other() -> None:
+        keyrings = [keys.keyring() for keys in replicas]
+        for signer in keyrings:
+            token = mint(signer.current, Pointer("st", b"0123456789", 1))
+            assert not any(isinstance(read(other, token, ("st",)), TokenError) for other in keyrings)
+
+    for number in range(2):
+        put(number, 0)
+    replicas = [Keys(tmp_path, {"INTERLOCK_KEYRING_FILE": str(file)}) for file in files]
+    believe_each_other()
+    for stage in (1, 2):
+        for number in range(2):
+            put(number, stage)
+            believe_each_other()
+    with pytest.raises(KeyringFixed, match="only read"):
+        replicas[0].rotate()

@@ -1,0 +1,142 @@
+"""Variables in the texts of activity files, in both spellings (rule 32; findings E7 and E9)."""
+
+from __future__ import annotations
+
+import pytest
+
+from interlock.authoring.compile.braces import with_double_braces
+from interlock.authoring.library import Library, Loaded, Source
+from support.authored import write
+from support.harness import Bench
+from support.navigation_client import NavigationClient, opened
+from support.session_agents import SessionAgent, gated, session, start_flow, write_flow
+
+FILES = {
+    "pull/workflow.yaml": """
+id: pull
+version: 1.0.0
+title: Pull
+initialActivity: review
+variables:
+  - { name: number, type: number }
+  - { name: branch, type: string }
+  - { name: found, type: string }
+  - { name: merge, type: boolean }
+""",
+    "pull/activities/00-review.yaml": """
+id: review
+version: 1.0.0
+name: "Review of {number}"
+steps:
+  - id: read
+    name: "Read {number}"
+    description: "Read {{branch}} and {number}. Write {\\"a\\": {other}}."
+checkpoints:
+  - id: keep
+    name: "Keep {number}"
+    message: "Keep {number} of {{branch}}?"
+    options:
+      - id: "yes"
+        label: "Keep {number}"
+        effect: { setVariable: { merge: true, found: "{number} on {branch}" } }
+      - { id: "no", label: "No", effect: { transitionTo: "__terminal__" } }
+transitions: [{ to: __terminal__, isDefault: true }]
+""",
+}
+GIVEN = {"number": 7, "branch": "main"}
+
+
+def navigator(bench: Bench) -> NavigationClient:
+    client = opened(bench)
+    write(bench.workflows, FILES)
+    client.start("pull", **GIVEN)
+    return client
+
+
+def worker(bench: Bench) -> SessionAgent:
+    write(bench.workflows, FILES)
+    agent = session(bench)
+    agent.call("start_session", agent_id="worker", workflow_id="pull")
+    agent.go("review", variables=GIVEN)
+    return agent
+
+
+def test_navigation_fills_titles_and_questions(bench: Bench) -> None:
+    client = navigator(bench)
+    situation = client.situation()
+    assert situation["position"]["activity"]["name"] == "Review of 7"
+    assert situation["position"]["step"]["name"] == "Read 7"
+    assert "Read main and 7." in situation["availableActions"]["required"][0]["description"]
+    asked = client.done("read")["checkpoint"]
+    assert (asked["name"], asked["message"]) == ("Keep 7", "Keep 7 of main?")
+    assert asked["options"] == [
+        {"id": "yes", "label": "Keep 7", "effect": "merge = true; found = 7 on main"},
+        {"id": "no", "label": "No", "effect": "goes to __terminal__"},
+    ]
+
+
+def test_session_fills_the_activity_and_lists_the_options_with_their_effects(bench: Bench) -> None:
+    agent = worker(bench)
+    text = agent.tell("get_activity").text
+    assert "Read main and 7." in text
+    assert "{other}" in text
+    handle = agent.tell("yield_checkpoint", checkpoint_id="keep").body["checkpoint_handle"]
+    shown = agent.call("present_checkpoint", checkpoint_handle=handle).text
+    assert "Keep 7 of main?" in shown
+    assert "options[2]:\n  - id: yes\n    label: Keep 7\n    effect: merge = true; found = 7 on main" in shown
+    answer = agent.call("respond_checkpoint", checkpoint_handle=handle, option_id="yes")
+    assert answer.body["effect"]["setVariable"] == {"merge": True, "found": "7 on main"}
+
+
+def test_an_effect_without_its_variable_stores_nothing(bench: Bench) -> None:
+    write(bench.workflows, FILES)
+    agent = session(bench)
+    agent.call("start_session", agent_id="worker", workflow_id="pull")
+    agent.go("review", variables={"number": 7})
+    agent.tell("yield_checkpoint", checkpoint_id="keep")
+    answer = agent.tell("respond_checkpoint", option_id="yes")
+    assert answer.body["effect"]["setVariable"] == {"merge": True}
+    assert any("nobody has set 'branch'" in warning for warning in answer.warnings)
+
+
+def test_only_names_of_the_workflow_are_meant(bench: Bench) -> None:
+    loaded = Library([Source("configured", write(bench.workflows, FILES))]).load("pull")
+    assert isinstance(loaded, Loaded)
+    (activity,) = loaded.workflow.activities
+    (step,) = activity.steps()
+    assert step.title == "Read {{number}}"
+    assert "{other}" in step.prompt[0].text
+    assert with_double_braces(loaded.workflow) == loaded.workflow
+
+
+def test_e9_joining_says_who_joined_and_warns_of_nothing(bench: Bench) -> None:
+    lead = start_flow(bench)
+    answer = session(bench).call("start_session", agent_id="worker-1", session_token=lead.token)
+    assert answer.body["message"] == "Joined as worker-1."
+    assert answer.warnings == []
+
+
+def test_e9_the_variables_can_be_seen(bench: Bench) -> None:
+    agent = worker(bench)
+    assert agent.tell("get_workflow_status").body["variables"] == GIVEN
+    agent.go("review", variables={"found": "x" * 5000})
+    assert agent.tell("get_workflow_status").body["variables"]["found"] == "(5002 bytes)"
+
+
+def test_e9_gated_shows_the_variables_to_whoever_joins(bench: Bench) -> None:
+    write_flow(bench)
+    agent = gated(bench)
+    agent.call("start_session", workflow_id="flow", agent_id="one")
+    agent.go("gather", variables={"goal": "bread"})
+    joined = gated(bench).call("start_session", workflow_id="flow", agent_id="two", session_token=agent.token)
+    assert (joined.body["current_activity"], joined.body["variables"]) == ("gather", {"goal": "bread"})
+
+
+@pytest.mark.parametrize("text", ["${number}", "\\{number}", "{{number}}", "{ number }", "{}"])
+def test_other_braces_stay(bench: Bench, text: str) -> None:
+    files = {name: body.replace("Write {", f"Write {text} {{") for name, body in FILES.items()}
+    files = {name: body.replace("\\{", "\\\\{") for name, body in files.items()}
+    loaded = Library([Source("configured", write(bench.workflows, files))]).load("pull")
+    assert isinstance(loaded, Loaded)
+    (step,) = loaded.workflow.activities[0].steps()
+    assert f"Write {text} " in step.prompt[0].text

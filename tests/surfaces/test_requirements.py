@@ -1,0 +1,168 @@
+"""What a step declares as required is required, and every example can be sent back (rule 31)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from interlock.core.run.commands import Terms
+from interlock.surfaces.navigation import NavigationSurface
+from support.harness import Agent, Bench, gate, steps, workflow
+from support.session_agents import gated, session
+
+NOTES = {"promptBlocks": {"goal": "Look.", "outputRequired": {"notes": "what was seen"}}}
+VERDICT = {"var": "verdict", "equals": "bad"}
+
+
+def flow(bench: Bench) -> None:
+    """Write a workflow whose first step must decide whether the second is done."""
+    bench.write(
+        workflow(
+            {"id": "judge", "title": "Judge", "prompt": "Judge it.", "sets": ["verdict", "unread"]},
+            {**steps("mend")[0], "runCondition": VERDICT},
+            {**steps("praise")[0], "runCondition": {"var": "verdict", "in": ["good", "fine"]}},
+        )
+    )
+
+
+def test_required_notes_are_required(bench: Bench) -> None:
+    bench.write(workflow({"id": "look", "title": "Look", **NOTES}, *steps("two")))
+    agent = bench.agent()
+    agent.start("test.flow")
+    assert "notesMarkdown: what was seen" in agent.text
+    blocked = agent.ack(artifacts=[{"kind": "x"}])
+    assert [one["code"] for one in blocked["blockers"]] == ["MISSING_REQUIRED_OUTPUT"]
+    assert "requires notes" in agent.text
+    assert agent.ack("seen")["pending"]["stepId"] == "two"
+
+
+def test_required_notes_are_a_gap_in_never_stop(bench: Bench) -> None:
+    bench.write(workflow({"id": "look", "title": "Look", **NOTES}))
+    agent = bench.agent("never-stop")
+    agent.start("test.flow")
+    assert agent.ack()["status"] == "complete_with_gaps"
+    assert "Warning: Gap 1 (critical): Step 'look' requires notes" in agent.text
+
+
+@pytest.mark.parametrize("surface", [session, gated])
+def test_required_notes_are_required_of_a_claim(bench: Bench, surface: Any) -> None:
+    bench.write(workflow({"id": "look", "title": "Look", **NOTES}))
+    agent = surface(bench, Terms(min_response_ms=0))
+    agent.call("start_session", workflow_id="test.flow", agent_id="a")
+    agent.go("main")
+    assert agent.go("__terminal__").code == "OUTPUT_REQUIRED"
+    done = [{"step_id": "look", "output": "seen"}]
+    assert agent.go("__terminal__", step_manifest=done).body["status"] == "completed"
+
+
+def test_a_variable_that_decides_what_follows_is_shown_with_its_values_and_required(bench: Bench) -> None:
+    flow(bench)
+    agent = bench.agent()
+    agent.start("test.flow")
+    assert '- `verdict`: "bad" | "good" | "fine"' in agent.text
+    blocked = agent.ack("judged", unread=1)
+    assert blocked["blockers"][0]["pointer"] == {"kind": "context_key", "key": "verdict"}
+    assert blocked["blockers"][0]["example"] == {"verdict": "<verdict>"}
+    assert agent.ack("judged", verdict="good")["pending"]["stepId"] == "praise"
+
+
+def test_navigation_and_the_claiming_surfaces_require_it_too(bench: Bench) -> None:
+    flow(bench)
+    client = Agent(NavigationSurface(bench.ledger()))
+    offered = client.call("nav_start", workflow_id="test.flow")["availableActions"]["required"][0]
+    assert offered["needs"][0]["example"] == {"verdict": "<verdict>"}
+    refused = client.call("nav_action", state=client.last["state"], action="complete_step", step_id="judge")
+    assert refused["error"]["code"] == "OUTPUT_REQUIRED"
+    for surface in (session, gated):
+        agent = surface(bench, Terms(min_response_ms=0))
+        agent.call("start_session", workflow_id="test.flow", agent_id="a")
+        agent.go("main")
+        claimed = [{"step_id": "judge", "output": "judged"}]
+        refusal = agent.go("__terminal__", step_manifest=claimed)
+        assert (refusal.code, refusal.fields["variables"]) == ("INPUT_REQUIRED", ["verdict"])
+        passed = agent.go("__terminal__", step_manifest=claimed, variables={"verdict": "good"})
+        assert passed.body["status"] == "completed"
+
+
+def test_every_example_that_a_block_offers_passes_or_is_a_placeholder(bench: Bench) -> None:
+    need = {"reason": "needs_user_choice", "key": "colour", "question": "Which?"}
+    loop = {"type": "forEach", "items": "parts", "maxIterations": 3}
+    report = {"contractRef": "wr.contracts.verification_report"}
+    bench.write(
+        workflow(
+            *steps("report", output=report),
+            gate("ship", "now", "later"),
+            *steps("colour", userInput=[need]),
+            {"id": "each", "type": "loop", "title": "Each", "loop": loop, "body": steps("part")},
+            *steps("ask", userInput=[{"reason": "needs_user_approval", "question": "Ok?"}]),
+            capabilities={"delegation": "required"},
+        )
+    )
+    agent = bench.agent()
+    answer = agent.start("test.flow")
+    seen = []
+    while not answer["isComplete"]:
+        seen.append(answer["pending"]["stepId"])
+        assert len(seen) < 30, seen
+        if not answer.get("blockers"):
+            answer = agent.ack(notes="" if answer["pending"].get("decision") else "done")
+            continue
+        example = answer["blockers"][0]["example"]
+        if "kind" in example:
+            example = {name: filled(value) for name, value in example.items()}
+            answer = agent.ack("done", artifacts=[example])
+        else:
+            answer = agent.ack("done", **{name: filled(value) for name, value in example.items()})
+        assert not answer.get("blockers"), agent.text
+    assert {"probe-delegation", "report", "ship", "colour", "part", "ask"} <= set(seen)
+
+
+def filled(value: Any) -> Any:
+    """Return what an agent would put where a placeholder stands; anything else is sent as it is."""
+    if isinstance(value, str) and value.startswith("<"):
+        return value.strip("<>").split(" | ")[0]
+    return [filled(one) for one in value] if isinstance(value, list) else value
+
+
+def test_a_gap_is_resolved_by_an_event_that_names_it(bench: Bench) -> None:
+    bench.write(workflow(*steps("one"), gate("ship", "now", "later"), *steps("two")))
+    agent = bench.agent("never-stop")
+    agent.start("test.flow")
+    agent.ack("one")
+    agent.ack()
+    assert agent.last["gaps"] == 1
+    closing = {"kind": "wr.gaps", "resolved": [{"gap": 1, "summary": "The user said now."}, {"gap": 9}]}
+    done = agent.ack("two", artifacts=[closing])
+    assert done["status"] == "complete"
+    assert done["gapList"][0]["resolved"] == "The user said now."
+    assert "Gap 1 (critical, resolved: The user said now.)" in agent.text
+    assert "There is no open gap 9 to resolve." in agent.text
+
+
+def test_a_gap_that_an_agent_discloses_counts(bench: Bench) -> None:
+    bench.write(workflow(*steps("one")))
+    agent = bench.agent()
+    agent.start("test.flow")
+    disclosed = {"kind": "wr.gaps", "open": [{"severity": "critical", "summary": "Not tested on Windows."}]}
+    assert agent.ack("one", artifacts=[disclosed])["status"] == "complete_with_gaps"
+    assert "Gap 1 (critical): Not tested on Windows." in agent.text
+
+
+def test_notes_that_are_kept_do_not_repeat_the_step(bench: Bench) -> None:
+    bench.write(workflow(*steps("one", "two")))
+    agent = bench.agent()
+    started = agent.start("test.flow")
+    tokens = {name: started[name] for name in ("stateToken", "checkpointToken")}
+    kept = agent.call("checkpoint_workflow", **tokens, output={"notesMarkdown": "half way"})
+    assert agent.text.startswith("Kept. 'One' (one) is still pending.")
+    assert "Do one." not in agent.text
+    assert f"ackToken: {kept['ackToken']}" in agent.text
+
+
+def test_a_failed_criterion_names_the_fault(bench: Bench) -> None:
+    bench.write(workflow(*steps("one", validationCriteria=[{"type": "regex", "pattern": "^ab"}])))
+    agent = bench.agent()
+    agent.start("test.flow")
+    agent.ack("cd")
+    assert "the output must match /^ab/" in agent.text

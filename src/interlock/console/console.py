@@ -20,7 +20,7 @@ from interlock.ledger.decisions.modes import ModeLine, global_mode
 from interlock.ledger.decisions.user_pin import has_pin
 from interlock.ledger.errors import LedgerError, error_of
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.queries.heads import Head, newest_heads
+from interlock.ledger.queries.heads import NewestHead, newest_heads
 from interlock.ledger.queries.run_lines import RunsWanted, runs_page
 from interlock.ledger.queries.status import Shown, find_session
 from interlock.ledger.queries.story import story_of
@@ -70,7 +70,7 @@ class Console:
         """Carry out an action."""
         return self.guarded(lambda: self.actions.act(principal, name, body))
 
-    def heads(self, principal: Principal) -> Mapping[str, Head]:
+    def heads(self, principal: Principal) -> Mapping[str, NewestHead]:
         """Return where the sessions stand that this principal may look at."""
         return newest_heads(self._ledger, None if principal.decides_for_others else principal.name)
 

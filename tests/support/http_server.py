@@ -47,6 +47,7 @@ class HttpServer:
         self.url = first.split()[-1].removesuffix("/mcp")
         self.host, _, port = self.url.removeprefix("http://").rpartition(":")
         self.port = int(port)
+        self.entrance = self.process.stderr.readline().decode().split()[-1]
         self.log = b""
 
     def request(

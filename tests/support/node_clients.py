@@ -69,44 +69,48 @@ def node(tmp_path_factory: pytest.TempPathFactory) -> NodeClients:
 
 
 def installed_packages() -> Path:
-    """Install what the lock file names unless that is done; workers that come meanwhile wait."""
-    npm = shutil.which("npm") or _absent("npm is not installed, so the official Node clients cannot be used")
-    target = BUILD / f"node-{_lock_digest()}"
+    """Return the official clients, and a Node that is new enough for them."""
+    packages = installed_from(SCRIPTS)
+    if not (packages / ".bin" / "node").exists():
+        absent("the npm registry has no Node for this platform")
+    return packages
+
+
+def installed_from(source: Path) -> Path:
+    """Install what a folder's lock file names unless that is done; workers that come meanwhile wait."""
+    npm = shutil.which("npm") or absent("npm is not installed, so packages of Node cannot be used")
+    # A changed lock file gets a folder of its own.
+    digest = hashlib.sha256((source / "package-lock.json").read_bytes()).hexdigest()[:12]
+    target = BUILD / f"node-{digest}"
     BUILD.mkdir(exist_ok=True)
     with (BUILD / "node.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not target.exists():
-            _install(npm, target)
-    if not (target / "node_modules" / ".bin" / "node").exists():
-        _absent("the npm registry has no Node for this platform")
+            _install(npm, source, target)
     return target / "node_modules"
 
 
-def _lock_digest() -> str:
-    """A changed lock file gets a folder of its own."""
-    return hashlib.sha256((SCRIPTS / "package-lock.json").read_bytes()).hexdigest()[:12]
-
-
-def _install(npm: str, target: Path) -> None:
+def _install(npm: str, source: Path, target: Path) -> None:
     """Fill a temporary folder and rename it, so that the target is complete or absent."""
     with TemporaryDirectory(prefix=".node-", dir=BUILD) as parent:
         folder = Path(parent, "install")
         folder.mkdir()
         for name in INSTALLED_FROM:
-            shutil.copy(SCRIPTS / name, folder)
+            shutil.copy(source / name, folder)
         command = [npm, "ci", "--loglevel=error"]
         try:
             done = subprocess.run(
                 command, cwd=folder, capture_output=True, text=True, check=False, timeout=INSTALL_PATIENCE
             )
         except subprocess.TimeoutExpired:
-            _absent(f"npm did not install the Node clients within {INSTALL_PATIENCE} seconds")
+            absent(f"npm did not install the packages of Node within {INSTALL_PATIENCE} seconds")
         if done.returncode != 0:
-            _absent(f"npm could not install the Node clients: {done.stderr[-500:]}")
+            absent(f"npm could not install the packages of Node: {done.stderr[-500:]}")
         folder.rename(target)
 
 
-def _absent(reason: str) -> NoReturn:
+def absent(reason: str) -> NoReturn:
+    """Skip what needs something that is not installed; in CI that is an error."""
     if os.environ.get("CI") == "true":
         pytest.fail(reason)
     pytest.skip(reason)

@@ -16,6 +16,7 @@ from msgspec import Struct
 from interlock.core.run.commands import Terms
 from interlock.core.run.preferences import PRESETS, RETENTION_DAYS, DecisionPolicy, Enforcement, Mode
 from interlock.core.run.surface_policy import SurfaceName
+from interlock.core.values import Json
 from interlock.store.sqlite.schema import FILE
 
 LISTS = ("workflows", "disable-tools", "allowed-hosts")
@@ -119,6 +120,24 @@ def setting_names() -> dict[str, str]:
     """Return the setting names, as flags and files spell them, with their attribute names."""
     fields = {field.encode_name: field.name for field in msgspec.structs.fields(Config)}
     return {name: attribute for name, attribute in fields.items() if name != PROJECT_WORKFLOWS}
+
+
+def shown_values(config: Config) -> dict[str, Json]:
+    """Return every setting as people may see it."""
+    values: dict[str, Json] = {
+        name: msgspec.to_builtins(getattr(config, attribute)) for name, attribute in setting_names().items()
+    }
+    values["data-dir"] = str(config.folder)
+    if config.project_workflows:
+        values[PROJECT_WORKFLOWS] = list(config.project_workflows)
+    if config.store is not None:
+        values["store"] = without_password(config.store)
+    return values
+
+
+def text_of_setting(value: Json) -> str:
+    """Return the value of a setting in one line; empty if it has none."""
+    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value or "")
 
 
 def variable_of(name: str) -> str:

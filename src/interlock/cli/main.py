@@ -12,7 +12,7 @@ from interlock.cli.config import BadConfig
 from interlock.cli.screen import CHECK_FAILED, CONFLICT, USAGE
 
 COMMANDS = {
-    "Serve": ("mcp", "serve", "auth", "demo"),
+    "Serve": ("mcp", "serve", "auth", "console", "demo"),
     "Workflows": (
         "list",
         "show",

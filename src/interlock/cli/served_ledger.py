@@ -11,6 +11,7 @@ from interlock import __version__
 from interlock.authoring.library import Library
 from interlock.cli.compose import ConfiguredBackend
 from interlock.cli.config import BadConfig, Config
+from interlock.console.console import Console, SettingLine
 from interlock.core.principals import LOCAL, Principal
 from interlock.core.run.surface_policy import SurfaceName
 from interlock.core.values import Json
@@ -63,6 +64,10 @@ class ServedLedger:
         surface = build_surface(name, OwnedBackend(self._ledger, owner))
         surface.tools = {name: tool for name, tool in surface.tools.items() if name not in self._disabled}
         return surface
+
+    def console(self, settings: tuple[SettingLine, ...]) -> Console:
+        """Return the console onto the same ledger."""
+        return Console(self._ledger, self.version, settings)
 
     def principal_of(self, token: str) -> Principal | None:
         return self.tokens.principal_of(token)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from html import escape
 
 from msgspec import Struct
 
-from interlock.authoring.graph.layout import Box, Placed, Route, layout
+from interlock.authoring.graph.layout import Box, Layout, Placed, Route, layout
 from interlock.authoring.graph.model import END, START, Drawing, Row
 
 LINE = 18.0
@@ -44,17 +44,29 @@ STYLE = """
 
 
 class Line(Struct, frozen=True):
-    """One line of a card: its text, its depth, the mark before it, and how many lines a loop spans."""
+    """One line of a card: its text, its depth, the mark before it, and how many lines a loop spans.
+
+    `item` is the step, gate or loop that the line is the title of.
+    """
 
     text: str
     depth: int
     css: str
     mark: str = ""
     span: int = 0
+    item: str = ""
 
 
-def svg_of(drawing: Drawing) -> str:
-    """Draw the workflow."""
+class Picture(Struct, frozen=True):
+    """A drawing with coordinates: the lines of each card, the labels of arrows, and where everything is."""
+
+    cards: Mapping[str, list[Line]]
+    labels: Mapping[tuple[str, str], str]
+    placed: Layout
+
+
+def picture_of(drawing: Drawing) -> Picture:
+    """Place the cards and arrows of a drawing."""
     cards = {card.id: [Line(_short(card.title), 0, "h"), *_rows(card.rows, 0)] for card in drawing.cards}
     arrows = drawing.arrows
     if len(drawing.cards) == 1:  # a list of steps: each is a card of its own
@@ -69,6 +81,13 @@ def svg_of(drawing: Drawing) -> str:
     boxes.append(Box(END, 60, 24))
     labels = {(arrow.start, arrow.end): arrow.label for arrow in arrows}
     placed = layout(boxes, {pair: _label_width(label) for pair, label in labels.items()})
+    return Picture(cards, labels, placed)
+
+
+def svg_of(drawing: Drawing) -> str:
+    """Draw the workflow."""
+    picture = picture_of(drawing)
+    cards, labels, placed = picture.cards, picture.labels, picture.placed
     loop_labels = [_label_width(label) for (start, end), label in labels.items() if start == end]
     width = placed.width + max(loop_labels, default=0.0) + 2 * MARGIN
     body = [*(_arrow(route) for route in placed.routes)]
@@ -95,7 +114,7 @@ def _rows(rows: tuple[Row, ...], depth: int) -> Iterator[Line]:
         inner = list(_rows(row.rows, depth + 1))
         note = [Line(_short(row.note, LONGEST + 8), depth, "n", "-")] if row.note else []
         span = len(inner) + len(note) if inner else 0
-        yield Line(_short(row.title), depth, "s", MARKS[row.kind], span)
+        yield Line(_short(row.title), depth, "s", MARKS[row.kind], span, row.id)
         yield from note
         for choice in row.choices:
             target = f" → {choice.to}" if choice.to else ""

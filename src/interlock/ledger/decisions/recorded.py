@@ -63,7 +63,7 @@ def recorded_decisions(
         for entry in entries_of(row) if row is not None else ():
             event = entry.event
             if isinstance(event, DecisionRecorded) and event.shown == question.digest:
-                decisions[question.id] = Decision(event.option, event.channel, note=event.note)
+                decisions[question.id] = Decision(event.option, event.channel, event.by, event.note)
     return decisions
 
 

@@ -28,8 +28,14 @@ def listening(host: str, port: int) -> socket.socket:
     return socket.create_server(address[:2], family=family, backlog=BACKLOG)
 
 
-def run(app: Starlette, listener: socket.socket) -> int:
-    """Serve until a signal arrives; return the exit code."""
+def address_of(listener: socket.socket) -> str:
+    """Return what a browser on this machine calls the server."""
+    host, port = listener.getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def run(app: Starlette, listener: socket.socket, *messages: str) -> int:
+    """Print the messages, serve until a signal arrives, and return the exit code."""
     logging.basicConfig(level=logging.ERROR)  # below that libraries log what clients sent
     config = uvicorn.Config(
         app,
@@ -43,9 +49,8 @@ def run(app: Starlette, listener: socket.socket) -> int:
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=DRAIN_SECONDS,
     )
-    host, port = listener.getsockname()[:2]
-    shown = f"[{host}]" if ":" in host else host
-    print(f"interlock serve: listening on http://{shown}:{port}/mcp", file=sys.stderr, flush=True)
+    for message in messages:
+        print(message, file=sys.stderr, flush=True)
     server = OrderlyServer(config)
     server.run([listener])
     return 0 if server.started else 1

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ipaddress
+import os
+import sys
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
+from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from interlock.cli.config import BadConfig, Config, resolve
+from interlock.cli.config import BadConfig, Config, origins, resolve, shown_values, text_of_setting
 from interlock.cli.options import data_options, store_option
 from interlock.core.run.preferences import DecisionPolicy, Enforcement, Mode
 
@@ -44,28 +48,37 @@ PACKAGES = ("mcp", "starlette", "uvicorn", "httptools")
 @store_option
 @data_options
 def command(quiet: bool, **flags: Any) -> None:
-    """Serve agents over HTTP: /mcp, /mcp/SURFACE, /healthz, /readyz, /metrics.
+    """Serve agents over HTTP, and people the console: /mcp, /mcp/SURFACE, /console, /healthz, /metrics.
 
     Listens on loopback only. To listen elsewhere, make tokens with `interlock auth add` first.
     """
-    given = {name: value for name, value in flags.items() if value not in (None, ())}
-    config = resolve({name.replace("_", "-"): value for name, value in given.items()})
+    raise click.exceptions.Exit(start_server(flags, logs=not quiet, opens=False))
+
+
+def start_server(flags: Mapping[str, Any], *, logs: bool, opens: bool) -> int:
+    """Serve until a signal arrives; `opens` shows the console in the browser."""
+    chosen = {name.replace("_", "-"): value for name, value in flags.items() if value not in (None, ())}
+    config = resolve(chosen)
     if missing := [name for name in PACKAGES if find_spec(name) is None]:
         raise BadConfig(f"serve: {missing[0]} is not installed; run `pip install 'interlock[serve]'`")
     from interlock.cli.served_ledger import ServedLedger
+    from interlock.console.console import SettingLine
     from interlock.transport.http.access_log import write_to_stderr
     from interlock.transport.http.admission.guard import LOOPBACK
     from interlock.transport.http.admission.oauth import OAuthVerifier, challenge, metadata_routes
     from interlock.transport.http.admission.principals import TokenVerifier, Verifier
     from interlock.transport.http.app import HttpSettings, application
-    from interlock.transport.http.server import listening, run
+    from interlock.transport.http.console.access import ConsoleAccess
+    from interlock.transport.http.console.routes import ConsoleRoutes
+    from interlock.transport.http.server import address_of, listening, run
 
     service = ServedLedger(config)
     verifier: Verifier | None = TokenVerifier(service) if service.tokens.all() else None
     oauth = oauth_settings(config)
     if oauth is not None:
         verifier = OAuthVerifier(oauth, verifier)
-    if not is_loopback(config.host):
+    is_local = is_loopback(config.host)
+    if not is_local:
         if verifier is None:
             raise BadConfig(
                 f"host: {config.host} is not loopback; make a token with `interlock auth add` first"
@@ -78,15 +91,41 @@ def command(quiet: bool, **flags: Any) -> None:
         challenge=challenge(oauth) if oauth is not None else {},
         requests_per_second=config.rate_limit,
         requests_in_flight=config.concurrency_limit,
-        log=None if quiet else write_to_stderr,
+        log=write_to_stderr if logs else None,
     )
+    origin = origins(chosen)
+    lines = tuple(
+        SettingLine(name, text_of_setting(value), origin.get(name, "default"))
+        for name, value in shown_values(config).items()
+    )
+    secret = token_urlsafe(24) if is_local else None
+    console = ConsoleRoutes(service.console(lines), ConsoleAccess(service, secret))
     try:
         listener = listening(config.host, config.port)
     except OSError as error:
         raise BadConfig(f"cannot listen on {config.host}:{config.port}: {error.strerror}") from error
-    raise click.exceptions.Exit(
-        run(application(service, settings, metadata_routes(oauth) if oauth else ()), listener)
+    address = address_of(listener)
+    entrance = f"{address}/console/enter?secret={secret}" if secret else f"{address}/console/"
+    if opens:
+        open_browser(entrance)
+    return run(
+        application(service, settings, [*console.routes(), *(metadata_routes(oauth) if oauth else ())]),
+        listener,
+        f"interlock serve: listening on {address}/mcp",
+        f"interlock serve: the console is at {entrance}",
     )
+
+
+def open_browser(address: str) -> None:
+    """Open the user's browser beside this process, where there is one with windows."""
+    has_windows = sys.platform in ("darwin", "win32") or any(
+        map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY"))
+    )
+    if has_windows:
+        import threading
+        import webbrowser
+
+        threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
 
 def oauth_settings(config: Config) -> OAuthSettings | None:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import click
-import msgspec
 
-from interlock.cli.config import PROJECT_WORKFLOWS, origins, setting_names, without_password
+from interlock.cli.config import origins, shown_values, text_of_setting
 from interlock.cli.interactive import require_pin, require_terminal
 from interlock.cli.options import config_of, data_options, flags_of, json_option, with_ledger
 from interlock.cli.screen import inform, print_json, say, table
-from interlock.core.values import Json
 from interlock.ledger.decisions.user_pin import set_pin
 from interlock.ledger.ledger import Ledger
 
@@ -26,14 +24,7 @@ def show(data_dir: str | None, project: str | None, workflows: tuple[str, ...], 
     """Show every setting, and where it is set."""
     config = config_of(data_dir, project, workflows)
     origin = origins(flags_of(data_dir, project, workflows))
-    values: dict[str, Json] = {
-        name: msgspec.to_builtins(getattr(config, attribute)) for name, attribute in setting_names().items()
-    }
-    values["data-dir"] = str(config.folder)
-    if config.project_workflows:
-        values[PROJECT_WORKFLOWS] = list(config.project_workflows)
-    if config.store is not None:
-        values["store"] = without_password(config.store)
+    values = shown_values(config)
     if as_json:
         print_json(
             {name: {"value": value, "from": origin.get(name, "default")} for name, value in values.items()}
@@ -41,8 +32,7 @@ def show(data_dir: str | None, project: str | None, workflows: tuple[str, ...], 
         return
     rows = []
     for name, value in values.items():
-        text = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value or "")
-        rows.append((name, text or "-", origin.get(name, "default")))
+        rows.append((name, text_of_setting(value) or "-", origin.get(name, "default")))
     table(rows, [("accent", "plain", "quiet")] * len(rows))
 
 

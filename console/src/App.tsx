@@ -1,0 +1,208 @@
+import { useContext, useEffect, useRef, useState } from "react";
+import { LiveContext, useLiveChanges, usePage } from "./api";
+import { Palette } from "./Palette";
+import { SignIn } from "./SignIn";
+import { Link, RouteContext, go, useRoute, useRouter } from "./router";
+import type { InboxPage } from "./types";
+import { Empty, Icon } from "./ui";
+import type { IconName } from "./ui";
+import { Compare } from "./views/Compare";
+import { Health } from "./views/Health";
+import { Inbox, isTyping } from "./views/Inbox";
+import { Runs } from "./views/Runs";
+import { Search } from "./views/Search";
+import { Session } from "./views/Session";
+import { Workflow, Workflows } from "./views/Workflows";
+
+const NAV: [string, string, IconName, string][] = [
+  ["inbox", "Inbox", "inbox", "i"],
+  ["runs", "Runs", "runs", "r"],
+  ["workflows", "Workflows", "workflows", "w"],
+  ["search", "Search", "search", "s"],
+  ["compare", "Compare", "compare", "c"],
+  ["health", "Health", "health", "h"],
+];
+
+type Theme = "system" | "light" | "dark";
+const THEMES: Theme[] = ["system", "light", "dark"];
+const THEME = "interlock-theme";
+
+function storedTheme(): Theme {
+  const stored = window.localStorage.getItem(THEME);
+  return THEMES.find((theme) => theme === stored) ?? "system";
+}
+
+export function App() {
+  const route = useRouter();
+  const live = useLiveChanges();
+  return (
+    <RouteContext.Provider value={route}>
+      <LiveContext.Provider value={live}>
+        <Shell />
+      </LiveContext.Provider>
+    </RouteContext.Provider>
+  );
+}
+
+function Shell() {
+  const route = useRoute();
+  const live = useContext(LiveContext).state;
+  const [theme, setTheme] = useState(storedTheme);
+  const [open, setOpen] = useState<"palette" | "keys" | null>(null);
+  const inbox = usePage<InboxPage>("inbox");
+  const waiting = inbox.data?.questions.length ?? 0;
+  const notified = useRef(new Set<string>());
+  const room = route.path[0] ?? (waiting > 0 || inbox.data === null ? "inbox" : "runs");
+
+  useEffect(() => {
+    document.documentElement.dataset.theme = theme;
+    window.localStorage.setItem(THEME, theme);
+  }, [theme]);
+
+  useEffect(() => {
+    document.title = `${waiting ? `(${waiting}) ` : ""}Interlock`;
+    const icon = document.querySelector<HTMLLinkElement>("link[rel=icon]");
+    if (icon) icon.href = waiting ? "/console/icon-waiting.svg" : "/console/icon.svg";
+    for (const { question } of inbox.data?.questions ?? []) {
+      const key = `${question.sessionId} ${question.node} ${question.id}`;
+      if (!notified.current.has(key) && document.hidden && "Notification" in window && Notification.permission === "granted")
+        new Notification(question.name, { body: question.title, tag: key });
+      notified.current.add(key);
+    }
+  }, [waiting, inbox.data]);
+
+  useEffect(() => {
+    let isGoing = false;
+    const pressed = (event: KeyboardEvent) => {
+      if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
+        event.preventDefault();
+        setOpen((now) => (now === "palette" ? null : "palette"));
+        return;
+      }
+      if (isTyping(event)) return;
+      const target = NAV.find(([, , , key]) => key === event.key);
+      if (isGoing && target) go(`/console/${target[0]}`);
+      else if (event.key === "?") setOpen("keys");
+      else if (event.key === "/") {
+        event.preventDefault();
+        go("/console/search");
+      }
+      isGoing = event.key === "g";
+    };
+    window.addEventListener("keydown", pressed);
+    return () => window.removeEventListener("keydown", pressed);
+  }, []);
+
+  return (
+    <div className="shell">
+      <a className="skip" href="#main">
+        Skip to content
+      </a>
+      <header className="bar">
+        <Link to="/console/" className="brand" aria-label="Interlock, home">
+          <svg viewBox="0 0 32 32" aria-hidden="true">
+            <rect width="32" height="32" rx="7" />
+            <path d="M9 8v16M9 16h8a6 6 0 0 0 6-6V8M23 24v-4" />
+          </svg>
+          <span>Interlock</span>
+        </Link>
+        <nav aria-label="Pages">
+          {NAV.map(([path, label, icon]) => (
+            <Link key={path} to={`/console/${path}`} aria-current={room === path || (path === "runs" && room === "sessions") ? "page" : undefined}>
+              <Icon name={icon} />
+              <span>{label}</span>
+              {path === "inbox" && waiting > 0 && (
+                <span className="count">
+                  {waiting}
+                  <span className="sr-only"> waiting</span>
+                </span>
+              )}
+            </Link>
+          ))}
+        </nav>
+        <div className="tools">
+          <span className={`live ${live}`} role="status">
+            {live}
+          </span>
+          <button type="button" className="icon-button" aria-label="Command palette" title="Command palette (Ctrl K)" onClick={() => setOpen("palette")}>
+            <Icon name="search" />
+          </button>
+          <button type="button" className="icon-button" aria-label="Keyboard keys" title="Keys (?)" onClick={() => setOpen("keys")}>
+            <Icon name="keys" />
+          </button>
+          <button
+            type="button"
+            className="icon-button"
+            aria-label={`Theme: ${theme}`}
+            title={`Theme: ${theme}`}
+            onClick={() => setTheme(THEMES[(THEMES.indexOf(theme) + 1) % THEMES.length] ?? "system")}
+          >
+            <Icon name={theme === "dark" ? "moon" : "sun"} />
+          </button>
+        </div>
+      </header>
+      <main id="main" tabIndex={-1}>
+        {inbox.error?.code === "UNAUTHORIZED" ? <SignIn /> : <View room={room} rest={route.path.slice(1)} />}
+      </main>
+      {open === "palette" && <Palette pages={NAV.map(([path, label]) => [path, label])} onClose={() => setOpen(null)} setTheme={setTheme} />}
+      {open === "keys" && <Keys onClose={() => setOpen(null)} />}
+    </div>
+  );
+}
+
+function View({ room, rest }: { room: string; rest: string[] }) {
+  const [id] = rest;
+  if (room === "inbox") return <Inbox />;
+  if (room === "runs") return <Runs />;
+  if (room === "sessions" && id) return <Session key={id} reference={id} />;
+  if (room === "workflows") return id ? <Workflow key={id} id={id} /> : <Workflows />;
+  if (room === "search") return <Search />;
+  if (room === "compare") return <Compare />;
+  if (room === "health") return <Health />;
+  return (
+    <Empty title="There is no such page">
+      <p>
+        <Link to="/console/runs">Go to the runs</Link>
+      </p>
+    </Empty>
+  );
+}
+
+const KEYS: [string, string][] = [
+  ["1 … 9", "Choose an answer in the inbox"],
+  ["Enter", "Decide what was chosen"],
+  ["j, k", "Next and previous question"],
+  ["g then i, r, w, s, c, h", "Go to inbox, runs, workflows, search, compare, health"],
+  ["/", "Search"],
+  ["Ctrl K", "Command palette"],
+  ["?", "This list"],
+  ["Esc", "Close, or think again"],
+];
+
+function Keys({ onClose }: { onClose: () => void }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog ref={dialog} className="keys" aria-labelledby="keys-title" onClose={onClose} onClick={(event) => event.target === dialog.current && dialog.current?.close()}>
+      <h2 id="keys-title">Keys</h2>
+      <dl>
+        {KEYS.map(([key, meaning]) => (
+          <div key={key}>
+            <dt>
+              <kbd>{key}</kbd>
+            </dt>
+            <dd>{meaning}</dd>
+          </div>
+        ))}
+      </dl>
+      {"Notification" in window && Notification.permission === "default" && (
+        <button type="button" className="button" onClick={() => void Notification.requestPermission()}>
+          Notify me when a question waits
+        </button>
+      )}
+      <button type="button" className="button" onClick={() => dialog.current?.close()}>
+        Close
+      </button>
+    </dialog>
+  );
+}

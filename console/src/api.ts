@@ -1,0 +1,152 @@
+// Requests to the server that sent this page; nothing else is ever asked.
+import { createContext, useCallback, useContext, useEffect, useRef, useState } from "react";
+import type { ConsoleError } from "./types";
+
+export class Refused extends Error {
+  constructor(
+    readonly status: number,
+    readonly error: ConsoleError,
+  ) {
+    super(error.message);
+  }
+}
+
+const UNREACHABLE: ConsoleError = {
+  code: "UNREACHABLE",
+  message: "The server does not answer.",
+  nextAction: "Start it again with `interlock console`; this page continues by itself.",
+};
+
+async function answered<T>(request: Promise<Response>): Promise<T> {
+  let response: Response;
+  try {
+    response = await request;
+  } catch {
+    throw new Refused(0, UNREACHABLE);
+  }
+  const body: unknown = await response.json().catch(() => null);
+  if (response.ok) return body as T;
+  const error = (body as { error?: Partial<ConsoleError> } | null)?.error;
+  throw new Refused(response.status, {
+    code: error?.code ?? `HTTP_${response.status}`,
+    message: error?.message ?? "The server refused this request.",
+    nextAction: error?.nextAction ?? "Reload the page.",
+  });
+}
+
+export function address(path: string, query: Record<string, string | undefined> = {}): string {
+  const pairs = Object.entries(query).filter((pair): pair is [string, string] => Boolean(pair[1]));
+  const search = new URLSearchParams(pairs).toString();
+  return `/console/${path}${search ? `?${search}` : ""}`;
+}
+
+export function get<T>(path: string, query: Record<string, string | undefined> = {}): Promise<T> {
+  return answered<T>(fetch(address(`${path}.json`, query), { headers: { Accept: "application/json" } }));
+}
+
+let csrf: Promise<string> | null = null;
+
+export async function act<T>(name: string, body: unknown): Promise<T> {
+  csrf ??= get<{ csrf: string }>("csrf").then((answer) => answer.csrf);
+  let token: string;
+  try {
+    token = await csrf;
+  } catch (error) {
+    csrf = null;
+    throw error;
+  }
+  return answered<T>(
+    fetch(`/console/do/${name}`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json", "X-Interlock-Csrf": token },
+      body: typeof body === "string" ? body : JSON.stringify(body),
+    }),
+  );
+}
+
+export function login(token: string): Promise<unknown> {
+  const headers = { "Content-Type": "application/json" };
+  return answered(fetch("/console/login", { method: "POST", headers, body: JSON.stringify({ token }) }));
+}
+
+export type LiveState = "live" | "reconnecting" | "offline";
+export interface Live {
+  state: LiveState;
+  tick: number;
+  moved: ReadonlySet<string>;
+}
+
+const POLL_MS = 5000;
+
+/** Hear of changes; where the stream is cut, look again every few seconds. */
+export function useLiveChanges(): Live {
+  const [live, setLive] = useState<Live>({ state: "reconnecting", tick: 0, moved: new Set() });
+  useEffect(() => {
+    let source: EventSource | null = null;
+    let again = 0;
+    let last = "";
+    const to = (state: LiveState) => setLive((now) => (now.state === state ? now : { ...now, state }));
+    const open = () => {
+      source = new EventSource(address("live", { after: last }));
+      source.onopen = () => to("live");
+      source.addEventListener("moved", (event) => {
+        last = event.lastEventId;
+        const { sessions } = JSON.parse(event.data as string) as { sessions: string[] };
+        setLive((now) => ({ state: "live", tick: now.tick + 1, moved: new Set(sessions) }));
+      });
+      source.onerror = () => {
+        to(navigator.onLine ? "reconnecting" : "offline");
+        if (source?.readyState === EventSource.CLOSED) again = window.setTimeout(open, POLL_MS);
+      };
+    };
+    const polling = window.setInterval(() => {
+      setLive((now) => (now.state === "live" ? now : { ...now, tick: now.tick + 1, moved: new Set() }));
+    }, POLL_MS);
+    open();
+    return () => {
+      source?.close();
+      window.clearTimeout(again);
+      window.clearInterval(polling);
+    };
+  }, []);
+  return live;
+}
+
+export const LiveContext = createContext<Live>({ state: "reconnecting", tick: 0, moved: new Set() });
+
+export interface Page<T> {
+  data: T | null;
+  error: ConsoleError | null;
+  reload: () => void;
+}
+
+/** Load a page, keep showing it while it is loaded again, and load it again when something has moved. */
+export function usePage<T>(path: string, query: Record<string, string | undefined> = {}, session?: string): Page<T> {
+  const key = address(path, query);
+  const live = useContext(LiveContext);
+  const [loaded, setLoaded] = useState<{ key: string; data: T | null; error: ConsoleError | null }>({
+    key,
+    data: null,
+    error: null,
+  });
+  const current = useRef(key);
+  current.current = key;
+  const reload = useCallback(() => {
+    get<T>(path, query).then(
+      (data) => current.current === key && setLoaded({ key, data, error: null }),
+      (error: unknown) => {
+        if (current.current !== key || !(error instanceof Refused)) return;
+        setLoaded((now) => ({ key, data: now.key === key ? now.data : null, error: error.error }));
+      },
+    );
+    // `key` stands for path and query
+  }, [key]);
+  useEffect(reload, [reload]);
+  const first = useRef(live.tick);
+  useEffect(() => {
+    if (live.tick === first.current) return;
+    first.current = live.tick;
+    if (session === undefined || live.moved.size === 0 || live.moved.has(session)) reload();
+  }, [live, reload, session]);
+  return loaded.key === key ? { ...loaded, reload } : { data: null, error: null, reload };
+}

@@ -1,0 +1,438 @@
+// Written by tools/console_types.py from the structs of the server. Do not edit.
+
+export interface InboxPage {
+  questions: Array<InboxQuestion>;
+  needsPin: boolean;
+}
+
+export interface InboxQuestion {
+  question: WaitingQuestion;
+  owner: string;
+  workflowId: string;
+  handedIn: HandedIn | null;
+  follows: Array<WhatFollows>;
+}
+
+export interface WaitingQuestion {
+  sessionId: string;
+  ref: string;
+  title: string;
+  runId: string;
+  node: number;
+  id: string;
+  name: string;
+  message: string;
+  options: Array<QuestionOption>;
+  since: number;
+  shown: string;
+}
+
+export interface QuestionOption {
+  id: string;
+  label: string;
+  description: string;
+  effect: string;
+}
+
+export interface HandedIn {
+  at: number;
+  notes: Array<string>;
+  artifacts: Array<Record<string, unknown>>;
+  blockers: Array<Blocker>;
+}
+
+export interface Blocker {
+  code: BlockerCode;
+  pointer: ContextKey | ContractPointer | CapabilityPointer | WorkflowStep;
+  message: string;
+  requirement: string;
+  example: unknown;
+}
+
+export type BlockerCode = "INVALID_REQUIRED_OUTPUT" | "INVARIANT_VIOLATION" | "MISSING_REQUIRED_OUTPUT" | "REQUIRED_CAPABILITY_UNAVAILABLE" | "REQUIRED_CAPABILITY_UNKNOWN" | "STORAGE_CORRUPTION_DETECTED" | "USER_ONLY_DEPENDENCY";
+
+export interface ContextKey {
+  kind: "context_key";
+  key: string;
+}
+
+export interface ContractPointer {
+  kind: "output_contract";
+  contractRef: string;
+}
+
+export interface CapabilityPointer {
+  kind: "capability";
+  capability: "delegation" | "web_browsing";
+}
+
+export interface WorkflowStep {
+  kind: "workflow_step";
+  stepId: string;
+}
+
+export interface WhatFollows {
+  option: string;
+  pending: PendingLine;
+}
+
+export interface PendingLine {
+  kind: "choice" | "decision" | "input" | "nothing" | "step";
+  id: string;
+  title: string;
+}
+
+export interface RunsPage {
+  lines: Array<RunLine>;
+  offset: number;
+  limit: number;
+  more: boolean;
+}
+
+export interface RunLine {
+  sessionId: string;
+  ref: string;
+  title: string;
+  status: string;
+  workflowId: string;
+  awaiting: string;
+  runs: number;
+  steps: number;
+  gaps: number;
+  branch: string;
+  project: string;
+  createdAt: number;
+  updatedAt: number;
+  keep: boolean;
+}
+
+export interface SessionPage {
+  status: SessionStatus;
+  notes: Array<string>;
+  modes: Array<ModeLine>;
+  trees: Array<LaneTree>;
+  runId: string;
+  story: RunStory | null;
+  questions: Array<WaitingQuestion>;
+}
+
+export interface SessionStatus {
+  sessionId: string;
+  ref: string;
+  title: string;
+  health: string;
+  reason: string;
+  events: number;
+  createdAt: number;
+  updatedAt: number;
+  keep: boolean;
+  observed: Record<string, string>;
+  runs: Array<RunStatus>;
+}
+
+export interface RunStatus {
+  runId: string;
+  workflowId: string;
+  workflowHash: string;
+  status: string;
+  mode: "guided" | "never-stop" | "stop";
+  autonomy: "full_auto_never_stop" | "full_auto_stop_on_user_deps" | "guided";
+  riskPolicy: "aggressive" | "balanced" | "conservative";
+  pending: PendingLine;
+  decided: string | null;
+  gaps: number;
+  tip: number;
+  branches: number;
+  startedAt: number;
+  updatedAt: number;
+}
+
+export interface ModeLine {
+  mode: "guided" | "never-stop" | "stop";
+  autonomy: "full_auto_never_stop" | "full_auto_stop_on_user_deps" | "guided";
+  riskPolicy: "aggressive" | "balanced" | "conservative";
+  runId: string | null;
+  node: number | null;
+}
+
+export interface LaneTree {
+  runId: string;
+  workflowId: string;
+  status: string;
+  tip: number;
+  forks: number;
+  lanes: number;
+  nodes: Array<LaneNode>;
+}
+
+export interface LaneNode {
+  node: TreeNode;
+  lane: number;
+  onPath: boolean;
+}
+
+export interface TreeNode {
+  node: number;
+  parent: number | null;
+  kind: "note" | "step";
+  cause: "advanced" | "non_tip_advance" | "noted" | "started";
+  label: string;
+  at: number;
+  tip: boolean;
+  preferred: boolean;
+  blocked: number;
+  pending: PendingLine;
+}
+
+export interface RunStory {
+  runId: string;
+  tip: number;
+  steps: Array<StoryStep>;
+  omitted: number;
+}
+
+export interface StoryStep {
+  node: number;
+  kind: string;
+  item: string;
+  id: string;
+  title: string;
+  prompt: string;
+  askedAt: number;
+  doneAt: number | null;
+  handedIn: HandedIn | null;
+  blocked: Array<HandedIn>;
+  noted: Array<HandedIn>;
+  decisions: Array<StoryDecision>;
+  marks: Array<StoryMark>;
+}
+
+export interface StoryDecision {
+  gate: string;
+  option: string;
+  how: string;
+  channel: string;
+  client: string;
+  note: string;
+  question: string;
+  at: number;
+}
+
+export interface StoryMark {
+  kind: "activity" | "capability" | "child" | "divergence" | "ended" | "gap" | "loop" | "mode" | "skipped";
+  text: string;
+  weight: "critical" | "info" | "warning";
+}
+
+export interface EventsPage {
+  sessionId: string;
+  total: number;
+  start: number;
+  events: Array<EventRow>;
+}
+
+export interface EventRow {
+  index: number;
+  kind: string;
+  at: number;
+  run: number | null;
+  node: number | null;
+  summary: string;
+  event: Record<string, unknown>;
+}
+
+export interface RunGraph {
+  graph: WorkflowGraph;
+  visits: Record<string, number>;
+  current: string;
+}
+
+export interface WorkflowGraph {
+  width: number;
+  height: number;
+  boxes: Array<GraphBox>;
+  routes: Array<GraphRoute>;
+}
+
+export interface GraphBox {
+  id: string;
+  title: string;
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+  lines: Array<Line>;
+}
+
+export interface Line {
+  text: string;
+  depth: number;
+  css: string;
+  mark: string;
+  span: number;
+  item: string;
+}
+
+export interface GraphRoute {
+  start: string;
+  end: string;
+  label: string;
+  points: Array<[number, number]>;
+  back: boolean;
+}
+
+export interface Comparison {
+  left: ComparedSide;
+  right: ComparedSide;
+  steps: Array<ComparedStep>;
+}
+
+export interface ComparedSide {
+  runId: string;
+  tip: number;
+  title: string;
+  milliseconds: number;
+  gaps: number;
+  blocked: number;
+}
+
+export interface ComparedStep {
+  left: StoryStep | null;
+  right: StoryStep | null;
+  shared: boolean;
+  differences: Array<"artifacts" | "decisions" | "notes" | "only_left" | "only_right">;
+}
+
+export interface WorkflowsPage {
+  workflows: Array<WorkflowLine>;
+  diagnostics: Array<DiagnosticLine>;
+}
+
+export interface WorkflowLine {
+  id: string;
+  name: string;
+  description: string;
+  version: string;
+  kind: string;
+  form: string;
+  source: string;
+  hash: string;
+  errors: number;
+  warnings: number;
+  shadows: Array<string>;
+}
+
+export interface DiagnosticLine {
+  code: string;
+  severity: string;
+  message: string;
+  nextAction: string;
+  file: string;
+  line: number;
+  workflowId: string;
+}
+
+export interface WorkflowPage {
+  id: string;
+  name: string;
+  description: string;
+  version: string;
+  source: string;
+  hash: string;
+  size: number;
+  tokens: number;
+  graph: WorkflowGraph;
+  items: Array<WorkflowItem>;
+  variables: Array<WorkflowVariable>;
+  diagnostics: Array<DiagnosticLine>;
+  runs: Array<RunLine>;
+}
+
+export interface WorkflowItem {
+  activity: string;
+  kind: string;
+  id: string;
+  title: string;
+  contracts: Array<string>;
+  confirms: boolean;
+  options: Array<string>;
+}
+
+export interface WorkflowVariable {
+  name: string;
+  type: string;
+  description: string;
+  required: boolean;
+}
+
+export interface SearchPage {
+  query: string;
+  hits: Array<SearchHit>;
+}
+
+export interface SearchHit {
+  sessionId: string;
+  ref: string;
+  title: string;
+  workflowId: string;
+  status: string;
+  why: string;
+  snippet: string;
+  updatedAt: number;
+}
+
+export interface HealthPage {
+  version: string;
+  principal: string;
+  role: string;
+  hasPin: boolean;
+  newSessions: ModeLine;
+  sources: Array<string>;
+  workflows: number;
+  errors: number;
+  settings: Array<SettingLine>;
+}
+
+export interface SettingLine {
+  name: string;
+  value: string;
+  origin: string;
+}
+
+export interface ActionDone {
+  message: string;
+  sessionId: string;
+}
+
+export interface ConsoleError {
+  code: string;
+  message: string;
+  nextAction: string;
+}
+
+export interface DecideRequest {
+  sessionId: string;
+  node: number;
+  id: string;
+  shown: string;
+  option: string;
+  owner?: string;
+  note?: string;
+  pin?: string;
+}
+
+export interface NoteRequest {
+  sessionId: string;
+  notes: string;
+}
+
+export interface ModeRequest {
+  sessionId: string;
+  mode: "guided" | "never-stop" | "stop";
+  pin?: string;
+}
+
+export interface KeepRequest {
+  sessionId: string;
+  keep: boolean;
+}

@@ -1,0 +1,1 @@
+"""For people: projections of the ledger and of workflows as JSON values, and the built page."""

@@ -1,0 +1,216 @@
+"""What a person can do in the console: decide, note, set a mode, keep, export, import."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import astuple, replace
+
+from interlock.console.answers import Answer, answer_to, refused
+from interlock.core.principals import Principal
+from interlock.core.run.output import Output
+from interlock.core.run.preferences import PRESETS, Mode
+from interlock.ledger.decisions.inbox import decide_question, questions
+from interlock.ledger.decisions.modes import set_session_mode
+from interlock.ledger.decisions.user_pin import has_pin, pin_matches
+from interlock.ledger.errors import LedgerError
+from interlock.ledger.ledger import Ledger
+from interlock.ledger.queries.status import Shown, find_session, handle_of
+from interlock.ledger.retention import set_keep
+from interlock.ledger.tokens.tokens import Pointer
+from interlock.ledger.transfer.bundle import BundleRefused, read_bundle
+from interlock.ledger.transfer.export_import import export_session, import_bundle
+from interlock.ledger.transfer.text_export import as_html, as_markdown
+
+WRONG_PINS = 5
+PIN_PAUSE = 60_000
+LONGEST_NOTE = 2000
+
+EXPORTS = ("json", "md", "html")
+
+
+class ActionDone(Shown, frozen=True):
+    """What an action came to, in a sentence."""
+
+    message: str
+    session_id: str = ""
+
+
+class DecideRequest(Shown, frozen=True, forbid_unknown_fields=True):
+    """An answer to exactly the question that was shown."""
+
+    session_id: str
+    node: int
+    id: str
+    shown: str
+    option: str
+    owner: str = ""
+    note: str = ""
+    pin: str = ""
+
+
+class NoteRequest(Shown, frozen=True, forbid_unknown_fields=True):
+    """A note for the session as a whole."""
+
+    session_id: str
+    notes: str
+
+
+class ModeRequest(Shown, frozen=True, forbid_unknown_fields=True):
+    """What the unfinished branches of a session stop for."""
+
+    session_id: str
+    mode: Mode
+    pin: str = ""
+
+
+class KeepRequest(Shown, frozen=True, forbid_unknown_fields=True):
+    """Whether a session is kept whatever its age."""
+
+    session_id: str
+    keep: bool
+
+
+class Actions:
+    """Carries out what people ask for, each with the ledger of the session's owner."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._wrong_pins: dict[str, list[int]] = {}
+
+    def act(self, principal: Principal, name: str, body: bytes) -> Answer:
+        """Carry out the action of this name."""
+        actions: Mapping[str, tuple[type[Struct], Callable[[Principal, Any], Answer]]] = {
+            "decide": (DecideRequest, self.decide),
+            "note": (NoteRequest, self.note),
+            "mode": (ModeRequest, self.mode),
+            "keep": (KeepRequest, self.keep),
+        }
+        if name == "import":
+            return self.import_session(principal, body)
+        if name not in actions:
+            return refused(404, "NOT_FOUND", "There is no such action.")
+        kind, action = actions[name]
+        try:
+            request = msgspec.json.decode(body, type=kind)
+        except msgspec.DecodeError as error:
+            return refused(400, "VALIDATION_ERROR", f"The request cannot be read: {error}.")
+        if any(isinstance(value, str) and "\0" in value for value in astuple(request)):
+            return refused(400, "VALIDATION_ERROR", "A NUL character is not accepted.")
+        return action(principal, request)
+
+    def decide(self, principal: Principal, request: DecideRequest) -> Answer:
+        """Record an answer; a question that has changed since it was shown is asked again."""
+        owner = request.owner or principal.name
+        if owner != principal.name and not principal.decides_for_others:
+            return refused(403, "FORBIDDEN", "Only an approver decides for others.")
+        if (refusal := self.pin_refused(principal, request.pin)) is not None:
+            return refusal
+        ledger = self._ledger.of(owner)
+        session = find_session(ledger, request.session_id)
+        if isinstance(session, LedgerError):
+            return answer_to(session)
+        asked = next(
+            (
+                question
+                for question in questions(ledger, session)
+                if (question.node, question.id) == (request.node, request.id)
+            ),
+            None,
+        )
+        if asked is None:
+            message = f"'{request.id}' no longer waits: it was answered, or the run went on."
+            return refused(409, "ALREADY_DECIDED", message, "The inbox shows what waits now.")
+        if asked.shown != request.shown:
+            message = f"'{request.id}' has changed since it was shown to you; nothing was recorded."
+            return refused(409, "QUESTION_CHANGED", message, "Read it again, then answer.")
+        error = decide_question(
+            ledger,
+            asked,
+            request.option,
+            request.note[:LONGEST_NOTE],
+            channel="console",
+            by=principal.name if owner != principal.name else "",
+        )
+        if error is not None:
+            return answer_to(error)
+        return answer_to(
+            ActionDone(f"{asked.name}: {request.option}. The agent continues with its next call.")
+        )
+
+    def pin_refused(self, principal: Principal, pin: str) -> Answer | None:
+        """Return why a PIN is not accepted; None if it is, or if none is set."""
+        store, name, now = self._ledger.store, principal.name, self._ledger.clock()
+        if not has_pin(store, name):
+            return None
+        if not pin:
+            return refused(403, "PIN_REQUIRED", "Deciding needs your PIN.", "Enter it with your answer.")
+        wrong = [at for at in self._wrong_pins.get(name, ()) if now - at < PIN_PAUSE]
+        if len(wrong) >= WRONG_PINS:
+            return refused(429, "PIN_PAUSED", "Too many wrong PINs.", "Try again in a minute.")
+        if pin_matches(store, name, pin):
+            self._wrong_pins.pop(name, None)
+            return None
+        self._wrong_pins[name] = [*wrong, now]
+        return refused(403, "PIN_WRONG", "That is not your PIN.", "Enter it again.")
+
+    def note(self, principal: Principal, request: NoteRequest) -> Answer:
+        """Keep a note with the session, where every later recap can show it."""
+        ledger = self._ledger.of(principal.name)
+        session = find_session(ledger, request.session_id)
+        if isinstance(session, LedgerError):
+            return answer_to(session)
+        if not request.notes.strip():
+            return refused(400, "VALIDATION_ERROR", "The note is empty.", "Write something.")
+        kept = ledger.note(Pointer("sst", handle_of(ledger, session.session_id)), Output(request.notes))
+        return answer_to(kept if isinstance(kept, LedgerError) else ActionDone("Noted.", kept))
+
+    def mode(self, principal: Principal, request: ModeRequest) -> Answer:
+        """Attach a mode to all unfinished branches of a session."""
+        if (refusal := self.pin_refused(principal, request.pin)) is not None:
+            return refusal
+        ledger = self._ledger.of(principal.name)
+        session = find_session(ledger, request.session_id)
+        if isinstance(session, LedgerError):
+            return answer_to(session)
+        changed = set_session_mode(ledger, session.session_id, PRESETS[request.mode])
+        if isinstance(changed, LedgerError):
+            return answer_to(changed)
+        return answer_to(ActionDone(f"Mode {request.mode} at {changed} tips.", session.session_id))
+
+    def keep(self, principal: Principal, request: KeepRequest) -> Answer:
+        """Mark a session to be kept, or take the mark away."""
+        session = find_session(self._ledger.of(principal.name), request.session_id)
+        if isinstance(session, LedgerError):
+            return answer_to(session)
+        set_keep(self._ledger.store, session.session_id, request.keep)
+        message = "Kept whatever its age." if request.keep else "Kept no longer than other sessions."
+        return answer_to(ActionDone(message, session.session_id))
+
+    def import_session(self, principal: Principal, body: bytes) -> Answer:
+        """Import a bundle, which is checked before anything is stored."""
+        bundle = read_bundle(body)
+        if isinstance(bundle, BundleRefused):
+            return refused(400, bundle.code, bundle.message, bundle.suggestion)
+        ledger = self._ledger.of(principal.name)
+        session = import_bundle(ledger.store, bundle, ledger.owner, ledger.clock())
+        return answer_to(ActionDone(f"Imported '{session.title}'.", session.session_id))
+
+    def export(self, principal: Principal, ref: str, form: str) -> Answer:
+        """Return a session as a file: a bundle to import elsewhere, or a text to read."""
+        ledger = self._ledger.of(principal.name)
+        session = find_session(ledger, ref)
+        if isinstance(session, LedgerError):
+            return answer_to(session)
+        bundle = export_session(ledger.store, session, ledger.pins, ledger.clock())
+        answer = Answer(b"", filename=f"{session.session_id}.{form}")
+        match form:
+            case "json":
+                return replace(answer, body=msgspec.json.encode(bundle))
+            case "md":
+                return replace(answer, body=as_markdown(bundle).encode(), media="text/markdown")
+            case _:
+                return replace(answer, body=as_html(bundle).encode(), media="text/html")

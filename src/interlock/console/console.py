@@ -1,0 +1,193 @@
+"""The console as its server knows it: pages by their address, actions by their name, and what has moved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+
+import msgspec
+
+from interlock.authoring.library import Diagnostic
+from interlock.console.actions import EXPORTS, Actions
+from interlock.console.answers import Answer, answer_to, refused
+from interlock.console.comparison import compared
+from interlock.console.pages import events_page, inbox_page, search_page, session_page
+from interlock.console.workflow_pages import run_graph, workflow_page, workflows_page
+from interlock.core.principals import Principal
+from interlock.ledger.decisions.inbox import everyones_inbox, inbox, questions
+from interlock.ledger.decisions.modes import ModeLine, global_mode
+from interlock.ledger.decisions.user_pin import has_pin
+from interlock.ledger.errors import LedgerError, error_of
+from interlock.ledger.ledger import Ledger
+from interlock.ledger.queries.heads import NewestHead, newest_heads
+from interlock.ledger.queries.run_lines import RunsWanted, runs_page
+from interlock.ledger.queries.status import Shown, find_session
+from interlock.ledger.queries.story import story_of
+
+MOST_LINES = 200
+LAST_RUNS = 10
+
+Query = Mapping[str, str]
+
+
+class SettingLine(Shown, frozen=True):
+    """A setting, its value, and where it is set."""
+
+    name: str
+    value: str
+    origin: str
+
+
+class HealthPage(Shown, frozen=True):
+    """Who is looking, at what: versions, settings, and what is wrong with workflow files."""
+
+    version: str
+    principal: str
+    role: str
+    has_pin: bool
+    new_sessions: ModeLine
+    sources: tuple[str, ...]
+    workflows: int
+    errors: int
+    settings: tuple[SettingLine, ...]
+
+
+class Console:
+    """All pages and actions, for every principal."""
+
+    def __init__(self, ledger: Ledger, version: str, settings: tuple[SettingLine, ...] = ()) -> None:
+        self._ledger = ledger
+        self._version = version
+        self._settings = settings
+        self.actions = Actions(ledger)
+
+    def page(self, principal: Principal, path: str, query: Query) -> Answer:
+        """Return what the page at an address shows, as JSON."""
+        return self.guarded(lambda: self._page(principal, path.strip("/").split("/"), query))
+
+    def act(self, principal: Principal, name: str, body: bytes) -> Answer:
+        """Carry out an action."""
+        return self.guarded(lambda: self.actions.act(principal, name, body))
+
+    def heads(self, principal: Principal) -> Mapping[str, NewestHead]:
+        """Return where the sessions stand that this principal may look at."""
+        return newest_heads(self._ledger, None if principal.decides_for_others else principal.name)
+
+    def guarded(self, call: Callable[[], Answer]) -> Answer:
+        """Answer with an error that a person can act on, whatever the store or the request is like."""
+        try:
+            return call()
+        except msgspec.DecodeError:
+            message = "What is stored cannot be read."
+            return refused(500, "STORE_CORRUPT", message, "Run `interlock doctor`.")
+        except Exception as error:
+            known = error_of(error)
+            if known is None:
+                raise
+            return answer_to(known)
+
+    def _page(self, principal: Principal, parts: list[str], query: Query) -> Answer:
+        ledger = self._ledger.of(principal.name)
+        match parts:
+            case ["inbox"]:
+                own = [(principal.name, question) for question in inbox(ledger)]
+                others = everyones_inbox(ledger) if principal.decides_for_others else ()
+                waiting = dict.fromkeys((*own, *others))
+                return answer_to(inbox_page(ledger, waiting, has_pin(ledger.store, principal.name)))
+            case ["runs"]:
+                return answer_to(runs_page(ledger, runs_wanted(query)))
+            case ["sessions", ref]:
+                session = find_session(ledger, ref)
+                if isinstance(session, LedgerError):
+                    return answer_to(session)
+                asked = tuple(questions(ledger, session))
+                page = session_page(ledger, ref, query.get("run", ""), number(query, "node"), asked)
+                return answer_to(page)
+            case ["sessions", ref, "events"]:
+                kinds = tuple(filter(None, query.get("kind", "").split(",")))
+                return answer_to(events_page(ledger, ref, number(query, "before"), kinds))
+            case ["sessions", ref, "graph"]:
+                shown = session_page(ledger, ref, query.get("run", ""), number(query, "node"))
+                if isinstance(shown, LedgerError):
+                    return answer_to(shown)
+                if shown.story is None:
+                    return refused(404, "NOT_FOUND", "This session has no run yet.")
+                run = next(run for run in shown.status.runs if run.run_id == shown.run_id)
+                plan = ledger.pins.plan(ledger.content, run.workflow_hash)
+                return answer_to(run_graph(plan.workflow, shown.story))
+            case ["sessions", ref, "export"]:
+                form = query.get("form", "json")
+                if form not in EXPORTS:
+                    return refused(400, "VALIDATION_ERROR", f"Export as {', '.join(EXPORTS)}.")
+                return self.actions.export(principal, ref, form)
+            case ["compare"]:
+                return self.comparison(ledger, query)
+            case ["workflows"]:
+                return answer_to(workflows_page(ledger.library))
+            case ["workflows", workflow_id]:
+                loaded = ledger.library.load(workflow_id)
+                if isinstance(loaded, Diagnostic):
+                    return refused(404, loaded.code, loaded.message, loaded.next_action or "")
+                used = runs_page(ledger, RunsWanted(workflow=workflow_id, limit=LAST_RUNS))
+                return answer_to(workflow_page(loaded, used.lines))
+            case ["search"]:
+                return answer_to(search_page(ledger, query.get("q", "")))
+            case ["health"]:
+                return answer_to(self.health(ledger, principal))
+            case _:
+                return refused(404, "NOT_FOUND", "There is no such page.", "Start at the inbox.")
+
+    def comparison(self, ledger: Ledger, query: Query) -> Answer:
+        """Compare two branches: `left` and `right` name a session, `leftNode` and `rightNode` a tip."""
+        stories = []
+        for side in ("left", "right"):
+            session = find_session(ledger, query.get(side, ""))
+            if isinstance(session, LedgerError):
+                return answer_to(session)
+            page = session_page(ledger, session.session_id, query.get(f"{side}Run", ""), None)
+            if isinstance(page, LedgerError):
+                return answer_to(page)
+            story = story_of(ledger, session, page.run_id, number(query, f"{side}Node"))
+            if isinstance(story, LedgerError):
+                return answer_to(story)
+            stories.append((story, session.title))
+        (left, left_title), (right, right_title) = stories
+        return answer_to(compared(left, right, left_title, right_title))
+
+    def health(self, ledger: Ledger, principal: Principal) -> HealthPage:
+        """Return the state of this server as its user sees it."""
+        listing = ledger.library.listing()
+        return HealthPage(
+            version=self._version,
+            principal=principal.name,
+            role=principal.role,
+            has_pin=has_pin(ledger.store, principal.name),
+            new_sessions=global_mode(ledger),
+            sources=tuple(source.label for source in ledger.library.sources),
+            workflows=len(listing.entries),
+            errors=sum(diagnostic.severity == "error" for diagnostic in listing.diagnostics),
+            settings=self._settings if principal.role == "admin" else (),
+        )
+
+
+def runs_wanted(query: Query) -> RunsWanted:
+    """Read the filters of the list of runs from an address."""
+    return RunsWanted(
+        status=query.get("status", ""),
+        workflow=query.get("workflow", ""),
+        text=query.get("q", ""),
+        offset=max(number(query, "offset") or 0, 0),
+        limit=min(max(number(query, "limit") or 50, 1), MOST_LINES),
+    )
+
+
+def number(query: Query, name: str) -> int | None:
+    """Read a number from an address; anything else counts as absent."""
+    value = query.get(name, "")
+    return int(value) if value.isascii() and value.isdigit() and len(value) < 10 else None
+
+
+def built_page() -> Traversable:
+    """Return the folder of the built page."""
+    return files("interlock.console") / "page"

@@ -1,0 +1,26 @@
+"""Where sessions stand now, to tell which of them have moved since somebody looked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from interlock.ledger.runs.positions import Positions
+from interlock.store.protocol import SessionFilter
+
+NEWEST = 50
+
+
+class NewestHead(Struct, frozen=True):
+    """The last event of a session, and when it was recorded."""
+
+    updated_at: int
+    index: int
+
+
+def newest_heads(positions: Positions, owner: str | None) -> Mapping[str, NewestHead]:
+    """Return the heads of the sessions that were worked on last: an owner's, or everybody's."""
+    with positions.store.reading() as reader:
+        sessions = reader.sessions(SessionFilter(owner, limit=NEWEST))
+    return {session.session_id: NewestHead(session.updated_at, session.head_index) for session in sessions}

@@ -1,0 +1,253 @@
+"""A branch of a run as a story: what was asked at each node, what was handed in, who decided what."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Literal
+
+import msgspec
+
+from interlock.core.definition.program import Plan
+from interlock.core.definition.prompts import step_prompt
+from interlock.core.engine.gates import question_of
+from interlock.core.engine.settle import awaited
+from interlock.core.run import events as e
+from interlock.core.run.outcomes import Awaited, Done, NeedAnswer, NeedInput, NeedStep
+from interlock.core.run.preferences import mode_of
+from interlock.core.run.reasons import Blocker
+from interlock.core.run.state import RunState
+from interlock.core.run.surface_policy import EXECUTION
+from interlock.core.values import Json
+from interlock.ledger.errors import LedgerError
+from interlock.ledger.log.chain import logged
+from interlock.ledger.log.projection import outputs_of, state_of
+from interlock.ledger.log.records import AdvanceRecorded, DecisionRecorded, LogEntry
+from interlock.ledger.queries.status import Shown, pending_line, ref_of, step_label
+from interlock.ledger.runs.position import Position, subject_of, tip_of
+from interlock.ledger.runs.positions import Positions
+from interlock.store.protocol import BlockedRow, NodeRow, Recorded, SessionRow
+
+MOST_STEPS = 200
+
+MarkKind = Literal["gap", "divergence", "capability", "mode", "child", "skipped", "loop", "activity", "ended"]
+Weight = Literal["info", "warning", "critical"]
+
+
+class StoryDecision(Shown, frozen=True):
+    """An answer to a gate: who gave it, by which channel, and what was asked."""
+
+    gate: str
+    option: str
+    how: str
+    channel: str
+    client: str
+    note: str
+    question: str
+    at: int
+
+
+class StoryMark(Shown, frozen=True):
+    """Something that happened on the way which a reader must not miss."""
+
+    kind: MarkKind
+    text: str
+    weight: Weight = "info"
+
+
+class HandedIn(Shown, frozen=True):
+    """What came with one attempt; an attempt with blockers was not accepted."""
+
+    at: int
+    notes: tuple[str, ...]
+    artifacts: tuple[dict[str, Json], ...]
+    blockers: tuple[Blocker, ...] = ()
+
+
+class StoryStep(Shown, frozen=True):
+    """One node of the branch: what it waited for, and what came of it. The tip has no `done_at`.
+
+    `item` is the step or gate; `id` also names the rounds of the loops around it.
+    """
+
+    node: int
+    kind: str
+    item: str
+    id: str
+    title: str
+    prompt: str
+    asked_at: int
+    done_at: int | None = None
+    handed_in: HandedIn | None = None
+    blocked: tuple[HandedIn, ...] = ()
+    noted: tuple[HandedIn, ...] = ()
+    decisions: tuple[StoryDecision, ...] = ()
+    marks: tuple[StoryMark, ...] = ()
+
+
+class RunStory(Shown, frozen=True):
+    """One branch, oldest first. `omitted` counts the nodes before the first step."""
+
+    run_id: str
+    tip: int
+    steps: tuple[StoryStep, ...]
+    omitted: int = 0
+
+
+def story_of(
+    positions: Positions, session: SessionRow, run_id: str, tip: int | None = None
+) -> RunStory | LedgerError:
+    """Tell the branch that ends at a node, or at the preferred tip of the run."""
+    session_id, next_action = session.session_id, f"See `interlock tree {ref_of(session.session_id)}`."
+    with positions.store.reading() as reader:
+        run = next((run for run in reader.runs(session_id) if run.run_id == run_id), None)
+        if run is None:
+            return LedgerError("NOT_FOUND", f"This session has no run {run_id}.", next_action)
+        end = tip_of(session, run) if tip is None else tip
+        last = reader.node(session_id, end)
+        if last is None or last.run != run.run:
+            return LedgerError("NOT_FOUND", f"Run {run_id} has no node {end}.", next_action)
+        numbers = [row.node for row in reversed(reader.path(session_id, end, MOST_STEPS))]
+        rows = (reader.node(session_id, number) for number in numbers)  # a path comes without states
+        path = [row for row in rows if row is not None]
+        blocked, noted = defaultdict[int, list[BlockedRow]](list), defaultdict[int, list[NodeRow]](list)
+        for attempt in reader.blocked(session_id, numbers):
+            blocked[attempt.node].append(attempt)
+        for note in reader.notes(session_id, numbers):
+            noted[note.parent or 0].append(note)
+        modes = {row.node: row.preferences for row in reader.modes(session_id)}
+        history = BranchHistory()
+        for logged_event in logged(reader.commits(session_id, start=path[0].event_index)):
+            history.add(logged_event.event, logged_event.node, logged_event.at)
+    plan = positions.pins.plan(positions.content, run.workflow_hash)
+    steps: list[StoryStep] = []
+    for row, child in zip(path, [*path[1:], None], strict=True):
+        state = state_of(row, modes.get(row.node))
+        need = awaited(plan, state, EXECUTION)
+        if child is None and isinstance(need, Done):
+            break
+        line = pending_line(need)
+        steps.append(
+            StoryStep(
+                node=row.node,
+                kind=line.kind,
+                item=line.id,
+                id=step_label(subject_of(need)) or line.id,
+                title=line.title,
+                prompt=prompt_of(plan, state, need),
+                asked_at=row.created_at,
+                done_at=child.created_at if child else None,
+                handed_in=handed_in(child) if child else None,
+                blocked=tuple(
+                    handed_in(attempt, history.blockers.get((attempt.node, attempt.attempt), ()))
+                    for attempt in blocked[row.node]
+                ),
+                noted=tuple(map(handed_in, noted[row.node])),
+                decisions=(*history.decided[row.node], *(history.answers[child.node] if child else ())),
+                marks=tuple(history.marks[child.node]) if child else (),
+            )
+        )
+    return RunStory(run.run_id, end, tuple(steps), path[0].depth)
+
+
+def prompt_of(plan: Plan, state: RunState, need: Awaited) -> str:
+    """Return what the agent was asked at a node, rendered with the variables in force there."""
+    match need:
+        case NeedStep(step=step):
+            return step_prompt(plan, state, step)
+        case NeedAnswer():
+            return question_of(plan, state, need.gate, need.confirms).text
+        case NeedInput():
+            return need.message
+        case _:
+            return ""
+
+
+def last_handed_in(position: Position) -> HandedIn | None:
+    """Return what the agent handed in last before a position: with its last attempt, else with its step."""
+    rows: list[Recorded] = [*position.loaded.blocked[-1:], position.node]
+    attempts = map(handed_in, rows)
+    return next((attempt for attempt in attempts if attempt.notes or attempt.artifacts), None)
+
+
+def handed_in(row: Recorded, blockers: tuple[Blocker, ...] = ()) -> HandedIn:
+    """Return what came with the attempt of a row."""
+    outputs = outputs_of(row)
+    return HandedIn(
+        at=row.created_at if isinstance(row, NodeRow) else row.recorded_at,
+        notes=tuple(output.body for output in outputs if output.channel == "recap"),
+        artifacts=tuple(msgspec.json.decode(output.body) for output in outputs if output.channel != "recap"),
+        blockers=blockers,
+    )
+
+
+class BranchHistory:
+    """What the log says about the nodes of a branch, collected in one pass."""
+
+    def __init__(self) -> None:
+        self.answers = defaultdict[int, list[StoryDecision]](list)
+        self.decided = defaultdict[int, list[StoryDecision]](list)
+        self.marks = defaultdict[int, list[StoryMark]](list)
+        self.blockers: dict[tuple[int, int], tuple[Blocker, ...]] = {}
+
+    def add(self, event: LogEntry, node: int | None, at: int) -> None:
+        """Take in one event; `node` is the one that it led to."""
+        match event:
+            case AdvanceRecorded(outcome="blocked"):
+                self.blockers[event.node, event.attempt] = event.blockers
+            case DecisionRecorded():
+                decision = StoryDecision(
+                    gate=event.gate,
+                    option=event.option,
+                    how="recorded",
+                    channel=event.channel,
+                    client=event.by,
+                    note=event.note,
+                    question="",
+                    at=event.at,
+                )
+                self.decided[event.node].append(decision)
+            case e.GateResolved() if node is not None:
+                decision = StoryDecision(
+                    gate=event.gate,
+                    option=event.option or "",
+                    how=event.how,
+                    channel=event.channel,
+                    client=event.client,
+                    note=event.note,
+                    question=event.question,
+                    at=event.at,
+                )
+                self.answers[node].append(decision)
+            case _ if node is not None:
+                self.marks[node] += marks_of(event)
+
+
+def marks_of(event: LogEntry) -> Iterator[StoryMark]:
+    """Yield what a reader should see of an event that is neither an answer nor an output."""
+    match event:
+        case e.GapRecorded():
+            yield StoryMark("gap", f"{event.summary} ({event.category.replace('_', ' ')})", event.severity)
+        case e.DivergenceRecorded():
+            yield StoryMark("divergence", f"{event.reason.replace('_', ' ')}: {event.summary}", "warning")
+        case e.CapabilityObserved():
+            weight: Weight = "warning" if event.status == "unavailable" else "info"
+            yield StoryMark("capability", f"{event.capability.replace('_', ' ')}: {event.status}", weight)
+        case e.PreferencesChanged():
+            yield StoryMark("mode", f"mode {mode_of(event.effective)}, set by {event.source}")
+        case e.StepSkipped():
+            yield StoryMark("skipped", f"{step_label(event.key)} skipped: {event.condition} does not hold")
+        case e.LoopIterated():
+            yield StoryMark("loop", f"{event.loop}: round {event.iteration + 1}")
+        case e.LoopLeft():
+            yield StoryMark("loop", f"{event.loop}: left after {event.iterations} ({event.because})")
+        case e.ActivityEntered():
+            yield StoryMark("activity", f"entered {event.activity}")
+        case e.ChildStarted():
+            yield StoryMark("child", f"started {event.workflow} as {ref_of(event.session)}")
+        case e.ChildReturned():
+            yield StoryMark("child", f"{event.workflow} {event.outcome}")
+        case e.RunCompleted():
+            yield StoryMark("ended", event.status.replace("_", " "))
+        case _:
+            return

@@ -1,0 +1,67 @@
+"""What has moved, as server-sent events. A stream that was cut resumes after the last event that arrived."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Protocol
+
+import anyio
+import msgspec
+
+from interlock.transport.http.stopping import Stopping
+
+LOOK_SECONDS = 0.5
+ALIVE_EVERY = 30
+RETRY_MS = 1500
+
+
+class SessionHead(Protocol):
+    """Where a session stands."""
+
+    @property
+    def updated_at(self) -> int: ...
+
+
+Heads = Mapping[str, SessionHead]
+
+
+async def moves(
+    look: Callable[[], Awaitable[Heads | None]], after: str, stopping: Stopping
+) -> AsyncIterator[bytes]:
+    """Yield an event for every change, until the server stops or the reader may not look any more.
+
+    `after` is the id of the last event that the reader has seen; what moved since is sent at once.
+    """
+    heads = await look()
+    if heads is None:
+        return
+    yield f"retry: {RETRY_MS}\nid: {cursor_of(heads)}\n\n".encode()
+    if after.isdigit():
+        since = int(after)
+        if missed := [name for name, head in heads.items() if head.updated_at >= since]:
+            yield moved_event(missed, heads)
+    quiet = 0
+    while not stopping.is_set:
+        with anyio.move_on_after(LOOK_SECONDS):
+            await stopping.wait()
+        known, heads = heads, await look()
+        if heads is None:
+            return
+        quiet += 1
+        if moved := [name for name, head in heads.items() if known.get(name) != head]:
+            quiet = 0
+            yield moved_event(moved, heads)
+        elif quiet >= ALIVE_EVERY:
+            quiet = 0
+            yield b": alive\n\n"
+
+
+def moved_event(sessions: list[str], heads: Heads) -> bytes:
+    """Return one event that names the sessions that have moved."""
+    data = msgspec.json.encode({"sessions": sessions})
+    return b"id: %d\nevent: moved\ndata: %b\n\n" % (cursor_of(heads), data)
+
+
+def cursor_of(heads: Heads) -> int:
+    """Return the id of the newest change."""
+    return max((head.updated_at for head in heads.values()), default=0)

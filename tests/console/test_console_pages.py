@@ -1,0 +1,271 @@
+"""What the pages of the console show, projected from a ledger that an agent has written to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from interlock.console.console import Console
+from interlock.core.principals import LOCAL, Principal
+from interlock.ledger.decisions.user_pin import set_pin
+from support.console_client import answer_to
+from support.harness import Agent, Bench, gate, steps, workflow
+
+RELEASE = workflow(
+    *steps("first"),
+    gate(
+        "ship",
+        {"id": "yes", "label": "Yes", "description": "It goes out", "effect": {"setVariable": {"out": True}}},
+        "no",
+    ),
+    *steps("last"),
+)
+
+
+class Desk:
+    """An agent at work, and the console of its user."""
+
+    def __init__(self, bench: Bench) -> None:
+        bench.write(RELEASE)
+        self.agent: Agent = bench.agent()
+        self.clock = bench.clock
+        self.console = Console(bench.ledger(), "1.0.0")
+
+    def shows(self, path: str, principal: Principal = LOCAL, **query: str) -> Any:
+        answer = self.console.page(principal, path, query)
+        return msgspec.json.decode(answer.body)
+
+    def act(self, name: str, request: dict[str, Any], principal: Principal = LOCAL) -> tuple[int, Any]:
+        answer = self.console.act(principal, name, msgspec.json.encode(request))
+        return answer.status, msgspec.json.decode(answer.body)
+
+    def to_the_gate(self) -> Any:
+        """Work up to the gate; return its question in the inbox."""
+        self.agent.start("test.flow", goal="Ship it")
+        self.clock.pass_seconds(60)
+        self.agent.ack("Built it.", artifacts=[{"kind": "build", "files": 3}])
+        return self.shows("inbox")["questions"][0]
+
+    @property
+    def ref(self) -> str:
+        ref: str = self.shows("runs")["lines"][0]["ref"]
+        return ref
+
+
+@pytest.fixture
+def desk(bench: Bench) -> Desk:
+    return Desk(bench)
+
+
+def test_an_empty_store_shows_empty_pages(desk: Desk) -> None:
+    assert desk.shows("inbox") == {"questions": [], "needsPin": False}
+    assert desk.shows("runs") == {"lines": [], "offset": 0, "limit": 50, "more": False}
+    assert desk.shows("search", q="anything")["hits"] == []
+
+
+def test_a_question_comes_with_what_was_handed_in_and_what_follows(desk: Desk) -> None:
+    asked = desk.to_the_gate()
+    assert asked["question"]["message"] == "ship?"
+    assert asked["handedIn"]["notes"] == ["Built it."]
+    assert asked["handedIn"]["artifacts"] == [{"kind": "build", "files": 3}]
+    assert asked["question"]["options"][0]["effect"] == "out = true"
+    assert [(each["option"], each["pending"]["id"]) for each in asked["follows"]] == [
+        ("yes", "last"),
+        ("no", "last"),
+    ]
+
+
+def test_a_decision_is_recorded_with_its_channel_and_used_by_the_agent(desk: Desk) -> None:
+    asked = desk.to_the_gate()
+    status, done = desk.act("decide", {**answer_to(asked, "yes"), "note": "seen on staging"})
+    assert status == 200, done
+    assert desk.shows("inbox")["questions"] == []
+    assert desk.agent.ack()["pending"]["stepId"] == "last"
+    made = desk.shows(f"sessions/{desk.ref}")["story"]["steps"][1]["decisions"][-1]
+    assert (made["option"], made["channel"], made["client"], made["note"]) == (
+        "yes",
+        "console",
+        "",
+        "seen on staging",
+    )
+
+
+def test_an_answer_counts_once(desk: Desk) -> None:
+    asked = desk.to_the_gate()
+    assert desk.act("decide", answer_to(asked, "yes"))[0] == 200
+    status, refused = desk.act("decide", answer_to(asked, "no"))
+    assert (status, refused["error"]["code"]) == (409, "ALREADY_DECIDED")
+    assert desk.agent.ack()["pending"]["stepId"] == "last"
+
+
+def test_a_nul_character_is_refused(desk: Desk) -> None:
+    asked = desk.to_the_gate()
+    assert desk.act("decide", {**answer_to(asked, "yes"), "note": "a\0b"})[0] == 400
+    assert desk.act("note", {"sessionId": asked["question"]["sessionId"], "notes": "a\0b"})[0] == 400
+    assert len(desk.shows("inbox")["questions"]) == 1
+
+
+def test_a_question_that_changed_is_not_answered(desk: Desk) -> None:
+    asked = desk.to_the_gate()
+    status, refused = desk.act("decide", {**answer_to(asked, "yes"), "shown": "another digest"})
+    assert (status, refused["error"]["code"]) == (409, "QUESTION_CHANGED")
+    assert len(desk.shows("inbox")["questions"]) == 1
+
+
+def test_deciding_asks_for_the_pin_and_pauses_after_wrong_ones(desk: Desk, bench: Bench) -> None:
+    asked = desk.to_the_gate()
+    set_pin(bench.ledger().store, "local", "4711")
+    assert desk.shows("inbox")["needsPin"]
+    assert desk.act("decide", answer_to(asked, "yes"))[1]["error"]["code"] == "PIN_REQUIRED"
+    codes = [
+        desk.act("decide", {**answer_to(asked, "yes"), "pin": "1"})[1]["error"]["code"] for _ in range(6)
+    ]
+    assert codes == ["PIN_WRONG"] * 5 + ["PIN_PAUSED"]
+    assert desk.act("decide", {**answer_to(asked, "yes"), "pin": "4711"})[1]["error"]["code"] == "PIN_PAUSED"
+    desk.clock.pass_seconds(61)
+    assert desk.act("decide", {**answer_to(asked, "yes"), "pin": "4711"})[0] == 200
+
+
+def test_an_owner_sees_only_its_own_and_an_approver_decides_for_others(desk: Desk) -> None:
+    asked = desk.to_the_gate()
+    stranger, approver = Principal("eve"), Principal("ada", "approver")
+    assert desk.shows("inbox", stranger)["questions"] == []
+    assert desk.shows("runs", stranger)["lines"] == []
+    assert desk.shows(f"sessions/{desk.ref}", stranger)["error"]["code"] == "NOT_FOUND"
+    assert desk.act("decide", answer_to(asked, "yes"), stranger)[0] == 403
+    for action in ("note", "mode", "keep"):
+        request = {"sessionId": asked["question"]["sessionId"]}
+        more = {"note": {"notes": "x"}, "mode": {"mode": "stop"}, "keep": {"keep": True}}[action]
+        assert desk.act(action, {**request, **more}, stranger)[0] == 404
+    seen = desk.shows("inbox", approver)["questions"][0]
+    assert seen["owner"] == "local"
+    assert desk.act("decide", answer_to(seen, "yes"), approver)[0] == 200
+    assert desk.agent.ack()["pending"]["stepId"] == "last"
+
+
+def test_the_story_tells_prompts_notes_blockers_and_the_open_step(desk: Desk) -> None:
+    desk.agent.start("wr.small_task", goal="Fix it")
+    desk.agent.ack("Agreed.")
+    desk.agent.ack("Changed.")
+    desk.agent.ack("No report.")
+    page = desk.shows(f"sessions/{desk.ref}")
+    steps_ = page["story"]["steps"]
+    assert [step["item"] for step in steps_] == ["agree", "make-change", "check-result"]
+    assert steps_[0]["handedIn"]["notes"] == ["Agreed."]
+    assert all(step["prompt"] for step in steps_)
+    blocked = steps_[2]["blocked"][0]
+    assert blocked["notes"] == ["No report."]
+    assert blocked["blockers"][0]["code"] == "MISSING_REQUIRED_OUTPUT"
+    assert steps_[2]["doneAt"] is None
+
+
+def test_a_rewound_chat_is_a_branch_that_can_be_compared(desk: Desk) -> None:
+    desk.to_the_gate()
+    at_gate = desk.agent.last
+    desk.agent.decide("yes")
+    desk.agent.ack("The first end.")
+    first_tip = desk.shows(f"sessions/{desk.ref}")["story"]["tip"]
+    desk.agent.call("continue_workflow", stateToken=at_gate["stateToken"])
+    desk.agent.decide("no")
+    desk.agent.ack("The other end.")
+    page = desk.shows(f"sessions/{desk.ref}")
+    assert page["trees"][0]["forks"] == 1
+    assert page["trees"][0]["lanes"] == 2
+    other = desk.shows(f"sessions/{desk.ref}", node=str(first_tip))
+    assert other["story"]["steps"][-1]["handedIn"]["notes"] == ["The first end."]
+    ref = desk.ref
+    compared = desk.shows("compare", left=ref, right=ref, leftNode=str(first_tip))
+    assert [step["differences"] for step in compared["steps"]] == [
+        [],
+        ["artifacts", "decisions"],
+        ["notes"],
+    ]
+    assert [step["shared"] for step in compared["steps"]] == [True, False, False]
+
+
+def test_runs_are_filtered_and_paged_by_the_server(desk: Desk) -> None:
+    for number in range(5):
+        desk.clock.pass_seconds(1)
+        desk.agent.start("test.flow", goal=f"Goal {number}")
+    first = desk.shows("runs", limit="2")
+    assert [line["title"] for line in first["lines"]] == ["Goal 4", "Goal 3"]
+    assert first["more"]
+    last = desk.shows("runs", limit="2", offset="4")
+    assert ([line["title"] for line in last["lines"]], last["more"]) == (["Goal 0"], False)
+    assert desk.shows("runs", q="Goal 3")["lines"][0]["title"] == "Goal 3"
+    assert desk.shows("runs", status="complete")["lines"] == []
+    assert len(desk.shows("runs", workflow="test.flow")["lines"]) == 5
+    desk.agent.ack()
+    waiting = desk.shows("runs", status="waiting")["lines"]
+    assert [(line["title"], line["awaiting"]) for line in waiting] == [("Goal 4", "ship")]
+
+
+def test_events_come_newest_first_and_can_be_paged(desk: Desk) -> None:
+    desk.to_the_gate()
+    page = desk.shows(f"sessions/{desk.ref}/events")
+    indexes = [row["index"] for row in page["events"]]
+    assert indexes == list(range(page["total"]))[::-1]
+    older = desk.shows(f"sessions/{desk.ref}/events", before="3")
+    assert [row["index"] for row in older["events"]] == [2, 1, 0]
+
+
+def test_the_graph_shows_the_path_that_was_taken(desk: Desk) -> None:
+    desk.to_the_gate()
+    graph = desk.shows(f"sessions/{desk.ref}/graph")
+    assert (graph["visits"], graph["current"]) == ({"first": 1}, "ship")
+    drawn = {line["item"] for box in graph["graph"]["boxes"] for line in box["lines"] if line["item"]}
+    assert drawn == {"first", "ship", "last"}
+
+
+def test_a_session_can_be_noted_kept_exported_and_imported(desk: Desk) -> None:
+    session = desk.to_the_gate()["question"]["sessionId"]
+    assert desk.act("note", {"sessionId": session, "notes": "Ask Bob first."})[0] == 200
+    assert desk.act("keep", {"sessionId": session, "keep": True})[0] == 200
+    page = desk.shows(f"sessions/{desk.ref}")
+    assert (page["notes"], page["status"]["keep"]) == (["Ask Bob first."], True)
+    bundle = desk.console.page(LOCAL, f"sessions/{session}/export", {"form": "json"})
+    imported = desk.console.act(LOCAL, "import", bundle.body)
+    assert msgspec.json.decode(imported.body)["sessionId"] != session
+    for form in ("md", "html"):
+        assert b"Built it." in desk.console.page(LOCAL, f"sessions/{session}/export", {"form": form}).body
+    assert desk.console.page(LOCAL, f"sessions/{session}/export", {"form": "exe"}).status == 400
+
+
+def test_a_mode_is_attached_to_the_unfinished_branches(desk: Desk) -> None:
+    session = desk.to_the_gate()["question"]["sessionId"]
+    assert desk.act("mode", {"sessionId": session, "mode": "never-stop"})[0] == 200
+    assert desk.shows(f"sessions/{session}")["modes"][0]["mode"] == "never-stop"
+
+
+def test_workflows_come_with_their_graph_size_and_last_runs(desk: Desk) -> None:
+    desk.to_the_gate()
+    listed = {line["id"]: line for line in desk.shows("workflows")["workflows"]}
+    assert listed["test.flow"]["errors"] == 0
+    page = desk.shows("workflows/test.flow")
+    assert [item["id"] for item in page["items"]] == ["first", "ship", "last"]
+    assert page["runs"][0]["title"] == "Ship it"
+    assert page["tokens"] > 0
+
+
+@pytest.mark.parametrize(
+    ("path", "query"),
+    [
+        ("nothing", {}),
+        ("sessions/zzzzzzzz", {}),
+        ("sessions/../../etc", {}),
+        ("workflows/no.such", {}),
+        ("compare", {"left": "zzzzzzzz", "right": "zzzzzzzz"}),
+    ],
+)
+def test_what_is_not_there_is_an_error_with_a_code(desk: Desk, path: str, query: dict[str, str]) -> None:
+    answer = desk.console.page(LOCAL, path, query)
+    assert answer.status in (400, 404)
+    assert msgspec.json.decode(answer.body)["error"]["code"]
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{", b'{"sessionId": 1}', b'{"sessionId": "x", "y": 1}'])
+@pytest.mark.parametrize("name", ["decide", "note", "mode", "keep", "import", "nothing"])
+def test_a_request_that_cannot_be_read_changes_nothing(desk: Desk, name: str, body: bytes) -> None:
+    assert desk.console.act(LOCAL, name, body).status in (400, 404)

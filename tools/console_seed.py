@@ -1,0 +1,148 @@
+"""Fill a data folder with sessions that show what the console can show: every status, a fork, a gate."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from interlock.authoring.library import BUNDLED, Library
+from interlock.core.run.preferences import PRESETS
+from interlock.ledger.ledger import Ledger
+from interlock.ledger.settings import Settings
+from interlock.ledger.tokens.keyring import Keys
+from interlock.store.sqlite.store import open_store
+from interlock.surfaces.call import Call, Client, Reply
+from interlock.surfaces.execution import ExecutionSurface
+from interlock.surfaces.tool import call_tool
+
+MINUTE = 60_000
+HOUR = 60 * MINUTE
+DAY = 24 * HOUR
+TASK = "wr.small_task"
+GOALS = [
+    "Make the login test reliable",
+    "Speed up the nightly export",
+    "Show the branch in the status line",
+    "Reject expired invitations",
+    "Move the settings page to the new form",
+    "Log slow queries with their plan",
+    "Round invoices once, at the end",
+    "Retry uploads after a lost connection",
+]
+PLAN = """Read the failing run and the code around it.
+
+- The test **races** the session cookie: it clicks before `setCookie` has returned.
+- A fixed sleep hides it on fast machines.
+
+| option | cost | risk |
+|---|---|---|
+| wait for the cookie | small | low |
+| retry the whole test | none | hides faults |
+"""
+REPORT = {
+    "kind": "wr.verification_report",
+    "verdict": "pass",
+    "checks": [
+        {"name": "login test, 100 runs", "result": "pass", "evidence": "100 passed in 4 min 12 s"},
+        {"name": "whole suite", "result": "pass", "evidence": "1,204 passed"},
+    ],
+}
+CHANGED = {
+    "kind": "changed_files",
+    "changedFiles": [
+        {"path": "tests/login_test.py", "summary": "Wait for the cookie instead of sleeping", "risk": "L"},
+        {"path": "src/session.py", "summary": "Return after the cookie is stored", "risk": "M"},
+    ],
+}
+
+
+class SeededAgent:
+    """An agent that works through a workflow with canned answers, at times of its own."""
+
+    def __init__(self, ledger: Ledger, times: list[int]) -> None:
+        self._surface = ExecutionSurface(ledger)
+        self._times = times
+        self.last: dict[str, Any] = {}
+
+    def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        self._times[0] += 3 * MINUTE
+        reply = call_tool(self._surface, tool, arguments, Call(Client("seed")))
+        assert isinstance(reply, Reply)
+        assert not reply.is_error, reply.text
+        raw = reply.structured
+        self.last = msgspec.json.decode(bytes(raw)) if isinstance(raw, msgspec.Raw) else dict(raw or {})
+        return self.last
+
+    def start(self, goal: str, workflow: str = TASK) -> dict[str, Any]:
+        return self.call("start_workflow", workflowId=workflow, context={"goal": goal})
+
+    def ack(self, notes: str, *artifacts: Mapping[str, Any]) -> dict[str, Any]:
+        """Hand in what a step asks for."""
+        tokens = {name: self.last[name] for name in ("stateToken", "ackToken")}
+        output = {"notesMarkdown": notes, "artifacts": list(artifacts)}
+        return self.call("continue_workflow", **tokens, output=output)
+
+    def decide(self, option: str) -> dict[str, Any]:
+        gate = self.last["pending"]["stepId"]
+        return self.ack("", {"kind": "wr.decision", "checkpointId": gate, "optionId": option})
+
+    def to_gate(self, goal: str) -> dict[str, Any]:
+        """Work up to the gate of the small task; return the answer before the change was made."""
+        self.start(goal)
+        self.ack(PLAN)
+        before = self.last
+        self.ack("Waits for the cookie now; the sleep is gone.", CHANGED)
+        self.ack("Checked on a slow machine too.", REPORT)
+        return before
+
+
+def seed(folder: Path, now: int) -> None:
+    """Make the sessions, the newest of them a few minutes before `now`."""
+    times = [now]
+    library = Library([BUNDLED], folder / "cache")
+
+    def agent(before: int, mode: str | None = None) -> SeededAgent:
+        times[0] = now - before
+        settings = Settings(PRESETS[mode or "guided"], mode is not None)  # type: ignore[index]
+        return SeededAgent(Ledger(store, Keys(folder), library, settings, lambda: times[0]), times)
+
+    store = open_store(folder)
+    for index, goal in enumerate(GOALS[3:]):
+        finished = agent((index + 2) * DAY + index * 5 * HOUR)
+        finished.to_gate(goal)
+        finished.decide("accept")
+        finished.ack("Done, and told the team.")
+    unattended = agent(2 * DAY, "never-stop")
+    unattended.to_gate(GOALS[1])
+    unattended.ack("Nobody was asked.")
+    while unattended.last.get("pending"):
+        unattended.ack("Went on.", REPORT)
+    running = agent(3 * HOUR)
+    running.start("Split the billing module", "wr.refactoring")
+    running.ack("The module has 41 callers; 12 of them are tests.")
+    blocked = agent(2 * HOUR)
+    blocked.start(GOALS[2])
+    blocked.ack(PLAN)
+    blocked.ack("Added it to the status line.")
+    blocked.ack("I looked at it and it seems fine.")
+    forked = agent(HOUR)
+    before = forked.to_gate("Shorten the cold start")
+    forked.decide("rework")
+    forked.call("continue_workflow", stateToken=before["stateToken"])
+    forked.ack("Another way: load the plug-ins late.", CHANGED)
+    forked.ack("Measured again.", REPORT)
+    forked.decide("accept")
+    forked.ack("Closed; the first try stays on its branch.")
+    waiting = agent(25 * MINUTE)
+    waiting.to_gate(GOALS[0])
+    store.close()
+
+
+if __name__ == "__main__":
+    import time
+
+    seed(Path(sys.argv[1]), time.time_ns() // 1_000_000)

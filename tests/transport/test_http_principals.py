@@ -77,6 +77,7 @@ STARTS: dict[str, tuple[str, dict[str, Any]]] = {
     "gated": ("start_session", {"workflow_id": "test.flow"}),
     "navigation": ("nav_start", {"workflow_id": "test.flow"}),
 }
+WORKFLOW = {"workflowId", "workflow_id"}
 NOTES = {"notesMarkdown": "x"}
 USES: dict[str, list[tuple[str, dict[str, Any]]]] = {
     "execution": [
@@ -222,6 +223,23 @@ def test_only_an_admin_reads_the_metrics(server: HttpServer, tokens: dict[str, s
     text = server.request("GET", "/metrics", headers=bearer(tokens["root"])).body.decode()
     assert "interlock_calls_total" in text
     assert not re.search(r"ilk_|sess_|pelican|ada", text)
+
+
+@pytest.mark.parametrize("surface", list(STARTS))
+def test_calls_that_the_store_failed_are_counted(tmp_path: Path, surface: str) -> None:
+    (tmp_path / "interlock.db").write_bytes(b"This is not a database. " * 500)
+
+    async def story(server: HttpServer) -> None:
+        async with connected(server, f"/mcp/{surface}", "anyone", "2026-07-28") as client:
+            tool, arguments = STARTS[surface]
+            await client.call_tool(
+                tool, {**arguments, **dict.fromkeys(arguments.keys() & WORKFLOW, "wr.small_task")}
+            )
+
+    with serving(tmp_path) as server:
+        anyio.run(story, server)
+        text = server.request("GET", "/metrics").body.decode()
+    assert f'surface="{surface}",tool="{STARTS[surface][0]}",outcome="store_failed"}} 1' in text
 
 
 def test_a_revoked_token_is_refused_at_once(server: HttpServer, folder: Path) -> None:

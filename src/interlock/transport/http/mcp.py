@@ -115,7 +115,7 @@ class SurfaceServer:
         began, outcome = time.perf_counter(), "error"
         try:
             result = await self._result(ctx, params.name)
-            outcome = "asked" if "inputRequests" in result else "refused" if "isError" in result else "ok"
+            outcome = outcome_of(result)
             return result
         finally:
             self._metrics.observe_call(self.name, record.tool, outcome, time.perf_counter() - began)
@@ -175,6 +175,15 @@ async def _answers(ctx: Context, ask: Ask) -> dict[str, FormAnswer]:
             answer = form_answer(result.model_dump(mode="json", exclude_none=True))
             answers[question] = answer or FormAnswer("cancel")
     return answers
+
+
+def outcome_of(result: JsonObject) -> str:
+    """Name what came of a call, for the metrics."""
+    if "inputRequests" in result:
+        return "asked"
+    if "isError" not in result:
+        return "ok"
+    return "store_failed" if b'"STORE_' in msgspec.json.encode(result) else "refused"
 
 
 def request_record(ctx: Context) -> RequestRecord:

@@ -30,7 +30,6 @@ class Metrics:
         self._calls: defaultdict[Labels, int] = defaultdict(int)
         self._requests: defaultdict[Labels, int] = defaultdict(int)
         self._durations: defaultdict[Labels, Histogram] = defaultdict(Histogram)
-        self.store_errors = 0
 
     def observe_call(self, surface: str, tool: str, outcome: str, seconds: float) -> None:
         """Count a tool call by what came of it."""
@@ -49,8 +48,6 @@ class Metrics:
     def _lines(self, gauges: Mapping[str, tuple[str, float]]) -> Iterator[str]:
         yield from _counter("interlock_calls_total", "Tool calls by outcome.", self._calls)
         yield from _counter("interlock_http_requests_total", "HTTP requests by status.", self._requests)
-        failed: dict[Labels, int] = {(): self.store_errors}
-        yield from _counter("interlock_store_errors_total", "Calls that the store failed.", failed)
         yield from _head("interlock_call_seconds", "Duration of tool calls.", "histogram")
         for labels, histogram in self._durations.items():
             total = 0

@@ -75,9 +75,9 @@ def loops(name: str) -> list[Loop]:
 
 def sets(name: str) -> Iterator[Action]:
     for activity in compiled(name).activities:
-        yield from (one for one in activity.entry_actions if one.action == "set")
+        yield from (item for item in activity.entry_actions if item.action == "set")
     for step in steps(name):
-        yield from (one for one in step.actions if one.action == "set")
+        yield from (item for item in step.actions if item.action == "set")
 
 
 def texts(name: str) -> Iterator[str]:
@@ -103,7 +103,7 @@ def conditions_of(activity: Activity) -> Iterator[str]:
 
 
 def deciding_variables(name: str) -> set[str]:
-    found = {one for activity in compiled(name).activities for one in conditions_of(activity) if one}
+    found = {item for activity in compiled(name).activities for item in conditions_of(activity) if item}
     return found | {mode.activation_variable for mode in compiled(name).modes}
 
 
@@ -111,9 +111,9 @@ def references(name: str, kind: DocumentKind) -> dict[str, int]:
     """The workflow's documents of a kind, with their bytes as they are sent."""
     found = loaded(name)
     return {
-        one.ref: len(found.text(one.digest).encode())
-        for one in found.workflow.documents
-        if one.kind == kind and "/" not in one.ref
+        document.ref: len(found.text(document.digest).encode())
+        for document in found.workflow.documents
+        if document.kind == kind and "/" not in document.ref
     }
 
 
@@ -130,9 +130,9 @@ def nothings(value: object) -> Iterator[object]:
         case None | "":
             yield value
         case Mapping():
-            yield from (found for one in value.values() for found in nothings(one))
+            yield from (found for item in value.values() for found in nothings(item))
         case list():
-            yield from (found for one in value for found in nothings(one))
+            yield from (found for item in value for found in nothings(item))
 
 
 @every
@@ -147,16 +147,20 @@ def test_it_has_as_many_activities_as_documented(name: str) -> None:
 
 def test_the_activities_of_meta_are_independent_entries() -> None:
     workflow = compiled("meta")
-    assert [one.id for one in workflow.activities] == ["start-workflow", "resume-workflow", "end-workflow"]
+    assert [activity.id for activity in workflow.activities] == [
+        "start-workflow",
+        "resume-workflow",
+        "end-workflow",
+    ]
     assert workflow.initial == "start-workflow"
-    for one in workflow.activities:
-        assert one.problem
-        assert one.recognition
-        assert (one.primary_skill, one.transitions) == ("workflow-execution", ())
+    for activity in workflow.activities:
+        assert activity.problem
+        assert activity.recognition
+        assert (activity.primary_skill, activity.transitions) == ("workflow-execution", ())
 
 
 def test_no_recognition_pattern_of_meta_leads_to_two_activities() -> None:
-    patterns = [one.casefold() for activity in compiled("meta").activities for one in activity.recognition]
+    patterns = [item.casefold() for activity in compiled("meta").activities for item in activity.recognition]
     assert len(set(patterns)) == len(patterns)
 
 
@@ -168,7 +172,7 @@ def test_meta_has_the_skills_that_the_documents_name() -> None:
 def test_other_workflows_borrow_the_roles_from_meta(name: str) -> None:
     """Rule 36."""
     assert compiled(name).primary_skill == "orchestrator-management"
-    borrowed = {one.ref for one in compiled(name).documents if one.kind == "skill"}
+    borrowed = {document.ref for document in compiled(name).documents if document.kind == "skill"}
     assert {"orchestrator-management", "execute-activity"} <= borrowed
     assert not (BUNDLED.path / name / "skills").joinpath("execute-activity.yaml").exists()
 
@@ -189,23 +193,23 @@ def test_the_bootstrap_fits_in_3_kb() -> None:
 def test_skills_and_activities_fit_in_4_kb(name: str) -> None:
     assert {ref: size for ref, size in references(name, "skill").items() if size > 4096} == {}
     files = (BUNDLED.path / name / "activities").iterdir()
-    assert {one.name for one in files if len(one.read_bytes()) > 4096} == set()
+    assert {file.name for file in files if len(file.read_bytes()) > 4096} == set()
 
 
 @pytest.mark.parametrize("skill", skill_files())
 def test_a_skill_has_the_documented_fields_and_no_empty_ones(skill: dict[str, Any]) -> None:
     assert set(skill) <= SKILL_FIELDS
     assert {"id", "version", "capability", "protocol", "errors"} <= set(skill)
-    assert all(set(one) <= TOOL_FIELDS for one in skill.get("tools", {}).values())
-    assert all(set(one) <= ERROR_FIELDS for one in skill["errors"].values())
-    assert all(isinstance(one, str) for phase in skill["protocol"].values() for one in phase)
+    assert all(set(item) <= TOOL_FIELDS for item in skill.get("tools", {}).values())
+    assert all(set(error) <= ERROR_FIELDS for error in skill["errors"].values())
+    assert all(isinstance(item, str) for phase in skill["protocol"].values() for item in phase)
     assert list(nothings(skill)) == []
 
 
 @every
 def test_every_skill_and_resource_of_its_own_is_referred_to(name: str) -> None:
     activities = compiled(name).activities
-    used = {ref for one in activities for ref in (one.primary_skill, *one.supporting_skills)}
+    used = {ref for activity in activities for ref in (activity.primary_skill, *activity.supporting_skills)}
     used |= {step.skill for step in steps(name)} | {compiled(name).primary_skill}
     universal = META_SKILLS if name == "meta" else set()
     assert set(references(name, "skill")) - universal <= used
@@ -217,7 +221,7 @@ def test_every_skill_and_resource_of_its_own_is_referred_to(name: str) -> None:
 
 @every
 def test_ids_of_steps_and_gates_are_unique_in_the_workflow(name: str) -> None:
-    ids = [one.id for one in (*steps(name), *gates(name))]
+    ids = [item.id for item in (*steps(name), *gates(name))]
     assert len(set(ids)) == len(ids)
 
 
@@ -243,16 +247,16 @@ def test_every_option_has_a_consequence(name: str) -> None:
 def test_options_of_a_gate_differ_in_what_they_do(name: str) -> None:
     for gate in gates(name):
         effects = [option.effect for option in gate.options]
-        assert all(effects.count(one) == 1 for one in effects), gate.id
+        assert all(effects.count(effect) == 1 for effect in effects), gate.id
 
 
 @every
 def test_what_is_read_is_declared_and_set_by_something(name: str) -> None:
     read = deciding_variables(name) | shown_variables(name)
-    declared = {one.name for one in compiled(name).variables}
-    written = {one.target for one in sets(name)} | {loop.item_var for loop in loops(name)}
-    written |= {key for gate in gates(name) for one in gate.options for key in one.effect.set_variables}
-    defaults = {one.name for one in compiled(name).variables if one.has_default}
+    declared = {variable.name for variable in compiled(name).variables}
+    written = {item.target for item in sets(name)} | {loop.item_var for loop in loops(name)}
+    written |= {key for gate in gates(name) for option in gate.options for key in option.effect.set_variables}
+    defaults = {variable.name for variable in compiled(name).variables if variable.has_default}
     assert read <= declared
     assert read <= written | defaults
 
@@ -260,21 +264,21 @@ def test_what_is_read_is_declared_and_set_by_something(name: str) -> None:
 @every
 def test_a_step_says_what_the_variable_that_it_produces_should_hold(name: str) -> None:
     """Rule 19."""
-    assert [one.target for one in sets(name) if not one.has_value and not one.message] == []
+    assert [item.target for item in sets(name) if not item.has_value and not item.message] == []
 
 
 @sequential
 def test_every_activity_but_the_last_has_a_default_transition(name: str) -> None:
     """Rule 21: no choice of variables leaves a run stuck."""
     *others, last = compiled(name).activities
-    assert all([exit_.default for exit_ in one.transitions].count(True) == 1 for one in others)
+    assert all([exit_.default for exit_ in other.transitions].count(True) == 1 for other in others)
     assert last.transitions == ()
 
 
 def test_the_parent_passes_on_and_takes_back_what_both_declare() -> None:
     """Rule 35."""
-    (trigger,) = (one for step in steps("work-packages") for one in step.triggers)
-    parent = {one.name for one in compiled("work-packages").variables}
-    child = {one.name for one in compiled(trigger.workflow).variables}
+    (trigger,) = (trigger for step in steps("work-packages") for trigger in step.triggers)
+    parent = {variable.name for variable in compiled("work-packages").variables}
+    child = {variable.name for variable in compiled(trigger.workflow).variables}
     assert set(trigger.pass_context) <= parent & child
     assert {"outcome", "pr_url"} <= parent & child

@@ -92,7 +92,7 @@ def read_variables(name: str) -> set[str]:
             case Step():
                 confirm = None if isinstance(item.confirm, bool) else item.confirm
                 found.update(*map(variables_of, (item.condition, confirm)))
-                found.update(one.key for one in item.user_input if one.key)
+                found.update(entry.key for entry in item.user_input if entry.key)
             case Gate():
                 found.update(variables_of(item.condition))
             case Loop():
@@ -113,7 +113,7 @@ def chosen(scenario: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def test_the_library_holds_the_ten_workflows() -> None:
     files = {f"{name}{end}" for name in EXPECTED for end in (".yaml", ".scenario.yaml")}
-    assert {one.name for one in BUNDLED.path.glob("*.yaml")} == files
+    assert {item.name for item in BUNDLED.path.glob("*.yaml")} == files
 
 
 @every
@@ -157,7 +157,9 @@ def test_variables_that_no_gate_sets_are_asked_for_in_a_prompt(name: str) -> Non
         key for gate in gates(name).values() for option in gate.options for key in option.effect.set_variables
     }
     prose = "\n".join(texts(name))
-    unasked = [one.name for one in compiled(name).variables if f"`{one.name}` in context" not in prose]
+    unasked = [
+        variable.name for variable in compiled(name).variables if f"`{variable.name}` in context" not in prose
+    ]
     assert set(unasked) <= written
 
 
@@ -179,8 +181,8 @@ def test_it_has_a_short_route(name: str) -> None:
     titled = "accepted at once" if name == "small_task" else "the short route"
     (route,) = [scenario["expect"] for scenario in scenarios(name) if scenario["name"] == titled]
     assert route["end"] == "complete"
-    assert len([one for one in route["path"] if one in steps(name)]) <= 4
-    assert len([one for one in route["path"] if one in gates(name)]) <= 1
+    assert len([item for item in route["path"] if item in steps(name)]) <= 4
+    assert len([item for item in route["path"] if item in gates(name)]) <= 1
 
 
 @every
@@ -198,7 +200,7 @@ def test_its_scenarios_have_names_of_their_own(name: str) -> None:
 
 @every
 def test_its_scenarios_visit_every_step_and_take_every_option(name: str) -> None:
-    visited = {one for scenario in scenarios(name) for one in scenario["expect"]["path"]}
+    visited = {item for scenario in scenarios(name) for item in scenario["expect"]["path"]}
     taken = {pair for scenario in scenarios(name) for pair in chosen(scenario)}
     assert visited == {*steps(name), *gates(name)}
     assert taken == {(gate.id, option.id) for gate in gates(name).values() for option in gate.options}
@@ -206,7 +208,9 @@ def test_its_scenarios_visit_every_step_and_take_every_option(name: str) -> None
 
 @every
 def test_what_has_a_condition_is_also_passed_by_in_a_finished_run(name: str) -> None:
-    finished = [one["expect"]["path"] for one in scenarios(name) if one["expect"]["end"] != "blocked"]
+    finished = [
+        scenario["expect"]["path"] for scenario in scenarios(name) if scenario["expect"]["end"] != "blocked"
+    ]
     for item in (*steps(name).values(), *gates(name).values()):
         if item.condition is not None:
             assert any(item.id not in path for path in finished), item.id
@@ -215,7 +219,11 @@ def test_what_has_a_condition_is_also_passed_by_in_a_finished_run(name: str) -> 
 @every
 def test_each_required_artifact_is_missed_once(name: str) -> None:
     """A contract that no scenario runs into might as well not be there."""
-    blocked_at = {one["expect"]["path"][-1] for one in scenarios(name) if one["expect"]["end"] == "blocked"}
+    blocked_at = {
+        scenario["expect"]["path"][-1]
+        for scenario in scenarios(name)
+        if scenario["expect"]["end"] == "blocked"
+    }
     demanding = {
         step.id for step in steps(name).values() if step.contracts or step.criteria or step.user_input
     }
@@ -232,7 +240,7 @@ def test_artifacts_of_its_scenarios_pass_their_contracts(name: str) -> None:
 
 
 def faults(step: Step, artifact: Mapping[str, Any]) -> list[str]:
-    contract = next(one for one in step.contracts if one.artifact == artifact["kind"])
+    contract = next(contract for contract in step.contracts if contract.artifact == artifact["kind"])
     return violations(contract.schema, artifact)
 
 
@@ -240,7 +248,7 @@ def faults(step: Step, artifact: Mapping[str, Any]) -> list[str]:
 def test_the_engine_takes_the_paths_that_its_scenarios_expect(name: str) -> None:
     tested = run_file(BUNDLED.path / f"{name}.scenario.yaml", LIBRARY)
     assert tested.diagnostics == ()
-    assert {one.name: one.differences for one in tested.outcomes if not one.passed} == {}
+    assert {outcome.name: outcome.differences for outcome in tested.outcomes if not outcome.passed} == {}
 
 
 @every

@@ -143,14 +143,14 @@ def activity(found: Loaded, name: str) -> Activity:
 
 def test_items_are_in_the_order_of_rule_23(tmp_path: Path) -> None:
     items = activity(loaded(tmp_path), "look").items
-    assert [(type(one), one.id) for one in items] == [
+    assert [(type(item), item.id) for item in items] == [
         (Step, "read"),
         (Gate, "agree"),
         (Step, "judge"),
         (Loop, "each-file"),
         (Gate, "later"),
     ]
-    bound = [one.bound_to for one in items if isinstance(one, Gate)]
+    bound = [item.bound_to for item in items if isinstance(item, Gate)]
     assert bound == ["judge", None]
 
 
@@ -216,9 +216,9 @@ def test_a_step_says_what_it_must_produce(tmp_path: Path) -> None:
 def test_loops_transitions_and_variables(tmp_path: Path) -> None:
     found = loaded(tmp_path)
     look = activity(found, "look")
-    loop = next(one for one in look.items if isinstance(one, Loop))
+    loop = next(item for item in look.items if isinstance(item, Loop))
     assert (loop.kind, loop.items, loop.item_var, loop.max_iterations) == ("forEach", "files", "file", 100)
-    assert [(one.to, one.condition, one.default) for one in look.transitions] == [
+    assert [(transition.to, transition.condition, transition.default) for transition in look.transitions] == [
         ("write", Compare("done", "==", True), False),
         ("look", None, True),
     ]
@@ -228,28 +228,34 @@ def test_loops_transitions_and_variables(tmp_path: Path) -> None:
 
 def test_texts_are_reachable_by_digest(tmp_path: Path) -> None:
     found = loaded(tmp_path)
-    texts = {(one.kind, one.ref): found.text(one.digest) for one in found.workflow.documents}
+    texts = {
+        (document.kind, document.ref): found.text(document.digest) for document in found.workflow.documents
+    }
     assert texts["activity", "look"] == LOOK
     assert texts["skill", "lead"] == TREE["review/skills/00-lead.toon"]
     assert texts["resource", "05"] == "# Guide"
     assert texts["template", "01"] == "# Report"
-    guide = next(one for one in found.workflow.documents if one.ref == "05")
+    guide = next(document for document in found.workflow.documents if document.ref == "05")
     assert (guide.id, guide.version, guide.title, guide.format) == ("the-guide", "2.1.0", "Guide", "md")
 
 
 def test_skills_come_from_meta_when_the_workflow_has_none(tmp_path: Path) -> None:
     """Rule 36."""
     found = loaded(tmp_path)
-    texts = {(one.kind, one.ref): found.text(one.digest) for one in found.workflow.documents}
+    texts = {
+        (document.kind, document.ref): found.text(document.digest) for document in found.workflow.documents
+    }
     assert texts["skill", "reader"] == TREE["meta/skills/01-reader.toon"].replace("07", "meta/07")
     assert texts["skill", "meta/worker"] == TREE["meta/skills/00-worker.toon"]
     assert texts["resource", "meta/07"] == "Be brief."
-    assert found.diagnostics == tuple(one for one in found.diagnostics if one.code == "IL508")
+    assert found.diagnostics == tuple(
+        diagnostic for diagnostic in found.diagnostics if diagnostic.code == "IL508"
+    )
 
 
 def test_meta_is_hidden_and_loadable(tmp_path: Path) -> None:
     entries = library(write(tmp_path, TREE)).listing().entries
-    assert {one.id: one.hidden for one in entries} == {"review": False, "meta": True}
+    assert {entry.id: entry.hidden for entry in entries} == {"review": False, "meta": True}
 
 
 def test_the_same_layout_in_yaml(tmp_path: Path) -> None:
@@ -270,10 +276,10 @@ def test_the_same_layout_in_yaml(tmp_path: Path) -> None:
     }
     found = loaded(tmp_path, files)
     look = activity(found, "look")
-    assert [one.id for one in look.items] == ["read", "ok", "again", "last"]
+    assert [item.id for item in look.items] == ["read", "ok", "again", "last"]
     assert look.document is None
     assert words(step(found, "read")) == "Read {{it}}."
-    skill = next(one for one in found.workflow.documents if one.kind == "skill")
+    skill = next(document for document in found.workflow.documents if document.kind == "skill")
     assert skill.format == "toon"
     assert found.text(skill.digest) == "id: lead\nversion: 1.0.0\ncapability: Leads\nrules:\n  calm: Calm\n"
 
@@ -303,7 +309,9 @@ def test_a_target_that_only_the_lender_has_is_a_warning(tmp_path: Path) -> None:
     }
     found = loaded(tmp_path, files, "alpha")
     assert [
-        (one.code, one.file, one.line) for one in found.diagnostics if one.code in ("IL202", "IL220")
+        (diagnostic.code, diagnostic.file, diagnostic.line)
+        for diagnostic in found.diagnostics
+        if diagnostic.code in ("IL202", "IL220")
     ] == [("IL220", "beta/activities/01-a.toon", 8)]
 
 
@@ -313,7 +321,9 @@ def test_a_borrowed_activity_brings_the_skills_of_its_home(tmp_path: Path) -> No
         "  - review/01-look.toon\n  - review/02-write.toon\n"
     )
     found = loaded(tmp_path, {**TREE, "other/workflow.toon": head}, "other")
-    texts = {(one.kind, one.ref): found.text(one.digest) for one in found.workflow.documents}
+    texts = {
+        (document.kind, document.ref): found.text(document.digest) for document in found.workflow.documents
+    }
     assert texts["skill", "lead"] == TREE["review/skills/00-lead.toon"].replace("05", "review/05")
     assert texts["resource", "review/05"] == "# Guide"
 
@@ -321,7 +331,7 @@ def test_a_borrowed_activity_brings_the_skills_of_its_home(tmp_path: Path) -> No
 def test_the_activities_folder_may_have_another_name(tmp_path: Path) -> None:
     head = "id: odd\nversion: 1.0.0\ntitle: O\nactivitiesDir: phases\n"
     found = loaded(tmp_path, {"odd/workflow.toon": head, "odd/phases/01-write.toon": WRITE}, "odd")
-    assert [one.id for one in found.workflow.activities] == ["write"]
+    assert [activity.id for activity in found.workflow.activities] == ["write"]
     assert found.workflow.initial is None
 
 
@@ -332,8 +342,8 @@ def test_the_older_layout_has_its_head_beside_the_folder(tmp_path: Path) -> None
         "old/guides/01-how.md": "How.\n",
     }
     found = loaded(tmp_path, files, "old")
-    assert [one.id for one in found.workflow.activities] == ["write"]
-    assert [one.ref for one in found.workflow.documents if one.kind == "resource"] == ["01"]
+    assert [activity.id for activity in found.workflow.activities] == ["write"]
+    assert [document.ref for document in found.workflow.documents if document.kind == "resource"] == ["01"]
 
 
 def test_loops_over_activities_are_inlined(tmp_path: Path) -> None:
@@ -351,8 +361,8 @@ def test_loops_over_activities_are_inlined(tmp_path: Path) -> None:
     found = loaded(tmp_path, files, "w")
     (loop,) = activity(found, "start").items
     assert isinstance(loop, Loop)
-    assert [one.id for one in loop.body] == ["draft"]
-    assert "IL502" not in [one.code for one in found.diagnostics]
+    assert [item.id for item in loop.body] == ["draft"]
+    assert "IL502" not in [diagnostic.code for diagnostic in found.diagnostics]
 
 
 def test_a_loop_may_run_an_activity_that_has_such_a_loop_itself(tmp_path: Path) -> None:
@@ -379,15 +389,15 @@ def test_a_loop_may_run_an_activity_that_has_such_a_loop_itself(tmp_path: Path) 
 
 def test_an_empty_head_file_is_reported(tmp_path: Path) -> None:
     write(tmp_path, {"w/workflow.toon": "", "v/workflow.yaml": ""})
-    assert {one.file for one in diagnostics(tmp_path)} == {"v/workflow.yaml", "w/workflow.toon"}
+    assert {diagnostic.file for diagnostic in diagnostics(tmp_path)} == {"v/workflow.yaml", "w/workflow.toon"}
 
 
 def test_loose_toon_is_read_with_a_warning(tmp_path: Path) -> None:
     loose = WRITE.replace("steps[1]", "steps[3]")
     files = {"w/workflow.toon": "id: w\nversion: 1.0.0\ntitle: W\n", "w/activities/01-write.toon": loose}
     found = loaded(tmp_path, files, "w")
-    assert [one.id for one in activity(found, "write").steps()] == ["draft"]
-    assert [(one.code, one.file, one.line) for one in found.diagnostics] == [
+    assert [step.id for step in activity(found, "write").steps()] == ["draft"]
+    assert [(diagnostic.code, diagnostic.file, diagnostic.line) for diagnostic in found.diagnostics] == [
         ("IL008", "w/activities/01-write.toon", 4)
     ]
 
@@ -395,9 +405,13 @@ def test_loose_toon_is_read_with_a_warning(tmp_path: Path) -> None:
 def test_a_broken_skill_is_served_as_it_is(tmp_path: Path) -> None:
     broken = "id: lead\n[[[\n"
     found = loaded(tmp_path, {**TREE, "review/skills/00-lead.toon": broken})
-    texts = {(one.kind, one.ref): found.text(one.digest) for one in found.workflow.documents}
+    texts = {
+        (document.kind, document.ref): found.text(document.digest) for document in found.workflow.documents
+    }
     assert texts["skill", "lead"] == broken
-    assert ("IL011", "review/skills/00-lead.toon") in [(one.code, one.file) for one in found.diagnostics]
+    assert ("IL011", "review/skills/00-lead.toon") in [
+        (diagnostic.code, diagnostic.file) for diagnostic in found.diagnostics
+    ]
 
 
 @pytest.mark.parametrize("link", ["review/activities/03-extra.toon", "review/resources/09-secret.md"])
@@ -406,7 +420,7 @@ def test_links_do_not_lead_out_of_the_folder(tmp_path: Path, link: str) -> None:
     outside.write_text(WRITE)
     folder = write(tmp_path / "in", TREE)
     (folder / link).symlink_to(outside)
-    assert ("IL009", link) in [(one.code, one.file) for one in diagnostics(folder)]
+    assert ("IL009", link) in [(diagnostic.code, diagnostic.file) for diagnostic in diagnostics(folder)]
     assert str(tmp_path) not in str(diagnostics(folder))
 
 
@@ -414,14 +428,14 @@ def test_links_do_not_lead_out_of_the_folder(tmp_path: Path, link: str) -> None:
 def test_references_do_not_lead_out_of_the_folder(tmp_path: Path, reference: str) -> None:
     head = f'id: w\nversion: 1.0.0\ntitle: W\nactivities[1]:\n  - "{reference}"\n'
     write(tmp_path, {"w/workflow.toon": head})
-    assert [one.code for one in diagnostics(tmp_path)] == ["IL216"]
+    assert [diagnostic.code for diagnostic in diagnostics(tmp_path)] == ["IL216"]
 
 
 def test_an_activities_folder_outside_is_ignored(tmp_path: Path) -> None:
     head = 'id: w\nversion: 1.0.0\ntitle: W\nactivitiesDir: "../../other"\n'
     write(tmp_path, {"in/w/workflow.toon": head, "other/01-write.toon": WRITE})
     found = Library([Source("configured", tmp_path / "in")]).listing().diagnostics
-    assert [one.code for one in found] == ["IL106"]
+    assert [item.code for item in found] == ["IL106"]
 
 
 @pytest.mark.slow

@@ -24,7 +24,7 @@ def test_a_step_workflow_is_one_activity_that_ends(tmp_path: Path) -> None:
     loaded = compiled(tmp_path, head(ASK))
     assert loaded.workflow.form == "steps"
     assert loaded.workflow.initial == "main"
-    assert [one.id for one in loaded.workflow.activities] == ["main"]
+    assert [activity.id for activity in loaded.workflow.activities] == ["main"]
     assert main(loaded).transitions == ()
 
 
@@ -81,7 +81,7 @@ def test_fragments_keep_their_conditions(tmp_path: Path) -> None:
     fragments: Json = [{"id": "deep", "when": {"var": "depth", "in": ["full"]}, "text": "Dig."}]
     raw: Json = {"id": "ask", "title": "Ask", "prompt": "Ask {{who}}.", "promptFragments": fragments}
     made = step(compiled(tmp_path, head(raw)), "ask").prompt
-    assert [(one.text, one.when) for one in made] == [
+    assert [(item.text, item.when) for item in made] == [
         ("Ask {{who}}.", None),
         ("Dig.", Compare("depth", "in", ["full"])),
     ]
@@ -157,7 +157,7 @@ def test_of_an_unknown_contract_only_the_kind_is_known(tmp_path: Path) -> None:
     loaded = compiled(tmp_path, head(raw))
     (contract,) = step(loaded, "ask").contracts
     assert (contract.artifact, contract.known, contract.schema) == ("wr.tea", False, {})
-    assert [one.code for one in loaded.diagnostics] == ["IL205"]
+    assert [diagnostic.code for diagnostic in loaded.diagnostics] == ["IL205"]
 
 
 def test_assessments_become_contracts_with_followups(tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_assessments_become_contracts_with_followups(tmp_path: Path) -> None:
     }  # fmt: skip
     (contract,) = step(compiled(tmp_path, head(raw, assessments=[assessment])), "ask").contracts
     assert contract.artifact == "wr.assessment"
-    assert [(one.level, one.guidance, one.assessment) for one in contract.followups] == [
+    assert [(followup.level, followup.guidance, followup.assessment) for followup in contract.followups] == [
         ("low", "Look again.", "ready")
     ]
     check = jsonschema_rs.validator_for(dict(contract.schema)).is_valid
@@ -212,7 +212,7 @@ def test_loops_nest_and_keep_their_settings(tmp_path: Path) -> None:
     assert loop.run_condition == Compare("go", "truthy")
     (nested,) = loop.body
     assert isinstance(nested, Loop)
-    assert [one.id for one in nested.body] == ["ask"]
+    assert [item.id for item in nested.body] == ["ask"]
 
 
 def test_a_confirmation_of_a_loop_is_not_dropped_silently(tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ def test_a_confirmation_of_a_loop_is_not_dropped_silently(tmp_path: Path) -> Non
         "id": "l", "type": "loop", "title": "L", "body": [ASK], "requireConfirmation": True,
         "loop": {"type": "for", "count": 2, "maxIterations": 2},
     }  # fmt: skip
-    assert [one.code for one in compiled(tmp_path, head(loop)).diagnostics] == ["IL105"]
+    assert [diagnostic.code for diagnostic in compiled(tmp_path, head(loop)).diagnostics] == ["IL105"]
 
 
 def test_a_step_named_as_a_body_runs_only_there(tmp_path: Path) -> None:
@@ -229,9 +229,9 @@ def test_a_step_named_as_a_body_runs_only_there(tmp_path: Path) -> None:
         "loop": {"type": "for", "count": "times", "maxIterations": 5},
     }  # fmt: skip
     items = main(compiled(tmp_path, head(ASK, loop))).items
-    assert [one.id for one in items] == ["again"]
+    assert [item.id for item in items] == ["again"]
     assert isinstance(items[0], Loop)
-    assert [one.id for one in items[0].body] == ["ask"]
+    assert [item.id for item in items[0].body] == ["ask"]
     assert items[0].count == "times"
 
 
@@ -243,7 +243,7 @@ def test_a_loop_cannot_run_itself(tmp_path: Path, bodies: dict[str, str]) -> Non
         for name, body in bodies.items()
     ]
     write(tmp_path, {"w.json": json.dumps(head(*loops))})
-    assert [one.code for one in diagnostics(tmp_path)] == ["IL306"]
+    assert [diagnostic.code for diagnostic in diagnostics(tmp_path)] == ["IL306"]
 
 
 def test_a_loop_may_be_steered_by_an_artifact(tmp_path: Path) -> None:
@@ -269,7 +269,7 @@ def test_gates_may_be_in_the_list_of_steps(tmp_path: Path) -> None:
     }  # fmt: skip
     last: Json = {"id": "end", "title": "End", "prompt": "End."}
     items = main(compiled(tmp_path, head(ASK, gate, last))).items
-    assert [type(one) for one in items] == [Step, Gate, Step]
+    assert [type(item) for item in items] == [Step, Gate, Step]
     made = items[1]
     assert isinstance(made, Gate)
     assert made.options[0].effect.set_variables == {"x": 1}
@@ -284,7 +284,7 @@ def test_a_required_capability_is_probed_first(tmp_path: Path) -> None:
     assert isinstance(first, Step)
     assert (first.id, first.probes) == ("probe-web-browsing", "web_browsing")
     assert first.provenance == "wr.templates.capability_probe"
-    assert [one.ref for one in first.contracts] == ["wr.contracts.capability_observation"]
+    assert [contract.ref for contract in first.contracts] == ["wr.contracts.capability_observation"]
     assert len(main(loaded).items) == 2
 
 
@@ -327,7 +327,7 @@ def test_user_input_and_preferences(tmp_path: Path) -> None:
     raw: Json = {"id": "ask", "title": "Ask", "prompt": "Ask.", "userInput": [need]}
     wish: Json = {"recommendedAutonomy": "full_auto_never_stop", "recommendedRiskPolicy": "balanced"}
     loaded = compiled(tmp_path, head(raw, recommendedPreferences=wish))
-    assert [(one.reason, one.key) for one in step(loaded, "ask").user_input] == [
+    assert [(item.reason, item.key) for item in step(loaded, "ask").user_input] == [
         ("needs_user_choice", "which")
     ]
     assert loaded.workflow.recommended == Preferences("full_auto_never_stop", "balanced")
@@ -346,8 +346,8 @@ def test_parallel_steps_are_instructions_for_the_agent(tmp_path: Path) -> None:
 def test_duplicate_step_ids_are_numbered(tmp_path: Path) -> None:
     """Rule 37."""
     loaded = compiled(tmp_path, head(ASK, ASK))
-    assert [one.id for one in main(loaded).items] == ["ask", "ask#2"]
-    assert [one.code for one in loaded.diagnostics] == ["IL215"]
+    assert [item.id for item in main(loaded).items] == ["ask", "ask#2"]
+    assert [diagnostic.code for diagnostic in loaded.diagnostics] == ["IL215"]
 
 
 def test_unknown_fields_are_kept_and_named(tmp_path: Path) -> None:
@@ -387,7 +387,10 @@ def test_routines_are_known_by_folder_and_by_name(tmp_path: Path) -> None:
     first = json.dumps(head(ASK, id="t.plain"))
     second = json.dumps(head(ASK, id="t.routine-x"))
     found = library(write(tmp_path, {"routines/a.json": first, "b.json": second})).listing()
-    assert {one.id: one.kind for one in found.entries} == {"t.plain": "routine", "t.routine-x": "routine"}
+    assert {entry.id: entry.kind for entry in found.entries} == {
+        "t.plain": "routine",
+        "t.routine-x": "routine",
+    }
 
 
 def test_the_hash_moves_with_every_change_of_meaning(tmp_path: Path) -> None:

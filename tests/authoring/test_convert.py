@@ -63,7 +63,7 @@ def the_only(source: Source) -> Workflow:
 
 def bare(workflow: Workflow) -> Workflow:
     """The workflow without its name, and without the texts whose format has changed."""
-    activities = tuple(msgspec.structs.replace(one, document=None) for one in workflow.activities)
+    activities = tuple(msgspec.structs.replace(activity, document=None) for activity in workflow.activities)
     return msgspec.structs.replace(workflow, id="", documents=(), activities=activities)
 
 
@@ -92,7 +92,7 @@ def test_a_real_workflow_compiles_to_the_same(path: Path, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     "path",
-    [one for one in sorted(BUNDLED.path.glob("*.yaml")) if ".scenario." not in one.name],
+    [item for item in sorted(BUNDLED.path.glob("*.yaml")) if ".scenario." not in item.name],
     ids=lambda path: path.stem,
 )
 def test_a_bundled_workflow_converted_from_json_compiles_to_the_same(path: Path, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def line(diagnostic: Diagnostic) -> str:
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_the_diagnostics_are_those_that_were_checked_by_hand(folder: str) -> None:
-    found = [line(one) for one in corpus(folder).listing().diagnostics]
+    found = [line(diagnostic) for diagnostic in corpus(folder).listing().diagnostics]
     assert found == (GOLDEN / f"diagnostics-{folder}.txt").read_text(encoding="utf-8").splitlines()
 
 
@@ -51,8 +51,8 @@ def test_the_invalid_file_is_refused_with_location_and_reason() -> None:
 
 def test_ids_are_mounted_under_the_name() -> None:
     """Rule 38."""
-    assert all(one.id.startswith("corpus.") for one in corpus("steps").listing().entries)
-    assert {one.id for one in corpus("activities").listing().entries} == {
+    assert all(entry.id.startswith("corpus.") for entry in corpus("steps").listing().entries)
+    assert {entry.id for entry in corpus("activities").listing().entries} == {
         "cicd-pipeline-security-audit", "meta", "prism", "prism-evaluate", "work-packages",
     }  # fmt: skip
 
@@ -60,5 +60,7 @@ def test_ids_are_mounted_under_the_name() -> None:
 def test_without_a_mount_the_reserved_names_are_refused() -> None:
     """Rule 38."""
     found = Library([Source("configured", CORPUS / "steps")]).listing()
-    assert [one.code for one in found.diagnostics if one.severity == "error"].count("IL403") > 0
-    assert all(not one.id.startswith("wr.") for one in found.entries)
+    assert [diagnostic.code for diagnostic in found.diagnostics if diagnostic.severity == "error"].count(
+        "IL403"
+    ) > 0
+    assert all(not entry.id.startswith("wr.") for entry in found.entries)

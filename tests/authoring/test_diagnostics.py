@@ -45,8 +45,8 @@ def test_every_code_has_a_case() -> None:
 
 @pytest.mark.parametrize("code", CASES)
 def test_a_smallest_file_shows_the_code_once_at_its_location(tmp_path: Path, code: str) -> None:
-    found = [one for one in found_in(tmp_path, files_of(code)) if one.code == code]
-    assert [(one.file, one.line, one.column) for one in found] == [marked_location(code)]
+    found = [item for item in found_in(tmp_path, files_of(code)) if item.code == code]
+    assert [(item.file, item.line, item.column) for item in found] == [marked_location(code)]
     assert found[0].severity == CODES[code].severity
     assert found[0].next_action
 
@@ -54,7 +54,7 @@ def test_a_smallest_file_shows_the_code_once_at_its_location(tmp_path: Path, cod
 @pytest.mark.parametrize("code", CASES)
 def test_no_other_diagnostic_is_reported_beside_it(tmp_path: Path, code: str) -> None:
     allowed = {code, "IL508"} | ({"IL201"} if code == "IL404" else set())
-    assert {one.code for one in found_in(tmp_path, files_of(code))} <= allowed
+    assert {item.code for item in found_in(tmp_path, files_of(code))} <= allowed
 
 
 @pytest.mark.parametrize("code", [code for code in CASES if CODES[code].severity == "error"])
@@ -80,12 +80,12 @@ def test_a_warning_does_not(tmp_path: Path, code: str) -> None:
     ],
 )
 def test_near_misses_are_suggested(tmp_path: Path, code: str, next_action: str) -> None:
-    assert [one.next_action for one in found_in(tmp_path, files_of(code)) if one.code == code] == [
+    assert [item.next_action for item in found_in(tmp_path, files_of(code)) if item.code == code] == [
         next_action
     ]
 
 
 def test_all_diagnostics_of_a_file_are_reported_together(tmp_path: Path) -> None:
     text = "id: t.w\nname: 7\nversion: true\nsteps: {}\n"
-    found = [(one.code, one.line) for one in found_in(tmp_path, {"w.yaml": text})]
+    found = [(item.code, item.line) for item in found_in(tmp_path, {"w.yaml": text})]
     assert found == [("IL102", 2), ("IL102", 3), ("IL102", 4)]

@@ -56,7 +56,7 @@ def test_what_is_absent_lies_where_its_parent_lies(form: Format, text: str) -> N
 def codes(text: str, form: Format) -> list[tuple[str, int, int]]:
     report = Report()
     parse("w", text, form, report)
-    return [(one.code, one.line, one.column) for one in report.diagnostics()]
+    return [(diagnostic.code, diagnostic.line, diagnostic.column) for diagnostic in report.diagnostics()]
 
 
 @pytest.mark.parametrize(
@@ -116,13 +116,13 @@ def test_nesting_within_the_limit_is_read() -> None:
 def test_files_over_the_limit_are_refused() -> None:
     report = Report()
     assert decode("w", b" " * (LARGEST_FILE + 1), report) is None
-    assert [one.code for one in report.diagnostics()] == ["IL002"]
+    assert [diagnostic.code for diagnostic in report.diagnostics()] == ["IL002"]
 
 
 def test_bytes_that_are_not_text_are_refused() -> None:
     report = Report()
     assert decode("w", b"\xff\xfe\x00", report) is None
-    assert [one.code for one in report.diagnostics()] == ["IL001"]
+    assert [diagnostic.code for diagnostic in report.diagnostics()] == ["IL001"]
 
 
 def test_front_matter_keeps_its_locations() -> None:
@@ -136,7 +136,7 @@ def test_broken_front_matter_still_gives_its_single_lines() -> None:
     report = Report()
     page = read_page("r.md", "---\nid: abc\nwhat: a: b\n---\nBody\n", report)
     assert (page.text("id"), page.body) == ("abc", "Body")
-    assert [one.code for one in report.diagnostics()] == ["IL004"]
+    assert [diagnostic.code for diagnostic in report.diagnostics()] == ["IL004"]
 
 
 values = st.recursive(
@@ -167,7 +167,7 @@ def test_damaged_texts_give_a_value_or_a_location(form: Format, text: str, data:
     damaged = text[:cut] + middle + text[cut + data.draw(st.integers(0, 9)) :]
     parsed = parse("w", damaged, form, report)
     assert parsed is not None or report.failed
-    assert all(one.line >= 1 and one.column >= 1 for one in report.diagnostics())
+    assert all(diagnostic.line >= 1 and diagnostic.column >= 1 for diagnostic in report.diagnostics())
     if parsed is not None:
         assert (SourceLocation(parsed) / "steps" / 0).located().line >= 1
 

@@ -39,7 +39,9 @@ def test_an_entry_that_is_not_a_file_is_reported_and_the_rest_is_usable(
     lay(folder / name)
     found = validate(folder).json
     assert found["workflows"] == 1
-    assert [(one["code"], Path(one["file"]).name) for one in found["problems"]] == [("IL001", name)]
+    assert [(problem["code"], Path(problem["file"]).name) for problem in found["problems"]] == [
+        ("IL001", name)
+    ]
 
 
 def test_a_bundle_nested_without_end_is_refused(tmp_path: Path) -> None:
@@ -66,17 +68,17 @@ def test_doctor_reports_a_data_directory_that_is_a_file(tmp_path: Path) -> None:
     write(tmp_path, {"data": ""})
     ran = interlock(tmp_path / "data", "doctor", "--json")
     assert ran.code == 1
-    assert [one["detail"] for one in ran.json["checks"]] == [f"{tmp_path / 'data'} is not a folder"]
+    assert [check["detail"] for check in ran.json["checks"]] == [f"{tmp_path / 'data'} is not a folder"]
 
 
 @pytest.mark.parametrize("number", ["NaN", "-Infinity", "9" * 5000])
 def test_a_number_that_json_cannot_hold_is_reported_at_its_location(tmp_path: Path, number: str) -> None:
     text = '{"id": "t.w", "name": "W", "version": "1.0.0", "steps": [\n {"id": "a", "x":\n   %s}]}'
     found = validate(write(tmp_path / "flows", {"w.json": text % number})).json["problems"]
-    assert [(one["code"], one["line"], one["column"]) for one in found] == [("IL010", 3, 4)]
+    assert [(item["code"], item["line"], item["column"]) for item in found] == [("IL010", 3, 4)]
 
 
 def test_a_control_character_in_yaml_is_reported_at_its_location(tmp_path: Path) -> None:
     text = "# é\n" + GOOD.replace("Good", "\a")
     found = validate(write(tmp_path / "flows", {"w.yaml": text})).json["problems"]
-    assert [(one["code"], one["line"], one["column"]) for one in found] == [("IL004", 3, 7)]
+    assert [(item["code"], item["line"], item["column"]) for item in found] == [("IL004", 3, 7)]

@@ -136,7 +136,7 @@ def test_every_item_is_in_every_picture(name: str) -> None:
 
 def texts(svg: str) -> list[str]:
     root = ElementTree.fromstring(svg)
-    return ["".join(one.itertext()) for one in root.iter("{http://www.w3.org/2000/svg}text")]
+    return ["".join(item.itertext()) for item in root.iter("{http://www.w3.org/2000/svg}text")]
 
 
 @pytest.mark.parametrize("name", IDS)
@@ -144,7 +144,7 @@ def test_svg_is_well_formed_and_names_every_step(name: str) -> None:
     shown = texts(svg_of(drawing_of(bundled(name))))
     for activity in bundled(name).activities:
         for step in activity.steps():
-            assert any(step.title.startswith(one.rstrip("…")) for one in shown), step.title
+            assert any(step.title.startswith(item.rstrip("…")) for item in shown), step.title
 
 
 def test_special_characters_are_escaped(trip: Workflow) -> None:
@@ -161,8 +161,11 @@ def test_mermaid_nodes_are_defined_before_they_are_joined(trip: Workflow) -> Non
 def test_arrows_that_close_a_circle_lead_up(trip: Workflow) -> None:
     drawn = drawing_of(trip)
     boxes = [Box(name, 80, 40) for name in ("(start)", "pack", "fly", "drive", "(end)")]
-    made = layout(boxes, {(one.start, one.end): 0.0 for one in drawn.arrows})
-    assert {(one.start, one.end) for one in made.routes if one.back} == {("pack", "pack"), ("fly", "pack")}
+    made = layout(boxes, {(arrow.start, arrow.end): 0.0 for arrow in drawn.arrows})
+    assert {(route.start, route.end) for route in made.routes if route.back} == {
+        ("pack", "pack"),
+        ("fly", "pack"),
+    }
 
 
 names = st.integers(0, 9).map(str)
@@ -190,13 +193,15 @@ def overlap(one: Placed, other: Placed) -> bool:
 def test_no_two_boxes_overlap(graph: tuple[list[tuple[str, str]], list[int]]) -> None:
     made = arranged(graph)
     assert not any(overlap(one, other) for one, other in combinations(made.boxes.values(), 2))
-    assert all(one.x >= -0.01 and one.x + one.box.width <= made.width + 0.01 for one in made.boxes.values())
+    assert all(
+        item.x >= -0.01 and item.x + item.box.width <= made.width + 0.01 for item in made.boxes.values()
+    )
 
 
 @given(graphs)
 def test_every_arrow_begins_and_ends_at_its_boxes(graph: tuple[list[tuple[str, str]], list[int]]) -> None:
     made = arranged(graph)
-    assert {(one.start, one.end) for one in made.routes} == set(graph[0])
+    assert {(route.start, route.end) for route in made.routes} == set(graph[0])
     for route in made.routes:
         for name, (x, y) in ((route.start, route.points[0]), (route.end, route.points[-1])):
             placed = made.boxes[name]

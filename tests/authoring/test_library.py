@@ -80,7 +80,9 @@ def test_a_broken_file_still_owns_its_id(tmp_path: Path, lower: Any, text: str) 
     error = one.load("t.w")
     assert isinstance(error, Diagnostic)
     assert (error.file, error.severity) == (f"own.{suffix}", "error")
-    assert [(one.file, one.by_file) for one in one.listing().shadowed] == [("w.json", f"own.{suffix}")]
+    assert [(hidden.file, hidden.by_file) for hidden in one.listing().shadowed] == [
+        ("w.json", f"own.{suffix}")
+    ]
 
 
 def test_a_broken_file_without_an_id_hides_nothing(tmp_path: Path) -> None:
@@ -135,8 +137,8 @@ def test_wr_is_reserved_for_the_bundled(tmp_path: Path) -> None:
     """Rule 38."""
     put(tmp_path, "w.json", id="wr.feature")
     listing = Library([BUNDLED, Source("project", tmp_path)]).listing()
-    assert [one.source for one in listing.entries if one.id == "wr.feature"] == ["bundled"]
-    (found,) = [one for one in listing.diagnostics if one.code == "IL403"]
+    assert [entry.source for entry in listing.entries if entry.id == "wr.feature"] == ["bundled"]
+    (found,) = [diagnostic for diagnostic in listing.diagnostics if diagnostic.code == "IL403"]
     assert "NAME=PATH" in found.next_action
 
 
@@ -149,7 +151,7 @@ def test_a_mount_renames_what_has_no_name_of_its_own(tmp_path: Path, declared: s
 
 def test_no_source_can_be_mounted_as_wr(tmp_path: Path) -> None:
     put(tmp_path, "w.json", id="x")
-    assert [one.code for one in library(tmp_path, "wr").listing().diagnostics] == ["IL403"]
+    assert [diagnostic.code for diagnostic in library(tmp_path, "wr").listing().diagnostics] == ["IL403"]
 
 
 def test_an_id_without_a_namespace_runs_with_a_suggestion(tmp_path: Path) -> None:
@@ -158,7 +160,7 @@ def test_an_id_without_a_namespace_runs_with_a_suggestion(tmp_path: Path) -> Non
     listing = library(tmp_path).listing()
     (entry,) = listing.entries
     assert (entry.id_status, entry.suggested_id) == ("legacy", "user.my-flow")
-    assert [one.code for one in listing.diagnostics] == ["IL402"]
+    assert [diagnostic.code for diagnostic in listing.diagnostics] == ["IL402"]
 
 
 def test_lookup_spellings_are_understood_and_collisions_named(tmp_path: Path) -> None:
@@ -175,7 +177,7 @@ def test_two_files_of_one_name_are_a_warning(tmp_path: Path) -> None:
     put(tmp_path, "b.json", name="Second")
     listing = library(tmp_path).listing()
     assert [entry.name for entry in listing.entries] == ["First"]
-    assert [(one.code, one.file) for one in listing.diagnostics] == [("IL404", "b.json")]
+    assert [(diagnostic.code, diagnostic.file) for diagnostic in listing.diagnostics] == [("IL404", "b.json")]
 
 
 def test_a_workflow_may_need_a_newer_server(tmp_path: Path) -> None:
@@ -253,10 +255,10 @@ def test_threads_that_load_at_the_same_time_compile_each_workflow_once(tmp_path:
     def load_all(first: int) -> list[Loaded | Diagnostic]:
         return [shared.load(name) for name in names[first:] + names[:first]]
 
-    loaded = [one for loads in together(load_all) for one in loads]
-    assert {one.workflow.id for one in loaded if isinstance(one, Loaded)} == set(names)
+    loaded = [load for loads in together(load_all) for load in loads]
+    assert {item.workflow.id for item in loaded if isinstance(item, Loaded)} == set(names)
     # The compiled value is kept, so that a second compilation would be a second object.
-    assert len({id(one.workflow) for one in loaded if isinstance(one, Loaded)}) == len(names)
+    assert len({id(item.workflow) for item in loaded if isinstance(item, Loaded)}) == len(names)
 
 
 def age(folder: Path) -> None:
@@ -339,7 +341,7 @@ def test_clones_are_mounted_under_their_names(tmp_path: Path) -> None:
     put(tmp_path / "sources" / "team", "w.json", id="x")
     entries = Library([BUNDLED, *clones(tmp_path)]).listing().entries
     assert {"team.x": "git", "wr.feature": "bundled"}.items() <= {
-        one.id: one.source for one in entries
+        entry.id: entry.source for entry in entries
     }.items()
     assert clones(tmp_path / "nothing") == []
 
@@ -348,7 +350,7 @@ def test_clones_are_mounted_under_their_names(tmp_path: Path) -> None:
 def test_a_mount_needs_a_proper_name(tmp_path: Path, name: str) -> None:
     put(tmp_path, "w.json", id="x")
     listing = library(tmp_path, name).listing()
-    assert [one.code for one in listing.diagnostics] == ["IL401"]
+    assert [diagnostic.code for diagnostic in listing.diagnostics] == ["IL401"]
     assert listing.entries == ()
 
 
@@ -363,7 +365,7 @@ def test_a_plugin_brings_its_workflows(tmp_path: Path, monkeypatch: pytest.Monke
     )
     put(tmp_path / "acme_flows", "w.json", id="x")
     monkeypatch.syspath_prepend(str(tmp_path))
-    assert [one.id for one in Library(list(plugins())).listing().entries] == ["acme.x"]
+    assert [entry.id for entry in Library(list(plugins())).listing().entries] == ["acme.x"]
 
 
 def test_circular_links_and_links_that_lead_out_are_harmless(tmp_path: Path) -> None:
@@ -374,7 +376,7 @@ def test_circular_links_and_links_that_lead_out_are_harmless(tmp_path: Path) -> 
     (tmp_path / "in" / "x.json").symlink_to(tmp_path / "away" / "workflow.yaml")
     listing = library(tmp_path / "in").listing()
     assert [entry.id for entry in listing.entries] == ["t.w"]
-    assert [(one.code, one.file) for one in listing.diagnostics] == [
+    assert [(diagnostic.code, diagnostic.file) for diagnostic in listing.diagnostics] == [
         ("IL009", "away/workflow.yaml"),
         ("IL009", "x.json"),
     ]
@@ -431,6 +433,6 @@ def test_damage_to_a_file_gives_diagnostics_and_no_exception(tmp_path: Path, dat
         assert diagnostic.line >= 1
     assert (
         listing.entries
-        or any(one.severity == "error" for one in listing.diagnostics)
+        or any(diagnostic.severity == "error" for diagnostic in listing.diagnostics)
         or "steps" not in "".join(lines)
     )

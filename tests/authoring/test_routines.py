@@ -31,8 +31,8 @@ def test_a_bundled_routine_can_be_called_and_run(tmp_path: Path, name: str) -> N
     assert loaded.diagnostics == ()
     steps = list(main(loaded).steps())
     assert len(steps) == 3
-    assert all(one.id.startswith("use.") for one in steps)
-    assert {one.provenance for one in steps} == {f"wr.templates.routine.{name}"}
+    assert all(step.id.startswith("use.") for step in steps)
+    assert {step.provenance for step in steps} == {f"wr.templates.routine.{name}"}
     alone = Library([BUNDLED]).load(f"wr.routine-{name}")
     assert isinstance(alone, Loaded), alone
     assert (alone.workflow.kind, alone.diagnostics) == ("routine", ())

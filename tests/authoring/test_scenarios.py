@@ -164,19 +164,23 @@ def test_names_that_do_not_exist_are_reported_at_their_location(
     tmp_path: Path, fields: dict[str, Any], line: int, fix: str
 ) -> None:
     found = played(tmp_path, {"name": "it", **fields})
-    assert [(one.code, one.line, one.next_action) for one in found.diagnostics] == [("IL601", line, fix)]
+    assert [
+        (diagnostic.code, diagnostic.line, diagnostic.next_action) for diagnostic in found.diagnostics
+    ] == [("IL601", line, fix)]
     assert not found.passed
 
 
 def test_an_unknown_workflow_is_reported(tmp_path: Path) -> None:
     found = played(tmp_path, {"name": "it"}, workflow="t.flwo")
-    assert [(one.code, one.line, one.column) for one in found.diagnostics] == [("IL512", 1, 11)]
+    assert [(diagnostic.code, diagnostic.line, diagnostic.column) for diagnostic in found.diagnostics] == [
+        ("IL512", 1, 11)
+    ]
 
 
 def test_a_damaged_file_is_reported(tmp_path: Path) -> None:
     write(tmp_path, {"x.scenario.yaml": "workflow: t.flow\nscenarios: 7\n"})
     found = run_file(tmp_path / "x.scenario.yaml", Library([]))
-    assert [(one.code, one.line) for one in found.diagnostics] == [("IL102", 2)]
+    assert [(diagnostic.code, diagnostic.line) for diagnostic in found.diagnostics] == [("IL102", 2)]
 
 
 @pytest.fixture
@@ -203,7 +207,7 @@ def test_the_command_tells_the_difference(flows: Path) -> None:
 
 def test_the_command_as_json(flows: Path) -> None:
     found = run(flows, str(flows), "--json").json["files"][0]
-    assert [one["passed"] for one in found["scenarios"]] == [True, False, False]
+    assert [scenario["passed"] for scenario in found["scenarios"]] == [True, False, False]
     assert found["coverage"]["gates"] == {"touched": 1, "total": 1}
 
 

@@ -155,7 +155,7 @@ def test_activities_that_only_lead_to_each_other_never_end() -> None:
     second = Activity("b", "B", (step("two"),), transitions=(Transition("a", default=True),))
     found = simulate(activities(first, second))
     assert not found.ends
-    assert [one.reason for one in found.dead_ends] == ["from here the run repeats and never ends"]
+    assert [end.reason for end in found.dead_ends] == ["from here the run repeats and never ends"]
 
 
 def test_activities_that_repeat_without_any_work_are_reported() -> None:
@@ -163,7 +163,7 @@ def test_activities_that_repeat_without_any_work_are_reported() -> None:
     first = Activity("a", "A", transitions=(Transition("b", default=True),))
     second = Activity("b", "B", transitions=(Transition("a", default=True),))
     found = simulate(activities(work, first, second))
-    assert [one.position for one in found.dead_ends] == ["activity a"]
+    assert [end.position for end in found.dead_ends] == ["activity a"]
     assert "goes in a circle through 'a', 'b'" in found.dead_ends[0].reason
     played = play(Plan(activities(first, second)), "sha256:0", Scenario())
     assert (played.end, played.visits) == ("blocked", ())
@@ -238,7 +238,7 @@ def test_the_bundled_workflows_are_sound(name: str) -> None:
 def test_a_simulation_touches_whatever_a_scenario_touches(file: Path) -> None:
     tested = run_file(file, BUNDLE)
     explored = explore(loaded(tested.workflow).workflow).parts
-    seen = {part for one in tested.outcomes for part in one.played.parts}
+    seen = {part for outcome in tested.outcomes for part in outcome.played.parts}
     confirmations = {part for part in seen if part.id.startswith("confirm-")}
     assert seen - explored - confirmations == set()
 

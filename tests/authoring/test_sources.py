@@ -57,7 +57,7 @@ def source(data: Path, *arguments: str) -> Ran:
 
 
 def listed(data: Path) -> set[str]:
-    return {one["workflowId"] for one in interlock(data, "list", "--json").json["workflows"]}
+    return {workflow["workflowId"] for workflow in interlock(data, "list", "--json").json["workflows"]}
 
 
 @pytest.mark.slow
@@ -140,7 +140,7 @@ def test_a_name_that_is_not_a_namespace_is_refused(flows: Path, data: Path, name
 def refused(data: Path, folder: Path) -> str:
     found = add(data, url(folder), "team")
     assert isinstance(found, GitError)
-    assert [one for one in (data / "sources").iterdir() if one.is_dir()] == []
+    assert [path for path in (data / "sources").iterdir() if path.is_dir()] == []
     return found.reason
 
 
@@ -158,7 +158,7 @@ def planted(folder: Path, *entries: str) -> None:
         "update-index",
         "--add",
         "--index-info",
-        given="".join(f"100644 {blob}\t{one}\n" for one in entries),
+        given="".join(f"100644 {blob}\t{entry}\n" for entry in entries),
     )
     git(folder, "commit", "-q", "-m", "x")
 
@@ -253,14 +253,14 @@ def test_packages_are_asked_again_only_when_something_was_installed(
     site, kept = tmp_path / "site", tmp_path / "plugins.json"
     installed(site, "acme")
     monkeypatch.syspath_prepend(str(site))
-    assert [one.namespace for one in plugins(kept)] == ["acme"]
+    assert [plugin.namespace for plugin in plugins(kept)] == ["acme"]
     kept.write_bytes(kept.read_bytes().replace(b'"acme"', b'"kept"'))
-    assert [one.namespace for one in plugins(kept)] == ["kept"]
+    assert [plugin.namespace for plugin in plugins(kept)] == ["kept"]
     installed(site, "other")
-    assert sorted(str(one.namespace) for one in plugins(kept)) == ["acme", "other"]
+    assert sorted(str(plugin.namespace) for plugin in plugins(kept)) == ["acme", "other"]
 
 
 def test_the_command_line_offers_the_workflows_of_packages(data: Path, tmp_path: Path) -> None:
     installed(tmp_path / "site", "acme")
     found = interlock(data, "list", "--json", PYTHONPATH=str(tmp_path / "site")).json["workflows"]
-    assert "acme.x" in {one["workflowId"] for one in found}
+    assert "acme.x" in {item["workflowId"] for item in found}

@@ -70,7 +70,7 @@ def test_it_is_an_error_in_json_that_names_our_schema(
     tmp_path: Path, code: str, workflow: dict[str, Any], fix: str
 ) -> None:
     ours = {"$schema": "./.schemas/step-workflow.schema.json", **workflow}
-    assert [(one.code, one.severity) for one in found(tmp_path, "w.json", ours)] == [(code, "error")]
+    assert [(item.code, item.severity) for item in found(tmp_path, "w.json", ours)] == [(code, "error")]
 
 
 @every_typo
@@ -81,7 +81,7 @@ def test_it_is_an_error_in_json_that_names_our_schema(
 def test_it_is_a_warning_elsewhere(
     tmp_path: Path, file: str, mark: dict[str, Any], code: str, workflow: dict[str, Any], fix: str
 ) -> None:
-    assert [(one.code, one.severity) for one in found(tmp_path, file, {**mark, **workflow})] == [
+    assert [(item.code, item.severity) for item in found(tmp_path, file, {**mark, **workflow})] == [
         (code, "warning")
     ]
     assert [entry.id for entry in library(tmp_path).listing().entries] == ["t.w"]
@@ -99,7 +99,7 @@ def test_it_is_an_error_in_the_markdown_of_a_step(tmp_path: Path) -> None:
 
 def test_all_errors_of_a_file_are_reported_at_once(tmp_path: Path) -> None:
     workflow = {**with_step(runConditon=1, output={"contractRef": "x.y"}), "nmae": 1}
-    assert [one.code for one in found(tmp_path, "w.yaml", workflow)] == ["IL105", "IL205", "IL105"]
+    assert [item.code for item in found(tmp_path, "w.yaml", workflow)] == ["IL105", "IL205", "IL105"]
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def test_validate_prints_place_code_message_and_fix(flows: Path) -> None:
 def test_validate_as_json_says_the_same(flows: Path) -> None:
     found = run(flows, "validate", str(flows), "--json").json
     assert found["workflows"] == 2
-    assert [(one["code"], one["line"], one["column"]) for one in found["problems"]] == [
+    assert [(problem["code"], problem["line"], problem["column"]) for problem in found["problems"]] == [
         ("IL301", 5, 50),
         ("IL105", 5, 27),
     ]

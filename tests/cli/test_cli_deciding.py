@@ -19,7 +19,7 @@ USER = ("--decisions", "user")
 
 def decisions(data: Path, session: str) -> list[dict[str, Any]]:
     ran = interlock(data, "log", session, "--kind", "decision_recorded", "--json")
-    return [one["event"] for one in ran.json["events"]]
+    return [event["event"] for event in ran.json["events"]]
 
 
 def decide(data: Path, *arguments: str, answer: str = "\n") -> tuple[int, str]:
@@ -37,8 +37,8 @@ def test_the_users_decision_opens_the_gate_that_the_agent_cannot(tmp_path: Path)
         assert decide(tmp_path, session, "accept", "--note", "seen on staging")[0] == 0
         assert one.go_on()["pending"]["stepId"] == "close-task"
     resolved = interlock(tmp_path, "log", session, "--kind", "gate_resolved", "--json").json["events"]
-    events = [one["event"] for one in resolved]
-    assert [(one["option"], one["channel"], one["note"]) for one in events] == [
+    events = [item["event"] for item in resolved]
+    assert [(event["option"], event["channel"], event["note"]) for event in events] == [
         ("accept", "cli", "seen on staging")
     ]
 
@@ -70,7 +70,7 @@ def test_a_choice_can_be_made_by_number(tmp_path: Path) -> None:
     terminal.until("Your choice")
     terminal.type("2\n")
     assert terminal.end()[0] == 0
-    assert [one["option"] for one in decisions(tmp_path, session)] == ["rework"]
+    assert [decision["option"] for decision in decisions(tmp_path, session)] == ["rework"]
     assert interlock(tmp_path, "inbox").out == "No decision is waiting for you.\n"
     status = interlock(tmp_path, "status", session, "--json")
     assert (status.code, status.json["runs"][0]["decided"]) == (0, "rework")
@@ -89,7 +89,7 @@ def test_a_decision_is_made_once(tmp_path: Path) -> None:
         session = to_the_gate(one)
     assert decide(tmp_path, session, "accept")[0] == 0
     assert Terminal(tmp_path, "decide", session, "rework").end()[0] == 5
-    assert [one["option"] for one in decisions(tmp_path, session)] == ["accept"]
+    assert [decision["option"] for decision in decisions(tmp_path, session)] == ["accept"]
 
 
 def test_a_decision_is_used_once_and_a_rewind_asks_again(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_a_pin_is_asked_for_where_one_is_set(tmp_path: Path) -> None:
         ended, text = terminal.end()
         assert (ended, len(decisions(tmp_path, session))) == (code, kept)
         assert pin not in text
-    assert not any(b"open-sesame" in one.read_bytes() for one in tmp_path.rglob("*") if one.is_file())
+    assert not any(b"open-sesame" in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     assert interlock(tmp_path, "mode", "never-stop").code == 2
     assert interlock(tmp_path, "mode", "--json").json["modes"][0]["mode"] == "guided"
 

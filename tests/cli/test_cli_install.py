@@ -58,7 +58,7 @@ def test_what_else_stands_there_is_kept_and_copied(tmp_path: Path) -> None:
     assert install(tmp_path, "cursor").code == 0
     whole = read(tmp_path, "cursor")
     assert (whole["theme"], sorted(whole["mcpServers"])) == ("dark", ["interlock", "other"])
-    assert [one.read_text() for one in path.parent.glob("*.bak")] == [before]
+    assert [item.read_text() for item in path.parent.glob("*.bak")] == [before]
     assert path.stat().st_mode & 0o777 == 0o600
 
 

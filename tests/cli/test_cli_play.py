@@ -45,7 +45,7 @@ def test_a_person_walks_to_the_end_and_leaves_a_branch_on_the_way(tmp_path: Path
     run = interlock(tmp_path, "tree", session, "--json").json["runs"][0]
     assert (run["status"], run["forks"]) == ("complete", 1)
     resolved = interlock(tmp_path, "log", session, "--kind", "gate_resolved", "--json").json["events"]
-    told = [(one["event"]["option"], one["event"]["channel"]) for one in resolved]
+    told = [(item["event"]["option"], item["event"]["channel"]) for item in resolved]
     assert told == [("rework", "cli"), ("accept", "cli")]
     assert "Changed it." in interlock(tmp_path, "notes", session).out
 

@@ -78,7 +78,7 @@ SCREENS = {
 def test_a_screen_is_as_it_was_looked_at(work: Work, name: str) -> None:
     arguments, code = SCREENS[name]
     named = {"DONE": work.done, "WAITING": work.waiting}
-    ran = interlock(work.data, *(named.get(one, one) for one in arguments))
+    ran = interlock(work.data, *(named.get(argument, argument) for argument in arguments))
     assert ran.code == code
     assert max(map(len, ran.out.splitlines())) <= COLUMNS
     assert "\x1b" not in ran.out
@@ -122,7 +122,7 @@ def test_json_has_stable_keys(work: Work, command: str) -> None:
 
 def test_the_newest_session_comes_first_and_limits_hold(work: Work) -> None:
     ran = interlock(work.data, "sessions", "--json", "--limit", "2").json
-    assert [one["title"][:5] for one in ran["sessions"]] == ["Notes", "Renam"]
+    assert [session["title"][:5] for session in ran["sessions"]] == ["Notes", "Renam"]
     assert ran["more"] is True
 
 
@@ -137,7 +137,7 @@ def test_the_newest_session_comes_first_and_limits_hold(work: Work) -> None:
 )
 def test_sessions_are_filtered(work: Work, filters: list[str], found: list[str]) -> None:
     ran = interlock(work.data, "sessions", "--json", *filters).json
-    assert [one["sessionId"] for one in ran["sessions"]] == [getattr(work, one) for one in found]
+    assert [session["sessionId"] for session in ran["sessions"]] == [getattr(work, item) for item in found]
 
 
 def test_a_session_is_found_by_a_short_id_by_its_run_and_in_full(work: Work) -> None:
@@ -160,23 +160,26 @@ def test_nothing_found_exits_with_three(work: Work) -> None:
 
 def test_a_search_without_a_match_shows_the_newest_and_says_so(work: Work) -> None:
     ran = interlock(work.data, "resume", "zeppelin", "--json")
-    assert (ran.code, [one["whyMatched"] for one in ran.json["candidates"]]) == (3, ["recency_fallback"] * 3)
+    assert (ran.code, [candidate["whyMatched"] for candidate in ran.json["candidates"]]) == (
+        3,
+        ["recency_fallback"] * 3,
+    )
     assert interlock(work.data, "resume").code == 0
 
 
 def test_the_tree_marks_one_preferred_tip_and_names_the_cause_of_a_fork(work: Work) -> None:
     run = interlock(work.data, "tree", work.done, "--json").json["runs"][0]
     nodes = run["nodes"]
-    assert [one["node"] for one in nodes if one["preferred"]] == [run["tip"]]
-    assert [one["parent"] for one in nodes if one["cause"] == "non_tip_advance"] == [3]
-    assert [one["node"] for one in nodes if one["tip"]] == [5, 7]
-    assert [one["kind"] for one in nodes].count("note") == 1
+    assert [node["node"] for node in nodes if node["preferred"]] == [run["tip"]]
+    assert [node["parent"] for node in nodes if node["cause"] == "non_tip_advance"] == [3]
+    assert [node["node"] for node in nodes if node["tip"]] == [5, 7]
+    assert [node["kind"] for node in nodes].count("note") == 1
 
 
 def test_the_notes_of_another_branch_can_be_read(work: Work) -> None:
     told = [
-        one["notes"]
-        for one in interlock(work.data, "notes", work.done, "--node", "5", "--json").json["entries"]
+        entry["notes"]
+        for entry in interlock(work.data, "notes", work.done, "--node", "5", "--json").json["entries"]
     ]
     assert "Handed over." not in told
     assert "The suite is green." in told
@@ -184,7 +187,7 @@ def test_the_notes_of_another_branch_can_be_read(work: Work) -> None:
 
 def test_the_log_is_filtered_by_kind(work: Work) -> None:
     ran = interlock(work.data, "log", work.done, "--json", "--kind", "gate_resolved").json
-    assert [one["event"]["option"] for one in ran["events"]] == ["rework", "accept"]
+    assert [event["event"]["option"] for event in ran["events"]] == ["rework", "accept"]
     assert len(interlock(work.data, "log", work.done, "--limit", "3").out.splitlines()) == 3
 
 
@@ -270,13 +273,13 @@ def test_a_damaged_log_shows_its_sound_part_and_fails(tmp_path: Path) -> None:
     store.close()
     ran = interlock(tmp_path, "log", session, "--json")
     assert ran.code == 1
-    assert [one["index"] for one in ran.json["events"]] == [0, 1, 2, 3, 4]
+    assert [event["index"] for event in ran.json["events"]] == [0, 1, 2, 3, 4]
     assert "doctor --repair" in ran.err
     for command in (["tree", session], ["notes", session], ["status", session]):
         seen = interlock(tmp_path, *command)
         assert "Traceback" not in seen.err
     drawn = interlock(tmp_path, "tree", session, "--json")
-    assert (drawn.code, [one["node"] for one in drawn.json["runs"][0]["nodes"]]) == (1, [0])
+    assert (drawn.code, [node["node"] for node in drawn.json["runs"][0]["nodes"]]) == (1, [0])
 
 
 def test_following_prints_what_is_recorded_later(tmp_path: Path) -> None:

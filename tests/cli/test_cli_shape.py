@@ -91,7 +91,7 @@ def test_the_demonstration_is_as_it_was_looked_at(tmp_path: Path) -> None:
 def test_the_demonstration_ends_with_commands_that_work_where_the_path_does_not_lead_to_them(
     tmp_path: Path,
 ) -> None:
-    elsewhere = os.pathsep.join(one for one in os.environ["PATH"].split(os.pathsep) if Path(one) != BIN)
+    elsewhere = os.pathsep.join(word for word in os.environ["PATH"].split(os.pathsep) if Path(word) != BIN)
     ran = interlock(tmp_path, "demo", PATH=elsewhere)
     ending = ran.out.partition("Connect your own client:\n")[2]
     commands = [line for line in ending.splitlines() if line.startswith("  ")]

@@ -64,7 +64,7 @@ def gone(code: int, ran: Ran) -> Ran:
 
 
 def checks(ran: Ran) -> dict[str, bool]:
-    return {one["name"]: one["ok"] for one in ran.json["checks"]}
+    return {check["name"]: check["ok"] for check in ran.json["checks"]}
 
 
 def test_a_session_goes_on_in_another_store_after_export_and_import(

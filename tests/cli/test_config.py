@@ -74,7 +74,7 @@ def test_a_projects_workflows_neither_replace_nor_outrank_the_users(tmp_path: Pa
     assert (config.workflows, config.project_workflows) == ((f"{tmp_path}/own",), (f"{tmp_path}/theirs",))
     listing = library_of(config).listing()
     assert [entry.name for entry in listing.entries if entry.id == "t.w"] == ["own"]
-    assert [(one.source, one.by_source) for one in listing.shadowed] == [("project", "--workflows own")]
+    assert [(item.source, item.by_source) for item in listing.shadowed] == [("project", "--workflows own")]
 
 
 @pytest.mark.parametrize(

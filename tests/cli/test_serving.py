@@ -57,7 +57,9 @@ def test_an_unknown_tool_to_disable_is_refused_with_the_tools_there_are(
     message = f"disable-tools: 'no_such_tool' is not a tool of the {name} surface. Tools: "
     assert str(refused.value).startswith(message)
     tools = surface_of(Config(surface=name, data_dir=str(tmp_path))).tools.values()
-    assert str(refused.value).removeprefix(message).split(", ") == [one.name for one in tools if one.listed]
+    assert str(refused.value).removeprefix(message).split(", ") == [
+        tool.name for tool in tools if tool.listed
+    ]
 
 
 def test_usage_errors_are_one_line_and_name_the_choices(tmp_path: Path) -> None:

@@ -50,7 +50,9 @@ def test_the_list_names_both_sources(data: Path) -> None:
 def test_validation_and_the_doctor_name_them(data: Path) -> None:
     for folder in ("sources/team", "workflows"):
         ran = interlock(data, "validate", "--json", str(data / folder))
-        assert [(one["code"], one["message"]) for one in ran.json["problems"]] == [("IL407", MESSAGE)]
+        assert [(problem["code"], problem["message"]) for problem in ran.json["problems"]] == [
+            ("IL407", MESSAGE)
+        ]
         assert ran.code == 0
     checks = interlock(data, "doctor", "--json").json["checks"]
     assert [check["detail"] for check in checks if check["name"] == "workflows"] == [MESSAGE]
@@ -60,8 +62,10 @@ def test_validation_of_another_folder_says_what_it_would_hide(data: Path, tmp_pa
     (tmp_path / "new").mkdir()
     (tmp_path / "new" / "w.yaml").write_text(json.dumps(head(ASK)))
     ran = interlock(data, "validate", "--json", str(tmp_path / "new"))
-    assert {one["code"] for one in ran.json["problems"]} == {"IL407"}
-    assert any("is shadowed by --workflows new (w.yaml)" in one["message"] for one in ran.json["problems"])
+    assert {problem["code"] for problem in ran.json["problems"]} == {"IL407"}
+    assert any(
+        "is shadowed by --workflows new (w.yaml)" in problem["message"] for problem in ran.json["problems"]
+    )
 
 
 def test_agents_are_told(data: Path, bench: Bench) -> None:

@@ -101,7 +101,7 @@ def typed(value: Any) -> Any:
         case bool():
             return ("bool", value)
         case list():
-            return [typed(one) for one in value]
+            return [typed(item) for item in value]
         case dict():
             return {name: typed(one) for name, one in value.items()}
         case _:

@@ -137,7 +137,7 @@ def commands(draw: Any, plan: Plan, state: RunState, now: int) -> Command:
     workflow = plan.workflow
     items = [item for activity in workflow.activities for item in walk(activity.items)]
     ids = st.sampled_from([*(item.id for item in items), "nothing", "choose-activity"])
-    targets = st.sampled_from([*(one.id for one in workflow.activities), TERMINAL, "nowhere"])
+    targets = st.sampled_from([*(activity.id for activity in workflow.activities), TERMINAL, "nowhere"])
     terms = draw(
         st.builds(
             Terms,
@@ -345,11 +345,11 @@ def obey(data: Draw, run: Run) -> None:
     assert isinstance(run.outcome, Decided)
     match run.outcome.awaited:
         case NeedStep(step=step):
-            examples = [one.example for one in step.contracts]
-            given_by_user = {one.key: "here" for one in step.user_input if one.key}
+            examples = [contract.example for contract in step.contracts]
+            given_by_user = {item.key: "here" for item in step.user_input if item.key}
             run.ack(Output("a word", tuple(examples)), given_by_user)  # type: ignore[arg-type]
         case NeedAnswer(gate=gate, confirms=None):
-            option = data.draw(st.sampled_from([one.id for one in gate.options]))
+            option = data.draw(st.sampled_from([option.id for option in gate.options]))
             run.ack(Output(artifacts=(decision(gate.id, option),)), {})
         case NeedAnswer(gate=gate):
             run.ack(Output(artifacts=(decision(gate.id, "proceed"),)), {})

@@ -28,7 +28,7 @@ def test_a_circle_stops_and_names_what_decides_it() -> None:
     assert story.pending == "circle:one"
     blocked = story.ack().outcome
     assert isinstance(blocked, Decided)
-    assert [getattr(one.pointer, "key", None) for one in blocked.blockers] == ["enough", "wanted"]
+    assert [getattr(blocker.pointer, "key", None) for blocker in blocked.blockers] == ["enough", "wanted"]
     assert story.ack(enough=True).pending == "last"
 
 

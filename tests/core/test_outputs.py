@@ -121,7 +121,7 @@ def test_every_failed_criterion_of_a_list_is_reported(bench: Bench) -> None:
             {"type": "length", "min": 20, "message": "Too short."},
         ),
     )
-    messages = {one["message"] for one in agent.ack("no")["blockers"]}
+    messages = {blocker["message"] for blocker in agent.ack("no")["blockers"]}
     assert messages == {"Say why.", "Too short."}
     assert agent.ack("this is why I did it, at length")["kind"] == "ok"
 
@@ -186,8 +186,8 @@ def test_blockers_are_ordered_bounded_and_short(bench: Bench) -> None:
     rules = [{"type": "contains", "value": f"v{n}", "message": f"{n:02d} " + "ü" * 600} for n in range(14)]
     blockers = started(bench, criteria(*rules)).ack("nothing")["blockers"]
     assert len(blockers) == 10
-    assert all(len(one["message"].encode()) <= 512 for one in blockers)
-    places = [(one["code"], one["pointer"]["kind"]) for one in blockers]
+    assert all(len(blocker["message"].encode()) <= 512 for blocker in blockers)
+    places = [(blocker["code"], blocker["pointer"]["kind"]) for blocker in blockers]
     assert places == sorted(places)
 
 
@@ -268,7 +268,7 @@ def test_preferred_delegation_is_not_probed_and_degrades_with_a_warning(bench: B
     assert agent.pending == "first"
     assert "one after the other" in agent.last["pending"]["prompt"]
     answer = agent.ack(artifacts=[{**UNAVAILABLE, "capability": "delegation"}])
-    assert [one["code"] for one in answer["warnings"]] == ["CAPABILITY_DEGRADED"]
+    assert [warning["code"] for warning in answer["warnings"]] == ["CAPABILITY_DEGRADED"]
     assert kinds(agent).count("capability_observed") == 1
     assert "found to be unavailable" in answer["pending"]["prompt"]
     assert "Delegate to subagents" not in answer["pending"]["prompt"]

@@ -43,7 +43,7 @@ def test_an_example_is_sound(text: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", SCENARIOS)
 def test_the_example_scenarios_pass(text: str, tmp_path: Path) -> None:
     named = yaml.safe_load(text)["workflow"]
-    load(next(one for one in WORKFLOWS if one.startswith(f"id: {named}\n")), tmp_path)
+    load(next(workflow for workflow in WORKFLOWS if workflow.startswith(f"id: {named}\n")), tmp_path)
     (tmp_path / "example.scenario.yaml").write_text(text, "utf-8")
     tested = run_file(tmp_path / "example.scenario.yaml", Library([]))
-    assert (tested.diagnostics, [one.differences for one in tested.outcomes]) == ((), [(), ()])
+    assert (tested.diagnostics, [outcome.differences for outcome in tested.outcomes]) == ((), [(), ()])

@@ -22,7 +22,7 @@ TUTORIAL = ROOT / "docs" / "tutorial.md"
 WITH_COMMANDS = [
     page
     for page in PAGES
-    if page != TUTORIAL and any(one.language in ("sh", "console") for one in blocks(page))
+    if page != TUTORIAL and any(block.language in ("sh", "console") for block in blocks(page))
 ]
 INLINE = re.compile(r"`(interlock [a-z][^`]*)`")
 LINK = re.compile(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)")
@@ -40,7 +40,7 @@ def test_the_examples_of_a_page_work_as_written(page: Path, tmp_path: Path) -> N
 
 
 def test_what_is_not_run_is_little_and_known() -> None:
-    left_out = [one.body for page in PAGES for one in blocks(page) if one.name == NOT_RUN]
+    left_out = [block.body for page in PAGES for block in blocks(page) if block.name == NOT_RUN]
     lines = [line.partition("#")[0].strip() for body in left_out for line in body.splitlines()]
     assert lines == [
         "make run",
@@ -61,7 +61,7 @@ def test_commands_named_in_a_sentence_exist(page: Path) -> None:
         assert words[0] in {name for names in COMMANDS.values() for name in names}, line
         command = cli.get_command(root, words[0])
         assert command is not None, line
-        flags = {flag for one in _all(command, root) for option in one.params for flag in option.opts}
+        flags = {flag for item in _all(command, root) for option in item.params for flag in option.opts}
         assert {word.partition("=")[0] for word in words if word.startswith("--")} <= flags | {"--help"}, line
 
 
@@ -77,7 +77,7 @@ def test_links_lead_somewhere(page: Path) -> None:
         if anchor:
             text = target.read_text("utf-8")
             headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
-            named = {one.lower().replace(" ", "-") for one in headings}
+            named = {heading.lower().replace(" ", "-") for heading in headings}
             assert anchor in named | set(re.findall(r'<a id="([^"]*)">', text))
 
 

@@ -55,8 +55,8 @@ def started(surface: str, folder: Path) -> Server:
 
 @pytest.mark.parametrize("surface", SURFACES)
 def test_the_exchange_on_a_page_is_what_the_server_says(surface: str, tmp_path: Path) -> None:
-    shown = [one for one in blocks(DOCS / "surfaces" / f"{surface}.md") if one.language == "exchange"]
-    assert [one.name for one in shown] == [surface]
+    shown = [block for block in blocks(DOCS / "surfaces" / f"{surface}.md") if block.language == "exchange"]
+    assert [item.name for item in shown] == [surface]
     with started(surface, tmp_path) as server:
         assert Exchange(server).check(shown[0].body) >= 3
 

@@ -21,7 +21,7 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Example:
 
 def test_the_transcript_is_what_happens(example: Example) -> None:
     """Print it anew with: python -m tools.readme_gate"""
-    (shown,) = (one.body.splitlines() for one in blocks(README) if one.name == "transcript")
+    (shown,) = (block.body.splitlines() for block in blocks(README) if block.name == "transcript")
     assert shown == example.transcript
     assert len(shown) == 10
 

@@ -21,7 +21,7 @@ def test_the_tutorial_works_as_written(tmp_path: Path) -> None:
 def test_the_tutorial_leaves_nothing_out() -> None:
     """All its blocks are run, and it shows what it promises."""
     found = list(blocks(TUTORIAL))
-    assert not [one for one in found if one.name == NOT_RUN]
-    lines = [said.line for one in found if one.language == "console" for said in sayings(one.body)]
+    assert not [item for item in found if item.name == NOT_RUN]
+    lines = [said.line for item in found if item.language == "console" for said in sayings(item.body)]
     shown = {line.split()[1] for line in lines if line.startswith("interlock ")}
     assert {"init", "validate", "simulate", "test", "inbox", "decide", "tree", "export", "import"} <= shown

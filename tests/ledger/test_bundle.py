@@ -153,7 +153,7 @@ def test_a_bundle_holds_no_handle_and_no_token(agent: Agent) -> None:
     with agent.ledger.store.reading() as reader:
         handles = [row.handle for row in reader.handles(session)]
     assert handles
-    assert not any(one.hex().encode() in raw or one in raw for one in handles)
+    assert not any(handle.hex().encode() in raw or handle in raw for handle in handles)
     assert not re.search(rb"\b(%s)\.v1\.[\w-]{36}" % "|".join(NAMES).encode(), raw)
 
 
@@ -326,7 +326,7 @@ def test_digests_of_the_manifest_are_over_canonical_json(agent: Agent) -> None:
     from hashlib import sha256
 
     bundle = json.loads(exported(agent.ledger, travelled(agent)))
-    entries = {one["path"]: one for one in bundle["integrity"]["entries"]}
+    entries = {entry["path"]: entry for entry in bundle["integrity"]["entries"]}
     body = canonical(bundle["session"]["commits"])
     assert bundle["integrity"]["kind"] == "sha256_manifest_v1"
     assert entries["session/commits"]["sha256"] == sha256(body).hexdigest()

@@ -253,9 +253,9 @@ def test_a_call_that_failed_succeeds_when_sent_again_and_counts_once(
     for number in range(1, points.strike.passed + 1):
         caller, found = stage.tell(number)
         assert caller.strike.struck
-        for one in expected:
-            assert one in found, caller.strike.struck
-            found.remove(one)
+        for item in expected:
+            assert item in found, caller.strike.struck
+            found.remove(item)
         assert len(found) == caller.orphans
     stage.store.close()
 
@@ -277,7 +277,7 @@ def test_faults_at_random_points_of_random_stories(
         stage, expected, points = chance.choice(stages)
         caller, found = stage.tell(chance.randrange(points) + 1)
         assert caller.strike.struck
-        missing = [one for one in expected if one not in found]
+        missing = [item for item in expected if item not in found]
         assert missing == []
         assert len(found) == len(expected) + caller.orphans
     for stage, _, _ in stages:

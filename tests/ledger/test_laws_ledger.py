@@ -225,8 +225,8 @@ class Chats(RuleBasedStateMachine):
             assert child.token not in self.nodes
             node.children.append(child)
             self.nodes[child.token] = self.tips[child.session] = child
-            for one in chain:
-                one.child = child
+            for item in chain:
+                item.child = child
 
     # what must hold
 
@@ -255,14 +255,14 @@ class Chats(RuleBasedStateMachine):
         ledger = self.agent.ledger
         with ledger.store.reading() as reader:
             sessions = reader.sessions(SessionFilter(limit=1000))
-            assert {one.session_id for one in sessions} == set(self.tips)
+            assert {session.session_id for session in sessions} == set(self.tips)
             for session in sessions:
                 assert examine(ledger.store, session).health == "healthy"
                 target = ledger.open(self.tips[session.session_id].token, "st")
                 assert isinstance(target, Position)
                 (run,) = reader.runs(session.session_id)
                 assert tip_of(session, run) == session.head_node == target.node.node
-                counted = sum(one.session == session.session_id for one in self.nodes.values())
+                counted = sum(node.session == session.session_id for node in self.nodes.values())
                 rows = [row for row in reader.nodes(session.session_id) if row.kind == "step"]
                 assert len(rows) == counted
 

@@ -127,7 +127,7 @@ def test_a_changed_event_is_found_and_its_prefix_stays_readable(target: Target) 
     bundle = target.exported().session
     assert bundle.meta.health == "corrupt_tail"
     assert bundle.meta.lost_events > 0
-    assert [one.body for one in bundle.graph.outputs if one.kind == "notes"] == ["first notes"]
+    assert [output.body for output in bundle.graph.outputs if output.kind == "notes"] == ["first notes"]
 
 
 def test_the_sound_events_before_the_damage_are_listed_and_drawn(target: Target) -> None:

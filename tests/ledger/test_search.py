@@ -43,7 +43,7 @@ def id_of(agent: Agent) -> str:
 
 def found(bench: Bench, query: str, at: Path | None = None) -> list[tuple[str, str]]:
     answer = bench.agent(project=at).call("resume_session", query=query)
-    return [(one["sessionId"], one["whyMatched"]) for one in answer["candidates"]]
+    return [(candidate["sessionId"], candidate["whyMatched"]) for candidate in answer["candidates"]]
 
 
 def test_the_tiers_come_in_their_order(flow: Bench, tmp_path: Path) -> None:

@@ -44,11 +44,11 @@ def test_threads_share_pinned_workflows_that_do_not_all_fit(
     monkeypatch.setattr(pinned_workflows, "MOST_PLANS", 1)
     ledger = bench.ledger()
     loaded = [load(bench, ledger, f"test.flow{number}") for number in range(3)]
-    stored = {digest: body for one in loaded for digest, body in contents_of(one).items()}
+    stored = {digest: body for item in loaded for digest, body in contents_of(item).items()}
     pins = Pins()
 
     def use_all(thread: int) -> set[str]:
-        return {pins.plan(stored.get, one.hash).workflow.id for _ in range(30) for one in loaded}
+        return {pins.plan(stored.get, item.hash).workflow.id for _ in range(30) for item in loaded}
 
     assert together(use_all) == [{"test.flow0", "test.flow1", "test.flow2"}] * 8
 

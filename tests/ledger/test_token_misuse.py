@@ -19,7 +19,7 @@ def agent(bench: Bench) -> Agent:
 
 def other_letter(token: str, target: int) -> str:
     target %= len(token)
-    letter = next(one for one in LETTERS if one != token[target])
+    letter = next(letter for letter in LETTERS if letter != token[target])
     return token[:target] + letter + token[target + 1 :]
 
 

@@ -106,7 +106,7 @@ def _value(kind: inspect.Type, name: str) -> Any:
         case inspect.Metadata():
             return _value(kind.type, name)
         case inspect.UnionType():
-            return _value(next(one for one in kind.types if not isinstance(one, inspect.NoneType)), name)
+            return _value(next(item for item in kind.types if not isinstance(item, inspect.NoneType)), name)
         case inspect.StructType():
             return _fields(kind) | ({"id": "rating"} if kind.cls is AssessmentSource else {})
         case inspect.VarTupleType():

@@ -146,7 +146,7 @@ class NavigationTextAgent(TextAgent):
         offered = body["availableActions"]
         actions = offered["required"] or offered["optional"]
         assert actions, text
-        action = self.rotate(actions, str([one.get("activity") for one in actions]))
+        action = self.rotate(actions, str([action.get("activity") for action in actions]))
         names = ("step", "checkpoint", "activity", "loop")
         given = {f"{name}_id": action.get(f"{name}_id", action.get(name)) for name in names}
         where = str(given)

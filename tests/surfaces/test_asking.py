@@ -56,7 +56,7 @@ def test_the_user_is_asked_and_the_answer_is_recorded_with_its_channel(
     agent = started(bench, item)
     ask = asked(agent)
     ((name, question),) = ask.questions.items()
-    choices = [one["const"] for one in question.schema["properties"]["choice"]["oneOf"]]  # type: ignore[index]
+    choices = [item["const"] for item in question.schema["properties"]["choice"]["oneOf"]]  # type: ignore[index]
     answers = {name: FormAnswer("accept", {"choice": choices[0]})}
     answer = acknowledge(agent, answers=answers, asked=ask.state)
     assert isinstance(answer, dict)

@@ -100,7 +100,7 @@ PATHS = {"work-package": PACKAGE_STAGES, "work-packages": INITIATIVE_STAGES, "me
 
 def legs(stages: Sequence[Stage]) -> Iterator[tuple[Stage, str]]:
     """Each stage with the activity that follows it."""
-    return zip(stages, [*(one.activity for one in stages[1:]), "__terminal__"], strict=True)
+    return zip(stages, [*(stage.activity for stage in stages[1:]), "__terminal__"], strict=True)
 
 
 class Session:

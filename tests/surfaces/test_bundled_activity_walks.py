@@ -120,7 +120,7 @@ HARD = Script(
         "plan-fixes": {"tasks": TASKS[:1]},
         "run-checks": [{"checks_passed": False}, {"checks_passed": True}],
         "plan-repair": {"tasks": TASKS[:1]},
-        "collect-review": [{"review_state": one} for one in ("waiting", "changes_requested", "approved")],
+        "collect-review": [{"review_state": item} for item in ("waiting", "changes_requested", "approved")],
         "answer-comments": {"rework_needed": True, "tasks": TASKS[:1]},
         "wrap-up": {"outcome": "abandoned"},
     },
@@ -185,7 +185,7 @@ def played(
         now = decided(decide(plan, now.state, move(now, script, walked.visited, surface)))
         walked.events += now.events
     walked.state = now.state
-    walked.activities = [one.activity for one in walked.events if isinstance(one, e.ActivityEntered)]
+    walked.activities = [event.activity for event in walked.events if isinstance(event, e.ActivityEntered)]
     return walked
 
 
@@ -240,8 +240,8 @@ def decided(outcome: Decided | Refusal) -> Decided:
 
 def test_the_full_route_visits_all_activities_but_the_short_one_and_merges() -> None:
     walked = played("work-package", FULL)
-    activities = [one.id for one in compiled("work-package").activities]
-    assert walked.activities == [one for one in activities if one != "small-change"]
+    activities = [activity.id for activity in compiled("work-package").activities]
+    assert walked.activities == [activity for activity in activities if activity != "small-change"]
     assert (walked.state.variables["outcome"], walked.state.status) == ("merged", "complete")
     assert walked.visited.count("commit-task") == len(TASKS)
 
@@ -250,13 +250,13 @@ def test_the_full_route_visits_all_activities_but_the_short_one_and_merges() -> 
 def test_no_way_is_taken_and_no_word_shown_by_an_unset_variable(name: str, script: Script) -> None:
     """Rules 20 and 32."""
     walked = played(name, script)
-    assert [one for one in walked.events if getattr(one, "unset", ())] == []
+    assert [event for event in walked.events if getattr(event, "unset", ())] == []
     assert [text for text in walked.shown if "[unset" in text] == []
 
 
 def test_the_quick_mode_leaves_design_and_test_plan_out() -> None:
     walked = played("work-package", FULL.answering(confirm_scope="quick"))
-    left_out = {one.id for one in compiled("work-package").activities} - set(walked.activities)
+    left_out = {activity.id for activity in compiled("work-package").activities} - set(walked.activities)
     assert left_out == {"design", "test-plan", "small-change"}
     assert walked.state.variables["outcome"] == "merged"
 
@@ -293,7 +293,7 @@ def test_the_hard_route_repairs_reworks_and_ends_unmerged() -> None:
     walked = played("work-package", HARD)
     entered = walked.activities
     assert "design" not in entered, "a small issue is planned at once"
-    assert [entered.count(one) for one in ("plan", "implement", "self-review", "validate")] == [2, 4, 4, 3]
+    assert [entered.count(item) for item in ("plan", "implement", "self-review", "validate")] == [2, 4, 4, 3]
     assert walked.visited.count("rework-task") == 1
     assert walked.visited.count("remind-reviewers") == 1
     assert follows(walked, "answer-comments") == "check-start", "new tasks end the rounds of review"
@@ -326,7 +326,7 @@ def test_an_early_end_says_how_the_package_ended(gate: str, option: str, outcome
 
 def test_the_initiative_runs_every_package_in_order() -> None:
     walked = played("work-packages", INITIATIVE)
-    assert walked.activities == [one.id for one in compiled("work-packages").activities]
+    assert walked.activities == [activity.id for activity in compiled("work-packages").activities]
     assert walked.visited.count("run-package") == len(PACKAGES)
     assert walked.state.variables["verdict"] == "accepted"
 
@@ -417,20 +417,20 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
 def test_whatever_is_reported_and_answered_the_run_goes_on(name: str, data: st.DataObject) -> None:
     """No honest report and no option leads to a refusal or a block."""
     plan, now = Plan(compiled(name)), started(name)
-    types = {one.name: one.type for one in compiled(name).variables}
+    types = {variable.name: variable.type for variable in compiled(name).variables}
     for _ in range(60):
         match now.awaited:
             case Done():
                 break
             case NeedStep(step=step):
-                wanted = [one.target for one in step.actions if one.target and not one.has_value]
+                wanted = [action.target for action in step.actions if action.target and not action.has_value]
                 sent = {target: data.draw(VALUES[types[target]], target) for target in wanted}
                 command = AcknowledgeStep(EXECUTION, 0, TERMS, Output("done"), sent)
             case NeedAnswer(gate=gate):
                 option = data.draw(st.sampled_from(gate.options), gate.id)
                 command = AcknowledgeStep(EXECUTION, 0, TERMS, decision(gate.id, option.id))
             case NeedInput(variables=names):
-                command = AcknowledgeStep(EXECUTION, 0, TERMS, variables={one: [] for one in names})
+                command = AcknowledgeStep(EXECUTION, 0, TERMS, variables={name: [] for name in names})
             case other:
                 raise AssertionError(other)
         now = decided(decide(plan, now.state, command))

@@ -95,7 +95,7 @@ def test_a_changed_file_is_a_warning_and_the_run_keeps_its_own(agent: Agent, ben
     bench.clock.pass_seconds(1)
     looked = agent.look(started)
     assert looked["pending"]["stepId"] == "first"
-    assert [one["code"] for one in looked["warnings"]] == ["WORKFLOW_CHANGED"]
+    assert [warning["code"] for warning in looked["warnings"]] == ["WORKFLOW_CHANGED"]
     assert agent.ack(at=started)["pending"]["stepId"] == "second"
 
 
@@ -122,8 +122,8 @@ def test_a_rewound_node_shows_its_branches_and_forks_with_a_fresh_token(agent: A
     agent.ack("further on the first way", at=second)
     looked = agent.look(started)
     assert looked["ackToken"] != started["ackToken"]
-    assert [one["notes"] for one in looked["branches"]["children"]] == ["the first way"]
-    downstream = [one["notes"] for one in looked["branches"]["downstream"]["entries"]]
+    assert [child["notes"] for child in looked["branches"]["children"]] == ["the first way"]
+    downstream = [entry["notes"] for entry in looked["branches"]["downstream"]["entries"]]
     assert downstream == ["the first way", "further on the first way"]
     forked = agent.ack("the second way", at=looked)
     assert forked["pending"]["stepId"] == "second"
@@ -174,7 +174,7 @@ def test_a_checkpoint_keeps_notes_and_is_no_fork(agent: Agent) -> None:
     assert events(agent) == count
     on = agent.ack("all the way", at=started)
     looked = agent.look(on)
-    assert [one["notes"] for one in looked["recap"]["entries"]] == ["half way", "all the way"]
+    assert [entry["notes"] for entry in looked["recap"]["entries"]] == ["half way", "all the way"]
     assert "branches" not in looked
 
 
@@ -212,7 +212,7 @@ def test_resume_finds_work_by_words_by_id_and_by_the_beginning_of_an_id(agent: A
         {"resumeRef": started["session"]["runId"]},
     ):
         found = agent.call("resume_session", **arguments)["candidates"]
-        assert [one["sessionId"] for one in found] == [session]
+        assert [item["sessionId"] for item in found] == [session]
         assert found[0]["stateToken"] in agent.text
         assert agent.look(found[0])["pending"]["stepId"] == "first"
 
@@ -244,12 +244,16 @@ def test_inspect_shows_the_hash_that_start_pins(agent: Agent) -> None:
 def test_legacy_ids_run_with_a_suggested_name(bench: Bench) -> None:
     bench.write(workflow(*steps("first"), id="old-name"))
     agent = bench.agent()
-    entry = next(one for one in agent.call("list_workflows")["workflows"] if one["workflowId"] == "old-name")
+    entry = next(
+        workflow
+        for workflow in agent.call("list_workflows")["workflows"]
+        if workflow["workflowId"] == "old-name"
+    )
     assert entry["idStatus"] == "legacy"
     assert entry["suggestedId"].endswith(".old-name")
     started = agent.start("old-name")
     assert started["pending"]["stepId"] == "first"
-    assert [one["code"] for one in started["warnings"]] == ["LEGACY_WORKFLOW_ID"]
+    assert [warning["code"] for warning in started["warnings"]] == ["LEGACY_WORKFLOW_ID"]
     assert entry["suggestedId"] in started["warnings"][0]["message"]
 
 
@@ -264,15 +268,15 @@ def test_a_foreign_workflow_in_the_reserved_namespace_is_refused_with_advice(ben
     agent = bench.agent()
     assert "wr." in agent.start("wr.mine")["message"]
     assert any(
-        "wr.mine" in one["message"] or "wr." in one["message"]
-        for one in agent.call("list_workflows")["warnings"]
+        "wr.mine" in warning["message"] or "wr." in warning["message"]
+        for warning in agent.call("list_workflows")["warnings"]
     )
 
 
 def test_notes_over_budget_are_cut_at_a_character_and_the_agent_is_told(agent: Agent) -> None:
     started = agent.start("test.flow")
     answer = agent.ack("ü" * 3000, at=started)
-    assert "NOTES_TRUNCATED" in [one["code"] for one in answer["warnings"]]
+    assert "NOTES_TRUNCATED" in [warning["code"] for warning in answer["warnings"]]
     note = agent.look(answer)["recap"]["entries"][0]["notes"]
     assert note.endswith("ü\n\n[TRUNCATED]")
     assert len(note.encode()) <= 4096

@@ -122,7 +122,7 @@ def test_a_way_over_unset_variables_is_offered_with_its_condition_and_recorded_a
     client.done("analyze")
     client.respond("yes")
     ready = client.done("decide")
-    offer = next(one for one in ready["availableActions"]["optional"] if one.get("activity") == "review")
+    offer = next(item for item in ready["availableActions"]["optional"] if item.get("activity") == "review")
     assert offer["condition"] == "external == true"
     assert client.go("review")["position"]["activity"]["id"] == "review"
     assert [event["via"] for event in events(bench, "activity_left")] == ["claim"]
@@ -326,7 +326,7 @@ def test_never_stop_takes_the_agents_option_and_records_a_critical_gap(bench: Be
     client.start()
     client.done("analyze")
     assert client.respond("yes")["success"]
-    assert [one["severity"] for one in events(bench, "gap_recorded")] == ["critical"]
+    assert [event["severity"] for event in events(bench, "gap_recorded")] == ["critical"]
 
 
 ELICITING = Client("asking-client", can_elicit=True)
@@ -394,6 +394,6 @@ def test_what_is_passed_over_for_want_of_a_variable_is_named(bench: Bench, clien
     bench.write(workflow(*steps("one"), *optional, *steps("two")))
     client.start("test.flow")
     warned = client.done("one")["warnings"]
-    assert [one["code"] for one in warned] == ["PASSED_OVER"]
+    assert [item["code"] for item in warned] == ["PASSED_OVER"]
     assert "extra" in warned[0]["message"]
     assert "wanted" in warned[0]["message"]

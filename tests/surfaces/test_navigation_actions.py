@@ -107,7 +107,7 @@ def everything(workflow: Workflow, state: RunState) -> Iterator[Move]:
 
 
 def asked(gate: Gate) -> Move:
-    return Move("respond_to_checkpoint", gate.id, (*(one.id for one in gate.options), "no-option"))
+    return Move("respond_to_checkpoint", gate.id, (*(option.id for option in gate.options), "no-option"))
 
 
 def signature(command: Command) -> tuple[object, ...]:

@@ -27,15 +27,15 @@ def test_an_unknown_workflow_is_named_with_what_is_near(client: NavigationClient
 
 
 def test_workflows_are_listed_with_meta(client: NavigationClient) -> None:
-    names = [one["id"] for one in client.call("list_workflows")["workflows"]]
+    names = [workflow["id"] for workflow in client.call("list_workflows")["workflows"]]
     assert {"meta", "build", "loose"} <= set(names)
 
 
 def test_a_workflow_its_activity_and_its_checkpoint_can_be_read(client: NavigationClient) -> None:
     whole = client.call("get_workflow", workflow_id="build")
-    assert [one["id"] for one in whole["activities"]] == ["plan", "build", "review"]
+    assert [activity["id"] for activity in whole["activities"]] == ["plan", "build", "review"]
     activity = client.call("get_workflow_activity", workflow_id="build", activity_id="plan")
-    assert [one["id"] for one in activity["steps"]] == ["analyze", "decide"]
+    assert [step["id"] for step in activity["steps"]] == ["analyze", "decide"]
     ids = {"workflow_id": "build", "activity_id": "plan"}
     question = client.call("get_checkpoint", **ids, checkpoint_id="approve")
     assert question["options"][0]["effect"] == {"setVariable": {"approved": True}}
@@ -73,10 +73,10 @@ def test_health_names_the_server_and_counts_the_workflows(client: NavigationClie
 
 def test_the_index_of_activities_matches_recognition_patterns(client: NavigationClient) -> None:
     index = client.call("get_activities")
-    ids = [one["id"] for one in index["activities"]]
+    ids = [activity["id"] for activity in index["activities"]]
     assert ids[:3] == ["start-workflow", "resume-workflow", "end-workflow"]
     assert index["quick_match"]["close it"] == "close"
-    entry = next(one for one in index["activities"] if one["id"] == "close")
+    entry = next(activity for activity in index["activities"] if activity["id"] == "close")
     assert entry["workflowId"] == "loose"
     follow = entry["next_action"]
     found = client.call(follow["tool"], **follow["parameters"])
@@ -109,7 +109,7 @@ def test_resources_are_found_by_number_whatever_its_zeros(client: NavigationClie
 
 def test_templates_are_found_by_number(client: NavigationClient) -> None:
     listing = client.call("list_templates", workflow_id="build")["templates"]
-    assert [one["index"] for one in listing] == ["00"]
+    assert [item["index"] for item in listing] == ["00"]
     assert text(client, "get_template", workflow_id="build", index="0") == "# Report: <name>"
     missing = client.call("get_template", workflow_id="build", index="07")
     assert missing["error"]["code"] == "TEMPLATE_NOT_FOUND"
@@ -126,9 +126,9 @@ def test_discovery_names_everything(client: NavigationClient) -> None:
 def test_a_skill_that_is_offered_can_be_read(client: NavigationClient) -> None:
     first = client.start()
     offers = first["availableActions"]["optional"]
-    skill = next(one for one in offers if one["action"] == "get_skill")
+    skill = next(offer for offer in offers if offer["action"] == "get_skill")
     assert text(client, "get_skill", skill_id=skill["skill_id"], workflow_id=skill["workflow_id"])
-    resource = next(one for one in offers if one["action"] == "get_resource")
+    resource = next(offer for offer in offers if offer["action"] == "get_resource")
     assert text(client, "get_resource", workflow_id=resource["workflow_id"], index=resource["index"])
 
 

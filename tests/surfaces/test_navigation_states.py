@@ -97,7 +97,7 @@ def test_a_child_gets_what_is_passed_on_and_returns_what_the_parent_declares(
     client.done("decide")
     parent = client.go("build")
     offers = parent["availableActions"]["optional"]
-    trigger = next(one for one in offers if one["action"] == "nav_start")
+    trigger = next(offer for offer in offers if offer["action"] == "nav_start")
     assert (trigger["workflow_id"], trigger["parent_state"]) == ("helper", parent["state"])
     child = client.call("nav_start", workflow_id="helper", parent_state=trigger["parent_state"])
     assert child["availableActions"]["required"][0]["description"] == 'Help with ["login"].'
@@ -130,7 +130,7 @@ def test_a_parent_that_goes_on_leaves_its_child_behind(client: NavigationClient,
     assert (held["error"]["code"], held["availableActions"]["required"]) == ("CHILD_RUNNING", [])
     left = client.act("transition", state=parent["state"], activity_id="build", abandon_children=True)
     assert left["position"]["activity"]["id"] == "build"
-    assert [one["outcome"] for one in events(bench, "child_returned")] == ["abandoned"]
+    assert [event["outcome"] for event in events(bench, "child_returned")] == ["abandoned"]
 
 
 def packed(content: bytes) -> str:

@@ -47,7 +47,7 @@ def disclosed(reply: Reply) -> list[str]:
     listed = fields(reply).get("warnings", []) if reply.structured or reply.text.startswith("{") else None
     if listed is None:
         listed = reply.meta["validation"]["warnings"]  # type: ignore[index, call-overload]
-    messages = [one["message"] if isinstance(one, dict) else str(one) for one in listed]
+    messages = [item["message"] if isinstance(item, dict) else str(item) for item in listed]
     for message in messages:
         assert msgspec.json.encode(message).decode()[1:-1] in reply.text or message in reply.text
     return messages

@@ -33,7 +33,7 @@ def test_required_notes_are_required(bench: Bench) -> None:
     agent.start("test.flow")
     assert "notesMarkdown: what was seen" in agent.text
     blocked = agent.ack(artifacts=[{"kind": "x"}])
-    assert [one["code"] for one in blocked["blockers"]] == ["MISSING_REQUIRED_OUTPUT"]
+    assert [blocker["code"] for blocker in blocked["blockers"]] == ["MISSING_REQUIRED_OUTPUT"]
     assert "requires notes" in agent.text
     assert agent.ack("seen")["pending"]["stepId"] == "two"
 
@@ -124,7 +124,7 @@ def filled(value: Any) -> Any:
     """Return what an agent would put where a placeholder stands; anything else is sent as it is."""
     if isinstance(value, str) and value.startswith("<"):
         return value.strip("<>").split(" | ")[0]
-    return [filled(one) for one in value] if isinstance(value, list) else value
+    return [filled(item) for item in value] if isinstance(value, list) else value
 
 
 def test_a_gap_is_resolved_by_an_event_that_names_it(bench: Bench) -> None:

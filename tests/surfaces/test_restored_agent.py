@@ -78,7 +78,7 @@ def test_resume_is_enough_to_go_on(bench: Bench) -> None:
     agent = halfway(bench)
     fresh = bench.agent()
     found = fresh.call("resume_session", query="please resume my session about the boiler")
-    assert [one["whyMatched"] for one in found["candidates"]] == ["matched_notes"]
+    assert [candidate["whyMatched"] for candidate in found["candidates"]] == ["matched_notes"]
     assert "- ship: later (Later), reported by the agent" in fresh.text
     assert "Make pipe." in fresh.text
     tokens = {
@@ -155,7 +155,7 @@ def test_most_words_matched_come_first_and_nothing_matches_is_said(bench: Bench)
     for goal in ("mend the boiler with a gasket", "mend the fence", "paint the shed"):
         bench.clock.pass_seconds(60)
         agent.start("test.flow", goal=goal)
-    assert [one["title"] for one in candidates(agent, "mend boiler gasket valve")][:2] == [
+    assert [candidate["title"] for candidate in candidates(agent, "mend boiler gasket valve")][:2] == [
         "mend the boiler with a gasket",
         "mend the fence",
     ]
@@ -173,7 +173,7 @@ def test_a_session_with_notes_only_is_found_by_title_note_and_id(bench: Bench) -
     session_id = opened["session"]["sessionId"]
     for query in ("albatross", "wingspan", session_id):
         found = candidates(bench.agent(), query)
-        assert [one["sessionId"] for one in found] == [session_id]
+        assert [item["sessionId"] for item in found] == [session_id]
         assert found[0]["snippet"]
         kept = bench.agent().call(
             "checkpoint_workflow", sessionToken=found[0]["sessionToken"], output={"notesMarkdown": query}
@@ -196,7 +196,7 @@ def test_a_reference_returns_only_itself_also_by_the_beginning_of_a_run_id(
         started[1]["runId"][:14],
     ):
         found = agent.call("resume_session", **{parameter: reference})["candidates"]
-        assert [one["runId"] for one in found] == [started[1]["runId"]], reference
+        assert [item["runId"] for item in found] == [started[1]["runId"]], reference
 
 
 def test_decisions_survive_a_new_visit_and_a_rewind_restores_them(bench: Bench) -> None:

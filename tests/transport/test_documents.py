@@ -59,7 +59,7 @@ def test_a_workflow_is_a_prompt_with_its_inputs_as_arguments(target: Any, mode: 
             prompts = {prompt.name: prompt for prompt in (await client.list_prompts()).prompts}
             assert {"test.flow", "wr.feature", "resume", "inbox"} <= set(prompts)
             arguments = prompts["test.flow"].arguments or []
-            assert [(one.name, one.required) for one in arguments] == [
+            assert [(argument.name, argument.required) for argument in arguments] == [
                 ("goal", False), ("ticket", True), ("urgent", False),
             ]  # fmt: skip
             got = await client.get_prompt("test.flow", {"ticket": "T-1", "urgent": "true", "goal": " "})

@@ -49,7 +49,7 @@ def decide(bench: Bench, session: str, option: str) -> None:
     """Decide as the user does in another process."""
     ledger = bench.ledger()
     try:
-        question = next(one for one in inbox(ledger) if one.session_id == session)
+        question = next(item for item in inbox(ledger) if item.session_id == session)
         assert decide_question(ledger, question, option) is None
     finally:
         ledger.store.close()

@@ -141,14 +141,24 @@ export interface RunStatus {
   pending: PendingLine;
   decided: string | null;
   gaps: number;
+  gapList: Array<KnownGap>;
   tip: number;
   branches: number;
   startedAt: number;
   updatedAt: number;
 }
 
+export interface KnownGap {
+  number: number;
+  severity: "critical" | "info" | "warning";
+  summary: string;
+  resolved: string;
+}
+
 export interface ModeLine {
   mode: "guided" | "never-stop" | "stop";
+  label: string;
+  description: string;
   autonomy: "full_auto_never_stop" | "full_auto_stop_on_user_deps" | "guided";
   riskPolicy: "aggressive" | "balanced" | "conservative";
   runId: string | null;
@@ -182,6 +192,7 @@ export interface TreeNode {
   preferred: boolean;
   blocked: number;
   pending: PendingLine;
+  diverged: Array<string>;
 }
 
 export interface RunStory {

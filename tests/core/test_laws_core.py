@@ -346,8 +346,11 @@ def obey(data: Draw, run: Run) -> None:
     match run.outcome.awaited:
         case NeedStep(step=step):
             examples = [contract.example for contract in step.contracts]
-            given_by_user = {item.key: "here" for item in step.user_input if item.key}
-            run.ack(Output("a word", tuple(examples)), given_by_user)  # type: ignore[arg-type]
+            wanted = {item.key: "here" for item in step.user_input if item.key}
+            required = run.plan.produced(step, run.plan.scope(run.state.variables))
+            unset = {name: values for name, values in required.items() if name not in run.state.variables}
+            wanted |= {name: values[0] if values else "here" for name, values in unset.items()}
+            run.ack(Output("a word", tuple(examples)), wanted)  # type: ignore[arg-type]
         case NeedAnswer(gate=gate, confirms=None):
             option = data.draw(st.sampled_from([option.id for option in gate.options]))
             run.ack(Output(artifacts=(decision(gate.id, option),)), {})
@@ -393,15 +396,17 @@ def test_the_state_does_not_grow_with_the_run(workflow: Workflow, laps: int) -> 
 
 
 def test_a_thousand_rounds_leave_no_trace_in_the_state() -> None:
-    """Rule 30: answers and outputs of an iteration do not pile up."""
+    """Rule 30: answers and outputs of an iteration do not pile up; of gaps the first fifty are listed."""
     from interlock.core.definition.workflow import Gate, Loop, Option, Step
     from support.story import one_activity
 
     gate = Gate("ok", "OK?", "OK?", (Option("yes", "Yes"),))
     inner = Loop("inner", "Inner", "for", (Step("work", "Work"), gate), count=10)
     run = Run(one_activity(Loop("outer", "Outer", "for", (inner,), count=100)), "never-stop").start({})
-    sizes = set()
+    sizes: list[int] = []
     while not run.state.finished:
         run.ack(Output(), {})
-        sizes.add(len(msgspec.json.encode(run.state)))
-    assert max(sizes) - min(sizes) < 200
+        sizes.append(len(msgspec.json.encode(run.state)))
+    settled = sizes[len(sizes) // 10 :]
+    assert max(settled) - min(settled) < 200
+    assert max(sizes) < 8_000

@@ -16,7 +16,7 @@ import pytest
 from interlock.ledger.log.health import examine
 from interlock.ledger.log.records import OutputAppended
 from interlock.store.postgres.database import PostgresStore, open_store
-from support.cli_process import Terminal, agent, decision, interlock, to_the_gate
+from support.cli_process import REPORT, Terminal, agent, decision, interlock, to_the_gate
 from support.harness import Bench, steps, workflow
 from support.log import logged_events
 from support.postgres_server import PostgresServer, require_postgres, shared_server
@@ -79,7 +79,7 @@ def test_a_decision_given_in_one_process_opens_the_gate_in_another(tmp_path: Pat
             terminal.type("\n")
             assert terminal.end()[0] == 0
             assert other.go_on(at=gate)["pending"]["stepId"] == "close-task"
-            assert one.go_on(at=other.said)["isComplete"] is True
+            assert one.go_on("Handed over.", REPORT, at=other.said)["isComplete"] is True
 
 
 def test_every_command_works_on_postgresql(tmp_path: Path, url: str) -> None:
@@ -142,8 +142,9 @@ def test_a_server_that_is_away_is_told_and_the_call_can_be_repeated(tmp_path: Pa
             assert refused["code"] == "STORE_UNAVAILABLE"
             assert refused["retry"]["kind"] == "retryable_after_ms"
             database.start()
-            at = server.ack(at, "once")
-            assert at["pending"]["stepId"] == "once"
+            while (again := server.ack(at, "once")).get("code") == "STORE_UNAVAILABLE":
+                time.sleep(refused["retry"]["afterMs"] / 1000)
+            assert again["pending"]["stepId"] == "once"
         ran = interlock(tmp_path, "sessions", "--store", database.url.replace(str(database.port), "1"))
         assert ran.code != 0
         assert "cannot be reached" in ran.err

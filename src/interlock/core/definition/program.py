@@ -118,7 +118,7 @@ class Plan:
                 values = test.value if isinstance(test.value, (list, tuple)) else [test.value]
                 known = compared.setdefault(test.variable.partition(".")[0], {})
                 if test.operator in ("==", "!=", "equals", "not_equals", "in") and "." not in test.variable:
-                    known.update({repr(value): value for value in values})
+                    known.update({repr(value): value for value in values if value is not None})
         return {name: tuple(values.values()) for name, values in compared.items()}
 
     def produced(self, step: Step, scope: Scope) -> dict[str, tuple[Json, ...]]:

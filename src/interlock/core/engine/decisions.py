@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from interlock.core.definition.conditions import variables_of
-from interlock.core.definition.program import EnterLoop, Plan
+from interlock.core.definition.program import DoStep, EnterLoop, Plan
 from interlock.core.definition.prompts import text_of
-from interlock.core.definition.workflow import Gate, Loop, Step, Workflow
+from interlock.core.definition.workflow import Gate, Step, Workflow
 from interlock.core.engine.gates import Question, find_gate, question_of, unset_in_effect, variables_read
 from interlock.core.engine.loops import extent_of
 from interlock.core.run import events as e
@@ -124,9 +124,9 @@ def admitted(
             taken[name] = value
         elif current == value or (current is MISSING and value is None):
             continue
-        elif loop := _loop_without(plan, state, name):
+        elif needed := _needed_by(plan, state, name):
             taken[name] = value
-            text = f"'{name}' has changed, because loop '{loop.id}' needs it, although {kept[name]}."
+            text = f"'{name}' has changed, because {needed} needs it, although {kept[name]}."
             notices.append(Notice(CHANGED, text))
         elif step := next((step for step in completing if produces(plan.workflow, step, name)), None):
             taken[name] = value
@@ -152,12 +152,17 @@ def _protected(plan: Plan, state: RunState) -> dict[str, str]:
     return kept
 
 
-def _loop_without(plan: Plan, state: RunState, name: str) -> Loop | None:
-    """Find the loop of the current activity that cannot be measured for lack of this variable."""
+def _needed_by(plan: Plan, state: RunState, name: str) -> str | None:
+    """Name the loop or step of the current activity that cannot go on for lack of this variable."""
     for op in plan.program(state.activity).ops.values() if state.activity else ():
-        extent = extent_of(plan, state, op.loop) if isinstance(op, EnterLoop) else None
-        if isinstance(extent, NeedInput) and name in variables_read(extent.variables):
-            return extent.loop
+        match op:
+            case EnterLoop(loop=loop):
+                extent = extent_of(plan, state, loop)
+                if isinstance(extent, NeedInput) and name in variables_read(extent.variables):
+                    return f"loop '{loop.id}'"
+            case DoStep(step=step) if name not in state.variables:
+                if any(wanted.key == name for wanted in step.user_input):
+                    return f"step '{step.id}'"
     return None
 
 

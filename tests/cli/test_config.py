@@ -132,7 +132,7 @@ def test_a_store_may_be_set_in_the_users_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["work.db", "sqlite://work.db", "sqlite:///{folder}", "sqlite:///work/", "mysql://host/work"]
+    "url", ["work.db", "sqlite://work.db", "sqlite:///{folder}", "sqlite:///folder/", "mysql://host/name"]
 )
 def test_a_store_that_is_no_database_file_is_refused(tmp_path: Path, url: str) -> None:
     with pytest.raises(BadConfig, match=r"use sqlite:///PATH/TO/FILE\.db"):

@@ -202,9 +202,18 @@ def test_an_approver_decides_for_others_and_is_named(
 
     started = anyio.run(begun)
     session = started["session"]["sessionId"]
-    body = msgspec.json.encode({"session": session, "question": "which", "option": "right", "note": "seen"})
-    for name, status in (("ada", 403), ("bob", 403), ("eve", 200), ("eve", 409)):
-        assert server.request("POST", "/inbox", body, bearer(tokens[name])).status == status
+    listed = server.request("GET", "/inbox", headers=bearer(tokens["eve"])).json["questions"]
+    shown = next(question["shown"] for question in listed if question["sessionId"] == session)
+    decision = {"session": session, "question": "which", "shown": shown, "option": "right", "note": "seen"}
+    for name, status in (("ada", 403), ("bob", 403)):
+        answer = server.request("POST", "/inbox", msgspec.json.encode(decision), bearer(tokens[name]))
+        assert answer.status == status
+    unseen = msgspec.json.encode(decision | {"shown": "sha256:another"})
+    refused = server.request("POST", "/inbox", unseen, bearer(tokens["eve"]))
+    assert (refused.status, "shown" in refused.json["error"]["message"]) == (409, True)
+    for status in (200, 409):
+        answer = server.request("POST", "/inbox", msgspec.json.encode(decision), bearer(tokens["eve"]))
+        assert answer.status == status
     assert session.encode() not in server.request("GET", "/inbox", headers=bearer(tokens["bob"])).body
     held = {"stateToken": started["stateToken"], "ackToken": started["ackToken"]}
     assert anyio.run(gone_on, held)["pending"]["stepId"] == "last"

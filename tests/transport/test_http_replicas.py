@@ -93,14 +93,22 @@ class Replicas:
         raise TimeoutError(tool)
 
     def decide(self, session: str) -> None:
-        body = msgspec.json.encode({"session": session, "question": "which", "option": "left"})
+        headers = {"Authorization": f"Bearer {self.approver}"}
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             connection = http.client.HTTPConnection(self.any_address(), timeout=60)
             try:
-                connection.request("POST", "/inbox", body, {"Authorization": f"Bearer {self.approver}"})
-                if connection.getresponse().status in (200, 409):  # 409: decided already, its answer was lost
-                    return
+                connection.request("GET", "/inbox", headers=headers)
+                listed = connection.getresponse()
+                if listed.status == 200:
+                    questions = msgspec.json.decode(listed.read())["questions"]
+                    asked = [item["shown"] for item in questions if item["sessionId"] == session]
+                    if not asked:  # decided already, its answer was lost
+                        return
+                    decision = {"session": session, "question": "which", "shown": asked[0], "option": "left"}
+                    connection.request("POST", "/inbox", msgspec.json.encode(decision), headers)
+                    if connection.getresponse().status in (200, 409):
+                        return
             except (OSError, http.client.HTTPException):
                 pass
             finally:

@@ -81,14 +81,18 @@ class ServedLedger:
         ]
         return {"questions": shown}
 
-    def decide(self, principal: Principal, session: str, question: str, option: str, note: str) -> str | None:
-        waiting = ((owner, one) for owner, one in self._waiting(principal) if one.id == question)
-        for owner, one in waiting:
-            if session in (one.ref, one.session_id):
-                ledger = self._ledger.of(owner)
-                error = decide_question(ledger, one, option, note, "console", by=principal.name)
-                return f"{error.message} {error.next_action}" if error is not None else None
-        return f"No question '{question}' waits in a session '{session}'."
+    def decide(
+        self, principal: Principal, session: str, question: str, shown: str, option: str, note: str
+    ) -> str | None:
+        for owner, waiting in self._waiting(principal):
+            if waiting.id != question or session not in (waiting.ref, waiting.session_id):
+                continue
+            if waiting.shown != shown:
+                return f"Question '{question}' is no longer as it was shown to you. Read the inbox again."
+            ledger = self._ledger.of(owner)
+            error = decide_question(ledger, waiting, option, note, "console", by=principal.name)
+            return f"{error.message} {error.next_action}" if error is not None else None
+        return f"No question '{question}' waits in session '{session}'. Read the inbox again."
 
     def _waiting(self, principal: Principal) -> Iterator[tuple[str, WaitingQuestion]]:
         if principal.decides_for_others:

@@ -21,10 +21,11 @@ InThread = Callable[..., Awaitable[Any]]
 
 
 class DecisionBody(Struct, frozen=True, forbid_unknown_fields=True):
-    """The body of a decision: which question of which session, and the chosen option."""
+    """A decision on exactly the question that was shown: `shown` is its digest in the inbox (rule 26)."""
 
     session: str
     question: str
+    shown: str
     option: str
     note: str = ""
 
@@ -44,7 +45,7 @@ def inbox_routes(service: Service, in_thread: InThread, *, authenticated: bool) 
             body = msgspec.json.decode(await request.body(), type=DecisionBody)
         except msgspec.DecodeError as error:
             return refusal(400, "BAD_BODY", str(error))
-        parts = (body.session, body.question, body.option, body.note)
+        parts = (body.session, body.question, body.shown, body.option, body.note)
         if any("\0" in part for part in parts):
             return refusal(400, "BAD_BODY", "A NUL character is not accepted.")
         problem = await in_thread(service.decide, principal, *parts)

@@ -32,8 +32,10 @@ class Service(Protocol):
     def inbox(self, principal: Principal) -> Json:
         """Return the questions that a principal may see: its own, and others' if it decides for others."""
 
-    def decide(self, principal: Principal, session: str, question: str, option: str, note: str) -> str | None:
-        """Record a decision; return why that is impossible."""
+    def decide(
+        self, principal: Principal, session: str, question: str, shown: str, option: str, note: str
+    ) -> str | None:
+        """Record a decision on the question that was shown; return why that is impossible."""
 
     def not_ready(self) -> str | None:
         """Say why calls cannot be answered now; None if they can."""

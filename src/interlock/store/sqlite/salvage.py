@@ -15,9 +15,11 @@ from tempfile import TemporaryDirectory
 
 import apsw
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from interlock.store.protocol import StoreCorrupt
 from interlock.store.sqlite.lock import FileLock
+from interlock.store.sqlite.raw_commits import raw_commits
 from interlock.store.sqlite.schema import FILE, MIGRATIONS, TABLES
 from interlock.store.sqlite.store import (
     PAGE_SIZE,
@@ -70,11 +72,14 @@ def salvage(path: Path, into: Path) -> Salvaged:
         with TemporaryDirectory(dir=into.parent) as folder:
             target = connect(into)
             migrate(target, into, MIGRATIONS)
-            source = _readable(_folded_copy(path, Path(folder)), target)
+            copy = _folded_copy(path, Path(folder))
+            source = _readable(copy, target)
             try:
                 if store_id := source.pragma("application_id"):
                     target.pragma("application_id", store_id)
                 salvaged = copy_tables(source, target)
+                if "commits" in salvaged.damaged:
+                    salvaged.rows["commits"] += _add_hidden(copy, target)
                 target.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
             finally:
                 source.close()
@@ -172,6 +177,20 @@ def copy_tables(source: apsw.Connection, target: apsw.Connection) -> Salvaged:
                 damaged.append(table)
         target.execute("UPDATE sessions SET unindexed = 1")  # the words are derived from the log again
     return Salvaged(copied, tuple(damaged))
+
+
+def _add_hidden(copy: Path, target: apsw.Connection) -> int:
+    """Add the commits that SQLite could not read to the sessions that miss them; returns how many."""
+    sql = (
+        "INSERT OR IGNORE INTO commits SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7"
+        " FROM sessions WHERE session_id = ?1 AND head_index >= ?3"
+    )
+    added = 0
+    with target:
+        for row in raw_commits(copy):
+            target.execute(sql, astuple(row))
+            added += target.changes()
+    return added
 
 
 class TableReader:

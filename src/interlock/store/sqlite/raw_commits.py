@@ -7,9 +7,12 @@ session's id, so it can be found without the page's own list of rows, and its ty
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import accumulate, pairwise
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 
 from interlock.store.protocol import CommitRow
 from interlock.store.sqlite.store import PAGE_SIZE
@@ -21,71 +24,78 @@ DIGEST = 12 + 2 * 32
 MOST_IN_PAGE = PAGE_SIZE - 35
 LEAST_IN_PAGE = (PAGE_SIZE - 12) * 32 // 255 - 23
 
+_events = msgspec.json.Decoder(list[msgspec.Raw])
 
-def raw_commits(path: Path) -> Iterator[CommitRow]:
+
+class RawCommit(Struct, frozen=True):
+    """A commit as its bytes tell it; one that is `mended` had a changed bit in its header."""
+
+    row: CommitRow
+    mended: bool
+
+
+def raw_commits(path: Path) -> Iterator[RawCommit]:
     """Yield every commit that can be found in a file without its log; some may be old or there twice."""
-    content = path.read_bytes()
-    at = content.find(ID)
-    while at >= 0:
-        for header in HEADERS:
-            if (row := _row(content, at - header, header)) is not None:
-                yield row
-                break
-        at = content.find(ID, at + 1)
+    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as content:
+        at = content.find(ID)
+        while at >= 0:
+            found = (_found(content, at - header, header) for header in HEADERS if header <= at)
+            if (raw := next(filter(None, found), None)) is not None:
+                yield raw
+            at = content.find(ID, at + 1)
 
 
-def _row(content: bytes, start: int, header: int) -> CommitRow | None:
-    """Read the row that begins here, if one does; its header may have one changed bit."""
-    stored = content[start : start + header]
-    if start < 0 or abs(stored[0] - header) not in (0, 1, 2, 4, 8, 16, 32, 64, 128):
+def _found(content: mmap, start: int, size: int) -> RawCommit | None:
+    """Read the row that begins here with a header of this size, if one does."""
+    header = content[start : start + size]
+    if (header[0] != size) + (header[5] != DIGEST) + (not _is_text(header[1])) > 1:
         return None
-    for bit in range(-1, 8 * header):
-        types = bytearray(stored)
-        if bit >= 0:
-            types[bit // 8] ^= 1 << bit % 8
-        if (row := _read(content, start, bytes(types))) is not None:
-            return row
+    if (row := _read(content, start, header)) is not None:
+        return RawCommit(row, mended=False)
+    for bit in range(8 * size):
+        changed = bytearray(header)
+        changed[bit // 8] ^= 1 << bit % 8
+        if (row := _read(content, start, bytes(changed))) is not None:
+            return RawCommit(row, mended=True)
     return None
 
 
-def _read(content: bytes, start: int, header: bytes) -> CommitRow | None:
+def _read(content: mmap, start: int, header: bytes) -> CommitRow | None:
     types = list(_varints(header))
-    if types[0] != len(header) or len(types) != 8:
+    if len(types) != 8 or types[0] != len(header):
         return None
-    _, id_, first, last, at, digest, body, key = types
-    is_text = id_ > 12 and id_ % 2 == 1 and (key == 0 or (key > 12 and key % 2 == 1))
-    if (
-        not is_text
-        or digest != DIGEST
-        or body < 12
-        or body % 2
-        or any(n not in SIZES for n in (first, last, at))
-    ):
+    _, session_id, first, last, recorded_at, digest, body, key = types
+    are_right = (
+        _is_text(session_id),
+        {first, last, recorded_at} <= SIZES.keys(),
+        digest == DIGEST,
+        body >= 12 and body % 2 == 0,
+        key == 0 or _is_text(key),
+    )
+    if not all(are_right):
         return None
     sizes = [SIZES[kind] if kind in SIZES else (kind - 12) // 2 for kind in types[1:]]
-    payload = _payload(content, start, len(header) + sum(sizes))
-    parts, place = list[bytes](), len(header)
-    for size in sizes:
-        parts.append(payload[place : place + size])
-        place += size
+    places = [*accumulate(sizes, initial=len(header))]
+    payload = _payload(content, start, places[-1])
+    parts = [payload[begin:end] for begin, end in pairwise(places)]
+    numbers = [
+        kind - 8 if kind in (8, 9) else int.from_bytes(part, "big", signed=True)
+        for kind, part in zip(types[2:5], parts[1:4], strict=True)
+    ]
     try:
-        if place != len(payload) or not isinstance(msgspec.json.decode(parts[5]), list):
+        if len(payload) != places[-1] or numbers[1] - numbers[0] + 1 != len(_events.decode(parts[5])):
             return None
-        named = parts[6].decode() if key else None
-        return CommitRow(
-            parts[0].decode(),
-            _integer(first, parts[1]),
-            _integer(last, parts[2]),
-            _integer(at, parts[3]),
-            parts[4],
-            parts[5],
-            named,
-        )
+        name, named = parts[0].decode(), parts[6].decode() if key else None
     except ValueError:
         return None
+    return CommitRow(name, numbers[0], numbers[1], numbers[2], parts[4], parts[5], named)
 
 
-def _payload(content: bytes, start: int, size: int) -> bytes:
+def _is_text(kind: int) -> bool:
+    return kind > 12 and kind % 2 == 1
+
+
+def _payload(content: mmap, start: int, size: int) -> bytes:
     """Return the bytes of a row: what is in its page, and what is in the pages that this leads to."""
     if size <= MOST_IN_PAGE:
         return content[start : start + size]
@@ -107,7 +117,3 @@ def _varints(text: bytes) -> Iterator[int]:
         if byte < 0x80:
             yield value
             value = 0
-
-
-def _integer(kind: int, stored: bytes) -> int:
-    return kind - 8 if kind in (8, 9) else int.from_bytes(stored, "big", signed=True)

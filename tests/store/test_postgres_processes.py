@@ -226,10 +226,12 @@ def test_kills_and_crashes_lose_nothing_and_double_nothing(
             walker.start()
         for number in range(CRASHES):
             due = began + SECONDS * (number + chance.random()) / CRASHES
-            while time.monotonic() < due:
+            is_due = False
+            while not is_due:
                 time.sleep(chance.uniform(0.3, 1.2))
                 chance.choice(walkers).server.process.kill()
                 crashes["process killed"] += 1
+                is_due = time.monotonic() >= due
             database.stop("immediate")
             time.sleep(chance.uniform(0, 0.5))
             database.start()

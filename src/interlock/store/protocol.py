@@ -165,7 +165,10 @@ class CommitRow(Struct, frozen=True):
 
 
 class StartRow(Struct, frozen=True):
-    """A start that can be repeated: who asked with which request id, and the answer (rule 13a)."""
+    """A start that can be repeated: who asked with which request id, and the answer (rule 13a).
+
+    The digest covers everything else in the row.
+    """
 
     owner: str
     request_id: bytes
@@ -174,6 +177,7 @@ class StartRow(Struct, frozen=True):
     handle: bytes
     response: bytes
     started_at: int
+    digest: bytes = b""
 
 
 class TraceRow(Struct, frozen=True):

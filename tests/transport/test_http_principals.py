@@ -13,7 +13,13 @@ import httpx2
 import msgspec
 import pytest
 
+from interlock.ledger.log.chain import kind_of
+from interlock.ledger.queries.log_lines import event_lines
+from interlock.ledger.queries.status import find_session
 from interlock.ledger.tokens.access_tokens import AccessTokens
+from interlock.ledger.transfer.export_import import export_session
+from interlock.ledger.transfer.text_export import as_markdown
+from interlock.store.protocol import SessionRow
 from support.cli_process import interlock
 from support.harness import Bench, gate, steps, workflow
 from support.http_server import HttpServer, serving
@@ -219,12 +225,18 @@ def test_an_approver_decides_for_others_and_is_named(
     assert anyio.run(gone_on, held)["pending"]["stepId"] == "last"
     ledger = Bench(folder).ledger(owner="ada")
     try:
-        (decided,) = logged_events(ledger.store, session, "decision_recorded")
+        events = logged_events(ledger.store, session)
+        kinds = {kind_of(event.event): event.principal for event in events}
+        row = find_session(ledger, session)
+        assert isinstance(row, SessionRow)
+        transcript = as_markdown(export_session(ledger.store, row, ledger.pins, ledger.clock()))
+        lines = event_lines(ledger, session, ["decision_recorded", "gate_resolved"], end=len(events))
     finally:
         ledger.store.close()
-    assert msgspec.to_builtins(decided.event) | {"channel": "console", "by": "eve", "note": "seen"} == (
-        msgspec.to_builtins(decided.event)
-    )
+    assert kinds.pop("decision_recorded") == "eve"
+    assert set(kinds.values()) == {"ada"}
+    assert [line.summary("ada").partition(" ")[0] for line in lines] == ["eve:", "which:"]
+    assert "which: right (by eve, channel console" in transcript
 
 
 def test_only_an_admin_reads_the_metrics(server: HttpServer, tokens: dict[str, str]) -> None:

@@ -248,6 +248,7 @@ export interface EventRow {
   at: number;
   run: number | null;
   node: number | null;
+  principal: string;
   summary: string;
   event: Record<string, unknown>;
 }

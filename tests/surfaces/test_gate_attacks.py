@@ -1109,8 +1109,8 @@ def test_a7_an_imported_decision_is_shown_as_imported_and_asked_for_again(bench:
     assert position.decisions["deploy"].option == "no"
     lines = event_lines(ledger, made, ["decision_recorded", "session_imported"], end=10**6)
     assert [line.imported for line in lines] == [True, True, False]
-    assert lines[0].summary.endswith(", imported")
-    assert not lines[2].summary.endswith(", imported")
+    assert lines[0].summary("local").endswith(", imported")
+    assert not lines[2].summary("local").endswith(", imported")
 
 
 def real_arguments(bench: Bench, *more: str) -> list[str]:

@@ -109,7 +109,7 @@ class Actions:
             return refused(403, "FORBIDDEN", "Only an approver decides for others.")
         if (refusal := self.pin_refused(principal, request.pin)) is not None:
             return refusal
-        ledger = self._ledger.of(owner)
+        ledger = self._ledger.of(owner, principal.name)
         session = find_session(ledger, request.session_id)
         if isinstance(session, LedgerError):
             return answer_to(session)
@@ -127,14 +127,7 @@ class Actions:
         if asked.shown != request.shown:
             message = f"'{request.id}' has changed since it was shown to you; nothing was recorded."
             return refused(409, "QUESTION_CHANGED", message, "Read it again, then answer.")
-        error = decide_question(
-            ledger,
-            asked,
-            request.option,
-            request.note[:LONGEST_NOTE],
-            channel="console",
-            by=principal.name if owner != principal.name else "",
-        )
+        error = decide_question(ledger, asked, request.option, request.note[:LONGEST_NOTE], channel="console")
         if error is not None:
             return answer_to(error)
         return answer_to(

@@ -20,7 +20,7 @@ from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import EXECUTION
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
-from interlock.ledger.log.chain import logged
+from interlock.ledger.log.chain import Logged, logged
 from interlock.ledger.log.projection import outputs_of, state_of
 from interlock.ledger.log.records import AdvanceRecorded, DecisionRecorded, LogEntry
 from interlock.ledger.queries.status import Shown, pending_line, ref_of, step_label
@@ -118,7 +118,7 @@ def story_of(
         modes = {row.node: row.preferences for row in reader.modes(session_id)}
         history = BranchHistory()
         for logged_event in logged(reader.commits(session_id, start=path[0].event_index)):
-            history.add(logged_event.event, logged_event.node, logged_event.at)
+            history.add(logged_event, session.owner)
     plan = positions.pins.plan(positions.content, run.workflow_hash)
     steps: list[StoryStep] = []
     for row, child in zip(path, [*path[1:], None], strict=True):
@@ -190,8 +190,9 @@ class BranchHistory:
         self.marks = defaultdict[int, list[StoryMark]](list)
         self.blockers: dict[tuple[int, int], tuple[Blocker, ...]] = {}
 
-    def add(self, event: LogEntry, node: int | None, at: int) -> None:
-        """Take in one event; `node` is the one that it led to."""
+    def add(self, logged: Logged, owner: str) -> None:
+        """Take in one event; its node is the one that it led to."""
+        event, node = logged.event, logged.node
         match event:
             case AdvanceRecorded(outcome="blocked"):
                 self.blockers[event.node, event.attempt] = event.blockers
@@ -201,7 +202,7 @@ class BranchHistory:
                     option=event.option,
                     how="recorded",
                     channel=event.channel,
-                    client=event.by,
+                    client=logged.principal if logged.principal != owner else "",
                     note=event.note,
                     question="",
                     at=event.at,

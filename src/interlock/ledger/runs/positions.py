@@ -37,6 +37,7 @@ class Positions:
     ) -> None:
         self.store = store
         self.owner = owner
+        self.principal = owner
         self.keys = keys
         self.drift = drift
         self.clock = clock

@@ -146,6 +146,7 @@ export interface RunStatus {
   branches: number;
   startedAt: number;
   updatedAt: number;
+  abandoned: string | null;
 }
 
 export interface KnownGap {

@@ -250,5 +250,7 @@ def marks_of(event: LogEntry) -> Iterator[StoryMark]:
             yield StoryMark("child", f"{event.workflow} {event.outcome}")
         case e.RunCompleted():
             yield StoryMark("ended", event.status.replace("_", " "))
+        case e.RunAbandoned():
+            yield StoryMark("ended", event.how.text, "warning")
         case _:
             return

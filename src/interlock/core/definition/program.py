@@ -111,7 +111,7 @@ class Plan:
 
     @cached_property
     def decisive(self) -> Mapping[str, tuple[Json, ...]]:
-        """The variables that conditions read, each with the values known for it: compared with, and default."""
+        """The variables that conditions read, each with its default and the values it is compared with."""
         compared: dict[str, dict[str, Json]] = {}
         for condition in _conditions(self.workflow):
             for test in tests_of(condition):

@@ -120,9 +120,9 @@ class Plan:
                 if test.operator in ("==", "!=", "equals", "not_equals", "in") and "." not in test.variable:
                     known.update({repr(value): value for value in values if value is not None})
         for variable in self.workflow.variables:
-            if known := compared.get(variable.name):
+            if values_known := compared.get(variable.name):
                 others = (True, False) if variable.type == "boolean" else (variable.default,)
-                known.update({repr(value): value for value in others if value is not None})
+                values_known.update({repr(value): value for value in others if value is not None})
         return {name: tuple(values.values()) for name, values in compared.items()}
 
     def produced(self, step: Step, scope: Scope) -> dict[str, tuple[Json, ...]]:

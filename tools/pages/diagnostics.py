@@ -62,8 +62,8 @@ def _builtins() -> Iterator[str]:
             yield f"Arguments: {_in_code(template.args)}."
     yield from ("", "## Features", "")
     yield "Named in `features: […]`; each adds lines to the prompt blocks of every step that has some. One"
-    yield "with settings may be given as `{ id: wr.features.output_contracts, config: { attempts: 2 } }`; only"
-    yield "the settings below can be chosen, and `{name}` in a line shows where the choice goes."
+    yield "with settings may be given as `{ id: wr.features.output_contracts, config: { attempts: 2 } }`;"
+    yield "only the settings below can be chosen, and `{name}` in a line shows where the choice goes."
     for feature in packs.features().values():
         yield from _feature(feature)
     yield from ("", "## References", "", "Included in a prompt by `{ kind: ref, refId: … }`.")

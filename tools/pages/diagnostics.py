@@ -61,7 +61,9 @@ def _builtins() -> Iterator[str]:
         if template.args:
             yield f"Arguments: {_in_code(template.args)}."
     yield from ("", "## Features", "")
-    yield "Named in `features: […]`; each adds lines to the prompt blocks of every step that has some."
+    yield "Named in `features: […]`; each adds lines to the prompt blocks of every step that has some. One"
+    yield "with settings may be given as `{ id: wr.features.output_contracts, config: { attempts: 2 } }`;"
+    yield "only the settings below can be chosen, and `{name}` in a line shows where the choice goes."
     for feature in packs.features().values():
         yield from _feature(feature)
     yield from ("", "## References", "", "Included in a prompt by `{ kind: ref, refId: … }`.")
@@ -102,6 +104,13 @@ def _feature(feature: packs.FeaturePack) -> Iterator[str]:
     for heading, lines in sections:
         if lines:
             yield from ("", f"{heading}:", *(f"- {line}" for line in lines))
+    if feature.settings:
+        yield from ("", "Settings:")
+    for name, setting in feature.settings.items():
+        chosen = "some of" if setting.several else "one of"
+        default = setting.default if isinstance(setting.default, tuple) else (setting.default,)
+        yield f"- `{name}`: {setting.description}; {chosen} {_in_code(map(str, setting.values))}."
+        yield f"  Without it: {_in_code(map(str, default))}."
 
 
 def _in_code(words: Iterable[str]) -> str:

@@ -150,6 +150,7 @@ def _filled(template: dict[str, Any], held: dict[str, str]) -> bytes:
     return text.encode()
 
 
+@pytest.mark.filterwarnings("ignore:resources/")
 @pytest.mark.parametrize("mode", MODES)
 def test_the_runs_of_another_principal_are_no_resources(
     server: HttpServer, tokens: dict[str, str], mode: str
@@ -166,6 +167,13 @@ def test_the_runs_of_another_principal_are_no_resources(
                 async with connected(server, "/mcp", tokens["bob"], mode) as bob:
                     with pytest.raises(mcp.MCPError, match="not found"):
                         await bob.read_resource(uri)
+                    subscribing = (
+                        bob.subscribe_resource(uri)
+                        if mode == "legacy"
+                        else bob.listen(resource_subscriptions=[uri]).__aenter__()
+                    )
+                    with pytest.raises(mcp.MCPError, match="not found"):
+                        await subscribing
                     assert "pelican" not in (await bob.get_prompt("resume")).model_dump_json()
 
     anyio.run(story)

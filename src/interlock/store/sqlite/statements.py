@@ -112,6 +112,10 @@ OBSERVED = (
     f" WHERE key = ? AND {{where}} AND owner = ? ORDER BY observations.rowid DESC LIMIT {LATEST})"
     " ORDER BY updated_at DESC, session_id LIMIT ?"
 )
+HEAD_DIGESTS = (
+    "SELECT sessions.session_id, head_digest FROM json_each(?) AS given"
+    " CROSS JOIN sessions ON sessions.session_id = given.value"
+)
 RANKED = (
     "SELECT sessions.session_id FROM json_each(?) AS given"
     " CROSS JOIN sessions ON sessions.session_id = given.value"
@@ -202,6 +206,9 @@ class SqliteReader:
 
     def session(self, session_id: str) -> SessionRow | None:
         return self._one(_session, SESSION + "WHERE session_id = ?", session_id)
+
+    def head_digests(self, session_ids: Sequence[str]) -> dict[str, bytes]:
+        return dict(self._connection.execute(HEAD_DIGESTS, (encode(list(session_ids)).decode(),)))
 
     def sessions(self, wanted: SessionFilter) -> list[SessionRow]:
         """Return an owner's sessions, newest first: those not yet indexed, and the newest of the others."""

@@ -87,6 +87,10 @@ export interface RunsPage {
   offset: number;
   limit: number;
   more: boolean;
+  points: Array<RunPoint>;
+  projects: Array<string>;
+  views: Array<SavedView>;
+  staleHours: number;
 }
 
 export interface RunLine {
@@ -104,6 +108,38 @@ export interface RunLine {
   createdAt: number;
   updatedAt: number;
   keep: boolean;
+}
+
+export interface RunPoint {
+  sessionId: string;
+  ref: string;
+  title: string;
+  status: string;
+  startedAt: number;
+  milliseconds: number;
+}
+
+export interface SavedView {
+  name: string;
+  query: string;
+}
+
+export interface RemovalPage {
+  at: number;
+  lines: Array<RemovalLine>;
+}
+
+export interface RemovalLine {
+  sessionId: string;
+  ref: string;
+  title: string;
+  status: string;
+  outcome: "deleted" | "kept" | "waiting";
+}
+
+export interface RunsChanged {
+  message: string;
+  sessions: number;
 }
 
 export interface SessionPage {
@@ -446,6 +482,17 @@ export interface ModeRequest {
 }
 
 export interface KeepRequest {
-  sessionId: string;
+  sessionIds: Array<string>;
   keep: boolean;
+}
+
+export interface RemoveRequest {
+  sessionIds: Array<string>;
+  at: number;
+  waiting?: boolean;
+}
+
+export interface ViewRequest {
+  name: string;
+  query?: string | null;
 }

@@ -40,7 +40,7 @@ export function Session({ reference }: { reference: string }) {
         </p>
         <h1>{visible(status.title)}</h1>
         <p className="facts">
-          {shownRun && <StatusBadge status={shownRun.status} awaiting={data.questions.length ? "gate" : ""} />}
+          {shownRun && <StatusBadge status={shownRun.status} />}
           {shownRun && <code>{shownRun.workflowId}</code>}
           {status.observed.git_branch && <span className="quiet">branch {visible(status.observed.git_branch)}</span>}
           <span className="quiet">
@@ -475,7 +475,7 @@ function Inspector({ page, onChanged }: { page: SessionPage; onChanged: () => vo
         </div>
       )}
       <div className="buttons">
-        <button type="button" className="button small" onClick={() => void send("keep", { sessionId: status.sessionId, keep: !status.keep })}>
+        <button type="button" className="button small" onClick={() => void send("keep", { sessionIds: [status.sessionId], keep: !status.keep })}>
           {status.keep ? "Keep no longer" : "Keep"}
         </button>
         <a className="button small" href={address(`sessions/${status.ref}/export.json`, { form: "json" })} download>

@@ -13,6 +13,7 @@ from interlock.console.actions import EXPORTS, Actions
 from interlock.console.answers import Answer, answer_to, refused
 from interlock.console.comparison import compared
 from interlock.console.pages import events_page, inbox_page, search_page, session_page
+from interlock.console.run_pages import exported_runs, number, removal_page, runs_page
 from interlock.console.workflow_pages import run_graph, workflow_page, workflows_page
 from interlock.core.principals import Principal
 from interlock.ledger.decisions.inbox import everyones_inbox, inbox, questions
@@ -21,11 +22,10 @@ from interlock.ledger.decisions.user_pin import has_pin
 from interlock.ledger.errors import LedgerError, error_of
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.heads import NewestHead, newest_heads
-from interlock.ledger.queries.run_lines import RunsWanted, runs_page
+from interlock.ledger.queries.run_lines import RunsWanted, run_lines
 from interlock.ledger.queries.status import Shown, find_session
 from interlock.ledger.queries.story import story_of
 
-MOST_LINES = 200
 LAST_RUNS = 10
 
 Query = Mapping[str, str]
@@ -96,7 +96,11 @@ class Console:
                 waiting = dict.fromkeys((*own, *others))
                 return answer_to(inbox_page(ledger, waiting, has_pin(ledger.store, principal.name)))
             case ["runs"]:
-                return answer_to(runs_page(ledger, runs_wanted(query)))
+                return answer_to(runs_page(ledger, query))
+            case ["runs", "removal"]:
+                return answer_to(removal_page(ledger, query.get("ids", "").split(",")))
+            case ["runs", "export"]:
+                return exported_runs(ledger, query.get("ids", "").split(","))
             case ["sessions", ref]:
                 session = find_session(ledger, ref)
                 if isinstance(session, LedgerError):
@@ -129,7 +133,7 @@ class Console:
                 loaded = ledger.library.load(workflow_id)
                 if isinstance(loaded, Diagnostic):
                     return refused(404, loaded.code, loaded.message, loaded.next_action or "")
-                used = runs_page(ledger, RunsWanted(workflow=workflow_id, limit=LAST_RUNS))
+                used = run_lines(ledger, RunsWanted(workflow=workflow_id, limit=LAST_RUNS))
                 return answer_to(workflow_page(loaded, used.lines))
             case ["search"]:
                 return answer_to(search_page(ledger, query.get("q", "")))
@@ -169,23 +173,6 @@ class Console:
             errors=sum(diagnostic.severity == "error" for diagnostic in listing.diagnostics),
             settings=self._settings if principal.role == "admin" else (),
         )
-
-
-def runs_wanted(query: Query) -> RunsWanted:
-    """Read the filters of the list of runs from an address."""
-    return RunsWanted(
-        status=query.get("status", ""),
-        workflow=query.get("workflow", ""),
-        text=query.get("q", ""),
-        offset=max(number(query, "offset") or 0, 0),
-        limit=min(max(number(query, "limit") or 50, 1), MOST_LINES),
-    )
-
-
-def number(query: Query, name: str) -> int | None:
-    """Read a number from an address; anything else counts as absent."""
-    value = query.get(name, "")
-    return int(value) if value.isascii() and value.isdigit() and len(value) < 10 else None
 
 
 def built_page() -> Traversable:

@@ -13,6 +13,7 @@ from interlock.console.comparison import Comparison
 from interlock.console.console import HealthPage
 from interlock.console.pages import EventsPage, InboxPage, SearchPage, SessionPage
 from interlock.console.workflow_pages import RunGraph, WorkflowPage, WorkflowsPage
+from interlock.ledger.queries.branch_artifacts import BranchArtifacts
 from interlock.ledger.queries.run_lines import RunsPage
 
 TARGET = Path(__file__).resolve().parents[1] / "console" / "src" / "types.ts"
@@ -21,6 +22,7 @@ SENT = [
     RunsPage,
     SessionPage,
     EventsPage,
+    BranchArtifacts,
     RunGraph,
     Comparison,
     WorkflowsPage,

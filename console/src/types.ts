@@ -37,8 +37,100 @@ export interface QuestionOption {
 export interface HandedIn {
   at: number;
   notes: Array<string>;
-  artifacts: Array<Record<string, unknown>>;
+  artifacts: Array<ShownArtifact>;
   blockers: Array<Blocker>;
+}
+
+export interface ShownArtifact {
+  kind: string;
+  title: string;
+  headline: string;
+  tone: "bad" | "good" | "neutral" | "warning";
+  facts: Array<ArtifactFact>;
+  header: ReviewHeader | null;
+  log: Array<LoggedRevision>;
+  files: Array<ChangedFile>;
+  findings: Array<ReviewFinding>;
+  comments: Array<ReviewComment>;
+  checks: Array<VerifiedCheck>;
+  rules: Array<RuleChange>;
+  rest: Record<string, unknown>;
+}
+
+export interface ArtifactFact {
+  name: string;
+  text: string;
+}
+
+export interface ReviewHeader {
+  title: string;
+  classification: string;
+  focusAreas: Array<string>;
+  more: Record<string, unknown>;
+  revision: Revision | null;
+}
+
+export interface Revision {
+  number: number;
+  node: number;
+  step: string;
+  at: number;
+}
+
+export interface LoggedRevision {
+  text: string;
+  revision: Revision | null;
+}
+
+export interface ChangedFile {
+  path: string;
+  change: string;
+  summary: string;
+  risk: string;
+  additions: number | null;
+  deletions: number | null;
+  more: Record<string, unknown>;
+  revision: Revision | null;
+}
+
+export interface ReviewFinding {
+  id: string;
+  severity: string;
+  tone: "bad" | "good" | "neutral" | "warning";
+  title: string;
+  file: string;
+  line: number | null;
+  rationale: string;
+  suggestion: string;
+  more: Record<string, unknown>;
+  revision: Revision | null;
+}
+
+export interface ReviewComment {
+  title: string;
+  file: string;
+  line: number | null;
+  body: string;
+  more: Record<string, unknown>;
+  revision: Revision | null;
+}
+
+export interface VerifiedCheck {
+  name: string;
+  result: string;
+  tone: "bad" | "good" | "neutral" | "warning";
+  evidence: string;
+  more: Record<string, unknown>;
+  revision: Revision | null;
+}
+
+export interface RuleChange {
+  op: string;
+  rule: string;
+  replaces: string;
+  reason: string;
+  more: Record<string, unknown>;
+  revision: Revision | null;
 }
 
 export interface Blocker {
@@ -250,6 +342,20 @@ export interface EventRow {
   node: number | null;
   summary: string;
   event: Record<string, unknown>;
+}
+
+export interface BranchArtifacts {
+  runId: string;
+  tip: number;
+  artifacts: number;
+  omitted: number;
+  header: ReviewHeader | null;
+  log: Array<LoggedRevision>;
+  files: Array<ChangedFile>;
+  findings: Array<ReviewFinding>;
+  comments: Array<ReviewComment>;
+  checks: Array<VerifiedCheck>;
+  rules: Array<RuleChange>;
 }
 
 export interface RunGraph {

@@ -69,7 +69,9 @@ def test_a_question_comes_with_what_was_handed_in_and_what_follows(desk: Desk) -
     asked = desk.to_the_gate()
     assert asked["question"]["message"] == "ship?"
     assert asked["handedIn"]["notes"] == ["Built it."]
-    assert asked["handedIn"]["artifacts"] == [{"kind": "build", "files": 3}]
+    assert [(each["kind"], each["rest"]) for each in asked["handedIn"]["artifacts"]] == [
+        ("build", {"files": 3})
+    ]
     assert asked["question"]["options"][0]["effect"] == "out = true"
     assert [(each["option"], each["pending"]["id"]) for each in asked["follows"]] == [
         ("yes", "last"),
@@ -183,6 +185,21 @@ def test_a_rewound_chat_is_a_branch_that_can_be_compared(desk: Desk) -> None:
         ["notes"],
     ]
     assert [step["shared"] for step in compared["steps"]] == [True, False, False]
+
+
+def test_artifacts_are_brought_together_along_the_branch_that_is_shown(desk: Desk) -> None:
+    def changed(*paths: str) -> dict[str, Any]:
+        return {"kind": "mr_review.changed_files", "changedFiles": [{"path": path} for path in paths]}
+
+    desk.agent.start("test.flow", goal="Ship it")
+    before = desk.agent.last
+    desk.agent.ack("One way.", artifacts=[changed("b.py", "a.py")])
+    first_tip = desk.shows(f"sessions/{desk.ref}")["story"]["tip"]
+    desk.agent.call("continue_workflow", stateToken=before["stateToken"])
+    desk.agent.ack("Another way.", artifacts=[changed("c.py")])
+    tables = [desk.shows(f"sessions/{desk.ref}/artifacts", **at) for at in ({"node": str(first_tip)}, {})]
+    assert [[file["path"] for file in table["files"]] for table in tables] == [["a.py", "b.py"], ["c.py"]]
+    assert tables[1]["files"][0]["revision"]["step"] == "first"
 
 
 def test_runs_are_filtered_and_paged_by_the_server(desk: Desk) -> None:

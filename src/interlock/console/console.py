@@ -20,6 +20,7 @@ from interlock.ledger.decisions.modes import ModeLine, global_mode
 from interlock.ledger.decisions.user_pin import has_pin
 from interlock.ledger.errors import LedgerError, error_of
 from interlock.ledger.ledger import Ledger
+from interlock.ledger.queries.branch_artifacts import branch_artifacts
 from interlock.ledger.queries.heads import NewestHead, newest_heads
 from interlock.ledger.queries.run_lines import RunsWanted, runs_page
 from interlock.ledger.queries.status import Shown, find_session
@@ -116,6 +117,13 @@ class Console:
                 run = next(run for run in shown.status.runs if run.run_id == shown.run_id)
                 plan = ledger.pins.plan(ledger.content, run.workflow_hash)
                 return answer_to(run_graph(plan.workflow, shown.story))
+            case ["sessions", ref, "artifacts"]:
+                shown = session_page(ledger, ref, query.get("run", ""), number(query, "node"))
+                if isinstance(shown, LedgerError):
+                    return answer_to(shown)
+                if shown.story is None:
+                    return refused(404, "NOT_FOUND", "This session has no run yet.")
+                return answer_to(branch_artifacts(shown.story))
             case ["sessions", ref, "export"]:
                 form = query.get("form", "json")
                 if form not in EXPORTS:

@@ -12,7 +12,8 @@ from interlock.console.answers import ConsoleError
 from interlock.console.comparison import Comparison
 from interlock.console.console import HealthPage
 from interlock.console.pages import EventsPage, InboxPage, SearchPage, SessionPage
-from interlock.console.workflow_pages import RunGraph, WorkflowPage, WorkflowsPage
+from interlock.console.simulation import SimulationPage
+from interlock.console.workflow_pages import BuiltinsPage, RunGraph, WorkflowPage, WorkflowsPage
 from interlock.ledger.queries.branch_artifacts import BranchArtifacts
 from interlock.ledger.queries.run_lines import RunsPage
 
@@ -27,6 +28,8 @@ SENT = [
     Comparison,
     WorkflowsPage,
     WorkflowPage,
+    SimulationPage,
+    BuiltinsPage,
     SearchPage,
     HealthPage,
     ActionDone,

@@ -434,6 +434,8 @@ export interface WorkflowLine {
   form: string;
   source: string;
   hash: string;
+  size: number;
+  tokens: number;
   errors: number;
   warnings: number;
   shadows: Array<string>;
@@ -461,6 +463,10 @@ export interface WorkflowPage {
   graph: WorkflowGraph;
   items: Array<WorkflowItem>;
   variables: Array<WorkflowVariable>;
+  contracts: Array<WorkflowContract>;
+  uses: Array<string>;
+  usedBy: Array<string>;
+  shadowed: Array<string>;
   diagnostics: Array<DiagnosticLine>;
   runs: Array<RunLine>;
 }
@@ -470,9 +476,12 @@ export interface WorkflowItem {
   kind: string;
   id: string;
   title: string;
+  depth: number;
+  note: string;
+  text: string;
   contracts: Array<string>;
   confirms: boolean;
-  options: Array<string>;
+  options: Array<QuestionOption>;
 }
 
 export interface WorkflowVariable {
@@ -480,6 +489,55 @@ export interface WorkflowVariable {
   type: string;
   description: string;
   required: boolean;
+  default: string;
+}
+
+export interface WorkflowContract {
+  ref: string;
+  artifact: string;
+  required: boolean;
+  steps: Array<string>;
+  example: unknown;
+}
+
+export interface SimulationPage {
+  workflowId: string;
+  name: string;
+  hash: string;
+  answers: string;
+  items: Array<SimulatedItem>;
+  choices: Array<SimulatedChoice>;
+  ended: string;
+  variables: Record<string, unknown>;
+}
+
+export interface SimulatedItem {
+  pending: PendingLine;
+  id: string;
+  activity: string;
+  prompt: string;
+  chosen: string;
+  marks: Array<StoryMark>;
+}
+
+export interface SimulatedChoice {
+  label: string;
+  effect: string;
+  follows: PendingLine;
+}
+
+export interface BuiltinsPage {
+  builtins: Array<BuiltinLine>;
+}
+
+export interface BuiltinLine {
+  kind: "capability" | "contract" | "feature" | "ref" | "template";
+  ref: string;
+  title: string;
+  details: string;
+  insert: string;
+  artifact: string;
+  example: unknown;
 }
 
 export interface SearchPage {

@@ -33,7 +33,7 @@ HOSTILE = """<script>window.hacked = 1</script> <img src=x onerror="window.hacke
 <svg onload="window.hacked=1"></svg> \u202eevil\u202c <iframe srcdoc="<script>parent.hacked=1</script>">
 **bold** `code`
 """
-HOSTILE_FINDING = {name: HOSTILE for name in ("severity", "title", "location", "rationale", HOSTILE)}
+HOSTILE_FINDING = dict.fromkeys(("severity", "title", "location", "rationale", HOSTILE), HOSTILE)
 
 
 class Desk:

@@ -13,7 +13,8 @@ from interlock.console.actions import EXPORTS, Actions
 from interlock.console.answers import Answer, answer_to, refused
 from interlock.console.comparison import compared
 from interlock.console.pages import events_page, inbox_page, search_page, session_page
-from interlock.console.workflow_pages import run_graph, workflow_page, workflows_page
+from interlock.console.simulation import simulation_page
+from interlock.console.workflow_pages import builtins_page, run_graph, workflow_page, workflows_page
 from interlock.core.principals import Principal
 from interlock.ledger.decisions.inbox import everyones_inbox, inbox, questions
 from interlock.ledger.decisions.modes import ModeLine, global_mode
@@ -138,7 +139,14 @@ class Console:
                 if isinstance(loaded, Diagnostic):
                     return refused(404, loaded.code, loaded.message, loaded.next_action or "")
                 used = runs_page(ledger, RunsWanted(workflow=workflow_id, limit=LAST_RUNS))
-                return answer_to(workflow_page(loaded, used.lines))
+                return answer_to(workflow_page(ledger.library, loaded, used.lines))
+            case ["workflows", workflow_id, "simulate"]:
+                loaded = ledger.library.load(workflow_id)
+                if isinstance(loaded, Diagnostic):
+                    return refused(404, loaded.code, loaded.message, loaded.next_action or "")
+                return answer_to(simulation_page(loaded, query.get("answers", "")))
+            case ["builtins"]:
+                return answer_to(builtins_page())
             case ["search"]:
                 return answer_to(search_page(ledger, query.get("q", "")))
             case ["health"]:

@@ -20,7 +20,9 @@ from interlock.console.run_pages import (
     RunsPage,
     ViewRequest,
 )
-from interlock.console.workflow_pages import RunGraph, WorkflowPage, WorkflowsPage
+from interlock.console.simulation import SimulationPage
+from interlock.console.workflow_pages import BuiltinsPage, RunGraph, WorkflowPage, WorkflowsPage
+from interlock.ledger.queries.branch_artifacts import BranchArtifacts
 
 TARGET = Path(__file__).resolve().parents[1] / "console" / "src" / "types.ts"
 SENT = [
@@ -30,10 +32,13 @@ SENT = [
     RunsChanged,
     SessionPage,
     EventsPage,
+    BranchArtifacts,
     RunGraph,
     Comparison,
     WorkflowsPage,
     WorkflowPage,
+    SimulationPage,
+    BuiltinsPage,
     SearchPage,
     HealthPage,
     ActionDone,

@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from "react";
 import { act, address, get, Refused, usePage } from "../api";
-import { Artifact } from "../artifacts";
+import { Artifact, Artifacts } from "../artifacts";
 import { Markdown, visible } from "../markdown";
 import { Link, useRoute, withQuery } from "../router";
 import type {
@@ -17,7 +17,7 @@ import type {
 import { CopyButton, Empty, ErrorBox, Json, Skeleton, StatusBadge, Time, duration } from "../ui";
 import { Graph } from "./Graph";
 
-const TABS = ["story", "timeline", "graph", "events", "raw"] as const;
+const TABS = ["story", "artifacts", "timeline", "graph", "events", "raw"] as const;
 
 export function Session({ reference }: { reference: string }) {
   const route = useRoute();
@@ -106,6 +106,7 @@ export function Session({ reference }: { reference: string }) {
               </ol>
             </>
           )}
+          {story && tab === "artifacts" && <Artifacts reference={status.ref} sessionId={status.sessionId} run={data.runId} node={node} />}
           {story && tab === "timeline" && <Timeline steps={story.steps} />}
           {story && tab === "graph" && <PathGraph reference={status.ref} sessionId={status.sessionId} run={data.runId} node={node} />}
           {tab === "events" && <Events reference={status.ref} sessionId={status.sessionId} />}

@@ -143,6 +143,38 @@ def test_a_cancelled_call_waits_no_longer(target: Any) -> None:
     anyio.run(story)
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_a_server_that_stops_answers_the_calls_that_wait(bench: Bench, mode: str) -> None:
+    import mcp
+
+    async def story(running: HttpServer) -> Any:
+        waits, answers = anyio.Event(), list[Any]()
+
+        async def progress(done: float, total: float | None, message: str | None) -> None:
+            waits.set()
+
+        async def wait() -> None:
+            async with mcp.Client(f"{running.url}/mcp", mode=mode) as client:
+                started = await start(client)
+                tokens = {"stateToken": started["stateToken"], "ackToken": started["ackToken"]}
+                arguments = {**tokens, "waitSeconds": 55}
+                answers.append(
+                    await client.call_tool("continue_workflow", arguments, progress_callback=progress)
+                )
+                group.cancel_scope.cancel()  # the server is gone: there is nobody to take leave of
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(wait)
+            await waits.wait()
+            assert await anyio.to_thread.run_sync(running.stop) == 0
+        return answers[0]
+
+    arguments = ("--workflows", str(bench.workflows), "--decisions", "user")
+    answer = anyio.run(story, HttpServer(bench.folder, *arguments))
+    assert answer.structured_content["kind"] == "blocked"
+    assert "The user has not decided yet" in answer.content[0].text
+
+
 def test_a_waiting_call_is_made_again_each_second_until_its_time_is_over() -> None:
     now = 100.0
     made: list[bool] = []

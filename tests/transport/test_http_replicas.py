@@ -7,9 +7,14 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event, Thread
+from typing import Any
 
+import anyio
+import anyio.to_thread
+import msgspec
 import pytest
 
+from support.http_server import bearer, connected
 from support.postgres_server import PostgresServer, require_postgres
 from support.replicas import STEPS, Replicas, Walker, behind_nginx, keep_deciding, wait_until
 
@@ -55,6 +60,44 @@ def test_a_run_changes_replica_at_every_call_and_one_replica_opens_the_gate_at_a
     assert walker.done == ALL
     assert not walker.repeated
     assert replicas.completed_steps()[walker.session] == STEPS
+
+
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+def test_a_decision_at_one_replica_ends_the_wait_at_another(replicas: Replicas, mode: str) -> None:
+    first, second = replicas.servers[:2]
+
+    def decide(session: str) -> None:
+        listed = second.request("GET", "/inbox", headers=bearer(replicas.approver)).json["questions"]
+        asked = next(question for question in listed if question["sessionId"] == session)
+        decision = {"session": session, "question": "which", "shown": asked["shown"], "option": "left"}
+        answer = second.request("POST", "/inbox", msgspec.json.encode(decision), bearer(replicas.approver))
+        assert answer.status == 200, answer.body
+
+    async def story() -> Any:
+        waits = anyio.Event()
+
+        async def progress(done: float, total: float | None, message: str | None) -> None:
+            waits.set()
+
+        async def decide_while_it_waits(session: str) -> None:
+            await waits.wait()
+            await anyio.to_thread.run_sync(decide, session)
+
+        async with connected(first, "/mcp", replicas.agent, mode) as client:
+            at = (await client.call_tool("start_workflow", {"workflowId": "test.flow"})).structured_content
+            for step in STEPS[:10]:
+                arguments = {"stateToken": at["stateToken"], "ackToken": at["ackToken"]}
+                output = {"notesMarkdown": step}
+                answer = await client.call_tool("continue_workflow", {**arguments, "output": output})
+                at = answer.structured_content
+            async with anyio.create_task_group() as group:
+                group.start_soon(decide_while_it_waits, at["session"]["sessionId"])
+                arguments = {"stateToken": at["stateToken"], "ackToken": at["ackToken"], "waitSeconds": 55}
+                answer = await client.call_tool("continue_workflow", arguments, progress_callback=progress)
+            return answer.structured_content
+
+    answer = anyio.run(story)
+    assert (answer["kind"], answer["pending"]["stepId"]) == ("ok", STEPS[10])
 
 
 def test_runs_behind_nginx_survive_killed_replicas_and_a_stopped_database(

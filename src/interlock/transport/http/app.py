@@ -26,7 +26,7 @@ from interlock.surfaces.tool import report_exception
 from interlock.transport.http.access_log import AccessLog
 from interlock.transport.http.admission.guard import BODY_BYTES, LOOPBACK, Guard
 from interlock.transport.http.admission.limits import Limits
-from interlock.transport.http.admission.principals import Authentication, Verifier
+from interlock.transport.http.admission.principals import Authentication, Identification, SignedIn, Verifier
 from interlock.transport.http.eras import Eras
 from interlock.transport.http.inbox_routes import inbox_routes
 from interlock.transport.http.mcp import SurfaceServer
@@ -47,6 +47,7 @@ class HttpSettings(Struct, frozen=True):
 
     hosts: tuple[str, ...] = LOOPBACK
     verifier: Verifier | None = None
+    signed_in: SignedIn | None = None
     challenge: Mapping[str, str] = {}
     requests_per_second: float = 100.0
     requests_in_flight: int = 256
@@ -88,7 +89,10 @@ def application(service: Service, settings: HttpSettings, more: Sequence[BaseRou
         if record_of(request.scope).principal.role != "admin":
             return refusal(403, "FORBIDDEN", "Metrics are for the role admin.")
         reason = await in_thread(service.not_ready)
-        gauges = {"interlock_ready": ("Whether calls can be answered.", float(reason is None))}
+        gauges = {
+            "interlock_ready": ("Whether calls can be answered.", float(reason is None)),
+            "interlock_calls_waiting": ("Calls that wait for a decision now.", float(metrics.calls_waiting)),
+        }
         if reason is None:
             waiting = await in_thread(service.gates_waiting)
             gauges["interlock_gates_waiting"] = ("Sessions that wait for a decision or an input.", waiting)
@@ -126,11 +130,14 @@ def application(service: Service, settings: HttpSettings, more: Sequence[BaseRou
     middleware = [
         Middleware(AccessLog, metrics=metrics, routes=known, write=settings.log),
         Middleware(Guard, hosts=settings.hosts),
-        Middleware(Authentication, verifier=settings.verifier, challenge=settings.challenge),
+        Middleware(Identification, verifier=settings.verifier, signed_in=settings.signed_in),
     ]
     if settings.verifier is not None:
         rate, most = settings.requests_per_second, settings.requests_in_flight
-        middleware.append(Middleware(Limits, per_second=rate, in_flight=most))
+        middleware += [
+            Middleware(Limits, per_second=rate, in_flight=most),
+            Middleware(Authentication, challenge=settings.challenge),
+        ]
     app = Starlette(routes=routes, middleware=middleware, lifespan=lifespan)
     app.router.redirect_slashes = False
     app.state.stopping = stopping

@@ -216,6 +216,7 @@ def test_nothing_that_another_principal_holds_opens_or_changes_anything(
     assert SECRET in anyio.run(goes_on), "her own tokens do open it, at the other replica too"
 
 
+@pytest.mark.filterwarnings("ignore:resources/")
 @pytest.mark.parametrize("mode", MODES)
 def test_the_runs_of_another_principal_are_no_resources_and_no_completions(
     deployment: Deployment, mode: str
@@ -236,6 +237,14 @@ def test_the_runs_of_another_principal_are_no_resources_and_no_completions(
                         seen += (await ada.read_resource(f"interlock://runs/{name}/{kind}")).model_dump_json()
                         with pytest.raises(mcp.MCPError, match="not found"):
                             await bob.read_resource(f"interlock://runs/{name}/{kind}")
+                uri = f"interlock://runs/{session}/brief"
+                subscribing = (
+                    bob.subscribe_resource(uri)
+                    if mode == "legacy"
+                    else bob.listen(resource_subscriptions=[uri]).__aenter__()
+                )
+                with pytest.raises(mcp.MCPError, match="not found"):
+                    await subscribing
             assert SECRET in seen
             reference = types.ResourceTemplateReference(uri="interlock://runs/{session}/brief")
             offered = [

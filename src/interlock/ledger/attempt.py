@@ -149,7 +149,7 @@ class Attempt:
                 self.positions,
                 position.session,
                 position.run.workflow_id,
-                decided.state.variables,
+                decided.state,
                 self.now,
             )
         self.positions.append(*changes)

@@ -159,6 +159,9 @@ class Ledger(Positions):
         `record_start`.
         """
         number, handle = 0, new_handle()
+        if parent is not None and parent.state.abandoned is not None:
+            message = f"Run {parent.run.run_id} was abandoned; it starts no child."
+            return LedgerError("CONFLICT", message, "Start the workflow without a parent.")
         if within is None:
             title = title_of(context, loaded.workflow.name)
             commit, began = self._new_session(title, policy, parent)
@@ -296,7 +299,7 @@ class Ledger(Positions):
         number, loaded = position.node.node, position.loaded
         used, after = any(row.attempt == 0 for row in loaded.blocked), None
         with self.store.reading() as reader:
-            if loaded.branches:
+            if loaded.branches and position.state.abandoned is None:
                 used = used or reader.recorded(position.session_id, number, 0) is not None
                 tip = reader.node(position.session_id, tip_of(position.session, position.run))
                 after = branches(reader, position.node, tip)

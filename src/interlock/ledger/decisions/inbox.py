@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from interlock.core.definition.prompts import effect_text
+from interlock.core.definition.workflow import Option
 from interlock.core.engine.decide import decide
 from interlock.core.engine.gates import find_gate, pending_gates, question_of
 from interlock.core.engine.requirements import input_question
@@ -51,6 +52,11 @@ class WaitingQuestion(Shown, frozen=True):
     options: tuple[QuestionOption, ...]
     since: int
     shown: str
+
+
+def question_option(option: Option) -> QuestionOption:
+    """Describe an option, with its effect in words."""
+    return QuestionOption(option.id, option.label, option.description or "", effect_text(option.effect))
 
 
 def inbox(ledger: Ledger) -> tuple[WaitingQuestion, ...]:
@@ -140,10 +146,7 @@ def _asked(position: Position) -> Iterator[WaitingQuestion]:
             id=question.id,
             name=question.name,
             message=question.text,
-            options=tuple(
-                QuestionOption(option.id, option.label, option.description or "", effect_text(option.effect))
-                for option in question.options
-            ),
+            options=tuple(map(question_option, question.options)),
             since=run.updated_at,
             shown=question.digest,
         )

@@ -65,6 +65,7 @@ def _tips(ledger: Ledger, session: SessionRow) -> list[tuple[RunRow, NodeRow, Ru
         return [
             (run, tip, state_of(tip, modes.get(tip.node)))
             for run in reader.runs(session.session_id)
+            if run.status != "abandoned"
             for tip in tips(reader, run)
         ]
 

@@ -115,7 +115,7 @@ class Commit:
         awaited: Awaited | None = None,
     ) -> None:
         """Record the attempt with its response; a replay returns exactly this (rule 7)."""
-        response = unnamed(response, self.rows.session.session_id, run)
+        response = unnamed(response, self.rows.runs[run])
         if child is None:
             self._blocked_response = response
         else:

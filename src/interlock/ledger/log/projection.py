@@ -293,8 +293,9 @@ def _record_attempt(rows: Rows, attempt: AdvanceRecorded, logged: Logged) -> Non
     if attempt.child is not None:
         child = rows.nodes[attempt.child]
         child = replace(child, attempt=attempt.attempt, request_digest=request, response_digest=response)
-        parent = rows.nodes[child.parent] if child.parent is not None else None
-        rows.nodes[attempt.child] = _counted(rows, child, parent)
+        if child.parent is not None and (rows.blocked.get(child.parent) or rows.notes.get(child.parent)):
+            child = _counted(rows, child, rows.nodes[child.parent])  # some of these lead to this attempt only
+        rows.nodes[attempt.child] = child
         return
     earlier = rows.blocked.setdefault(attempt.node, [])
     kept = {**kept_at(earlier), **attempt.kept}

@@ -23,6 +23,7 @@ from interlock.ledger.errors import LedgerError
 from interlock.ledger.log.chain import Logged, logged
 from interlock.ledger.log.projection import outputs_of, state_of
 from interlock.ledger.log.records import AdvanceRecorded, DecisionRecorded, LogEntry
+from interlock.ledger.queries.artifacts import ShownArtifact, shown_artifact
 from interlock.ledger.queries.status import Shown, pending_line, ref_of, step_label
 from interlock.ledger.runs.position import Position, subject_of, tip_of
 from interlock.ledger.runs.positions import Positions
@@ -60,7 +61,7 @@ class HandedIn(Shown, frozen=True):
 
     at: int
     notes: tuple[str, ...]
-    artifacts: tuple[dict[str, Json], ...]
+    artifacts: tuple[ShownArtifact, ...]
     blockers: tuple[Blocker, ...] = ()
 
 
@@ -176,7 +177,11 @@ def handed_in(row: Recorded, blockers: tuple[Blocker, ...] = ()) -> HandedIn:
     return HandedIn(
         at=row.created_at if isinstance(row, NodeRow) else row.recorded_at,
         notes=tuple(output.body for output in outputs if output.channel == "recap"),
-        artifacts=tuple(msgspec.json.decode(output.body) for output in outputs if output.channel != "recap"),
+        artifacts=tuple(
+            shown_artifact(msgspec.json.decode(output.body, type=dict[str, Json]))
+            for output in outputs
+            if output.channel != "recap"
+        ),
         blockers=blockers,
     )
 
@@ -250,5 +255,7 @@ def marks_of(event: LogEntry) -> Iterator[StoryMark]:
             yield StoryMark("child", f"{event.workflow} {event.outcome}")
         case e.RunCompleted():
             yield StoryMark("ended", event.status.replace("_", " "))
+        case e.RunAbandoned():
+            yield StoryMark("ended", event.how.text, "warning")
         case _:
             return

@@ -11,7 +11,8 @@ from interlock.core.engine.decide import decide
 from interlock.core.run.commands import Command, ReturnChild, StartChild
 from interlock.core.run.events import ActivityEntered, ChildStarted, GateResolved
 from interlock.core.run.outcomes import Decided
-from interlock.core.values import Json, Missing, Variables
+from interlock.core.run.state import RunState
+from interlock.core.values import Json, Missing
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.log.chain import entries_of, logged
 from interlock.ledger.log.commit import Commit
@@ -42,15 +43,17 @@ def begin_in_parent(parent: Position, child_id: str, workflow_id: str, principal
 
 
 def return_to_parent(
-    positions: Positions, child: SessionRow, workflow_id: str, variables: Variables, now: int
+    positions: Positions, child: SessionRow, workflow_id: str, state: RunState, now: int
 ) -> list[Changes]:
-    """Record in the parent, if it still waits for this child, that it has returned."""
+    """Record in the parent, if it still waits for this child, that it has ended or was abandoned."""
     if child.parent_session is None:
         return []
     parent = _waiting_parent(positions, child.parent_session, child.session_id)
     if parent is None:
         return []
-    returned = ReturnChild(workflow_id, child.session_id, True, variables)
+    completed = state.abandoned is None
+    values = state.variables if completed else {}
+    returned = ReturnChild(workflow_id, child.session_id, completed, values)
     return [_recorded(parent, returned, positions.principal, now, None)]
 
 

@@ -88,7 +88,8 @@ class ModernCaller:
     """A quick client of the modern era on one kept connection: one POST, one JSON answer."""
 
     def __init__(self, address: str, token: str = "") -> None:
-        self._connection = http.client.HTTPConnection(address, timeout=PATIENCE * 5)
+        self.address = address
+        self._connection = http.client.HTTPConnection(address or "unused", timeout=PATIENCE * 5)
         self._token = bearer(token) if token else {}
 
     def call(self, tool: str, **arguments: Any) -> Any:
@@ -107,6 +108,8 @@ class ModernCaller:
         content = response.read()
         if response.status != 200:
             raise UnexpectedStatus(response.status, content)
+        if response.headers["Content-Type"].startswith("text/event-stream"):  # the call could wait
+            content = content.rpartition(b"data: ")[2]
         return msgspec.json.decode(content)["result"]["structuredContent"]
 
     def close(self) -> None:

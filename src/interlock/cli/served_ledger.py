@@ -84,8 +84,8 @@ class ServedLedger:
     def decide(
         self, principal: Principal, session: str, question: str, shown: str, option: str, note: str
     ) -> str | None:
-        for owner, waiting in self._waiting(principal):
-            if waiting.id != question or session not in (waiting.ref, waiting.session_id):
+        for owner, waiting in self._waiting(principal, session):
+            if waiting.id != question or waiting.session_id != session:
                 continue
             if waiting.shown != shown:
                 return f"Question '{question}' is no longer as it was shown to you. Read the inbox again."
@@ -94,9 +94,9 @@ class ServedLedger:
             return f"{error.message} {error.next_action}" if error is not None else None
         return f"No question '{question}' waits in session '{session}'. Read the inbox again."
 
-    def _waiting(self, principal: Principal) -> Iterator[tuple[str, WaitingQuestion]]:
+    def _waiting(self, principal: Principal, session: str = "") -> Iterator[tuple[str, WaitingQuestion]]:
         if principal.decides_for_others:
-            return everyones_inbox(self._ledger)
+            return everyones_inbox(self._ledger, session)
         return ((principal.name, question) for question in inbox(self._ledger.of(principal.name)))
 
     def not_ready(self) -> str | None:

@@ -167,6 +167,7 @@ def _entered(state: RunState, event: e.ActivityEntered) -> RunState:
         entered_at=event.at,
         frames=(),
         answers={},
+        answered=0,
         done=(),
         open=None,
         yielded={},
@@ -187,7 +188,9 @@ def _resolved(state: RunState, event: e.GateResolved) -> RunState:
     opened = None if state.open is None or state.open.key == event.key else state.open
     chosen = {gate: answer for gate, answer in state.chosen.items() if gate != event.gate}
     chosen[event.gate] = Chosen(cut(event.option or "", MOST_SUMMARY, "…"), event.channel)
-    state = _with(replace(state, open=opened, declined=declined, chosen=chosen), event.sets)
+    answered = state.answered + 1
+    state = replace(state, open=opened, declined=declined, chosen=chosen, answered=answered)
+    state = _with(state, event.sets)
     if event.resumable:
         answer = Resolution(event.key, event.gate, event.option)
         state = replace(state, yielded={**state.yielded, event.agent: answer})

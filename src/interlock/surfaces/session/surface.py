@@ -15,7 +15,7 @@ from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.runs.children import Ancestor, ancestors, last_answer
 from interlock.ledger.runs.position import Position
-from interlock.ledger.runs.shared_sessions import Calling
+from interlock.ledger.runs.shared_sessions import Calling, session_token
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.briefs import brief_fields
 from interlock.surfaces.call import Call, Outcome, Reply
@@ -114,7 +114,10 @@ class SessionSurface(LedgerSurface):
 
     def get_workflow_status(self, params: shared.WithToken, call: Call) -> Outcome:
         """Return the position of the session; readable at any time, and never traced."""
-        position = self.ledger.open(params.session_token, "ses")
+        pointer = self.shared.pointer(params.session_token, "get_workflow_status")
+        if isinstance(pointer, Reply):
+            return pointer
+        position = self.ledger.at(pointer)
         if isinstance(position, LedgerError):
             return of_error(position)
         with self.ledger.store.reading() as reader:
@@ -127,7 +130,7 @@ class SessionSurface(LedgerSurface):
                 "option_id": last.event.option,
                 "timestamp": last.event.at // 1000,
             }
-        token = self.ledger.mint("ses", position.handle, position.state.visit)
+        token = session_token(self.ledger, position.handle, position.state)
         body |= _parent(ancestors(self.ledger, position))
         standing = self.ledger.standing(position.run, position.plan, position.state)
         return json_reply({**body, "session_token": token}, token, Notices(standing))

@@ -103,7 +103,7 @@ def visit(
         if step.skill and step.skill not in digests:
             digests[step.skill] = ""
             agent.call("get_skill", step_id=step.id)
-    exits = text.partition("ways: ")[2].partition("\n")[0].split("; ")
+    exits = text.partition("exits: ")[2].partition("\n")[0].split("; ")
     return exits[(visits[activity_id] - 1) % len(exits)].split(" ")[0]
 
 

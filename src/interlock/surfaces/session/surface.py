@@ -21,7 +21,7 @@ from interlock.surfaces.ledger_surface import LedgerSurface
 from interlock.surfaces.recorded import repeatable
 from interlock.surfaces.session import params as p
 from interlock.surfaces.session.checkpoints import Checkpoints
-from interlock.surfaces.session.errors import words
+from interlock.surfaces.session.errors import next_action, words
 from interlock.surfaces.session.reading import SessionReading
 from interlock.surfaces.session.tools import INSTRUCTIONS, PROMPTS, tools
 from interlock.surfaces.shared import session_params as shared
@@ -43,7 +43,7 @@ class SessionSurface(LedgerSurface):
 
     def __init__(self, ledger: Ledger) -> None:
         super().__init__(ledger)
-        self.shared = SessionTools(ledger, SESSION)
+        self.shared = SessionTools(ledger, SESSION, next_action)
         self.reading = SessionReading(self.shared)
         self.checkpoints = Checkpoints(self.shared)
         self.tools: Mapping[str, Tool] = {
@@ -127,6 +127,7 @@ class SessionSurface(LedgerSurface):
             }
         token = self.ledger.mint("ses", position.handle, position.state.visit)
         body |= _parent(ancestors(self.ledger, position))
+        body["next_action"] = self.shared.next_action(position)
         standing = self.ledger.standing(position.run, position.plan, position.state)
         return json_reply({**body, "session_token": token}, token, Notices(standing))
 

@@ -216,7 +216,7 @@ def test_a_lost_agent_of_a_session_is_told_what_is_missing_before_it_can_go_on(b
             {
                 "id": "one",
                 "title": "One",
-                "promptBlocks": {"goal": "x", "outputRequired": {"notesMarkdown": "What was done."}},
+                "promptBlocks": {"goal": "x", "outputRequired": {"notes": "What was done."}},
             },
             {
                 "id": "two",

@@ -320,7 +320,9 @@ class Ledger(Positions):
 
     def brief(self, reader: Reader, position: Position) -> Brief:
         """Return what an agent needs to go on from here after losing everything."""
-        goal, state = position.session.title, position.state
+        state = position.state
+        stated = state.variables.get("goal")
+        goal = stated if isinstance(stated, str) and stated.strip() else position.session.title
         return brief(reader, position.node, position.plan, state, goal, position.kept)
 
     def note(self, pointer: Pointer, output: Output) -> str | LedgerError:

@@ -11,7 +11,7 @@ from typing import get_args
 from msgspec import Struct
 
 from interlock.core.definition.conditions import Scope
-from interlock.core.definition.criteria import failed_checks
+from interlock.core.definition.criteria import failed_checks, requirement
 from interlock.core.definition.program import Plan, confirmation
 from interlock.core.definition.prompts import interpolate, text_in_json, text_of, variables_in
 from interlock.core.definition.workflow import Capability, Contract, Option, Step, UserInput
@@ -197,7 +197,8 @@ def _unmet_criteria(step: Step, text: str, scope: Scope) -> Iterator[Blocker]:
     pointer = WorkflowStep(step.id)
     if failed and not text.strip():
         message = "This step's output is checked, and none was sent."
-        yield Blocker(BlockerCode.MISSING_REQUIRED_OUTPUT, pointer, message)
+        wanted = requirement(step.criteria) if step.criteria is not None else ""
+        yield Blocker(BlockerCode.MISSING_REQUIRED_OUTPUT, pointer, message, wanted)
     elif text.strip():
         for failure in failed:
             yield Blocker(BlockerCode.INVALID_REQUIRED_OUTPUT, pointer, failure.message, failure.requirement)

@@ -100,6 +100,7 @@ def _ledger_on(store: Store, config: Config) -> Ledger:
         terms=config.terms,
         project=Path(config.project) if config.project else None,
         retention_days=config.retention_days,
+        stale_hours=config.stale_hours,
     )
     return Ledger(store, Keys(config.folder), library_of(config), settings)
 

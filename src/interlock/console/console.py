@@ -13,19 +13,21 @@ from interlock.console.actions import EXPORTS, Actions
 from interlock.console.answers import Answer, answer_to, refused
 from interlock.console.comparison import compared
 from interlock.console.pages import events_page, inbox_page, search_page, session_page
-from interlock.console.workflow_pages import run_graph, workflow_page, workflows_page
+from interlock.console.run_pages import exported_runs, number, removal_page, runs_page
+from interlock.console.simulation import simulation_page
+from interlock.console.workflow_pages import builtins_page, run_graph, workflow_page, workflows_page
 from interlock.core.principals import Principal
 from interlock.ledger.decisions.inbox import everyones_inbox, inbox, questions
 from interlock.ledger.decisions.modes import ModeLine, global_mode
 from interlock.ledger.decisions.user_pin import has_pin
 from interlock.ledger.errors import LedgerError, error_of
 from interlock.ledger.ledger import Ledger
+from interlock.ledger.queries.branch_artifacts import branch_artifacts
 from interlock.ledger.queries.heads import NewestHead, newest_heads
-from interlock.ledger.queries.run_lines import RunsWanted, runs_page
+from interlock.ledger.queries.run_lines import RunsWanted, run_lines
 from interlock.ledger.queries.status import Shown, find_session
 from interlock.ledger.queries.story import story_of
 
-MOST_LINES = 200
 LAST_RUNS = 10
 
 Query = Mapping[str, str]
@@ -96,7 +98,11 @@ class Console:
                 waiting = dict.fromkeys((*own, *others))
                 return answer_to(inbox_page(ledger, waiting, has_pin(ledger.store, principal.name)))
             case ["runs"]:
-                return answer_to(runs_page(ledger, runs_wanted(query)))
+                return answer_to(runs_page(ledger, query))
+            case ["runs", "removal"]:
+                return answer_to(removal_page(ledger, query.get("ids", "").split(",")))
+            case ["runs", "export"]:
+                return exported_runs(ledger, query.get("ids", "").split(","))
             case ["sessions", ref]:
                 session = find_session(ledger, ref)
                 if isinstance(session, LedgerError):
@@ -116,6 +122,13 @@ class Console:
                 run = next(run for run in shown.status.runs if run.run_id == shown.run_id)
                 plan = ledger.pins.plan(ledger.content, run.workflow_hash)
                 return answer_to(run_graph(plan.workflow, shown.story))
+            case ["sessions", ref, "artifacts"]:
+                shown = session_page(ledger, ref, query.get("run", ""), number(query, "node"))
+                if isinstance(shown, LedgerError):
+                    return answer_to(shown)
+                if shown.story is None:
+                    return refused(404, "NOT_FOUND", "This session has no run yet.")
+                return answer_to(branch_artifacts(shown.story))
             case ["sessions", ref, "export"]:
                 form = query.get("form", "json")
                 if form not in EXPORTS:
@@ -129,8 +142,15 @@ class Console:
                 loaded = ledger.library.load(workflow_id)
                 if isinstance(loaded, Diagnostic):
                     return refused(404, loaded.code, loaded.message, loaded.next_action or "")
-                used = runs_page(ledger, RunsWanted(workflow=workflow_id, limit=LAST_RUNS))
-                return answer_to(workflow_page(loaded, used.lines))
+                used = run_lines(ledger, RunsWanted(workflow=workflow_id, limit=LAST_RUNS))
+                return answer_to(workflow_page(ledger.library, loaded, used.lines))
+            case ["workflows", workflow_id, "simulate"]:
+                loaded = ledger.library.load(workflow_id)
+                if isinstance(loaded, Diagnostic):
+                    return refused(404, loaded.code, loaded.message, loaded.next_action or "")
+                return answer_to(simulation_page(loaded, query.get("answers", "")))
+            case ["builtins"]:
+                return answer_to(builtins_page())
             case ["search"]:
                 return answer_to(search_page(ledger, query.get("q", "")))
             case ["health"]:
@@ -169,23 +189,6 @@ class Console:
             errors=sum(diagnostic.severity == "error" for diagnostic in listing.diagnostics),
             settings=self._settings if principal.role == "admin" else (),
         )
-
-
-def runs_wanted(query: Query) -> RunsWanted:
-    """Read the filters of the list of runs from an address."""
-    return RunsWanted(
-        status=query.get("status", ""),
-        workflow=query.get("workflow", ""),
-        text=query.get("q", ""),
-        offset=max(number(query, "offset") or 0, 0),
-        limit=min(max(number(query, "limit") or 50, 1), MOST_LINES),
-    )
-
-
-def number(query: Query, name: str) -> int | None:
-    """Read a number from an address; anything else counts as absent."""
-    value = query.get(name, "")
-    return int(value) if value.isascii() and value.isdigit() and len(value) < 10 else None
 
 
 def built_page() -> Traversable:

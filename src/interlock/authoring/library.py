@@ -70,6 +70,12 @@ class Library:
         ordered = sorted(sources, key=lambda source: PRECEDENCE.index(source.kind))
         return [_CompiledSource(source, Cache(self._cache_dir, source)) for source in ordered]
 
+    def add(self, sources: Iterable[Source]) -> None:
+        """Read these sources too from now on."""
+        with self._lock:
+            self._named, self._scan = [*self._named, *sources], None
+            self.__dict__.pop("_sources", None)
+
     @property
     def sources(self) -> list[Source]:
         """The sources in order of precedence, those that are outranked first."""

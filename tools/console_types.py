@@ -10,7 +10,7 @@ import msgspec
 from interlock.console.actions import ActionDone, DecideRequest, KeepRequest, ModeRequest, NoteRequest
 from interlock.console.answers import ConsoleError
 from interlock.console.comparison import Comparison
-from interlock.console.console import HealthPage
+from interlock.console.health import DoctorReport, HealthPage, SettingsPage
 from interlock.console.pages import EventsPage, InboxPage, SearchPage, SessionPage
 from interlock.console.simulation import SimulationPage
 from interlock.console.workflow_pages import BuiltinsPage, RunGraph, WorkflowPage, WorkflowsPage
@@ -32,6 +32,8 @@ SENT = [
     BuiltinsPage,
     SearchPage,
     HealthPage,
+    DoctorReport,
+    SettingsPage,
     ActionDone,
     ConsoleError,
 ]

@@ -37,6 +37,7 @@ export function Palette({ pages, onClose, setTheme }: PaletteProps) {
     const fixed: Entry[] = [
       ...pages.map(([path, label]) => ({ label, hint: "page", run: to(path) })),
       { label: "Built in: contracts, templates, features, capabilities, references", hint: "page", run: to("builtins") },
+      { label: "Settings", hint: "page", run: to("settings") },
       { label: "Waiting for you", hint: "runs", run: to("runs?status=waiting") },
       { label: "Blocked runs", hint: "runs", run: to("runs?status=blocked") },
       { label: "Import a session", hint: "action", run: to("health") },

@@ -57,6 +57,7 @@ from interlock.store.protocol import (
     StoreBusy,
     StoreConflict,
     StoreCorrupt,
+    StoreTooNew,
     StoreUnavailable,
 )
 
@@ -336,7 +337,7 @@ class Ledger(Positions):
 
     def idle(self) -> None:
         """Write traces and who has called, and let the search index catch up, while nobody waits."""
-        with suppress(StoreBusy, StoreConflict, StoreUnavailable, StoreCorrupt):
+        with suppress(StoreBusy, StoreConflict, StoreUnavailable, StoreCorrupt, StoreTooNew):
             self.write_traces()
             self.clients.write(self.store, self.clock())
             if self.used:
@@ -356,7 +357,7 @@ class Ledger(Positions):
 
     def close(self) -> None:
         """Write what is left and close the store, which folds its log into the file."""
-        with suppress(StoreBusy, StoreUnavailable, StoreCorrupt):
+        with suppress(StoreBusy, StoreConflict, StoreUnavailable, StoreCorrupt, StoreTooNew):
             self.write_traces()
             self.clients.write(self.store, self.clock())
         self.store.close()

@@ -10,7 +10,7 @@ import msgspec
 from interlock.console.actions import ActionDone, DecideRequest, ModeRequest, NoteRequest
 from interlock.console.answers import ConsoleError
 from interlock.console.comparison import Comparison
-from interlock.console.console import HealthPage
+from interlock.console.health import DoctorReport, HealthPage, SettingsPage
 from interlock.console.pages import EventsPage, InboxPage, SearchPage, SessionPage
 from interlock.console.run_pages import (
     KeepRequest,
@@ -41,6 +41,8 @@ SENT = [
     BuiltinsPage,
     SearchPage,
     HealthPage,
+    DoctorReport,
+    SettingsPage,
     ActionDone,
     ConsoleError,
 ]

@@ -169,7 +169,7 @@ def repair(
                 log = trusted_of(chain, session)
                 stored = (*chain, *(row for row in stored if row.body not in {kept.body for kept in chain}))
         damaged = tuple(differences(tx, rebuild(session_id, log.commits)))
-        commits, kept_as, removed = _cut(tx, session, log, stored[len(log.commits) :], now)
+        commits, kept_as, removed = _cut(tx, session, log, stored[len(log.commits) :], owner, now)
         rebuilt = rebuild(session_id, commits)
         responses = _recovered(tx, rebuilt, commits, plans_of(tx, pins), renders)
         # A response that is no longer, byte for byte, the one that was given is recorded with its new digest.
@@ -180,7 +180,7 @@ def repair(
             if row.attempt is not None and digests[node, row.attempt] != row.response_digest
         ]
         if restored:
-            commits = (*commits, _commit(session_id, commits, restored, now))
+            commits = (*commits, _commit(session_id, commits, owner, restored, now))
             rebuilt = rebuild(session_id, commits)
         rebuilt.session = replace(rebuilt.session, keep=session.keep)
         tx.replace_session(session_rows(rebuilt, commits, responses))
@@ -215,7 +215,7 @@ def _forget_strays(tx: Writer, session_id: str, chain: Sequence[CommitRow]) -> N
 
 
 def _cut(
-    tx: Writer, session: SessionRow, log: Trusted, cut: Sequence[CommitRow], now: int
+    tx: Writer, session: SessionRow, log: Trusted, cut: Sequence[CommitRow], principal: str, now: int
 ) -> tuple[tuple[CommitRow, ...], str, tuple[str, ...]]:
     """Remove the commits after the trusted prefix, and record that and where they are kept."""
     if log.whole:
@@ -231,7 +231,7 @@ def _cut(
         events.append(SessionCreated(session.owner, title, session.created_at, "execution"))
     removed = tuple(name for row in cut for name in _named(row))
     events.append(RepairRecorded(now, len(removed), kept_as, log.report.reason))
-    return (*log.commits, _commit(session.session_id, log.commits, events, now)), kept_as, removed
+    return (*log.commits, _commit(session.session_id, log.commits, principal, events, now)), kept_as, removed
 
 
 def _named(row: CommitRow) -> list[str]:
@@ -246,12 +246,13 @@ def _named(row: CommitRow) -> list[str]:
 def _commit(
     session_id: str,
     commits: Sequence[CommitRow],
+    principal: str,
     events: Sequence[SessionCreated | RepairRecorded | ResponseRestored],
     now: int,
 ) -> CommitRow:
     last = commits[-1] if commits else None
     index, digest = (last.last, last.digest) if last else (-1, GENESIS)
-    return commit_of(session_id, index, digest, [Entry(event) for event in events], now, None)
+    return commit_of(session_id, index, digest, principal, [Entry(event) for event in events], now, None)
 
 
 def _recovered(

@@ -7,7 +7,7 @@ from _thread import allocate_lock  # threading costs start-up and adds nothing h
 from collections.abc import Callable
 
 from interlock.core.definition.program import Plan
-from interlock.core.engine.evolve import evolved
+from interlock.core.engine.evolve import abandoned, evolved
 from interlock.core.engine.settle import awaited
 from interlock.core.run.notices import Notice, of_mode
 from interlock.core.run.state import RunState
@@ -18,7 +18,7 @@ from interlock.ledger.log.health import damage, intact
 from interlock.ledger.log.projection import kept_at, state_of
 from interlock.ledger.runs.drift import DriftCheck
 from interlock.ledger.runs.pinned_workflows import Pins
-from interlock.ledger.runs.position import Position
+from interlock.ledger.runs.position import Position, tip_of
 from interlock.ledger.tokens.keyring import Keys
 from interlock.ledger.tokens.slots import fill
 from interlock.ledger.tokens.tokens import Kind, Pointer, TokenError, mint, read
@@ -37,6 +37,7 @@ class Positions:
     ) -> None:
         self.store = store
         self.owner = owner
+        self.principal = owner
         self.keys = keys
         self.drift = drift
         self.clock = clock
@@ -122,6 +123,13 @@ class Positions:
             return not_healthy(session_id, "a node's state does not match its digest")
         plan = self.pins.plan(self.content, run.workflow_hash)
         state = evolved(state_of(node, loaded.mode), recorded_declines(loaded))
+        if run.status == "abandoned" and state.abandoned is None:
+            with self.store.reading() as reader:
+                tip = reader.node(session_id, tip_of(loaded.session, run))
+            how = state_of(tip).abandoned if tip is not None else None
+            if how is None:
+                return not_healthy(session_id, "nothing says who abandoned its run")
+            state = abandoned(state, how)
         need = awaited(plan, state, EXECUTION)
         decisions = {}
         if loaded.decisions:

@@ -172,13 +172,6 @@ class SessionTools:
         if isinstance(joined, LedgerError):
             return of_error(joined)
         position = joined.position
-        warned = list(self.ledger.standing(position.run, position.plan, position.state))
-        if joined.adopted:
-            text = (
-                "The session token's signature did not match; the session it names was found and the token "
-                "signed again. Its state comes from the log."
-            )
-            warned.append(Notice("ADOPTED", text))
         flags: dict[str, Json] = {"adopted": True} if joined.adopted else {"inherited": True}
         if joined.agent:
             flags["message"] = f"Joined as {joined.agent}."
@@ -186,7 +179,7 @@ class SessionTools:
             flags |= brief_fields(self.ledger.brief(reader, position))
         flags["current_activity"] = position.state.activity or "none"
         token = session_token(self.ledger, joined.handle, position.state)
-        return _session_reply(position.plan.workflow, token, flags, Notices(tuple(warned)))
+        return _session_reply(position.plan.workflow, token, flags, joined.notices)
 
     def cached_text(self, reading: ReadingCall, name: str, write: Callable[[], str]) -> str:
         """Return a text that follows from the pinned workflow alone, written once."""

@@ -176,13 +176,6 @@ class SessionTools:
         if isinstance(joined, LedgerError):
             return of_error(joined)
         position = joined.position
-        warned = list(self.ledger.standing(position.run, position.plan, position.state))
-        if joined.adopted:
-            text = (
-                "The session token's signature did not match; the session it names was found and the token "
-                "signed again. Its state comes from the log."
-            )
-            warned.append(Notice("ADOPTED", text))
         flags: dict[str, Json] = {"adopted": True} if joined.adopted else {"inherited": True}
         if joined.agent:
             flags["message"] = f"Joined as {joined.agent}."
@@ -191,7 +184,7 @@ class SessionTools:
         flags["current_activity"] = position.state.activity or "none"
         flags["next_action"] = self.next_action(position)
         token = session_token(self.ledger, joined.handle, position.state)
-        return _session_reply(position.plan.workflow, token, flags, Notices(tuple(warned)))
+        return _session_reply(position.plan.workflow, token, flags, joined.notices)
 
     def next_action(self, position: Position) -> str:
         """Say what an agent that takes up the session here does next."""

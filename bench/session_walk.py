@@ -107,8 +107,13 @@ def visit(
     return exits[(visits[activity_id] - 1) % len(exits)].split(" ")[0]
 
 
-def enter(agent: Agent, target: str, workflow: Workflow, visits: Counter[str]) -> str:
-    manifest: list[dict[str, Any]] = []
+def enter(
+    agent: Agent,
+    target: str,
+    workflow: Workflow,
+    visits: Counter[str],
+    manifest: Sequence[dict[str, Any]] = (),
+) -> str:
     variables: dict[str, Any] = {}
     while True:
         result = agent.call("next_activity", activity_id=target, step_manifest=manifest, variables=variables)

@@ -127,6 +127,7 @@ def step_shape(step: Step, gate: str | None = None) -> Shape:
         step.extra,
         id=step.id,
         name=step.title,
+        required=None if step.required else False,
         checkpoint=gate,
         confirmedBy=confirms,
         condition=_condition(step.condition),

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 import pytest
@@ -35,9 +35,11 @@ class Answer(NamedTuple):
 class HttpServer:
     """One server on a data directory. Its access log is `log` once it has stopped."""
 
+    program: ClassVar[tuple[str, ...]] = ("-m", "interlock")
+
     def __init__(self, data_dir: Path, *arguments: str, **environment: str) -> None:
         require_serve()
-        command = [sys.executable, "-m", "interlock", "serve", "--port", "0", "--data-dir", str(data_dir)]
+        command = [sys.executable, *self.program, "serve", "--port", "0", "--data-dir", str(data_dir)]
         self.process = subprocess.Popen(
             [*command, *arguments], stderr=subprocess.PIPE, env={**os.environ, **environment}
         )

@@ -60,7 +60,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
 
 @pytest.mark.parametrize("run", RUNS)
 def test_every_check_passes_with_the_suites_own_fixtures(fixtures: str, node: NodeClients, run: str) -> None:
-    may_warn = ["server-sse-polling"] if run == "0.1.16" else []  # it asks in version 2025-03-26, which has no such event
+    may_warn = (
+        ["server-sse-polling"] if run == "0.1.16" else []
+    )  # it asks in version 2025-03-26, which has no such event
 
     def is_good(scenario: str, checks: Checks) -> bool:
         return not failed(checks) and (scenario in may_warn or "WARNING" not in dict(checks).values())

@@ -489,3 +489,134 @@ def test_d6_over_real_servers(tmp_path: Path, era: Era) -> None:
             )
         seen = both.call("continue_workflow", stateToken=first["stateToken"])["_text"]
         assert [seen.count(f"note {number}") for number in range(3)] == [1, 1, 1]
+
+
+# D3 by session token: a token answers one question (rule 13)
+
+
+def yield_two(bench: Bench) -> tuple[SessionAgent, SessionAgent, Payload]:
+    """Answer the first question by session token, open the second, and return the first call."""
+    lead, worker = begin_rounds(bench, "a", "b")
+    worker.tell("yield_checkpoint", checkpoint_id="g1")
+    call: Payload = {"session_token": lead.token, "option_id": "yes"}
+    return lead, worker, call
+
+
+def resolved_gates(agent: SessionAgent) -> list[tuple[str, str]]:
+    rows = logged_events(agent.ledger.store, session_id_of(agent), "gate_resolved")
+    return [(row.event.key, row.event.option) for row in rows]  # type: ignore[attr-defined]
+
+
+def test_d3_a_repeat_by_session_token_never_answers_a_newer_question(bench: Bench) -> None:
+    lead, worker, call = yield_two(bench)
+    first = lead.call("respond_checkpoint", **call)
+    worker.tell("resume_checkpoint")
+    worker.tell("yield_checkpoint", checkpoint_id="g2")
+    again = lead.call("respond_checkpoint", **call)
+    assert {**again.body, "warnings": None} == {**first.body, "warnings": None}
+    assert again.warnings == [
+        "Checkpoint 'g2' was not answered. 'g2' is open now: call present_checkpoint, then answer with the "
+        "checkpoint_handle it shows."
+    ]
+    assert resolved_gates(lead) == [("each@0::g1", "yes")]
+    refused = lead.call("respond_checkpoint", **{**call, "option_id": "no"})
+    assert (refused.code, refused.fields["option"]) == ("CHECKPOINT_ALREADY_ANSWERED", "yes")
+    assert "'g2' is open now" in refused.text
+    assert resolved_gates(lead) == [("each@0::g1", "yes")]
+
+
+def test_d3_the_token_of_the_answer_answers_the_next_question(bench: Bench) -> None:
+    lead, worker, call = yield_two(bench)
+    lead.call("respond_checkpoint", **call)
+    for gate in ("g2", "g1", "g2"):
+        worker.tell("resume_checkpoint")
+        worker.tell("yield_checkpoint", checkpoint_id=gate)
+        assert lead.tell("respond_checkpoint", option_id="yes").body["checkpoint_id"] == gate
+    assert [gate for gate, _ in resolved_gates(lead)] == [
+        f"each@{number}::{gate}" for number in (0, 1) for gate in ("g1", "g2")
+    ]
+
+
+def test_d3_presenting_a_question_gives_a_token_that_answers_it(bench: Bench) -> None:
+    """Another agent has answered the question before; this one has never seen that answer."""
+    lead, worker, call = yield_two(bench)
+    other = join_session(lead, "other")
+    lead.call("respond_checkpoint", **call)
+    worker.tell("resume_checkpoint")
+    worker.tell("yield_checkpoint", checkpoint_id="g2")
+    old = other.token
+    refused = other.tell("respond_checkpoint", option_id="yes")
+    assert refused.code == "CHECKPOINT_ALREADY_ANSWERED"  # it is no repeat: another agent has sent that one
+    other.token = old
+    assert "session_token: " in other.tell("present_checkpoint").text
+    assert other.tell("respond_checkpoint", option_id="no").body["checkpoint_id"] == "g2"
+
+
+@pytest.mark.parametrize("surface", ["session"])
+@ERAS
+def test_d3_a_repeat_after_a_kill_returns_the_recorded_answer(tmp_path: Path, surface: str, era: Era) -> None:
+    """Two processes: the first is killed before its answer is read, a worker goes on in the second."""
+    write(tmp_path / "workflows", ROUNDS)
+    arguments = ("--workflows", str(tmp_path / "workflows"), "--surface", surface)
+    arguments += ("--min-response-seconds", "0")
+    with Server(tmp_path, *arguments, era=era) as first:
+        lead = first.call("start_session", agent_id="lead", workflow_id="rounds")
+        entered = first.call(
+            "next_activity",
+            session_token=lead["session_token"],
+            activity_id="work",
+            variables={"parts": ["a"]},
+        )
+        worker = first.call("start_session", agent_id="w", session_token=entered["session_token"])
+        worker = first.call("yield_checkpoint", session_token=worker["session_token"], checkpoint_id="g1")
+        call = {"session_token": entered["session_token"], "option_id": "yes"}
+        answer = first.call("respond_checkpoint", **call)
+        first.kill()
+    with Server(tmp_path, *arguments, era=era) as second:
+        worker = second.call("resume_checkpoint", session_token=worker["session_token"])
+        second.call("yield_checkpoint", session_token=worker["session_token"], checkpoint_id="g2")
+        again = second.call("respond_checkpoint", **call)
+        assert (again["checkpoint_id"], again["session_token"]) == ("g1", answer["session_token"])
+        status = second.call("get_workflow_status", session_token=call["session_token"])
+        assert status["open_checkpoint"] == "g2"
+
+
+# E9: a handle is no session token
+
+
+def test_e9_a_handle_is_refused_where_a_session_token_belongs(bench: Bench) -> None:
+    lead = start_flow(bench)
+    worker = join_session(lead)
+    yielded = worker.tell("yield_checkpoint", checkpoint_id="scope").body
+    handle = yielded["checkpoint_handle"]
+    assert yielded["session_token"] == worker.token != handle
+    assert "it is no session_token" in yielded["message"]
+    for tool, more in (
+        ("get_workflow_status", {}),
+        ("get_trace", {}),
+        ("get_workflow", {}),
+        ("next_activity", {"activity_id": "build"}),
+        ("yield_checkpoint", {"checkpoint_id": "scope"}),
+    ):
+        refused = lead.call(tool, session_token=handle, **more)
+        assert refused.code == "TOKEN_SCOPE_MISMATCH", tool
+        assert "This is a checkpoint_handle, not a session_token" in refused.text
+    shown = lead.call("present_checkpoint", checkpoint_handle=handle)
+    assert f"checkpoint_handle: {handle}" in shown.text
+    assert "session_token" not in shown.text
+
+
+# Rule 7 in the words of session: what a repeat sends differently is not read
+
+
+def test_a_repeated_entry_with_another_manifest_says_that_it_was_not_read(bench: Bench) -> None:
+    lead = start_flow(bench)
+    answer_checkpoint(join_session(lead), lead, "scope", "yes", variables={"goal": "bread"})
+    call: Payload = {"session_token": lead.token, "activity_id": "build"}
+    first = lead.call("next_activity", **call, step_manifest=manifest("look", "weigh"))
+    assert lead.call("next_activity", **call, step_manifest=manifest("look", "weigh")) == first
+    again = lead.call("next_activity", **call, step_manifest=manifest("look"), variables={"x": 1})
+    assert again.body["session_token"] == first.body["session_token"]
+    assert "was not read" in again.warnings[0]
+    assert again.body["warnings"][0] == again.warnings[0]
+    assert "x" not in lead.tell("get_workflow_status").body.get("context", {})

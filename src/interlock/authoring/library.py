@@ -33,10 +33,14 @@ class Loaded(Struct, frozen=True):
     """A workflow ready to run, with the texts it refers to by digest."""
 
     workflow: Workflow
-    hash: str
+    entry: Listed
     source: Source
     diagnostics: tuple[Diagnostic, ...]
     texts: Mapping[str, str] = {}
+
+    @property
+    def hash(self) -> str:
+        return self.entry.hash
 
     def text(self, digest: str) -> str:
         return self.texts[digest]
@@ -65,6 +69,12 @@ class Library:
         sources = [*self._named, *self._found()]
         ordered = sorted(sources, key=lambda source: PRECEDENCE.index(source.kind))
         return [_CompiledSource(source, Cache(self._cache_dir, source)) for source in ordered]
+
+    def add(self, sources: Iterable[Source]) -> None:
+        """Read these sources too from now on."""
+        with self._lock:
+            self._named, self._scan = [*self._named, *sources], None
+            self.__dict__.pop("_sources", None)
 
     @property
     def sources(self) -> list[Source]:
@@ -124,9 +134,7 @@ class Library:
             if content is None:  # the files changed after the scan
                 self._scan = None
                 return self.load(workflow_id)
-            return Loaded(
-                content.workflow, record.entry.hash, source.source, record.diagnostics, content.texts
-            )
+            return Loaded(content.workflow, record.entry, source.source, record.diagnostics, content.texts)
 
     def _scanned(self) -> _Scan:
         at = time.time_ns()

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from interlock.core.definition.program import END
 from interlock.core.run import events as e
 from interlock.core.run.state import (
+    Abandonment,
     Chosen,
     Frame,
     KnownGap,
@@ -102,6 +103,8 @@ def evolve(state: RunState, event: e.Event) -> RunState:
             return _with(replace(state, children=children), event.sets)
         case e.RunCompleted():
             return replace(state, status=event.status, finished_at=event.at, next_key=END, open=None)
+        case e.RunAbandoned():
+            return abandoned(state, event.how)
         case e.DivergenceRecorded() | e.ValidationPerformed():
             return state
         case _:
@@ -113,6 +116,13 @@ def evolved(state: RunState, events: Iterable[e.Event]) -> RunState:
     for event in events:
         state = evolve(state, event)
     return state
+
+
+def abandoned(state: RunState, how: Abandonment) -> RunState:
+    """Return a state of a run that was given up: nothing is asked there, and no child is waited for."""
+    return replace(
+        state, status="abandoned", finished_at=how.at, open=None, yielded={}, children={}, abandoned=how
+    )
 
 
 def _with_gap(state: RunState, event: e.GapRecorded) -> RunState:
@@ -157,6 +167,7 @@ def _entered(state: RunState, event: e.ActivityEntered) -> RunState:
         entered_at=event.at,
         frames=(),
         answers={},
+        answered=0,
         done=(),
         open=None,
         yielded={},
@@ -177,7 +188,9 @@ def _resolved(state: RunState, event: e.GateResolved) -> RunState:
     opened = None if state.open is None or state.open.key == event.key else state.open
     chosen = {gate: answer for gate, answer in state.chosen.items() if gate != event.gate}
     chosen[event.gate] = Chosen(cut(event.option or "", MOST_SUMMARY, "…"), event.channel)
-    state = _with(replace(state, open=opened, declined=declined, chosen=chosen), event.sets)
+    answered = state.answered + 1
+    state = replace(state, open=opened, declined=declined, chosen=chosen, answered=answered)
+    state = _with(state, event.sets)
     if event.resumable:
         answer = Resolution(event.key, event.gate, event.option)
         state = replace(state, yielded={**state.yielded, event.agent: answer})

@@ -26,7 +26,7 @@ from interlock.surfaces.tool import report_exception
 from interlock.transport.http.access_log import AccessLog
 from interlock.transport.http.admission.guard import BODY_BYTES, LOOPBACK, Guard
 from interlock.transport.http.admission.limits import Limits
-from interlock.transport.http.admission.principals import Authentication, Verifier
+from interlock.transport.http.admission.principals import Authentication, Identification, SignedIn, Verifier
 from interlock.transport.http.eras import Eras, Served
 from interlock.transport.http.health_routes import health_routes
 from interlock.transport.http.inbox_routes import inbox_routes
@@ -50,6 +50,7 @@ class HttpSettings(Struct, frozen=True):
 
     hosts: tuple[str, ...] = LOOPBACK
     verifier: Verifier | None = None
+    signed_in: SignedIn | None = None
     challenge: Mapping[str, str] = {}
     requests_per_second: float = 100.0
     requests_in_flight: int = 256
@@ -99,11 +100,14 @@ class Assembly:
         middleware = [
             Middleware(AccessLog, metrics=self.metrics, routes=known, write=settings.log),
             Middleware(Guard, hosts=settings.hosts),
-            Middleware(Authentication, verifier=settings.verifier, challenge=settings.challenge),
+            Middleware(Identification, verifier=settings.verifier, signed_in=settings.signed_in),
         ]
         if settings.verifier is not None:
             rate, most = settings.requests_per_second, settings.requests_in_flight
-            middleware.append(Middleware(Limits, per_second=rate, in_flight=most))
+            middleware += [
+                Middleware(Limits, per_second=rate, in_flight=most),
+                Middleware(Authentication, challenge=settings.challenge),
+            ]
         app = Starlette(routes=routes, middleware=middleware, lifespan=self._lifespan)
         app.router.redirect_slashes = False
         app.state.stopping = self.stopping

@@ -184,25 +184,36 @@ class SurfaceServer:
         if isinstance(call, RpcError):
             raise mcp_error(call)
         began = 0.0
-        while True:
-            outcome: Outcome = await self.in_thread(call_tool, surface, tool, raw.get("arguments"), call)
-            match outcome:
-                case Reply():
-                    result = tool_result(outcome, ctx.protocol_version)
-                    if isinstance(structured := result.get("structuredContent"), msgspec.Raw):
-                        result["structuredContent"] = msgspec.json.decode(structured)  # the SDK encodes
-                    return result | COMPLETE
-                case RpcError():
-                    raise mcp_error(outcome)
-                case Wait():
-                    began = began or anyio.current_time()
-                    call = replace(call, may_wait=await self._waited(ctx, began, outcome.seconds))
-                case Ask() if is_modern(ctx):
-                    return input_required(outcome)
-                case Ask():
-                    call = Call(client, await _answers(ctx, outcome), outcome.state)
-                case _:
-                    assert_never(outcome)
+        try:
+            while True:
+                outcome: Outcome = await self.in_thread(call_tool, surface, tool, raw.get("arguments"), call)
+                match outcome:
+                    case Reply():
+                        return reply_result(outcome, ctx.protocol_version)
+                    case RpcError():
+                        raise mcp_error(outcome)
+                    case Wait():
+                        if not began:
+                            began = anyio.current_time()
+                            self._metrics.calls_waiting += 1
+                        call = replace(call, may_wait=await self._waited(ctx, began, outcome.seconds))
+                    case Ask() if is_modern(ctx):
+                        return input_required(outcome)
+                    case Ask():
+                        call = Call(client, await _answers(ctx, outcome), outcome.state)
+                    case _:
+                        assert_never(outcome)
+        finally:
+            if began:
+                self._metrics.calls_waiting -= 1
+
+
+def reply_result(reply: Reply, version: str) -> JsonObject:
+    """Return an answer as the SDK encodes it."""
+    result = tool_result(reply, version)
+    if isinstance(structured := result.get("structuredContent"), msgspec.Raw):
+        result["structuredContent"] = msgspec.json.decode(structured)
+    return result | COMPLETE
 
 
 def seal_states(server: Server[Any], service: Service, name: str) -> None:

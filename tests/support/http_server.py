@@ -11,10 +11,12 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import pytest
+
+from support.paths import FIXTURES
 
 PACKAGES = ("httptools", "uvloop")
 PATIENCE = 60
@@ -35,7 +37,7 @@ class Answer(NamedTuple):
 class HttpServer:
     """One server on a data directory. Its access log is `log` once it has stopped."""
 
-    program: ClassVar[tuple[str, ...]] = ("-m", "interlock")
+    program: tuple[str, ...] = ("-m", "interlock")
 
     def __init__(self, data_dir: Path, *arguments: str, **environment: str) -> None:
         require_serve()
@@ -72,6 +74,14 @@ class HttpServer:
         self.log += self.process.stderr.read()
         self.process.stderr.close()
         return self.process.wait(PATIENCE)
+
+
+class ImpatientServer(HttpServer):
+    """A server with less patience: with users, with slow connections, or with crowds of idle ones."""
+
+    def __init__(self, whom: str, data_dir: Path, *arguments: str) -> None:
+        self.program = (str(FIXTURES / "impatient_server.py"), whom)
+        super().__init__(data_dir, *arguments, "--quiet")
 
 
 MODERN = "2026-07-28"

@@ -14,9 +14,8 @@ import pytest
 
 from interlock.surfaces.registry import SURFACES
 from support.harness import Bench, gate, steps, workflow
-from support.http_server import HttpServer, serving
+from support.http_server import HttpServer, ImpatientServer, serving
 from support.node_clients import SCRIPTS, NodeClients, installed_from, node
-from support.paths import FIXTURES
 
 __all__ = ["node"]
 
@@ -95,17 +94,11 @@ def test_every_surface_lists_its_tools(server: HttpServer, surface: str, mode: s
     ) in names
 
 
-class ImpatientServer(HttpServer):
-    """A server that waits for the user only for a moment."""
-
-    program = (str(FIXTURES / "impatient_server.py"),)
-
-
 @pytest.fixture(scope="module")
 def impatient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
     bench = Bench(tmp_path_factory.mktemp("impatient"))
     bench.write(workflow(*steps("first"), gate("which", "left", "right"), *steps("last"), id="test.gated"))
-    running = ImpatientServer(bench.folder, "--workflows", str(bench.workflows), "--quiet")
+    running = ImpatientServer("users", bench.folder, "--workflows", str(bench.workflows))
     yield running
     running.stop()
 

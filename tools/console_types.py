@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from interlock.console.actions import ActionDone, DecideRequest, ModeRequest, NoteRequest
+from interlock.console.actions import ActionDone, DecideRequest, ForkRequest, ModeRequest, NoteRequest
 from interlock.console.answers import ConsoleError
 from interlock.console.comparison import Comparison
 from interlock.console.console import HealthPage
-from interlock.console.pages import EventsPage, InboxPage, SearchPage, SessionPage
+from interlock.console.pages import InboxPage, SearchPage
 from interlock.console.run_pages import (
     KeepRequest,
     RemovalPage,
@@ -20,6 +20,7 @@ from interlock.console.run_pages import (
     RunsPage,
     ViewRequest,
 )
+from interlock.console.session_pages import EventsPage, ForkText, NodePage, SessionPage
 from interlock.console.workflow_pages import RunGraph, WorkflowPage, WorkflowsPage
 
 TARGET = Path(__file__).resolve().parents[1] / "console" / "src" / "types.ts"
@@ -29,6 +30,8 @@ SENT = [
     RemovalPage,
     RunsChanged,
     SessionPage,
+    NodePage,
+    ForkText,
     EventsPage,
     RunGraph,
     Comparison,
@@ -39,7 +42,7 @@ SENT = [
     ActionDone,
     ConsoleError,
 ]
-RECEIVED = [DecideRequest, NoteRequest, ModeRequest, KeepRequest, RemoveRequest, ViewRequest]
+RECEIVED = [DecideRequest, NoteRequest, ModeRequest, ForkRequest, KeepRequest, RemoveRequest, ViewRequest]
 PLAIN = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}
 HEAD = "// Written by tools/console_types.py from the structs of the server. Do not edit.\n"
 

@@ -146,9 +146,13 @@ export interface SessionPage {
   status: SessionStatus;
   notes: Array<string>;
   modes: Array<ModeLine>;
+  runs: Array<SessionRun>;
+  lanes: Array<SessionLane>;
   trees: Array<LaneTree>;
   runId: string;
   story: RunStory | null;
+  forks: Array<Fork>;
+  timeline: RunTimeline | null;
   questions: Array<WaitingQuestion>;
 }
 
@@ -201,6 +205,30 @@ export interface ModeLine {
   node: number | null;
 }
 
+export interface SessionRun {
+  runId: string;
+  workflowId: string;
+  title: string;
+  status: string;
+  branches: number;
+  startedAt: number;
+  updatedAt: number;
+}
+
+export interface SessionLane {
+  runId: string;
+  name: string;
+  status: string;
+  start: number;
+  end: number;
+  marks: Array<SessionMark>;
+}
+
+export interface SessionMark {
+  at: number;
+  text: string;
+}
+
 export interface LaneTree {
   runId: string;
   workflowId: string;
@@ -215,6 +243,7 @@ export interface LaneNode {
   node: TreeNode;
   lane: number;
   onPath: boolean;
+  branch: number;
 }
 
 export interface TreeNode {
@@ -229,6 +258,7 @@ export interface TreeNode {
   blocked: number;
   pending: PendingLine;
   diverged: Array<string>;
+  probe: boolean;
 }
 
 export interface RunStory {
@@ -245,6 +275,8 @@ export interface StoryStep {
   id: string;
   title: string;
   prompt: string;
+  activity: string;
+  loop: string;
   askedAt: number;
   doneAt: number | null;
   handedIn: HandedIn | null;
@@ -252,6 +284,7 @@ export interface StoryStep {
   noted: Array<HandedIn>;
   decisions: Array<StoryDecision>;
   marks: Array<StoryMark>;
+  probe: boolean;
 }
 
 export interface StoryDecision {
@@ -271,10 +304,61 @@ export interface StoryMark {
   weight: "critical" | "info" | "warning";
 }
 
+export interface Fork {
+  node: number;
+  child: number;
+  branch: number;
+  label: string;
+  cause: "first" | "rewound";
+}
+
+export interface RunTimeline {
+  start: number;
+  end: number;
+  working: number;
+  waiting: number;
+  lanes: Array<TimelineLane>;
+}
+
+export interface TimelineLane {
+  name: string;
+  kind: "activity" | "loop";
+  working: number;
+  waiting: number;
+  bars: Array<TimelineBar>;
+}
+
+export interface TimelineBar {
+  node: number;
+  id: string;
+  title: string;
+  waiting: boolean;
+  start: number;
+  end: number;
+  open: boolean;
+}
+
+export interface NodePage {
+  node: number;
+  parent: number | null;
+  kind: string;
+  createdAt: number;
+  activity: string;
+  pending: PendingLine;
+  mode: string;
+  variables: Record<string, unknown>;
+  gaps: Array<KnownGap>;
+}
+
+export interface ForkText {
+  text: string;
+}
+
 export interface EventsPage {
   sessionId: string;
   total: number;
   start: number;
+  kinds: Array<string>;
   events: Array<EventRow>;
 }
 
@@ -477,6 +561,11 @@ export interface ModeRequest {
   sessionId: string;
   mode: "guided" | "never-stop" | "stop";
   pin?: string;
+}
+
+export interface ForkRequest {
+  sessionId: string;
+  node: number;
 }
 
 export interface KeepRequest {

@@ -11,6 +11,7 @@ from msgspec.structs import astuple, replace
 
 from interlock.console.answers import Answer, answer_to, refused
 from interlock.console.run_pages import KeepRequest, RemoveRequest, ViewRequest, keep_runs, remove_runs
+from interlock.console.session_pages import fork_text
 from interlock.core.principals import Principal
 from interlock.core.run.output import Output
 from interlock.core.run.preferences import PRESETS, Mode
@@ -68,6 +69,13 @@ class ModeRequest(Shown, frozen=True, forbid_unknown_fields=True):
     pin: str = ""
 
 
+class ForkRequest(Shown, frozen=True, forbid_unknown_fields=True):
+    """The node that a chat is to go on from."""
+
+    session_id: str
+    node: int
+
+
 class Actions:
     """Carries out what people ask for, each with the ledger of the session's owner."""
 
@@ -81,6 +89,7 @@ class Actions:
             "decide": (DecideRequest, self.decide),
             "note": (NoteRequest, self.note),
             "mode": (ModeRequest, self.mode),
+            "fork": (ForkRequest, self.fork),
             "keep": (KeepRequest, self.keep),
             "remove": (RemoveRequest, self.remove),
             "view": (ViewRequest, self.view),
@@ -176,6 +185,10 @@ class Actions:
         if isinstance(changed, LedgerError):
             return answer_to(changed)
         return answer_to(ActionDone(f"Mode {request.mode} at {changed} tips.", session.session_id))
+
+    def fork(self, principal: Principal, request: ForkRequest) -> Answer:
+        """Return what to say to an agent that is to go on from a node; nothing is stored."""
+        return answer_to(fork_text(self._ledger.of(principal.name), request.session_id, request.node))
 
     def keep(self, principal: Principal, request: KeepRequest) -> Answer:
         """Mark sessions to be kept, or take the marks away."""

@@ -12,8 +12,9 @@ from interlock.authoring.library import Diagnostic
 from interlock.console.actions import EXPORTS, Actions
 from interlock.console.answers import Answer, answer_to, refused
 from interlock.console.comparison import compared
-from interlock.console.pages import events_page, inbox_page, search_page, session_page
+from interlock.console.pages import inbox_page, search_page
 from interlock.console.run_pages import exported_runs, number, removal_page, runs_page
+from interlock.console.session_pages import events_page, node_page, session_page
 from interlock.console.workflow_pages import run_graph, workflow_page, workflows_page
 from interlock.core.principals import Principal
 from interlock.ledger.decisions.inbox import everyones_inbox, inbox, questions
@@ -110,7 +111,9 @@ class Console:
                 return answer_to(page)
             case ["sessions", ref, "events"]:
                 kinds = tuple(filter(None, query.get("kind", "").split(",")))
-                return answer_to(events_page(ledger, ref, number(query, "before"), kinds))
+                return answer_to(events_page(ledger, ref, number(query, "before"), kinds, query.get("q", "")))
+            case ["sessions", ref, "node"]:
+                return answer_to(node_page(ledger, ref, number(query, "node")))
             case ["sessions", ref, "graph"]:
                 shown = session_page(ledger, ref, query.get("run", ""), number(query, "node"))
                 if isinstance(shown, LedgerError):

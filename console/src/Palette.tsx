@@ -38,10 +38,12 @@ export function Palette({ pages, onClose, setTheme }: PaletteProps) {
     const fixed: Entry[] = [
       ...offeredCommands(),
       ...pages.map(([path, label]) => ({ label, hint: "page", run: to(path) })),
+      { label: "Built in: contracts, templates, features, capabilities, references", hint: "page", run: to("builtins") },
       { label: "Waiting for you", hint: "runs", run: to("runs?status=waiting") },
       { label: "Blocked runs", hint: "runs", run: to("runs?status=blocked") },
       ...(["system", "light", "dark"] as const).map((theme) => ({ label: `Theme: ${theme}`, hint: "action", run: () => setTheme(theme) })),
       ...(workflows?.workflows ?? []).map((each) => ({ label: each.name, hint: each.id, run: to(`workflows/${each.id}`) })),
+      ...(workflows?.workflows ?? []).map((each) => ({ label: `Simulate ${each.name}`, hint: each.id, run: to(`workflows/${each.id}/simulate`) })),
     ];
     const words = text.toLowerCase().split(/\s+/).filter(Boolean);
     const matches = fixed.filter((entry) => words.every((word) => `${entry.label} ${entry.hint}`.toLowerCase().includes(word)));

@@ -37,8 +37,100 @@ export interface QuestionOption {
 export interface HandedIn {
   at: number;
   notes: Array<string>;
-  artifacts: Array<Record<string, unknown>>;
+  artifacts: Array<ShownArtifact>;
   blockers: Array<Blocker>;
+}
+
+export interface ShownArtifact {
+  kind: string;
+  title: string;
+  headline: string;
+  tone: "bad" | "good" | "neutral" | "warning";
+  facts: Array<ArtifactFact>;
+  header: ReviewHeader | null;
+  log: Array<LoggedRevision>;
+  files: Array<ChangedFile>;
+  findings: Array<ReviewFinding>;
+  comments: Array<ReviewComment>;
+  checks: Array<VerifiedCheck>;
+  rules: Array<RuleChange>;
+  rest: Record<string, unknown>;
+}
+
+export interface ArtifactFact {
+  name: string;
+  text: string;
+}
+
+export interface ReviewHeader {
+  title: string;
+  classification: string;
+  focusAreas: Array<string>;
+  more: Record<string, unknown>;
+  revision: Revision | null;
+}
+
+export interface Revision {
+  number: number;
+  node: number;
+  step: string;
+  at: number;
+}
+
+export interface LoggedRevision {
+  text: string;
+  revision: Revision | null;
+}
+
+export interface ChangedFile {
+  path: string;
+  change: string;
+  summary: string;
+  risk: string;
+  additions: number | null;
+  deletions: number | null;
+  more: Record<string, unknown>;
+  revision: Revision | null;
+}
+
+export interface ReviewFinding {
+  id: string;
+  severity: string;
+  tone: "bad" | "good" | "neutral" | "warning";
+  title: string;
+  file: string;
+  line: number | null;
+  rationale: string;
+  suggestion: string;
+  more: Record<string, unknown>;
+  revision: Revision | null;
+}
+
+export interface ReviewComment {
+  title: string;
+  file: string;
+  line: number | null;
+  body: string;
+  more: Record<string, unknown>;
+  revision: Revision | null;
+}
+
+export interface VerifiedCheck {
+  name: string;
+  result: string;
+  tone: "bad" | "good" | "neutral" | "warning";
+  evidence: string;
+  more: Record<string, unknown>;
+  revision: Revision | null;
+}
+
+export interface RuleChange {
+  op: string;
+  rule: string;
+  replaces: string;
+  reason: string;
+  more: Record<string, unknown>;
+  revision: Revision | null;
 }
 
 export interface Blocker {
@@ -186,6 +278,7 @@ export interface RunStatus {
   branches: number;
   startedAt: number;
   updatedAt: number;
+  abandoned: string | null;
 }
 
 export interface KnownGap {
@@ -275,8 +368,6 @@ export interface StoryStep {
   id: string;
   title: string;
   prompt: string;
-  activity: string;
-  loop: string;
   askedAt: number;
   doneAt: number | null;
   handedIn: HandedIn | null;
@@ -284,6 +375,8 @@ export interface StoryStep {
   noted: Array<HandedIn>;
   decisions: Array<StoryDecision>;
   marks: Array<StoryMark>;
+  activity: string;
+  loop: string;
   probe: boolean;
 }
 
@@ -368,8 +461,23 @@ export interface EventRow {
   at: number;
   run: number | null;
   node: number | null;
+  principal: string;
   summary: string;
   event: Record<string, unknown>;
+}
+
+export interface BranchArtifacts {
+  runId: string;
+  tip: number;
+  artifacts: number;
+  omitted: number;
+  header: ReviewHeader | null;
+  log: Array<LoggedRevision>;
+  files: Array<ChangedFile>;
+  findings: Array<ReviewFinding>;
+  comments: Array<ReviewComment>;
+  checks: Array<VerifiedCheck>;
+  rules: Array<RuleChange>;
 }
 
 export interface RunGraph {
@@ -448,6 +556,8 @@ export interface WorkflowLine {
   form: string;
   source: string;
   hash: string;
+  size: number;
+  tokens: number;
   errors: number;
   warnings: number;
   shadows: Array<string>;
@@ -475,6 +585,10 @@ export interface WorkflowPage {
   graph: WorkflowGraph;
   items: Array<WorkflowItem>;
   variables: Array<WorkflowVariable>;
+  contracts: Array<WorkflowContract>;
+  uses: Array<string>;
+  usedBy: Array<string>;
+  shadowed: Array<string>;
   diagnostics: Array<DiagnosticLine>;
   runs: Array<RunLine>;
 }
@@ -484,9 +598,12 @@ export interface WorkflowItem {
   kind: string;
   id: string;
   title: string;
+  depth: number;
+  note: string;
+  text: string;
   contracts: Array<string>;
   confirms: boolean;
-  options: Array<string>;
+  options: Array<QuestionOption>;
 }
 
 export interface WorkflowVariable {
@@ -494,6 +611,55 @@ export interface WorkflowVariable {
   type: string;
   description: string;
   required: boolean;
+  default: string;
+}
+
+export interface WorkflowContract {
+  ref: string;
+  artifact: string;
+  required: boolean;
+  steps: Array<string>;
+  example: unknown;
+}
+
+export interface SimulationPage {
+  workflowId: string;
+  name: string;
+  hash: string;
+  answers: string;
+  items: Array<SimulatedItem>;
+  choices: Array<SimulatedChoice>;
+  ended: string;
+  variables: Record<string, unknown>;
+}
+
+export interface SimulatedItem {
+  pending: PendingLine;
+  id: string;
+  activity: string;
+  prompt: string;
+  chosen: string;
+  marks: Array<StoryMark>;
+}
+
+export interface SimulatedChoice {
+  label: string;
+  effect: string;
+  follows: PendingLine;
+}
+
+export interface BuiltinsPage {
+  builtins: Array<BuiltinLine>;
+}
+
+export interface BuiltinLine {
+  kind: "capability" | "contract" | "feature" | "ref" | "template";
+  ref: string;
+  title: string;
+  details: string;
+  insert: string;
+  artifact: string;
+  example: unknown;
 }
 
 export interface SearchPage {
@@ -566,6 +732,12 @@ export interface ModeRequest {
 export interface ForkRequest {
   sessionId: string;
   node: number;
+}
+
+export interface AbandonRequest {
+  sessionId: string;
+  runId: string;
+  reason?: string;
 }
 
 export interface KeepRequest {

@@ -33,6 +33,7 @@ HOSTILE = """<script>window.hacked = 1</script> <img src=x onerror="window.hacke
 <svg onload="window.hacked=1"></svg> \u202eevil\u202c <iframe srcdoc="<script>parent.hacked=1</script>">
 **bold** `code`
 """
+HOSTILE_FINDING = dict.fromkeys(("severity", "title", "location", "rationale", HOSTILE), HOSTILE)
 
 
 def test_a_gate_appears_without_reload_and_is_answered_by_keyboard(
@@ -105,7 +106,7 @@ def test_hostile_notes_titles_and_artifacts_do_nothing(desk: BrowserDesk, browse
     worker = desk.worker
     worker.start("wr.small_task", goal=f"<img src=x onerror='window.hacked=1'>{'long ' * 200}")
     worker.go_on(HOSTILE, {"kind": "<script>window.hacked=1</script>", "html": HOSTILE})
-    worker.go_on(HOSTILE, {"kind": "findings", "findings": [{"severity": HOSTILE, "title": HOSTILE}]})
+    worker.go_on(HOSTILE, {"kind": "mr_review.findings", "findings": [HOSTILE_FINDING]})
     worker.go_on(HOSTILE, REPORT, {"kind": "huge", "text": "<script>" + "x" * 200_000})
     dialogs: list[str] = []
     page = desk.open(browser)
@@ -121,7 +122,7 @@ def test_hostile_notes_titles_and_artifacts_do_nothing(desk: BrowserDesk, browse
     assert dialogs == []
 
 
-TABS = ("story", "timeline", "graph", "events", "raw")
+TABS = ("story", "artifacts", "timeline", "graph", "events", "raw")
 
 
 def test_a_page_of_another_origin_reads_and_decides_nothing(

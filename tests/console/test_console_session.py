@@ -105,7 +105,8 @@ def stories(draw: st.DrawFn) -> RunStory:
         kind = draw(st.sampled_from(["step", "decision", "input"]))
         activity, loops = draw(st.sampled_from("ab")), draw(st.sampled_from(["", "x", "x / y"]))
         done = at + draw(st.integers(0, 500))
-        told.append(StoryStep(number, kind, "item", "item", "", "", activity, loops, at, done))
+        step = StoryStep(number, kind, "item", "item", "", "", at, done, activity=activity, loop=loops)
+        told.append(step)
         at = done
     return RunStory("run", 0, tuple(told))
 
@@ -145,3 +146,18 @@ def test_events_are_filtered_by_kind_and_text_over_the_whole_log(desk: Desk) -> 
     built = desk.shows(f"sessions/{session}/events", q="BUILT it")
     assert ["Built it." in row["summary"] for row in built["events"]] == [True]
     assert desk.shows(f"sessions/{session}/events", q="nowhere")["events"] == []
+
+
+def test_a_run_that_the_user_abandons_ends_for_good_and_waits_no_more(desk: Desk) -> None:
+    session = desk.to_the_gate()["question"]["sessionId"]
+    run = desk.shows(f"sessions/{session}")["runId"]
+    request = {"sessionId": session, "runId": run, "reason": "Withdrawn"}
+    assert desk.act("abandon", request, EVE)[0] == 404
+    assert desk.act("abandon", {**request, "runId": "run_other"})[0] == 404
+    assert desk.act("abandon", request)[0] == 200
+    page = desk.shows(f"sessions/{session}")
+    assert page["runs"][0]["status"] == "abandoned"
+    assert "Withdrawn" in page["status"]["runs"][0]["abandoned"]
+    assert desk.shows("inbox")["questions"] == []
+    assert [line["status"] for line in desk.shows("runs", status="abandoned")["lines"]] == ["abandoned"]
+    assert desk.shows("runs", status="waiting")["lines"] == []

@@ -623,6 +623,15 @@ def test_sessions_are_found_by_the_beginning_of_their_id(store: Store) -> None:
         assert reader.session_ids("sess_ab", 2) == ["sess_b%"]
 
 
+def test_the_heads_of_many_sessions_are_read_at_once(store: Store) -> None:
+    for name in ("sess_a", "sess_b"):
+        store.append(start(name))
+    with store.reading() as reader:
+        heads = {name: reader.session(name).head_digest for name in ("sess_a", "sess_b")}  # type: ignore[union-attr]
+        assert reader.head_digests(["sess_b", "sess_none", "sess_a"]) == heads
+        assert reader.head_digests([]) == {}
+
+
 def test_ranking_puts_the_same_repository_first_then_unfinished_then_newest(store: Store) -> None:
     here = {"repo_root": "/here"}
     store.append(start("sess_near", 1, observations=here))

@@ -81,6 +81,7 @@ CASES: dict[str, dict[str, str]] = {
     "IL210": step("templateCall: {templateId: §x}"),
     "IL211": step("templateCall: §{templateId: wr.templates.capability_probe}"),
     "IL212": {"w.yaml": ONE + "features: [§x]\n"},
+    "IL221": {"w.yaml": ONE + "features: [{id: wr.features.output_contracts, config: {attempts: §9}}]\n"},
     "IL213": step("prompt: [{kind: ref, refId: §x}]"),
     "IL214": gate("options: [{id: x}], defaultOption: §y"),
     "IL215": {"w.yaml": ONE + STEP.replace("ask", "§ask")},

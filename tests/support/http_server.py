@@ -7,8 +7,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -89,7 +89,7 @@ class ModernCaller:
 
     def __init__(self, address: str, token: str = "") -> None:
         self._connection = http.client.HTTPConnection(address, timeout=PATIENCE * 5)
-        self._token = {"Authorization": f"Bearer {token}"} if token else {}
+        self._token = bearer(token) if token else {}
 
     def call(self, tool: str, **arguments: Any) -> Any:
         """Call a tool and return its structured answer."""
@@ -121,6 +121,23 @@ def require_serve() -> None:
         if os.environ.get("CI") == "true":
             pytest.fail(reason)
         pytest.skip(reason)
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+@asynccontextmanager
+async def connected(server: HttpServer, path: str, token: str, mode: str) -> AsyncIterator[Any]:
+    """The official client with a bearer token."""
+    import httpx2
+    import mcp
+    from mcp.client.streamable_http import streamable_http_client
+
+    async with httpx2.AsyncClient(headers=bearer(token), timeout=60) as http:
+        transport = streamable_http_client(f"{server.url}{path}", http_client=http)
+        async with mcp.Client(transport, mode=mode) as client:
+            yield client
 
 
 @contextmanager

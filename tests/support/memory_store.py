@@ -126,6 +126,10 @@ class MemoryReader:
     def session(self, session_id: str) -> SessionRow | None:
         return self.tables.sessions.get(session_id)
 
+    def head_digests(self, session_ids: Sequence[str]) -> dict[str, bytes]:
+        known = self.tables.sessions
+        return {name: known[name].head_digest for name in session_ids if name in known}
+
     def sessions(self, wanted: SessionFilter) -> list[SessionRow]:
         rows = [row for row in self.tables.sessions.values() if self._fits(row, wanted)]
         rows.sort(key=lambda row: (-row.updated_at, row.session_id))

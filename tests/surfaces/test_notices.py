@@ -197,7 +197,7 @@ def test_output_that_a_repeated_call_ignored_is_told_first(bench: Bench) -> None
     again = tell(served, "continue_workflow", **tokens, output={"notesMarkdown": "second"})
     note, _, rest = again.text.partition("\n\n")
     assert rest == first.text
-    assert "were not read" in note
+    assert "was not read" in note
     assert "continue_workflow with only stateToken" in note
     assert again.structured == first.structured
 

@@ -7,6 +7,8 @@ import type { ActionDone, ConsoleError, ForkText, ModeRequest, NodePage, RunsCha
 import { CopyButton, Dialog, ErrorBox, Json, Skeleton, Time } from "../ui";
 import { comparedTips } from "./Tree";
 
+const UNFINISHED = ["in_progress", "waiting", "blocked", "stale"];
+
 interface InspectorProps {
   page: SessionPage;
   selected: number | null;
@@ -25,7 +27,7 @@ export function Inspector({ page, selected, onChanged, onFork }: InspectorProps)
         {run && (
           <>
             <dt>Pending</dt>
-            <dd>{run.pending.kind === "nothing" ? "nothing" : visible(run.pending.title)}</dd>
+            <dd>{run.abandoned ? visible(run.abandoned) : run.pending.kind === "nothing" ? "nothing" : visible(run.pending.title)}</dd>
             <dt>Gaps</dt>
             <dd>
               {run.gaps}
@@ -156,7 +158,11 @@ function Actions({ page, onChanged }: { page: SessionPage; onChanged: () => void
   const bundle = address(`sessions/${status.ref}/export.json`, { form: "json" });
   const text = address(`sessions/${status.ref}/export.json`, { form: "md" });
   const comparison = tree ? comparedTips(tree, status.ref) : null;
+  const [isGivingUp, setGivingUp] = useState(false);
+  const shownRun = page.runs.find((each) => each.runId === page.runId);
+  const canGiveUp = shownRun !== undefined && UNFINISHED.includes(shownRun.status);
   useCommands([
+    ...(canGiveUp ? [{ label: "Abandon this run", hint: "action", run: () => setGivingUp(true) }] : []),
     { label: "Change mode", hint: "action", run: () => mode.current?.focus() },
     { label: status.keep ? "Keep no longer" : "Keep", hint: "action", run: keep },
     { label: "Export bundle", hint: "action", run: () => window.location.assign(bundle) },
@@ -210,7 +216,43 @@ function Actions({ page, onChanged }: { page: SessionPage; onChanged: () => void
         <button type="button" className="button small" onClick={() => window.print()}>
           Print or PDF
         </button>
+        {canGiveUp && (
+          <button type="button" className="button small danger" onClick={() => setGivingUp(true)}>
+            Abandon…
+          </button>
+        )}
       </div>
+      {isGivingUp && shownRun && (
+        <Dialog title="Abandon this run" onClose={() => setGivingUp(false)}>
+          <form
+            className="abandon"
+            onSubmit={(event) => {
+              event.preventDefault();
+              const reason = new FormData(event.currentTarget).get("reason");
+              void send<ActionDone>("abandon", { sessionId: status.sessionId, runId: shownRun.runId, reason }, (done) => done.message).then(() => {
+                setGivingUp(false);
+                onChanged();
+              });
+            }}
+          >
+            <p>
+              The run “{visible(shownRun.title)}” ends for good, on all its branches. It stays readable, and nothing in it waits for you any more.
+            </p>
+            <label className="field">
+              Why
+              <textarea name="reason" rows={2} autoFocus />
+            </label>
+            <div className="buttons">
+              <button type="submit" className="button danger">
+                Abandon the run
+              </button>
+              <button type="button" className="button" onClick={() => setGivingUp(false)}>
+                Cancel
+              </button>
+            </div>
+          </form>
+        </Dialog>
+      )}
       <p role="status">{message}</p>
       {error && <ErrorBox error={error} />}
     </>

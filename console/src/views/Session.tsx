@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from "react";
 import { address, useAct, usePage } from "../api";
+import { Artifacts } from "../artifacts";
 import { useCommands } from "../commands";
 import { Markdown, visible } from "../markdown";
 import { go, Link, useRoute, withQuery } from "../router";
@@ -13,7 +14,7 @@ import { SessionLanes, Timeline } from "./Timeline";
 import { Branches } from "./Tree";
 import "./session.css";
 
-const TABS = ["story", "timeline", "graph", "events", "raw"] as const;
+const TABS = ["story", "artifacts", "timeline", "graph", "events", "raw"] as const;
 
 export function Session({ reference }: { reference: string }) {
   const route = useRoute();
@@ -92,6 +93,7 @@ export function Session({ reference }: { reference: string }) {
             </Empty>
           )}
           {story && tab === "story" && <Story story={story} forks={data.forks} selected={selected} onFork={setForking} />}
+          {story && tab === "artifacts" && <Artifacts reference={status.ref} sessionId={status.sessionId} run={data.runId} node={node} />}
           {tab === "timeline" && (
             <div className="timelines">
               <SessionLanes lanes={data.lanes} shown={data.runId} />

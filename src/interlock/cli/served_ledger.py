@@ -89,8 +89,8 @@ class ServedLedger:
                 continue
             if waiting.shown != shown:
                 return f"Question '{question}' is no longer as it was shown to you. Read the inbox again."
-            ledger = self._ledger.of(owner)
-            error = decide_question(ledger, waiting, option, note, "console", by=principal.name)
+            ledger = self._ledger.of(owner, principal.name)
+            error = decide_question(ledger, waiting, option, note, "console")
             return f"{error.message} {error.next_action}" if error is not None else None
         return f"No question '{question}' waits in session '{session}'. Read the inbox again."
 

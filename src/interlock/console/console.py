@@ -15,13 +15,15 @@ from interlock.console.comparison import compared
 from interlock.console.pages import inbox_page, search_page
 from interlock.console.run_pages import exported_runs, number, removal_page, runs_page
 from interlock.console.session_pages import events_page, node_page, session_page
-from interlock.console.workflow_pages import run_graph, workflow_page, workflows_page
+from interlock.console.simulation import simulation_page
+from interlock.console.workflow_pages import builtins_page, run_graph, workflow_page, workflows_page
 from interlock.core.principals import Principal
 from interlock.ledger.decisions.inbox import everyones_inbox, inbox, questions
 from interlock.ledger.decisions.modes import ModeLine, global_mode
 from interlock.ledger.decisions.user_pin import has_pin
 from interlock.ledger.errors import LedgerError, error_of
 from interlock.ledger.ledger import Ledger
+from interlock.ledger.queries.branch_artifacts import branch_artifacts
 from interlock.ledger.queries.heads import NewestHead, newest_heads
 from interlock.ledger.queries.run_lines import RunsWanted, run_lines
 from interlock.ledger.queries.status import Shown, find_session
@@ -123,6 +125,13 @@ class Console:
                 run = next(run for run in shown.status.runs if run.run_id == shown.run_id)
                 plan = ledger.pins.plan(ledger.content, run.workflow_hash)
                 return answer_to(run_graph(plan.workflow, shown.story))
+            case ["sessions", ref, "artifacts"]:
+                shown = session_page(ledger, ref, query.get("run", ""), number(query, "node"))
+                if isinstance(shown, LedgerError):
+                    return answer_to(shown)
+                if shown.story is None:
+                    return refused(404, "NOT_FOUND", "This session has no run yet.")
+                return answer_to(branch_artifacts(shown.story))
             case ["sessions", ref, "export"]:
                 form = query.get("form", "json")
                 if form not in EXPORTS:
@@ -137,7 +146,14 @@ class Console:
                 if isinstance(loaded, Diagnostic):
                     return refused(404, loaded.code, loaded.message, loaded.next_action or "")
                 used = run_lines(ledger, RunsWanted(workflow=workflow_id, limit=LAST_RUNS))
-                return answer_to(workflow_page(loaded, used.lines))
+                return answer_to(workflow_page(ledger.library, loaded, used.lines))
+            case ["workflows", workflow_id, "simulate"]:
+                loaded = ledger.library.load(workflow_id)
+                if isinstance(loaded, Diagnostic):
+                    return refused(404, loaded.code, loaded.message, loaded.next_action or "")
+                return answer_to(simulation_page(loaded, query.get("answers", "")))
+            case ["builtins"]:
+                return answer_to(builtins_page())
             case ["search"]:
                 return answer_to(search_page(ledger, query.get("q", "")))
             case ["health"]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from interlock.console.lanes import LaneTree, in_lanes
-from interlock.console.timelines import RunTimeline, SessionLane, run_timeline, session_lanes
+from interlock.console.timelines import RunTimeline, SessionLane, SessionMark, run_timeline
 from interlock.core.run.preferences import mode_of
 from interlock.core.run.state import KnownGap
 from interlock.core.values import Json
@@ -14,7 +14,7 @@ from interlock.ledger.decisions.modes import ModeLine, session_modes
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.indexing import named
-from interlock.ledger.queries.log_lines import EVENT_KINDS, EventLine, event_lines
+from interlock.ledger.queries.log_lines import EVENT_KINDS, event_lines
 from interlock.ledger.queries.run_lines import shown_status, stale_before
 from interlock.ledger.queries.status import (
     PendingLine,
@@ -101,6 +101,7 @@ class EventRow(Shown, frozen=True):
     at: int
     run: int | None
     node: int | None
+    principal: str
     summary: str
     event: dict[str, Json]
 
@@ -135,16 +136,18 @@ def session_page(
     status = session_status(ledger, session)
     drawn = tuple(in_lanes(tree, story.tip if story and tree is shown else None) for tree in trees)
     runs = tuple(session_run(ledger, session.session_id, run) for run in status.runs)
-    lanes = [
-        SessionLane(run.run_id, run.title, run.status, run.started_at, run.updated_at, ()) for run in runs
+    lanes = [SessionLane(run.run_id, run.title, run.status, run.started_at, run.updated_at) for run in runs]
+    events = event_lines(ledger, session.session_id, SESSION_KINDS, end=session.head_index + 1)
+    marks = [
+        SessionMark(line.at, line.summary(ledger.owner) or line.kind) for line in events if line.run is None
     ]
-    whole = event_lines(ledger, session.session_id, SESSION_KINDS, end=session.head_index + 1)
+    whole = SessionLane("", "Session", "", session.created_at, session.updated_at, tuple(marks))
     return SessionPage(
         status=status,
         notes=() if isinstance(notes, LedgerError) else notes.session,
         modes=session_modes(ledger, session),
         runs=runs,
-        lanes=session_lanes(lanes, whole, session.created_at, session.updated_at),
+        lanes=(whole, *lanes),
         trees=drawn,
         run_id=shown.run_id if shown else "",
         story=story,
@@ -244,14 +247,18 @@ def events_page(
     is_filtered = bool(kinds or text)
     start = max(end - (LOOKED_AT if is_filtered else MOST_EVENTS), 0)
     lines = event_lines(ledger, session.session_id, kinds, start=start, end=end)
-    matched = [line for line in lines if is_about(line, text.casefold())]
-    return EventsPage(session.session_id, total, start, EVENT_KINDS, tuple(map(event_row, reversed(matched))))
-
-
-def is_about(line: EventLine, text: str) -> bool:
-    """Tell whether an event has a text in its kind or its summary; every event has the empty one."""
-    return text in f"{line.kind} {line.summary}".casefold()
-
-
-def event_row(line: EventLine) -> EventRow:
-    return EventRow(line.index, line.kind, line.at, line.run, line.node, line.summary, dict(line.event))
+    rows = [
+        EventRow(
+            line.index,
+            line.kind,
+            line.at,
+            line.run,
+            line.node,
+            line.principal,
+            line.summary(ledger.owner),
+            dict(line.event),
+        )
+        for line in reversed(lines)
+    ]
+    matched = tuple(row for row in rows if text.casefold() in f"{row.kind} {row.summary}".casefold())
+    return EventsPage(session.session_id, total, start, EVENT_KINDS, matched)

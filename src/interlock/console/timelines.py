@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
-from interlock.ledger.queries.log_lines import EventLine
 from interlock.ledger.queries.status import Shown
 from interlock.ledger.queries.story import RunStory
 
@@ -59,7 +58,7 @@ class SessionLane(Shown, frozen=True):
     status: str
     start: int
     end: int
-    marks: tuple[SessionMark, ...]
+    marks: tuple[SessionMark, ...] = ()
 
 
 def run_timeline(story: RunStory, now: int) -> RunTimeline:
@@ -98,11 +97,3 @@ def run_timeline(story: RunStory, now: int) -> RunTimeline:
 def spent(bars: Iterable[TimelineBar], *, waiting: bool) -> int:
     """Add up the milliseconds of work, or of waiting for a person."""
     return sum(bar.end - bar.start for bar in bars if bar.waiting == waiting)
-
-
-def session_lanes(
-    runs: Iterable[SessionLane], events: Iterable[EventLine], start: int, end: int
-) -> tuple[SessionLane, ...]:
-    """Return the lane of the session with what belongs to no run, then the lanes of its runs."""
-    marks = [SessionMark(line.at, line.summary or line.kind) for line in events if line.run is None]
-    return (SessionLane("", "Session", "", start, end, tuple(marks)), *runs)

@@ -165,7 +165,10 @@ class CommitRow(Struct, frozen=True):
 
 
 class StartRow(Struct, frozen=True):
-    """A start that can be repeated: who asked with which request id, and the answer (rule 13a)."""
+    """A start that can be repeated: who asked with which request id, and the answer (rule 13a).
+
+    The digest covers everything else in the row.
+    """
 
     owner: str
     request_id: bytes
@@ -174,6 +177,7 @@ class StartRow(Struct, frozen=True):
     handle: bytes
     response: bytes
     started_at: int
+    digest: bytes = b""
 
 
 class TraceRow(Struct, frozen=True):
@@ -293,6 +297,9 @@ class Reader(Protocol):
     def handles(self, session_id: str) -> list[HandleRow]: ...
     def session(self, session_id: str) -> SessionRow | None: ...
     def sessions(self, wanted: SessionFilter) -> list[SessionRow]: ...
+    def head_digests(self, session_ids: Sequence[str]) -> dict[str, bytes]:
+        """Return the head digests of those of the sessions that exist, in one read."""
+
     def sessions_by_prefix(self, prefix: str, *, owner: str, limit: int) -> list[str]: ...
     def session_ids(self, after: str, limit: int) -> list[str]: ...
     def stale_sessions(

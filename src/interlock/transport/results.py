@@ -24,6 +24,7 @@ PREFIX = "io.modelcontextprotocol/"  # of the keys in `_meta` that every modern 
 CLIENT_INFO = PREFIX + "clientInfo"
 CAPABILITIES = PREFIX + "clientCapabilities"
 DOCUMENTS = ("prompts/", "resources/", "completion/")  # methods that few chats use
+RESOURCE_NOT_FOUND = -32002  # of the handshake era; the modern one knows only invalid parameters
 COMPLETE = {"resultType": "complete"}
 UNCACHED = {"ttlMs": 0, "cacheScope": "private"}
 
@@ -35,12 +36,12 @@ class ServerInfo(Struct, frozen=True):
     version: str
 
 
-def capabilities_of(surface: Surface, era: Era) -> JsonObject:
-    """Return what a server says it can do. In the modern era one can listen to the list of tools."""
-    capabilities: JsonObject = {"tools": {"listChanged": era == "modern"}}
+def capabilities_of(surface: Surface) -> JsonObject:
+    """Return what a server says it can do. The tools of a surface never change; workflows do."""
+    capabilities: JsonObject = {"tools": {"listChanged": False}}
     if surface.prompt_texts is not None:
-        capabilities["prompts"] = {"listChanged": False}
-        capabilities["resources"] = {"listChanged": False, "subscribe": False}
+        capabilities["prompts"] = {"listChanged": True}
+        capabilities["resources"] = {"listChanged": True, "subscribe": True}
         capabilities["completions"] = {}
     return capabilities
 
@@ -141,6 +142,12 @@ def tool_name(params: Params) -> str | RpcError:
 def invalid_params(details: str) -> RpcError:
     """Refuse parameters of the protocol itself; a surface refuses the arguments of its own tools."""
     return RpcError(INVALID_PARAMS, f"Invalid params: {details}", {"details": details})
+
+
+def resource_not_found(uri: str, era: Era) -> RpcError:
+    """Refuse a resource that does not exist for the caller."""
+    code = INVALID_PARAMS if era == "modern" else RESOURCE_NOT_FOUND
+    return RpcError(code, "Resource not found", {"uri": uri})
 
 
 def method_not_found(method: str) -> RpcError:

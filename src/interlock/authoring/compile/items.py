@@ -211,7 +211,7 @@ def _opening(source: StepSource, at: SourceLocation, draft: CompileDraft) -> lis
             duties.append(f"{action.action.capitalize()}{target}{_because(reason)}")
         elif action.value is UNSET:
             duties.append(f"Produce the variable `{action.target}`{_because(reason)}")
-    duties += [f"Produce the variable `{name}`." for name in source.sets]
+    duties += [f"Produce the variable `{name}`." for name in source.sets if f"`{name}`" not in body]
     if source.skill:
         duties.append(f"Use the skill `{source.skill}`.")
     for trigger in read_triggers(source.triggers):

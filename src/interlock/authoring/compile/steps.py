@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 import msgspec
@@ -11,9 +11,9 @@ import msgspec
 from interlock import __version__
 from interlock.authoring.compile import builtins as packs
 from interlock.authoring.compile.items import CompileDraft, compile_items, compile_step
-from interlock.authoring.compile.templates import Templates, expand
+from interlock.authoring.compile.templates import Templates, expand, fill
 from interlock.authoring.diagnostics.codes import Report, did_you_mean
-from interlock.authoring.filetypes.step_file import StepWorkflowSource, VariableSource
+from interlock.authoring.filetypes.step_file import FeatureUse, StepWorkflowSource, VariableSource
 from interlock.authoring.filetypes.type_check import read_as, unknown_fields
 from interlock.authoring.text.locations import Parsed, SourceLocation
 from interlock.core.definition.workflow import Activity, Kind, Step, Variable, Workflow
@@ -39,18 +39,13 @@ def compile_steps(
     if source is None or not isinstance(raw, Mapping):
         return None
     check_header(source.version, source.min_server_version, at, report)
-    features = packs.features()
-    for index, ref in enumerate(source.features):
-        if ref not in features:
-            next_action = did_you_mean(ref, features)
-            report.add("IL212", f"unknown feature '{ref}'", at / "features" / index, next_action)
     draft = CompileDraft(
         report=report,
         role=source.agent_role,
         functions=source.function_definitions,
         guidance="\n".join(source.meta_guidance),
         assessments={assessment.id: assessment for assessment in source.assessments},
-        features=tuple(features[ref] for ref in source.features if ref in features),
+        features=tuple(_features(source.features, at / "features", report)),
         pages=pages,
         templates=templates or Templates(),
     )
@@ -61,6 +56,30 @@ def compile_steps(
     if report.failed:
         return None
     return _workflow(source, raw, Activity(MAIN, source.name, items), at, report), draft
+
+
+def _features(
+    uses: Sequence[str | FeatureUse], at: SourceLocation, report: Report
+) -> Iterator[packs.FeaturePack]:
+    """Yield the features that are known, with their settings filled into their lines."""
+    known = packs.features()
+    for index, use in enumerate(uses):
+        ref, config = (use, {}) if isinstance(use, str) else (use.id, use.config)
+        if (pack := known.get(ref)) is None:
+            report.add("IL212", f"unknown feature '{ref}'", at / index, did_you_mean(ref, known))
+            continue
+        for name, chosen in config.items():
+            setting, setting_at = pack.settings.get(name), at / index / "config" / name
+            if setting is None:
+                names = ", ".join(pack.settings) or "none"
+                report.add("IL221", f"'{ref}' has no setting '{name}'; it has: {names}", setting_at)
+            elif not setting.accepts(chosen):
+                values = ", ".join(map(str, setting.values))
+                kind = "a list of some of" if setting.several else "one of"
+                report.add("IL221", f"'{name}' of '{ref}' is {kind}: {values}", setting_at)
+        worded = {name: setting.worded(config.get(name)) for name, setting in pack.settings.items()}
+        lines = {part: fill(getattr(pack, part), worded) for part in ("constraints", "procedure", "verify")}
+        yield msgspec.structs.replace(pack, **lines)
 
 
 def check_header(version: str, required_server: str | None, at: SourceLocation, report: Report) -> None:

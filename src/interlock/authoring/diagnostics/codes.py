@@ -341,6 +341,13 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         "correct the name",
     ),
     (
+        "IL221",
+        "setting not accepted",
+        "error",
+        "A feature accepts only its own settings, each with one of the listed values.",
+        "use a setting and a value that the message lists",
+    ),
+    (
         "IL213",
         "unknown reference",
         "warning",

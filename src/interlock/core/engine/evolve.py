@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from interlock.core.definition.program import END
 from interlock.core.run import events as e
 from interlock.core.run.state import (
+    Abandonment,
     Chosen,
     Frame,
     KnownGap,
@@ -102,6 +103,8 @@ def evolve(state: RunState, event: e.Event) -> RunState:
             return _with(replace(state, children=children), event.sets)
         case e.RunCompleted():
             return replace(state, status=event.status, finished_at=event.at, next_key=END, open=None)
+        case e.RunAbandoned():
+            return abandoned(state, event.how)
         case e.DivergenceRecorded() | e.ValidationPerformed():
             return state
         case _:
@@ -113,6 +116,13 @@ def evolved(state: RunState, events: Iterable[e.Event]) -> RunState:
     for event in events:
         state = evolve(state, event)
     return state
+
+
+def abandoned(state: RunState, how: Abandonment) -> RunState:
+    """Return a state of a run that was given up: nothing is asked there, and no child is waited for."""
+    return replace(
+        state, status="abandoned", finished_at=how.at, open=None, yielded={}, children={}, abandoned=how
+    )
 
 
 def _with_gap(state: RunState, event: e.GapRecorded) -> RunState:

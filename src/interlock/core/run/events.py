@@ -10,7 +10,7 @@ from msgspec import Struct
 from interlock.core.definition.workflow import Capability
 from interlock.core.run.preferences import DecisionPolicy, Enforcement, Preferences
 from interlock.core.run.reasons import Blocker, Category, Severity
-from interlock.core.run.state import CapabilityStatus, LoopDecision
+from interlock.core.run.state import Abandonment, CapabilityStatus, LoopDecision
 from interlock.core.values import Json
 
 Channel = Literal["elicitation", "console", "cli", "agent", "server"]
@@ -221,6 +221,20 @@ class RunCompleted(RunEvent, frozen=True, tag="run_completed"):
     at: int
 
 
+class RunAbandoned(RunEvent, frozen=True, tag="run_abandoned"):
+    """The user or the agent gave the run up, on all its branches and for good (rule 35)."""
+
+    channel: Channel
+    at: int
+    by: str = ""
+    reason: str = ""
+
+    @property
+    def how(self) -> Abandonment:
+        """Who gave it up, and why."""
+        return Abandonment(self.channel, self.at, self.by, self.reason)
+
+
 Event: TypeAlias = (
     RunStarted
     | ContextSet
@@ -246,4 +260,5 @@ Event: TypeAlias = (
     | ChildStarted
     | ChildReturned
     | RunCompleted
+    | RunAbandoned
 )

@@ -13,7 +13,7 @@ from interlock.core.run.preferences import DecisionPolicy, Enforcement, Preferen
 from interlock.core.run.reasons import Severity
 from interlock.core.values import Json
 
-Status = Literal["in_progress", "complete", "complete_with_gaps"]
+Status = Literal["in_progress", "complete", "complete_with_gaps", "abandoned"]
 CapabilityStatus = Literal["unknown", "available", "unavailable"]
 LoopDecision = Literal["continue", "stop"]
 
@@ -71,6 +71,22 @@ class Chosen(Struct, frozen=True, array_like=True):
     channel: str
 
 
+class Abandonment(Struct, frozen=True, omit_defaults=True):
+    """Who gave up the run, by which channel, and why."""
+
+    channel: str
+    at: int
+    by: str = ""
+    reason: str = ""
+
+    @property
+    def text(self) -> str:
+        """Say it in words that follow 'The run was'."""
+        whom = "its agent" if self.channel == "agent" else f"the user, {self.channel}"
+        named = f" ({self.by})" if self.by else ""
+        return f"abandoned by {whom}{named}: {self.reason or 'no reason was given'}"
+
+
 class KnownGap(Struct, frozen=True, omit_defaults=True):
     """A gap on the run's path, by its number there; `resolved` says how it was closed later."""
 
@@ -92,7 +108,7 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     by step (rule 14). `policy` and `enforcement` are the user's terms for the session, copied at its start
     (rule 29). `gaps` counts the open ones that keep the run from ending `complete`, `gaps_ever` all;
     `gap_list` holds the newest. `chosen` is the last answer to each question, for an agent that has lost its
-    memory.
+    memory. `abandoned` says who gave the run up; the position stays where that happened.
     """
 
     activity: str | None = None
@@ -128,6 +144,7 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     gap_list: tuple[KnownGap, ...] = ()
     status: Status = "in_progress"
     finished_at: int | None = None
+    abandoned: Abandonment | None = None
 
     @property
     def finished(self) -> bool:

@@ -71,7 +71,10 @@ class PendingLine(Shown, frozen=True):
 
 
 class RunStatus(Shown, frozen=True):
-    """One run at its preferred tip. `decided` is the user's answer that the agent has not used yet."""
+    """One run at its preferred tip. `decided` is the user's answer that the agent has not used yet.
+
+    `abandoned` says who gave the run up, and why.
+    """
 
     run_id: str
     workflow_id: str
@@ -88,6 +91,7 @@ class RunStatus(Shown, frozen=True):
     branches: int
     started_at: int
     updated_at: int
+    abandoned: str | None = None
 
 
 class SessionStatus(Shown, frozen=True):
@@ -261,6 +265,7 @@ def _run_status(positions: Positions, session: SessionRow, run: RunRow) -> RunSt
         branches=branches,
         started_at=run.started_at,
         updated_at=max(run.updated_at, tip.node.created_at),
+        abandoned=state.abandoned.text if state.abandoned else None,
     )
 
 

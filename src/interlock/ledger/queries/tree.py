@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
+from msgspec.structs import replace
+
 from interlock.core.definition.program import Plan
 from interlock.core.definition.workflow import Step, walk
 from interlock.core.engine.settle import awaited
@@ -19,6 +21,7 @@ from interlock.ledger.runs.positions import Positions
 from interlock.store.protocol import NodeKind, NodeRow, Reader, SessionRow
 
 NOTHING = PendingLine("nothing", "", "")
+ABANDONED = PendingLine("nothing", "", "abandoned")
 
 
 class TreeNode(Shown, frozen=True):
@@ -68,6 +71,8 @@ def trees_of(positions: Positions, session: SessionRow, sound: int | None = None
             items = (item for activity in plan.workflow.activities for item in walk(activity.items))
             probes = {item.id for item in items if isinstance(item, Step) and item.probes is not None}
             nodes = tuple(history.node(row, plan, tip, probes, row.node not in parents) for row in rows)
+            if run.status == "abandoned":
+                nodes = tuple(replace(node, pending=ABANDONED) for node in nodes)
             forks = sum(node.cause == "non_tip_advance" for node in nodes)
             trees.append(Tree(run.run_id, run.workflow_id, run.status, tip, forks, nodes))
         return trees
@@ -148,6 +153,8 @@ def _other_label(event: LogEntry) -> str:
             return f"{event.gate}: resumed"
         case e.RunCompleted():
             return "completed"
+        case e.RunAbandoned():
+            return "abandoned"
         case e.ContextSet():
             return "variables set"
         case _:

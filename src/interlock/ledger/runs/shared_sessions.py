@@ -213,7 +213,7 @@ class Sessions:
             handles = {row.agent: row for row in reader.handles(session_id)}
         new = () if joining in handles else (HandleRow(new_handle(), session_id, joining),)
         handle = new[0].handle if new else handles[joining].handle
-        commit = Commit(position.rows(), self.ledger.clock())
+        commit = Commit(position.rows(), self.ledger.principal, self.ledger.clock())
         commit.add(calling.traced(joining, position.state, commit.now), run=position.run.run)
         commit.make_head(position.run.run, position.node.node)
         self.ledger.append(commit.finish(handles=new))

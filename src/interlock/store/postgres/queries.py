@@ -141,6 +141,10 @@ class PostgresReader:
     def session(self, session_id: str) -> SessionRow | None:
         return self._one(SessionRow, SESSION + "WHERE session_id = $1", session_id)
 
+    def head_digests(self, session_ids: Sequence[str]) -> dict[str, bytes]:
+        sql = "SELECT session_id, head_digest FROM sessions WHERE session_id = ANY ($1::text[])"
+        return dict(self._rows(sql, list(session_ids)))
+
     def sessions(self, wanted: SessionFilter) -> list[SessionRow]:
         """Return an owner's sessions, newest first: those not yet indexed, and the newest of the others."""
         where, values = _conditions(wanted)

@@ -43,7 +43,8 @@ from interlock.store.sqlite.witness import Head
 
 T = TypeVar("T")
 
-COMPRESS_OVER = 512
+COMPRESS_OVER = 256
+WINDOW_BITS = 13  # small, so that little memory is set up for a response of a few kilobytes
 LATEST = 2000  # matches looked at, newest first: common words and values stay cheap (rule 47)
 NOT_IN_STRINGS = {ord('"'): " ", 0: " "}
 LAST_CHARACTER = chr(0x10FFFF)
@@ -110,6 +111,10 @@ OBSERVED = (
     " (SELECT observations.rowid FROM observations JOIN sessions USING (session_id)"
     f" WHERE key = ? AND {{where}} AND owner = ? ORDER BY observations.rowid DESC LIMIT {LATEST})"
     " ORDER BY updated_at DESC, session_id LIMIT ?"
+)
+HEAD_DIGESTS = (
+    "SELECT sessions.session_id, head_digest FROM json_each(?) AS given"
+    " CROSS JOIN sessions ON sessions.session_id = given.value"
 )
 OBSERVED_VALUES = (  # steps from value to value: many sessions share one
     "WITH RECURSIVE listed (value) AS (SELECT '' UNION ALL"
@@ -208,6 +213,9 @@ class SqliteReader:
 
     def session(self, session_id: str) -> SessionRow | None:
         return self._one(_session, SESSION + "WHERE session_id = ?", session_id)
+
+    def head_digests(self, session_ids: Sequence[str]) -> dict[str, bytes]:
+        return dict(self._connection.execute(HEAD_DIGESTS, (encode(list(session_ids)).decode(),)))
 
     def sessions(self, wanted: SessionFilter) -> list[SessionRow]:
         """Return an owner's sessions, newest first: those not yet indexed, and the newest of the others."""
@@ -462,7 +470,8 @@ class SqliteWriter(SqliteReader):
         self, nodes: Sequence[NodeRow], blocked: Sequence[BlockedRow], modes: Sequence[ModeRow]
     ) -> None:
         for node in nodes:
-            self._run(ADD_NODE, astuple(replace(node, response=_deflated(node.response))))
+            small = replace(node, state=_deflated(node.state), response=_deflated(node.response))
+            self._run(ADD_NODE, astuple(small))
         for row in blocked:
             self._run(ADD_BLOCKED, astuple(replace(row, response=_deflated(row.response))))
         for mode in modes:
@@ -580,7 +589,7 @@ def _session(*values: Any) -> SessionRow:
 
 def _node(*values: Any) -> NodeRow:
     node = NodeRow(*values)
-    return replace(node, response=_inflated(node.response)) if node.response else node
+    return replace(node, state=_inflated(node.state), response=_inflated(node.response))
 
 
 def _blocked(*values: Any) -> BlockedRow:
@@ -598,13 +607,16 @@ def _summed(body: bytes) -> bytes:
 
 
 def _deflated(body: bytes) -> bytes:
-    """Compress a long response; JSON never begins with the byte that marks a compressed one."""
-    return zlib.compress(body, 1) if len(body) > COMPRESS_OVER else body
+    """Compress JSON that is long; what is compressed begins with neither bracket nor brace."""
+    if len(body) <= COMPRESS_OVER:
+        return body
+    deflating = zlib.compressobj(1, wbits=WINDOW_BITS, memLevel=WINDOW_BITS - 7)
+    return deflating.compress(body) + deflating.flush()
 
 
 def _inflated(body: bytes) -> bytes:
     """Undo the compression; damaged bytes come back as they are, and fail their digest."""
-    if not isinstance(body, bytes) or body[:1] != b"\x78":  # a body that was not compressed
+    if not isinstance(body, bytes) or body[:1] in (b"", b"{", b"["):  # it was short
         return body
     try:
         return zlib.decompress(body)

@@ -214,7 +214,7 @@ class NavigationSurface(LedgerSurface):
             surface="navigation",
             notices=view.notices,
             output=output,
-            variables=command.variables,
+            variables=params.variables,
         )
         return encoded_reply(self.ledger.filled(response, pointer.handle))
 

@@ -9,7 +9,7 @@ from interlock.core.engine.decide import decide
 from interlock.core.engine.gates import Question, question_of, round_of
 from interlock.core.run import commands as c
 from interlock.core.run.events import GateResolved
-from interlock.core.run.outcomes import Code, Decided, Refusal
+from interlock.core.run.outcomes import Code, Decided, Refusal, run_abandoned
 from interlock.core.run.state import RunState
 from interlock.core.values import Json
 from interlock.ledger.runs.position import Position
@@ -117,7 +117,8 @@ class Checkpoints:
             return reading
         gate, opened = open_gate(reading.position), reading.state.open
         if gate is None or opened is None or _is_another(reading.pointer.attempt, reading.state):
-            refusal = Refusal(Code.CHECKPOINT_NOT_ACTIVE)
+            how = reading.state.abandoned
+            refusal = run_abandoned(how) if how else Refusal(Code.CHECKPOINT_NOT_ACTIVE)
             return reading.answer(of_refusal(refusal, words(refusal), reading.token))
         shape = presented_gate(reading, gate)
         shape.pop("options")
@@ -145,7 +146,9 @@ class Checkpoints:
         if progress.is_stale:
             return self._tools.refuse_stale(progress)
         decided: Decided | Refusal = Refusal(Code.CHECKPOINT_NOT_ACTIVE)
-        if gate is not None and not _is_another(progress.pointer.attempt, position.state):
+        if position.state.abandoned is not None:
+            decided = run_abandoned(position.state.abandoned)
+        elif gate is not None and not _is_another(progress.pointer.attempt, position.state):
             decided = self._tools.resolve(progress, gate, gate.id, params, call)
         if isinstance(decided, Refusal):
             return self._answered_before(progress, params, decided)
@@ -166,12 +169,13 @@ class Checkpoints:
             token = self._ledger.mint("ses", caller.handle, progress.state.visit)
         pointer = progress.pointer
         answer = answer_of(self._ledger, progress.position, pointer.attempt)
+        was_answered = refusal.code in (Code.CHECKPOINT_NOT_ACTIVE, Code.RUN_ABANDONED)
+        if answer is not None and was_answered and repeats(answer, params):
+            progress.request = answering(answer.key, params)
+            handle = self._ledger.mint("ses", pointer.handle, pointer.node, pointer.attempt)
+            told = json_reply(_responded_body(progress.state, answer, handle), None)
+            return self._tools.repeated(progress) or self._tools.told_again(progress, told)
         if answer is not None and refusal.code is Code.CHECKPOINT_NOT_ACTIVE:
-            if repeats(answer, params):
-                progress.request = answering(answer.key, params)
-                handle = self._ledger.mint("ses", pointer.handle, pointer.node, pointer.attempt)
-                told = json_reply(_responded_body(progress.state, answer, handle), None)
-                return self._tools.repeated(progress) or self._tools.told_again(progress, told)
             about: dict[str, Json] = {"checkpoint": answer.gate, "option": answer.option}
             refusal = Refusal(Code.CHECKPOINT_ALREADY_ANSWERED, about, refusal.kept, refusal.notices)
         progress.refuse(sentence(refusal), refusal.kept)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from interlock import __version__
 from interlock.core.definition.prompts import interpolate, remark_text
 from interlock.core.run.notices import Notices
@@ -142,7 +144,9 @@ def _status(position: Position) -> dict[str, Json]:
     }
     if state.open is not None:
         body["open_checkpoint"] = state.open.gate
-    if state.finished_at is not None:
+    if state.abandoned is not None:
+        body["abandoned"] = msgspec.to_builtins(state.abandoned)
+    elif state.finished_at is not None:
         body["completed_at"] = state.finished_at // 1000
     if state.children:
         body["children"] = [{"session_id": key, "workflow_id": name} for key, name in state.children.items()]

@@ -92,9 +92,9 @@ class ReadingCall(Struct, frozen=True):
 
 
 def status_of(position: Position) -> str:
-    """Return active, blocked or completed."""
+    """Return active, blocked, completed or abandoned."""
     if position.state.finished:
-        return "completed"
+        return "completed" if position.state.abandoned is None else "abandoned"
     return "blocked" if position.state.open is not None else "active"
 
 

@@ -14,7 +14,7 @@ from interlock.authoring.diagnostics.diagnostic import ABSENT, Diagnostic, locat
 from interlock.authoring.library import Listed, Shadowed
 from interlock.core.definition.workflow import Activity, Gate, Workflow
 from interlock.core.engine.decide import decide
-from interlock.core.run.commands import Claim, EnterActivity, ResolveCheckpoint
+from interlock.core.run.commands import AbandonRun, Claim, EnterActivity, ResolveCheckpoint
 from interlock.core.run.notices import Notice, Notices
 from interlock.core.run.outcomes import Decided, Refusal
 from interlock.core.run.surface_policy import SurfacePolicy
@@ -233,7 +233,10 @@ class SessionTools:
         if isinstance(claims, Reply):
             return claims
         progress.request, state = {"target": params.activity_id}, progress.state
-        if progress.pointer.node == state.visit - (not state.finished):
+        if params.abandon is not None:
+            return self._abandon(progress, params.activity_id, params.abandon, client)
+        has_ended = state.finished and state.abandoned is None
+        if progress.pointer.node == state.visit - (not has_ended):
             repeated = self.repeated(progress)
             if repeated is not None:
                 return repeated
@@ -263,6 +266,30 @@ class SessionTools:
             progress.notices(decided).listed
         )
         return Entered(progress, decided, notices, claims)
+
+    def _abandon(self, progress: SessionCall, target: str, reason: str, client: str) -> NotEntered | Reply:
+        """Give the run up (rule 35); the same call again returns the recorded reply."""
+        if not progress.position.plan.workflow.is_end(target):
+            text = f"abandon gives up the whole run; '{target}' is an activity of it."
+            return failure("VALIDATION_ERROR", text, "Send activity_id '__terminal__' with abandon.")
+        progress.request = {"abandon": reason}
+        repeated = self.repeated(progress)
+        if repeated is not None:
+            return repeated
+        if progress.is_stale:
+            return self.refuse_stale(progress)
+        command = AbandonRun(progress.now, "agent", progress.agent or client, reason.strip())
+        decided = decide(progress.position.plan, progress.state, command)
+        if isinstance(decided, Refusal):
+            progress.refuse(sentence(decided))
+            return NotEntered(progress, decided)
+        assert decided.state.abandoned is not None, "the run is given up"
+        token, notices = slot("ses", decided.state.visit), progress.notices(decided)
+        message = f"The run was {decided.state.abandoned.text}"
+        reply = json_reply(
+            {"status": "abandoned", "message": message, "session_token": token}, token, notices
+        )
+        return self.record(progress, decided, reply, notices=notices)
 
     def record_entry(self, entered: Entered, body: Mapping[str, Json]) -> Reply:
         """Record an entry with its reply, and return the reply with the caller's tokens."""

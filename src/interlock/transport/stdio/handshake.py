@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import count
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 import msgspec
 from msgspec import Struct
@@ -43,8 +43,12 @@ from interlock.transport.rpc import (
 )
 from interlock.transport.stdio.waiting import WaitingTurns
 
+if TYPE_CHECKING:
+    from interlock.transport.subscriptions import Subscription
+
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 BATCHING = "2025-03-26"
+CONNECTION = None  # what the whole connection watches; no request has this id
 
 
 class WaitingCall(Struct):
@@ -69,6 +73,7 @@ class Handshake:
         self._turns = turns
         self._waiting: list[WaitingCall] = []
         self._form_numbers = count(1)
+        self._subscription: Subscription | None = None
 
     def answer(self, request: Request) -> list[bytes]:
         """Answer a request; if the user must be asked, send the forms instead and answer later."""
@@ -87,12 +92,7 @@ class Handshake:
                     return [error_line(request.id, tool)]
                 return self._call(request.id, tool, request.params, Call(self._client))
             case method, str() if self._surface.prompt_texts and method.startswith(DOCUMENTS):
-                from interlock.transport.documents import document_result
-
-                result = document_result(self._surface, method, request.params, "handshake")
-                if isinstance(result, RpcError):
-                    return [error_line(request.id, result)]
-                return [result_line(request.id, result)]
+                return [self._document(request)]
             case method, _:
                 return [error_line(request.id, method_not_found(method))]
 
@@ -134,12 +134,27 @@ class Handshake:
         self._client = client_of(info, capabilities, "handshake", self.version)
         welcome: dict[str, Json] = {
             "protocolVersion": self.version,
-            "capabilities": capabilities_of(self._surface, "handshake"),
+            "capabilities": capabilities_of(self._surface),
             "serverInfo": msgspec.to_builtins(self._server),
         }
         if self._surface.instructions:
             welcome["instructions"] = self._surface.instructions
         return result_line(request.id, welcome)
+
+    def _document(self, request: Request) -> bytes:
+        """Answer a request for prompts or resources, and look from then on for what the client follows."""
+        from interlock.transport.documents import document_result
+        from interlock.transport.subscriptions import Subscription, changed_lines
+
+        self._subscription = subscription = self._subscription or Subscription(self._surface)
+        result = document_result(self._surface, request.method, request.params, "handshake", subscription)
+        if subscription.topics():
+            self._turns.watch(CONNECTION, partial(changed_lines, subscription, {}))
+        else:
+            self._turns.cancel(CONNECTION)
+        if isinstance(result, RpcError):
+            return error_line(request.id, result)
+        return result_line(request.id, result)
 
     def _call(self, request_id: RequestId, tool: str, params: Params, call: Call) -> list[bytes]:
         outcome = call_tool(self._surface, tool, params.get("arguments"), call)

@@ -11,7 +11,7 @@ from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.status import session_lines
 from interlock.store.protocol import SessionFilter
 
-STATUSES = ("in_progress", "blocked", "complete", "complete_with_gaps")
+STATUSES = ("in_progress", "blocked", "complete", "complete_with_gaps", "abandoned")
 
 
 @click.command(epilog="Example: interlock sessions --awaiting --limit 5")

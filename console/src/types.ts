@@ -527,12 +527,24 @@ export interface Comparison {
 }
 
 export interface ComparedSide {
+  sessionId: string;
+  ref: string;
   runId: string;
   tip: number;
   title: string;
-  milliseconds: number;
+  workflowId: string;
+  status: string;
+  working: number;
+  waiting: number;
   gaps: number;
   blocked: number;
+  choices: Array<BranchChoice>;
+}
+
+export interface BranchChoice {
+  runId: string;
+  tip: number;
+  label: string;
 }
 
 export interface ComparedStep {
@@ -540,6 +552,14 @@ export interface ComparedStep {
   right: StoryStep | null;
   shared: boolean;
   differences: Array<"artifacts" | "decisions" | "notes" | "only_left" | "only_right">;
+  onlyLeft: OnlyHere;
+  onlyRight: OnlyHere;
+}
+
+export interface OnlyHere {
+  notes: Array<number>;
+  artifacts: Array<number>;
+  decisions: Array<number>;
 }
 
 export interface WorkflowsPage {

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from interlock.console.timelines import run_timeline
 from interlock.core.principals import Principal
-from interlock.ledger.queries.story import RunStory, StoryStep
+from interlock.ledger.queries.story import HandedIn, RunStory, StoryStep
 from support.console_desk import Desk, desk
 from support.harness import Bench, steps, workflow
 
@@ -121,6 +121,17 @@ def test_every_moment_of_a_branch_is_working_or_waiting_in_one_lane(story: RunSt
     assert all(timeline.start <= bar.start <= bar.end <= timeline.end for bar in bars)
 
 
+@pytest.mark.parametrize(
+    ("kind", "now", "end"),
+    [("step", 900, 300), ("decision", 900, 900), ("decision", None, 300), ("step", 50, 300)],
+)
+def test_an_open_step_lasts_until_its_last_attempt_and_a_question_until_now(
+    kind: str, now: int | None, end: int
+) -> None:
+    step = StoryStep(0, kind, "item", "item", "", "", 100, blocked=(HandedIn(300, (), ()),))
+    assert run_timeline(RunStory("run", 0, (step,)), now).end == end
+
+
 def test_a_mode_that_the_user_sets_is_told_at_the_step_where_it_was_set(desk: Desk) -> None:
     session = desk.to_the_gate()["question"]["sessionId"]
     assert desk.act("mode", {"sessionId": session, "mode": "stop"})[0] == 200
@@ -161,3 +172,18 @@ def test_a_run_that_the_user_abandons_ends_for_good_and_waits_no_more(desk: Desk
     assert desk.shows("inbox")["questions"] == []
     assert [line["status"] for line in desk.shows("runs", status="abandoned")["lines"]] == ["abandoned"]
     assert desk.shows("runs", status="waiting")["lines"] == []
+
+
+def test_a_comparison_marks_what_one_side_has_and_the_other_lacks(rewound: Desk) -> None:
+    fork = rewound.shows(f"sessions/{rewound.ref}")["forks"][0]
+    ref = rewound.ref
+    page = rewound.shows("compare", left=ref, right=ref, leftNode=str(fork["branch"]))
+    shared, gate, end = page["steps"]
+    assert (shared["shared"], gate["differences"]) == (True, ["artifacts", "decisions"])
+    assert (gate["onlyLeft"]["decisions"], gate["onlyRight"]["decisions"]) == ([0], [0])
+    assert (end["onlyLeft"]["notes"], end["onlyRight"]["notes"]) == ([0], [0])
+    assert (page["left"]["tip"], page["left"]["waiting"]) == (fork["branch"], 0)
+    tips = {choice["tip"] for choice in page["left"]["choices"]}
+    assert tips == {page["left"]["tip"], page["right"]["tip"]}
+    same = rewound.shows("compare", left=ref, right=ref)
+    assert all(step["shared"] for step in same["steps"])

@@ -55,7 +55,7 @@ export function Timeline({ timeline }: { timeline: RunTimeline }) {
   const route = useRoute();
   const total = Math.max(timeline.end - timeline.start, 1);
   const share = (ms: number) => `${(ms / total) * 100}%`;
-  const says = (bar: TimelineBar) => `${bar.title || bar.id}: ${bar.open ? "open for" : ""} ${duration(bar.end - bar.start)}, ${bar.waiting ? "waiting for a person" : "working"}`;
+  const says = (bar: TimelineBar) => `${bar.title || bar.id}: ${bar.open ? "open, " : ""}${duration(bar.end - bar.start)}, ${bar.waiting ? "waiting for a person" : "working"}`;
   return (
     <figure className="lanes" aria-label="Timeline of the run">
       <figcaption>

@@ -27,7 +27,6 @@ from interlock.ledger.queries.branch_artifacts import branch_artifacts
 from interlock.ledger.queries.heads import NewestHead, newest_heads
 from interlock.ledger.queries.run_lines import RunsWanted, run_lines
 from interlock.ledger.queries.status import Shown, find_session
-from interlock.ledger.queries.story import story_of
 
 LAST_RUNS = 10
 
@@ -163,20 +162,15 @@ class Console:
 
     def comparison(self, ledger: Ledger, query: Query) -> Answer:
         """Compare two branches: `left` and `right` name a session, `leftNode` and `rightNode` a tip."""
-        stories = []
+        pages = []
         for side in ("left", "right"):
-            session = find_session(ledger, query.get(side, ""))
-            if isinstance(session, LedgerError):
-                return answer_to(session)
-            page = session_page(ledger, session.session_id, query.get(f"{side}Run", ""), None)
+            run, node = query.get(f"{side}Run", ""), number(query, f"{side}Node")
+            page = session_page(ledger, query.get(side, ""), run, node)
             if isinstance(page, LedgerError):
                 return answer_to(page)
-            story = story_of(ledger, session, page.run_id, number(query, f"{side}Node"))
-            if isinstance(story, LedgerError):
-                return answer_to(story)
-            stories.append((story, session.title))
-        (left, left_title), (right, right_title) = stories
-        return answer_to(compared(left, right, left_title, right_title))
+            pages.append(page)
+        left, right = pages
+        return answer_to(compared(left, right))
 
     def health(self, ledger: Ledger, principal: Principal) -> HealthPage:
         """Return the state of this server as its user sees it."""

@@ -16,6 +16,7 @@ from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.indexing import named
 from interlock.ledger.queries.log_lines import EVENT_KINDS, event_lines
 from interlock.ledger.queries.run_lines import shown_status, stale_before
+from interlock.ledger.queries.search import FINISHED
 from interlock.ledger.queries.status import (
     PendingLine,
     RunStatus,
@@ -134,6 +135,8 @@ def session_page(
     if isinstance(story, LedgerError):
         return story
     status = session_status(ledger, session)
+    tip = shown.tip if shown is not None and shown.status not in FINISHED else None
+    is_waited_for = story is not None and story.tip == tip
     drawn = tuple(in_lanes(tree, story.tip if story and tree is shown else None) for tree in trees)
     runs = tuple(session_run(ledger, session.session_id, run) for run in status.runs)
     lanes = [SessionLane(run.run_id, run.title, run.status, run.started_at, run.updated_at) for run in runs]
@@ -154,7 +157,7 @@ def session_page(
         forks=tuple(
             fork for tree in drawn if story and tree.run_id == story.run_id for fork in forks_of(tree)
         ),
-        timeline=run_timeline(story, ledger.clock()) if story else None,
+        timeline=run_timeline(story, ledger.clock() if is_waited_for else None) if story else None,
         questions=questions,
     )
 

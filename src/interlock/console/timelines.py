@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from interlock.ledger.queries.status import Shown
-from interlock.ledger.queries.story import RunStory
+from interlock.ledger.queries.story import RunStory, StoryStep
 
 WAITS = ("decision", "input")
 
@@ -34,7 +34,7 @@ class TimelineLane(Shown, frozen=True):
 
 
 class RunTimeline(Shown, frozen=True):
-    """A branch from its first node to its end, or to now where a step is open."""
+    """A branch from its first node to its end, or to now where a question waits for its answer."""
 
     start: int
     end: int
@@ -61,8 +61,11 @@ class SessionLane(Shown, frozen=True):
     marks: tuple[SessionMark, ...] = ()
 
 
-def run_timeline(story: RunStory, now: int) -> RunTimeline:
-    """Put the steps of a branch into lanes, in the order in which the lanes were entered."""
+def run_timeline(story: RunStory, now: int | None) -> RunTimeline:
+    """Put the steps of a branch into lanes, in the order in which the lanes were entered.
+
+    `now` is how far an open question has waited; None where nobody waits for its answer any more.
+    """
     lanes: dict[tuple[str, str], list[TimelineBar]] = {}
     for step in story.steps:
         bar = TimelineBar(
@@ -71,7 +74,7 @@ def run_timeline(story: RunStory, now: int) -> RunTimeline:
             title=step.title,
             waiting=step.kind in WAITS,
             start=step.asked_at,
-            end=max(now, step.asked_at) if step.done_at is None else step.done_at,
+            end=end_of(step, now),
             open=step.done_at is None,
         )
         lanes.setdefault((step.activity, step.loop), []).append(bar)
@@ -92,6 +95,14 @@ def run_timeline(story: RunStory, now: int) -> RunTimeline:
             for (activity, loop), lane in lanes.items()
         ),
     )
+
+
+def end_of(step: StoryStep, now: int | None) -> int:
+    """Return until when a step lasted; an open one until its last attempt or note, a question until now."""
+    if step.done_at is not None:
+        return step.done_at
+    waits = [now] if now is not None and step.kind in WAITS else []
+    return max(step.asked_at, *waits, *(attempt.at for attempt in (*step.blocked, *step.noted)), 0)
 
 
 def spent(bars: Iterable[TimelineBar], *, waiting: bool) -> int:

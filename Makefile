@@ -22,10 +22,7 @@ lint: ready
 	@$(BIN)/mypy --no-error-summary
 
 bench: ready
-	@$(BIN)/python -m bench.execution_walk
-	@$(BIN)/python -m bench.session_walk
-	@$(BIN)/python -m bench.resume_search
-	@$(BIN)/python -m bench.growth --plots docs/images
+	@$(BIN)/python -m bench
 
 # The long figures: kills, disk faults, byte flips, PostgreSQL crashes, growth; takes about an hour.
 proof: ready

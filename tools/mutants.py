@@ -19,7 +19,7 @@ from msgspec import Struct
 
 ROOT = Path(__file__).parent.parent
 IGNORED = shutil.ignore_patterns("__pycache__", "node_modules")
-COPIED = ("src", "tests", "tools", "pyproject.toml")
+COPIED = ("src", "tests", "tools", "bench", "pyproject.toml")
 
 
 class Mutant(Struct, frozen=True):
@@ -105,9 +105,7 @@ def killed(mutant: Mutant) -> bool:
         for name in COPIED:
             source = ROOT / name
             if source.is_dir():
-                shutil.copytree(
-                    source, copy / name, ignore=shutil.ignore_patterns("__pycache__", "node_modules")
-                )
+                shutil.copytree(source, copy / name, ignore=IGNORED)
             else:
                 shutil.copy(source, copy / name)
         file = copy / mutant.file

@@ -37,8 +37,100 @@ export interface QuestionOption {
 export interface HandedIn {
   at: number;
   notes: Array<string>;
-  artifacts: Array<Record<string, unknown>>;
+  artifacts: Array<ShownArtifact>;
   blockers: Array<Blocker>;
+}
+
+export interface ShownArtifact {
+  kind: string;
+  title: string;
+  headline: string;
+  tone: "bad" | "good" | "neutral" | "warning";
+  facts: Array<ArtifactFact>;
+  header: ReviewHeader | null;
+  log: Array<LoggedRevision>;
+  files: Array<ChangedFile>;
+  findings: Array<ReviewFinding>;
+  comments: Array<ReviewComment>;
+  checks: Array<VerifiedCheck>;
+  rules: Array<RuleChange>;
+  rest: Record<string, unknown>;
+}
+
+export interface ArtifactFact {
+  name: string;
+  text: string;
+}
+
+export interface ReviewHeader {
+  title: string;
+  classification: string;
+  focusAreas: Array<string>;
+  more: Record<string, unknown>;
+  revision: Revision | null;
+}
+
+export interface Revision {
+  number: number;
+  node: number;
+  step: string;
+  at: number;
+}
+
+export interface LoggedRevision {
+  text: string;
+  revision: Revision | null;
+}
+
+export interface ChangedFile {
+  path: string;
+  change: string;
+  summary: string;
+  risk: string;
+  additions: number | null;
+  deletions: number | null;
+  more: Record<string, unknown>;
+  revision: Revision | null;
+}
+
+export interface ReviewFinding {
+  id: string;
+  severity: string;
+  tone: "bad" | "good" | "neutral" | "warning";
+  title: string;
+  file: string;
+  line: number | null;
+  rationale: string;
+  suggestion: string;
+  more: Record<string, unknown>;
+  revision: Revision | null;
+}
+
+export interface ReviewComment {
+  title: string;
+  file: string;
+  line: number | null;
+  body: string;
+  more: Record<string, unknown>;
+  revision: Revision | null;
+}
+
+export interface VerifiedCheck {
+  name: string;
+  result: string;
+  tone: "bad" | "good" | "neutral" | "warning";
+  evidence: string;
+  more: Record<string, unknown>;
+  revision: Revision | null;
+}
+
+export interface RuleChange {
+  op: string;
+  rule: string;
+  replaces: string;
+  reason: string;
+  more: Record<string, unknown>;
+  revision: Revision | null;
 }
 
 export interface Blocker {
@@ -87,6 +179,10 @@ export interface RunsPage {
   offset: number;
   limit: number;
   more: boolean;
+  points: Array<RunPoint>;
+  projects: Array<string>;
+  views: Array<SavedView>;
+  staleHours: number;
 }
 
 export interface RunLine {
@@ -104,6 +200,38 @@ export interface RunLine {
   createdAt: number;
   updatedAt: number;
   keep: boolean;
+}
+
+export interface RunPoint {
+  sessionId: string;
+  ref: string;
+  title: string;
+  status: string;
+  startedAt: number;
+  milliseconds: number;
+}
+
+export interface SavedView {
+  name: string;
+  query: string;
+}
+
+export interface RemovalPage {
+  at: number;
+  lines: Array<RemovalLine>;
+}
+
+export interface RemovalLine {
+  sessionId: string;
+  ref: string;
+  title: string;
+  status: string;
+  outcome: "deleted" | "kept" | "waiting";
+}
+
+export interface RunsChanged {
+  message: string;
+  sessions: number;
 }
 
 export interface SessionPage {
@@ -249,8 +377,23 @@ export interface EventRow {
   at: number;
   run: number | null;
   node: number | null;
+  principal: string;
   summary: string;
   event: Record<string, unknown>;
+}
+
+export interface BranchArtifacts {
+  runId: string;
+  tip: number;
+  artifacts: number;
+  omitted: number;
+  header: ReviewHeader | null;
+  log: Array<LoggedRevision>;
+  files: Array<ChangedFile>;
+  findings: Array<ReviewFinding>;
+  comments: Array<ReviewComment>;
+  checks: Array<VerifiedCheck>;
+  rules: Array<RuleChange>;
 }
 
 export interface RunGraph {
@@ -329,6 +472,8 @@ export interface WorkflowLine {
   form: string;
   source: string;
   hash: string;
+  size: number;
+  tokens: number;
   errors: number;
   warnings: number;
   shadows: Array<string>;
@@ -356,6 +501,10 @@ export interface WorkflowPage {
   graph: WorkflowGraph;
   items: Array<WorkflowItem>;
   variables: Array<WorkflowVariable>;
+  contracts: Array<WorkflowContract>;
+  uses: Array<string>;
+  usedBy: Array<string>;
+  shadowed: Array<string>;
   diagnostics: Array<DiagnosticLine>;
   runs: Array<RunLine>;
 }
@@ -365,9 +514,12 @@ export interface WorkflowItem {
   kind: string;
   id: string;
   title: string;
+  depth: number;
+  note: string;
+  text: string;
   contracts: Array<string>;
   confirms: boolean;
-  options: Array<string>;
+  options: Array<QuestionOption>;
 }
 
 export interface WorkflowVariable {
@@ -375,6 +527,55 @@ export interface WorkflowVariable {
   type: string;
   description: string;
   required: boolean;
+  default: string;
+}
+
+export interface WorkflowContract {
+  ref: string;
+  artifact: string;
+  required: boolean;
+  steps: Array<string>;
+  example: unknown;
+}
+
+export interface SimulationPage {
+  workflowId: string;
+  name: string;
+  hash: string;
+  answers: string;
+  items: Array<SimulatedItem>;
+  choices: Array<SimulatedChoice>;
+  ended: string;
+  variables: Record<string, unknown>;
+}
+
+export interface SimulatedItem {
+  pending: PendingLine;
+  id: string;
+  activity: string;
+  prompt: string;
+  chosen: string;
+  marks: Array<StoryMark>;
+}
+
+export interface SimulatedChoice {
+  label: string;
+  effect: string;
+  follows: PendingLine;
+}
+
+export interface BuiltinsPage {
+  builtins: Array<BuiltinLine>;
+}
+
+export interface BuiltinLine {
+  kind: "capability" | "contract" | "feature" | "ref" | "template";
+  ref: string;
+  title: string;
+  details: string;
+  insert: string;
+  artifact: string;
+  example: unknown;
 }
 
 export interface SearchPage {
@@ -402,6 +603,39 @@ export interface HealthPage {
   sources: Array<string>;
   workflows: number;
   errors: number;
+  facts: Array<HealthFact>;
+  clients: Array<HeardClient>;
+  canCheck: boolean;
+}
+
+export interface HealthFact {
+  name: string;
+  value: string;
+}
+
+export interface HeardClient {
+  owner: string;
+  name: string;
+  version: string;
+  surface: string;
+  at: number;
+}
+
+export interface DoctorReport {
+  ok: boolean;
+  checks: Array<DoctorLine>;
+  milliseconds: number;
+  unfinished: string;
+}
+
+export interface DoctorLine {
+  name: string;
+  ok: boolean;
+  detail: string;
+  fix: string;
+}
+
+export interface SettingsPage {
   settings: Array<SettingLine>;
 }
 
@@ -445,6 +679,17 @@ export interface ModeRequest {
 }
 
 export interface KeepRequest {
-  sessionId: string;
+  sessionIds: Array<string>;
   keep: boolean;
+}
+
+export interface RemoveRequest {
+  sessionIds: Array<string>;
+  at: number;
+  waiting?: boolean;
+}
+
+export interface ViewRequest {
+  name: string;
+  query?: string | null;
 }

@@ -73,14 +73,18 @@ const STATUS: Record<string, [string, string]> = {
   in_progress: ["Running", "running"],
   waiting: ["Waiting for you", "waiting"],
   blocked: ["Blocked", "blocked"],
+  stale: ["Stale", "quiet"],
+  abandoned: ["Abandoned", "quiet"],
   complete: ["Complete", "complete"],
   complete_with_gaps: ["Complete with gaps", "gaps"],
   damaged: ["Damaged", "blocked"],
   "no run": ["No run", "quiet"],
 };
 
-export function StatusBadge({ status, awaiting }: { status: string; awaiting?: string }) {
-  const [label, look] = STATUS[awaiting && status === "in_progress" ? "waiting" : status] ?? [status.replaceAll("_", " "), "quiet"];
+export const statusLabel = (status: string): string => STATUS[status]?.[0] ?? status.replaceAll("_", " ");
+
+export function StatusBadge({ status }: { status: string }) {
+  const [label, look] = STATUS[status] ?? [status.replaceAll("_", " "), "quiet"];
   return <span className={`badge ${look}`}>{label}</span>;
 }
 
@@ -92,6 +96,18 @@ export function ErrorBox({ error }: { error: ConsoleError }) {
         <code>{error.code}</code> {error.nextAction}
       </p>
     </div>
+  );
+}
+
+/** A dialog that is open while it is rendered; Escape and a click beside it close it. */
+export function Dialog({ title, className, onClose, children }: { title: string; className?: string; onClose: () => void; children: ReactNode }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog ref={dialog} className={className} aria-label={title} onClose={onClose} onClick={(event) => event.target === dialog.current && dialog.current?.close()}>
+      <h2>{title}</h2>
+      {children}
+    </dialog>
   );
 }
 

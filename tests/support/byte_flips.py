@@ -57,7 +57,8 @@ class Subject:
 
 def _work(agent: Agent, number: int) -> None:
     """A session with notes, artifacts, a blocked attempt, a checkpoint and a branch."""
-    first = agent.start("test.flow", goal=f"work number {number}")
+    context = {"goal": f"work number {number}"}
+    first = agent.call("start_workflow", workflowId="test.flow", context=context, requestId=f"start {number}")
     second = agent.ack(f"first notes {number} " * 20, artifacts=[{"kind": "x", "n": number}])
     agent.ack("more", at=second)
     agent.ack("no decision")

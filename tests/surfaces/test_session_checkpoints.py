@@ -154,7 +154,7 @@ def test_an_answer_is_not_early_because_another_machine_is_behind(bench: Bench) 
     handle = agent.tell("yield_checkpoint", checkpoint_id="scope").body["checkpoint_handle"]
     bench.clock.pass_seconds(-2)
     early = agent.call("respond_checkpoint", checkpoint_handle=handle, option_id="yes")
-    assert (early.code, "(0s < 3s)" in early.text) == ("TOO_FAST", True)
+    assert early.code == "TOO_FAST"
     bench.clock.pass_seconds(-3600)
     assert not agent.call("respond_checkpoint", checkpoint_handle=handle, option_id="yes").error
 
@@ -201,7 +201,7 @@ def test_effects_are_applied_by_the_server(bench: Bench) -> None:
     agent = start_flow(bench)
     answer = answer_checkpoint(agent, agent, "scope", "skip")
     assert answer.body["effect"] == {"transitionTo": "finish"}
-    assert 'ways: build; finish if parts == "none" (expected)\n' in agent.tell("get_activity").text
+    assert 'exits: build; finish if parts == "none" (expected)\n' in agent.tell("get_activity").text
     assert agent.go("finish", step_manifest=manifest("look")).warnings == []
 
 

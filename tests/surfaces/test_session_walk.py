@@ -38,7 +38,7 @@ type: while
 def test_a_whole_walk_ends_as_completed_with_its_time(bench: Bench) -> None:
     agent = walk_to_finish(start_flow(bench))
     assert agent.tell("get_workflow_status").body["status"] == "active"
-    assert "ways: __terminal__ (expected)" in agent.tell("get_activity").text
+    assert "exits: __terminal__ (expected)" in agent.tell("get_activity").text
     answer = agent.go("__terminal__", step_manifest=manifest("close"))
     assert answer.body["status"] == "completed"
     status = agent.tell("get_workflow_status").body

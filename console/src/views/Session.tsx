@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from "react";
 import { act, address, get, Refused, usePage } from "../api";
-import { Artifact } from "../artifacts";
+import { Artifact, Artifacts } from "../artifacts";
 import { Markdown, visible } from "../markdown";
 import { Link, useRoute, withQuery } from "../router";
 import type {
@@ -17,7 +17,7 @@ import type {
 import { CopyButton, Empty, ErrorBox, Json, Skeleton, StatusBadge, Time, duration } from "../ui";
 import { Graph } from "./Graph";
 
-const TABS = ["story", "timeline", "graph", "events", "raw"] as const;
+const TABS = ["story", "artifacts", "timeline", "graph", "events", "raw"] as const;
 
 export function Session({ reference }: { reference: string }) {
   const route = useRoute();
@@ -40,7 +40,7 @@ export function Session({ reference }: { reference: string }) {
         </p>
         <h1>{visible(status.title)}</h1>
         <p className="facts">
-          {shownRun && <StatusBadge status={shownRun.status} awaiting={data.questions.length ? "gate" : ""} />}
+          {shownRun && <StatusBadge status={shownRun.status} />}
           {shownRun && <code>{shownRun.workflowId}</code>}
           {status.observed.git_branch && <span className="quiet">branch {visible(status.observed.git_branch)}</span>}
           <span className="quiet">
@@ -106,6 +106,7 @@ export function Session({ reference }: { reference: string }) {
               </ol>
             </>
           )}
+          {story && tab === "artifacts" && <Artifacts reference={status.ref} sessionId={status.sessionId} run={data.runId} node={node} />}
           {story && tab === "timeline" && <Timeline steps={story.steps} />}
           {story && tab === "graph" && <PathGraph reference={status.ref} sessionId={status.sessionId} run={data.runId} node={node} />}
           {tab === "events" && <Events reference={status.ref} sessionId={status.sessionId} />}
@@ -475,7 +476,7 @@ function Inspector({ page, onChanged }: { page: SessionPage; onChanged: () => vo
         </div>
       )}
       <div className="buttons">
-        <button type="button" className="button small" onClick={() => void send("keep", { sessionId: status.sessionId, keep: !status.keep })}>
+        <button type="button" className="button small" onClick={() => void send("keep", { sessionIds: [status.sessionId], keep: !status.keep })}>
           {status.keep ? "Keep no longer" : "Keep"}
         </button>
         <a className="button small" href={address(`sessions/${status.ref}/export.json`, { form: "json" })} download>

@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import astuple, replace
 
 from interlock.console.answers import Answer, answer_to, refused
+from interlock.console.run_pages import KeepRequest, RemoveRequest, ViewRequest, keep_runs, remove_runs
 from interlock.core.principals import Principal
 from interlock.core.run.output import Output
 from interlock.core.run.preferences import PRESETS, Mode
@@ -19,7 +20,7 @@ from interlock.ledger.decisions.user_pin import has_pin, pin_matches
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.status import Shown, find_session, handle_of
-from interlock.ledger.retention import set_keep
+from interlock.ledger.saved_views import SavedView, remove_view, save_view
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.ledger.transfer.bundle import BundleRefused, read_bundle
 from interlock.ledger.transfer.export_import import export_session, import_bundle
@@ -67,13 +68,6 @@ class ModeRequest(Shown, frozen=True, forbid_unknown_fields=True):
     pin: str = ""
 
 
-class KeepRequest(Shown, frozen=True, forbid_unknown_fields=True):
-    """Whether a session is kept whatever its age."""
-
-    session_id: str
-    keep: bool
-
-
 class Actions:
     """Carries out what people ask for, each with the ledger of the session's owner."""
 
@@ -88,6 +82,8 @@ class Actions:
             "note": (NoteRequest, self.note),
             "mode": (ModeRequest, self.mode),
             "keep": (KeepRequest, self.keep),
+            "remove": (RemoveRequest, self.remove),
+            "view": (ViewRequest, self.view),
         }
         if name == "import":
             return self.import_session(principal, body)
@@ -109,7 +105,7 @@ class Actions:
             return refused(403, "FORBIDDEN", "Only an approver decides for others.")
         if (refusal := self.pin_refused(principal, request.pin)) is not None:
             return refusal
-        ledger = self._ledger.of(owner)
+        ledger = self._ledger.of(owner, principal.name)
         session = find_session(ledger, request.session_id)
         if isinstance(session, LedgerError):
             return answer_to(session)
@@ -127,14 +123,7 @@ class Actions:
         if asked.shown != request.shown:
             message = f"'{request.id}' has changed since it was shown to you; nothing was recorded."
             return refused(409, "QUESTION_CHANGED", message, "Read it again, then answer.")
-        error = decide_question(
-            ledger,
-            asked,
-            request.option,
-            request.note[:LONGEST_NOTE],
-            channel="console",
-            by=principal.name if owner != principal.name else "",
-        )
+        error = decide_question(ledger, asked, request.option, request.note[:LONGEST_NOTE], channel="console")
         if error is not None:
             return answer_to(error)
         return answer_to(
@@ -182,13 +171,21 @@ class Actions:
         return answer_to(ActionDone(f"Mode {request.mode} at {changed} tips.", session.session_id))
 
     def keep(self, principal: Principal, request: KeepRequest) -> Answer:
-        """Mark a session to be kept, or take the mark away."""
-        session = find_session(self._ledger.of(principal.name), request.session_id)
-        if isinstance(session, LedgerError):
-            return answer_to(session)
-        set_keep(self._ledger.store, session.session_id, request.keep)
-        message = "Kept whatever its age." if request.keep else "Kept no longer than other sessions."
-        return answer_to(ActionDone(message, session.session_id))
+        """Mark sessions to be kept, or take the marks away."""
+        return keep_runs(self._ledger.of(principal.name), request)
+
+    def remove(self, principal: Principal, request: RemoveRequest) -> Answer:
+        """Delete sessions that a preview has shown."""
+        return remove_runs(self._ledger.of(principal.name), request)
+
+    def view(self, principal: Principal, request: ViewRequest) -> Answer:
+        """Keep a list of runs under a name, or forget it."""
+        store, name = self._ledger.store, principal.name
+        if request.query is None:
+            remove_view(store, name, request.name)
+            return answer_to(ActionDone(f"View {request.name} removed."))
+        error = save_view(store, name, SavedView(request.name, request.query))
+        return answer_to(error or ActionDone(f"View {request.name} saved."))
 
     def import_session(self, principal: Principal, body: bytes) -> Answer:
         """Import a bundle, which is checked before anything is stored."""

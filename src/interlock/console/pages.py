@@ -76,6 +76,7 @@ class EventRow(Shown, frozen=True):
     at: int
     run: int | None
     node: int | None
+    principal: str
     summary: str
     event: dict[str, Json]
 
@@ -181,7 +182,16 @@ def events_page(
     end = total if before is None else min(before, total)
     start = max(end - MOST_EVENTS, 0)
     rows = [
-        EventRow(line.index, line.kind, line.at, line.run, line.node, line.summary, dict(line.event))
+        EventRow(
+            line.index,
+            line.kind,
+            line.at,
+            line.run,
+            line.node,
+            line.principal,
+            line.summary(ledger.owner),
+            dict(line.event),
+        )
         for line in event_lines(ledger, session.session_id, kinds, start=start, end=end)
     ]
     return EventsPage(session.session_id, total, start, tuple(reversed(rows)))

@@ -26,6 +26,7 @@ from interlock.core.values import Json, Variables
 from interlock.ledger.attempt import Attempt, Replayed, request_digest
 from interlock.ledger.errors import LedgerError, error_of, not_healthy, response_lost, unknown_session
 from interlock.ledger.git_context import observe
+from interlock.ledger.heard_clients import HeardClients
 from interlock.ledger.ids import new_id, run_id
 from interlock.ledger.log.chain import GENESIS, entries_of
 from interlock.ledger.log.commit import Commit
@@ -56,6 +57,7 @@ from interlock.store.protocol import (
     StoreBusy,
     StoreConflict,
     StoreCorrupt,
+    StoreTooNew,
     StoreUnavailable,
 )
 
@@ -112,11 +114,16 @@ class Ledger(Positions):
         super().__init__(store, keys, settings.owner, DriftCheck(library, clock), clock)
         self.library = library
         self.settings = settings
+        self.clients = HeardClients()
 
-    def of(self, owner: str) -> Ledger:
-        """Return the same ledger for another owner: it finds and writes only that owner's sessions."""
+    def of(self, owner: str, principal: str = "") -> Ledger:
+        """Return the same ledger for another owner: it finds and writes only that owner's sessions.
+
+        `principal` is who acts on them, if that is not the owner.
+        """
         ledger = copy(self)
         ledger.settings, ledger.owner = replace(self.settings, owner=owner), owner
+        ledger.principal = principal or owner
         self.used = True  # whoever is idle indexes for every owner
         return ledger
 
@@ -186,7 +193,7 @@ class Ledger(Positions):
                 began = began_with(reader, session.session_id)
                 began = replace(began, preferences=self.preferences_within(session.session_id))
                 rows.runs.update({run.run: run for run in reader.runs(session.session_id)})
-            number, handle, commit = len(rows.runs), within.handle, Commit(rows, self.clock())
+            number, handle, commit = len(rows.runs), within.handle, Commit(rows, self.principal, self.clock())
         plan, contents = self.pins.pin(self.content, loaded)
         decided = self._started(plan, loaded, context, policy, commit.now, began, activity)
         node = commit.add_node(number, None, decided.events, "started", decided.awaited)
@@ -211,7 +218,9 @@ class Ledger(Positions):
         )
         above = None
         if parent is not None:
-            above = begin_in_parent(parent, session.session_id, loaded.workflow.id, commit.now)
+            above = begin_in_parent(
+                parent, session.session_id, loaded.workflow.id, self.principal, commit.now
+            )
         return Start(view, handle, commit, within is None, contents, above, agent)
 
     def record_start(
@@ -257,7 +266,7 @@ class Ledger(Positions):
         """Begin a session under the user's terms; those of a parent are not loosened in its child."""
         now, owner, above = self.clock(), self.owner, parent.session_id if parent else None
         session = SessionRow(new_id("sess"), owner, title, now, now, -1, GENESIS, 0, parent_session=above)
-        commit = Commit(Rows(session), now, new=True)
+        commit = Commit(Rows(session), self.principal, now, new=True)
         terms, preferences = self.settings.terms, self.preferences()
         if parent is not None:
             terms = self.terms(parent.state)
@@ -330,7 +339,9 @@ class Ledger(Positions):
 
     def brief(self, reader: Reader, position: Position) -> Brief:
         """Return what an agent needs to go on from here after losing everything."""
-        goal, state = position.session.title, position.state
+        state = position.state
+        stated = state.variables.get("goal")
+        goal = stated if isinstance(stated, str) and stated.strip() else position.session.title
         return brief(reader, position.node, position.plan, state, goal, position.kept)
 
     def note(self, pointer: Pointer, output: Output) -> str | LedgerError:
@@ -342,7 +353,8 @@ class Ledger(Positions):
         with self.store.reading() as reader:
             if reader.commit_by_key(session.session_id, key) is not None:
                 return session.session_id
-        commit, kept = Commit(Rows(session), self.clock()), within_budget(output)
+        commit = Commit(Rows(session), self.principal, self.clock())
+        kept = within_budget(output)
         number = commit.next_index
         if kept.notes:
             commit.add(OutputAppended(-1, number, "recap", "", kept.notes))
@@ -352,9 +364,10 @@ class Ledger(Positions):
         return session.session_id
 
     def idle(self) -> None:
-        """Write traces and let the search index catch up, while nobody waits for an answer."""
-        with suppress(StoreBusy, StoreConflict, StoreUnavailable, StoreCorrupt):
+        """Write traces and who has called, and let the search index catch up, while nobody waits."""
+        with suppress(StoreBusy, StoreConflict, StoreUnavailable, StoreCorrupt, StoreTooNew):
             self.write_traces()
+            self.clients.write(self.store, self.clock())
             if self.used:
                 catch_up(self.store, self.pins, IDLE_BATCH)
 
@@ -372,8 +385,9 @@ class Ledger(Positions):
 
     def close(self) -> None:
         """Write what is left and close the store, which folds its log into the file."""
-        with suppress(StoreBusy, StoreUnavailable, StoreCorrupt):
+        with suppress(StoreBusy, StoreConflict, StoreUnavailable, StoreCorrupt, StoreTooNew):
             self.write_traces()
+            self.clients.write(self.store, self.clock())
         self.store.close()
 
     def text(self, digest: str) -> str:

@@ -69,6 +69,17 @@ def filled(text: str, scope: Scope) -> str:
     return _EITHER.sub(shown, text)
 
 
+def filled_value(value: Json, scope: Scope) -> Json:
+    """Fill the variables into every text of a value."""
+    if isinstance(value, str):
+        return filled(value, scope)
+    if isinstance(value, (list, tuple)):
+        return [filled_value(member, scope) for member in value]
+    if isinstance(value, Mapping):
+        return {name: filled_value(member, scope) for name, member in value.items()}
+    return value
+
+
 def variables_in(text: str) -> Iterator[str]:
     """Yield the paths of the variables that a text interpolates."""
     return (match[1] for match in _EXPRESSION.finditer(text))

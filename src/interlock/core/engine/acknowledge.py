@@ -294,13 +294,14 @@ def _supply_input(
     if draft.state.preferences.never_stops:
         draft.record(*without_input(draft, need))
         return draft.decided()
-    is_list = need.loop is not None and need.loop.kind == "forEach"
+    placeholders: dict[str, Json] = {"forEach": ["<item>"], "for": "<a whole number>"}
+    kind = need.loop.kind if need.loop is not None else ""
     missing = [
         Blocker(
             BlockerCode.MISSING_REQUIRED_OUTPUT,
             ContextKey(name),
             need.message,
-            example={name: ["<item>"] if is_list else f"<{name}>"},
+            example={name: placeholders.get(kind, f"<{name}>")},
         )
         for name in need.variables
     ]

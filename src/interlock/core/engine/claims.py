@@ -15,7 +15,7 @@ from interlock.core.engine.acknowledge import complete, input_required, learned,
 from interlock.core.engine.decisions import inbox_only, resolved, undecided_gap
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.gates import question_of, round_of
-from interlock.core.engine.requirements import examine
+from interlock.core.engine.requirements import Verdict, examine
 from interlock.core.engine.settle import consequences, next_event
 from interlock.core.run import events as e
 from interlock.core.run.commands import Claim, Decision, EnterActivity, OpenCheckpoint, Terms
@@ -36,13 +36,21 @@ from interlock.core.run.state import Reported, RunState, instance
 from interlock.core.values import Json
 
 MOST_CLAIMED = 100_000
+MOST_LOOKED_AT = 500
 
 
 class Walk:
     """A walk through the current activity. `towards` is a gate to stop at, or None for the exits."""
 
-    def __init__(self, draft: Draft, command: EnterActivity | OpenCheckpoint, towards: str | None) -> None:
+    def __init__(
+        self,
+        draft: Draft,
+        command: EnterActivity | OpenCheckpoint,
+        towards: str | None,
+        most_events: int = MOST_CLAIMED,
+    ) -> None:
         self.draft = draft
+        self.most_events = most_events
         self.terms = command.terms
         self.decisions = command.decisions
         self.client = command.client
@@ -58,9 +66,9 @@ class Walk:
         """Walk until the gate or the exits are reached, or something refuses."""
         while True:
             pending = self._settle()
-            if len(self.draft.events) > MOST_CLAIMED:
+            if len(self.draft.events) > self.most_events:
                 # no input can stall the server (rule 33): a walk has an end, whatever its lists hold
-                about = {"activity": self.draft.state.activity, "limit": MOST_CLAIMED}
+                about = {"activity": self.draft.state.activity, "limit": self.most_events}
                 return Refusal(Code.INPUT_REQUIRED, about)
             match pending:
                 case NeedStep():
@@ -90,7 +98,7 @@ class Walk:
             event = next_event(draft.plan, draft.state, draft.policy, draft.now)
             if not isinstance(event, e.RunEvent):
                 return event
-            if len(draft.events) > MOST_CLAIMED:
+            if len(draft.events) > self.most_events:
                 return NeedExit(())
             event = self._bounded(event)
             draft.record(event, *consequences(event))
@@ -126,7 +134,7 @@ class Walk:
             claimed=True,
         )
         if verdict.stopping:
-            return replace(_unclaimable(need, verdict.stopping[0]), kept=verdict.rejections)
+            return self._lacks(need, verdict)
         draft.record(*verdict.answers, *learned(output), *verdict.gaps)
         take_gaps(draft, output)
         complete(draft, need, claim.digest if claim is not None else "")
@@ -138,6 +146,10 @@ class Walk:
         for step in activity.steps() if activity is not None else ():
             digests = [output.digest for output in self.new.pop(step.id, ())]
             self.draft.record(*(e.StepReported(step.id, digest) for digest in digests if digest))
+
+    def _lacks(self, need: NeedStep, verdict: Verdict) -> Refusal | None:
+        """Refuse to claim a step that lacks something."""
+        return replace(_unclaimable(need, verdict.stopping[0]), kept=verdict.rejections)
 
     def _meet(self, need: NeedAnswer) -> Refusal | None:
         """Refuse to pass an unanswered gate, unless the mode or the user's enforcement says otherwise."""
@@ -168,6 +180,25 @@ class Walk:
         about = {"checkpoint": need.gate.id, "instance": need.key, "question": question, **self.heading}
         about |= round_of(draft.state, need.key)
         return Refusal(Code.GATE_UNANSWERED, {**about, **inbox_only(draft.state, need.key, self.terms)})
+
+
+class Outlook(Walk):
+    """A walk that claims nothing: it passes the steps that lack something, and lists what they lack."""
+
+    def __init__(self, draft: Draft, command: EnterActivity) -> None:
+        super().__init__(draft, command, None, MOST_LOOKED_AT)
+        self.missing: list[Refusal] = []
+
+    def look(self) -> tuple[Refusal, ...]:
+        """Return all that is missing before the exits, or before the first gate or list that is needed."""
+        arrival = self.go()
+        if isinstance(arrival, Refusal) and "limit" not in arrival.about:
+            self.missing.append(arrival)
+        return tuple(self.missing)
+
+    def _lacks(self, need: NeedStep, verdict: Verdict) -> None:
+        self.missing += (_unclaimable(need, blocker) for blocker in verdict.stopping)
+        complete(self.draft, need, claim="")
 
 
 class ClaimedOutputs(Struct, frozen=True):
@@ -240,6 +271,8 @@ def gate_open(state: RunState, heading: Mapping[str, Json], terms: Terms) -> Ref
 def _unclaimable(need: NeedStep, blocker: Blocker) -> Refusal:
     """Refuse to claim a step whose output or input is missing."""
     about: dict[str, Json] = {"step": need.step.id, "reason": blocker.message}
+    if blocker.requirement:
+        about["requirement"] = blocker.requirement
     if blocker.waits_for_user:
         return Refusal(Code.USER_MUST_DECIDE, about)
     if isinstance(blocker.pointer, ContextKey):

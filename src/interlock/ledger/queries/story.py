@@ -20,9 +20,10 @@ from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import EXECUTION
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
-from interlock.ledger.log.chain import logged
+from interlock.ledger.log.chain import Logged, logged
 from interlock.ledger.log.projection import outputs_of, state_of
 from interlock.ledger.log.records import AdvanceRecorded, DecisionRecorded, LogEntry
+from interlock.ledger.queries.artifacts import ShownArtifact, shown_artifact
 from interlock.ledger.queries.status import Shown, pending_line, ref_of, step_label
 from interlock.ledger.runs.position import Position, subject_of, tip_of
 from interlock.ledger.runs.positions import Positions
@@ -60,7 +61,7 @@ class HandedIn(Shown, frozen=True):
 
     at: int
     notes: tuple[str, ...]
-    artifacts: tuple[dict[str, Json], ...]
+    artifacts: tuple[ShownArtifact, ...]
     blockers: tuple[Blocker, ...] = ()
 
 
@@ -118,7 +119,7 @@ def story_of(
         modes = {row.node: row.preferences for row in reader.modes(session_id)}
         history = BranchHistory()
         for logged_event in logged(reader.commits(session_id, start=path[0].event_index)):
-            history.add(logged_event.event, logged_event.node, logged_event.at)
+            history.add(logged_event, session.owner)
     plan = positions.pins.plan(positions.content, run.workflow_hash)
     steps: list[StoryStep] = []
     for row, child in zip(path, [*path[1:], None], strict=True):
@@ -176,7 +177,11 @@ def handed_in(row: Recorded, blockers: tuple[Blocker, ...] = ()) -> HandedIn:
     return HandedIn(
         at=row.created_at if isinstance(row, NodeRow) else row.recorded_at,
         notes=tuple(output.body for output in outputs if output.channel == "recap"),
-        artifacts=tuple(msgspec.json.decode(output.body) for output in outputs if output.channel != "recap"),
+        artifacts=tuple(
+            shown_artifact(msgspec.json.decode(output.body, type=dict[str, Json]))
+            for output in outputs
+            if output.channel != "recap"
+        ),
         blockers=blockers,
     )
 
@@ -190,8 +195,9 @@ class BranchHistory:
         self.marks = defaultdict[int, list[StoryMark]](list)
         self.blockers: dict[tuple[int, int], tuple[Blocker, ...]] = {}
 
-    def add(self, event: LogEntry, node: int | None, at: int) -> None:
-        """Take in one event; `node` is the one that it led to."""
+    def add(self, logged: Logged, owner: str) -> None:
+        """Take in one event; its node is the one that it led to."""
+        event, node = logged.event, logged.node
         match event:
             case AdvanceRecorded(outcome="blocked"):
                 self.blockers[event.node, event.attempt] = event.blockers
@@ -201,7 +207,7 @@ class BranchHistory:
                     option=event.option,
                     how="recorded",
                     channel=event.channel,
-                    client=event.by,
+                    client=logged.principal if logged.principal != owner else "",
                     note=event.note,
                     question="",
                     at=event.at,

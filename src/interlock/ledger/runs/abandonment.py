@@ -42,7 +42,7 @@ def abandon_run(
         return position
     if not position.is_tip:
         raise StoreConflict(session_id)  # it has advanced between the two reads
-    commit = Commit(position.rows(), positions.clock())
+    commit = Commit(position.rows(), positions.principal, positions.clock())
     command = AbandonRun(commit.now, channel, by, cut(reason.strip(), MOST_REASON, "…"))
     decided = decide(position.plan, position.state, command)
     if isinstance(decided, Refusal):

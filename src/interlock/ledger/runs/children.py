@@ -37,9 +37,9 @@ def passed_on(parent: Position, workflow_id: str) -> dict[str, Json] | None:
     return {name: value for name, value in values.items() if not isinstance(value, Missing)}
 
 
-def begin_in_parent(parent: Position, child_id: str, workflow_id: str, now: int) -> Changes:
+def begin_in_parent(parent: Position, child_id: str, workflow_id: str, principal: str, now: int) -> Changes:
     """Record in the parent that the child has begun."""
-    return _recorded(parent, StartChild(workflow_id, child_id), now, _key(child_id))
+    return _recorded(parent, StartChild(workflow_id, child_id), principal, now, _key(child_id))
 
 
 def return_to_parent(
@@ -52,8 +52,9 @@ def return_to_parent(
     if parent is None:
         return []
     completed = state.abandoned is None
-    returned = state.variables if completed else {}
-    return [_recorded(parent, ReturnChild(workflow_id, child.session_id, completed, returned), now, None)]
+    values = state.variables if completed else {}
+    returned = ReturnChild(workflow_id, child.session_id, completed, values)
+    return [_recorded(parent, returned, positions.principal, now, None)]
 
 
 def _waiting_parent(positions: Positions, parent_id: str, child_id: str) -> Position | None:
@@ -82,10 +83,10 @@ def _waiting_parent(positions: Positions, parent_id: str, child_id: str) -> Posi
     return None if isinstance(branch, LedgerError) or child_id not in branch.state.children else branch
 
 
-def _recorded(position: Position, command: Command, now: int, key: str | None) -> Changes:
+def _recorded(position: Position, command: Command, principal: str, now: int, key: str | None) -> Changes:
     decided = decide(position.plan, position.state, command)
     assert isinstance(decided, Decided), "a child can always begin and return"
-    commit = Commit(position.rows(), now)
+    commit = Commit(position.rows(), principal, now)
     held = decided.state.open is not None
     run, node = position.run.run, position.node.node
     commit.add_node(run, node, decided.events, "advanced", decided.awaited, held=held)

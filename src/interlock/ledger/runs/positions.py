@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from _thread import allocate_lock  # threading costs start-up and adds nothing here
 from collections.abc import Callable
-from functools import cache
 
 from interlock.core.definition.program import Plan
 from interlock.core.engine.evolve import abandoned, evolved
@@ -27,7 +26,7 @@ from interlock.store.protocol import Changes, LoadedRows, RunRow, Store, TraceRo
 
 
 class ProcessClock:
-    """Milliseconds since 1970, which never go back within a process, though the clock be set back (rule 24)."""
+    """Milliseconds since 1970 that never go back within a process, also when the clock does (rule 24)."""
 
     def __init__(
         self,
@@ -55,6 +54,7 @@ class Positions:
     ) -> None:
         self.store = store
         self.owner = owner
+        self.principal = owner
         self.keys = keys
         self.drift = drift
         self.clock = clock
@@ -76,8 +76,15 @@ class Positions:
 
     def minter(self, handle: bytes) -> Callable[[Kind, int, int], str]:
         """Return the function that mints the tokens of a handle for the slots of a response, each once."""
-        key = self.keys.keyring().current
-        return cache(lambda kind, node, attempt: mint(key, Pointer(kind, handle, node, attempt)))
+        key, minted = self.keys.keyring().current, dict[Pointer, str]()
+
+        def token(kind: Kind, node: int, attempt: int) -> str:
+            pointer = Pointer(kind, handle, node, attempt)
+            if pointer not in minted:
+                minted[pointer] = mint(key, pointer)
+            return minted[pointer]
+
+        return token
 
     def filled(self, response: bytes, handle: bytes) -> bytes:
         """Put live tokens into an encoded response."""

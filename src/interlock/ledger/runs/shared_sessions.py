@@ -224,7 +224,7 @@ class Sessions:
             handles = {row.agent: row for row in reader.handles(session_id)}
         new = () if joining in handles else (HandleRow(new_handle(), session_id, joining),)
         handle = new[0].handle if new else handles[joining].handle
-        commit = Commit(position.rows(), self.ledger.clock())
+        commit = Commit(position.rows(), self.ledger.principal, self.ledger.clock())
         notices = Notices(self.ledger.standing(position.run, position.plan, position.state))
         notices = notices.plus([ADOPTED]) if adopted else notices
         traced = calling.traced(joining, position.state, commit.now, notices=notices)

@@ -12,6 +12,7 @@ from interlock.core.hashing import digest_of
 from interlock.ledger.runs.shared_sessions import Calling
 from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.session import params as p
+from interlock.surfaces.session.errors import before_leaving
 from interlock.surfaces.shared import session_params as shared
 from interlock.surfaces.shared.documents import FoundDocument
 from interlock.surfaces.shared.reading_call import ReadingCall
@@ -58,7 +59,7 @@ class SessionReading:
         scope = reading.position.plan.scope(reading.state.variables)
         text = filled(self._activity_text(reading, reading.activity), scope)
         mark = digest_mark(digest_of(text.encode()))
-        header = "\n".join((f"session_token: {reading.token}", f"digest: {mark}", *_situation(reading)))
+        header = "\n".join((f"session_token: {reading.token}", f"digest: {mark}", *self._situation(reading)))
         unchanged = params.known == mark
         return reading.text_answer(f"{header}\nunchanged: true" if unchanged else f"{header}\n\n{text}")
 
@@ -114,6 +115,23 @@ class SessionReading:
         name = f"activity {activity.id}"
         return self._tools.cached_text(reading, name, lambda: reading.documents.activity(activity))
 
+    def _situation(self, reading: ReadingCall) -> Iterator[str]:
+        """Yield what the file cannot say: the exits as the variables are now, answers, what is missing."""
+        plan, state = reading.position.plan, reading.state
+        if not state.finished:
+            open_exits = (
+                f"{exit_.to}{f' if {exit_.condition}' if exit_.condition else ''}"
+                f"{' (expected)' if exit_.expected else ''}"
+                for exit_ in exits(plan, state)
+            )
+            yield f"exits: {'; '.join(open_exits)}"
+        yield from (f"loop: {text}" for text in rounds(plan, state))
+        answers = [f"{key}={option or 'dismissed'}" for key, option in state.answers.items()]
+        if answers:
+            yield f"answered: {', '.join(answers)}"
+        if missing := before_leaving(self._tools.outstanding(reading.position)):
+            yield f"before next_activity: {missing}"
+
     def _unblocked(self, token: str, calling: Calling) -> ReadingCall | Reply:
         """Open the head for a read, which is refused while a checkpoint is open (rule 15)."""
         reading = self._tools.reading_call(token, calling)
@@ -140,21 +158,6 @@ def _skill_text(skill: FoundDocument, header: str, known: str | None, fence: str
 def _no_activity(reading: ReadingCall) -> Reply:
     text = "No activity has been entered yet."
     return failure("NO_ACTIVITY", text, "Call next_activity with the initialActivity.", token=reading.token)
-
-
-def _situation(reading: ReadingCall) -> Iterator[str]:
-    """Yield what the file cannot say: the exits as the variables are now, and the answers given so far."""
-    if not reading.state.finished:
-        open_exits = (
-            f"{exit_.to}{f' if {exit_.condition}' if exit_.condition else ''}"
-            f"{' (expected)' if exit_.expected else ''}"
-            for exit_ in exits(reading.position.plan, reading.state)
-        )
-        yield f"ways: {'; '.join(open_exits)}"
-    yield from (f"loop: {text}" for text in rounds(reading.position.plan, reading.state))
-    answers = [f"{key}={option or 'dismissed'}" for key, option in reading.state.answers.items()]
-    if answers:
-        yield f"answered: {', '.join(answers)}"
 
 
 def _skill_ref(reading: ReadingCall, step_id: str | None) -> str | Reply:

@@ -23,7 +23,7 @@ from interlock.surfaces.ledger_surface import LedgerSurface
 from interlock.surfaces.recorded import repeatable
 from interlock.surfaces.session import params as p
 from interlock.surfaces.session.checkpoints import Checkpoints
-from interlock.surfaces.session.errors import words
+from interlock.surfaces.session.errors import next_action, words
 from interlock.surfaces.session.reading import SessionReading
 from interlock.surfaces.session.tools import INSTRUCTIONS, PROMPTS, tools
 from interlock.surfaces.shared import session_params as shared
@@ -45,7 +45,7 @@ class SessionSurface(LedgerSurface):
 
     def __init__(self, ledger: Ledger) -> None:
         super().__init__(ledger)
-        self.shared = SessionTools(ledger, SESSION)
+        self.shared = SessionTools(ledger, SESSION, next_action)
         self.reading = SessionReading(self.shared)
         self.checkpoints = Checkpoints(self.shared)
         self.tools: Mapping[str, Tool] = {
@@ -132,6 +132,7 @@ class SessionSurface(LedgerSurface):
             }
         token = session_token(self.ledger, position.handle, position.state)
         body |= _parent(ancestors(self.ledger, position))
+        body["next_action"] = self.shared.next_action(position)
         standing = self.ledger.standing(position.run, position.plan, position.state)
         return json_reply({**body, "session_token": token}, token, Notices(standing))
 

@@ -15,6 +15,7 @@ from interlock.authoring.diagnostics.diagnostic import ABSENT, Diagnostic, locat
 from interlock.authoring.library import Listed, Shadowed
 from interlock.core.definition.workflow import Activity, Gate, Workflow
 from interlock.core.engine.decide import decide
+from interlock.core.engine.transitions import outstanding
 from interlock.core.run.commands import AbandonRun, Claim, EnterActivity, ResolveCheckpoint
 from interlock.core.run.notices import Notice, Notices
 from interlock.core.run.outcomes import Decided, Refusal
@@ -88,9 +89,12 @@ class NotEntered(Struct, frozen=True):
 class SessionTools:
     """The tools that both surfaces have, and what their own tools build on."""
 
-    def __init__(self, ledger: Ledger, policy: SurfacePolicy) -> None:
+    def __init__(
+        self, ledger: Ledger, policy: SurfacePolicy, next_action: Callable[[Position, Sequence[Refusal]], str]
+    ) -> None:
         self.ledger = ledger
         self.policy = policy
+        self._next_action = next_action
         self.sessions = Sessions(ledger, policy)
         self.began = time.monotonic()
         self._texts: OrderedDict[tuple[str, str], str] = OrderedDict()
@@ -178,8 +182,22 @@ class SessionTools:
         with self.ledger.store.reading() as reader:
             flags |= brief_fields(self.ledger.brief(reader, position))
         flags["current_activity"] = position.state.activity or "none"
+        flags["next_action"] = self.next_action(position)
         token = session_token(self.ledger, joined.handle, position.state)
         return _session_reply(position.plan.workflow, token, flags, joined.notices)
+
+    def next_action(self, position: Position) -> str:
+        """Say what an agent that takes up the session here does next."""
+        return self._next_action(position, self.outstanding(position))
+
+    def outstanding(self, position: Position) -> tuple[Refusal, ...]:
+        """Return what keeps the session in its activity now."""
+        state = position.state
+        if state.activity is None or state.finished:
+            return ()
+        terms = self.ledger.terms(state)
+        leaving = EnterActivity(self.policy, self.ledger.clock(), terms, "", decisions=position.decisions)
+        return outstanding(position.plan, state, leaving)
 
     def cached_text(self, reading: ReadingCall, name: str, write: Callable[[], str]) -> str:
         """Return a text that follows from the pinned workflow alone, written once."""

@@ -24,14 +24,7 @@ def step_manifest(position: Position, manifest: Sequence[StepDone] | None) -> It
     if activity is None:
         return
     state, steps = position.state, {step.id for step in activity.steps()}
-    if not manifest:
-        if not all(map(state.has_report, steps)):
-            yield (
-                f"No step_manifest provided for previous activity '{activity.id}'. "
-                "Include a manifest to enable step completion validation."
-            )
-        return
-    claimed = {step.step_id: None for step in manifest}
+    claimed = {step.step_id: None for step in manifest or ()}
     scope, done = position.plan.scope(state.variables), set(state.done)
     outside_loops = (item for item in activity.items if isinstance(item, Step))
     due = {
@@ -40,6 +33,13 @@ def step_manifest(position: Position, manifest: Sequence[StepDone] | None) -> It
         if (step.required and holds(step.condition, scope)) or step.id in done
     }  # a step that is done was due when its condition held
     missing = [step for step in due if step not in claimed and not state.has_report(step)]
+    if not manifest:
+        if (steps and not any(map(state.has_report, steps))) or (missing and not state.exit_to):
+            yield (
+                f"No step_manifest provided for previous activity '{activity.id}'. "
+                "Include a manifest to enable step completion validation."
+            )
+        return
     if missing and not state.exit_to:
         yield f"Missing steps in manifest: [{', '.join(missing)}]"
     unexpected = [step for step in claimed if step not in steps]

@@ -27,7 +27,7 @@ def command(
     ledger: Ledger, status: str | None, workflow: str | None, awaiting: bool, limit: int, as_json: bool
 ) -> None:
     """List sessions, newest activity first. ◆ marks those that wait for a decision or an input."""
-    wanted = SessionFilter(ledger.owner, status, workflow, awaiting, limit=limit + 1)
+    wanted = SessionFilter(ledger.owner, status, workflow, awaiting or None, limit=limit + 1)
     lines = session_lines(ledger, wanted)
     sessions = lines[:limit]
     if as_json:

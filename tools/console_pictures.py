@@ -34,14 +34,18 @@ def views(page: Page, address: str) -> dict[str, str]:
         "runs": "runs",
         "story": f"sessions/{forked}",
         "blocked": f"sessions/{blocked}",
+        "artifacts": f"sessions/{forked}?tab=artifacts",
         "timeline": f"sessions/{forked}?tab=timeline",
         "graph": f"sessions/{forked}?tab=graph",
         "events": f"sessions/{forked}?tab=events",
         "compare": compare.removeprefix("/console/"),
         "workflows": "workflows",
         "workflow": "workflows/wr.small_task",
+        "simulation": "workflows/wr.small_task/simulate?answers=1.1.1",
+        "builtins": "builtins",
         "search": "search?q=login",
         "health": "health",
+        "settings": "settings",
         "empty": "runs?q=nothingmatchesthis",
     }
 

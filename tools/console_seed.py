@@ -52,7 +52,7 @@ REPORT = {
     ],
 }
 CHANGED = {
-    "kind": "changed_files",
+    "kind": "mr_review.changed_files",
     "changedFiles": [
         {"path": "tests/login_test.py", "summary": "Wait for the cookie instead of sleeping", "risk": "L"},
         {"path": "src/session.py", "summary": "Return after the cookie is stored", "risk": "M"},

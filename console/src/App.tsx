@@ -6,12 +6,14 @@ import { Link, RouteContext, go, useRoute, useRouter } from "./router";
 import type { InboxPage } from "./types";
 import { Empty, Icon } from "./ui";
 import type { IconName } from "./ui";
+import { Builtins } from "./views/Builtins";
 import { Compare } from "./views/Compare";
-import { Health } from "./views/Health";
+import { Health, Settings } from "./views/Health";
 import { Inbox, isTyping } from "./views/Inbox";
 import { Runs } from "./views/Runs";
 import { Search } from "./views/Search";
 import { Session } from "./views/Session";
+import { Simulation } from "./views/Simulation";
 import { Workflow, Workflows } from "./views/Workflows";
 
 const NAV: [string, string, IconName, string][] = [
@@ -108,7 +110,7 @@ function Shell() {
         </Link>
         <nav aria-label="Pages">
           {NAV.map(([path, label, icon]) => (
-            <Link key={path} to={`/console/${path}`} aria-current={room === path || (path === "runs" && room === "sessions") ? "page" : undefined}>
+            <Link key={path} to={`/console/${path}`} aria-current={room === path || (path === "runs" && room === "sessions") || (path === "workflows" && room === "builtins") || (path === "health" && room === "settings") ? "page" : undefined}>
               <Icon name={icon} />
               <span>{label}</span>
               {path === "inbox" && waiting > 0 && (
@@ -151,14 +153,17 @@ function Shell() {
 }
 
 function View({ room, rest }: { room: string; rest: string[] }) {
-  const [id] = rest;
+  const [id, part] = rest;
   if (room === "inbox") return <Inbox />;
   if (room === "runs") return <Runs />;
   if (room === "sessions" && id) return <Session key={id} reference={id} />;
+  if (room === "workflows" && id && part === "simulate") return <Simulation key={id} id={id} />;
+  if (room === "builtins") return <Builtins />;
   if (room === "workflows") return id ? <Workflow key={id} id={id} /> : <Workflows />;
   if (room === "search") return <Search />;
   if (room === "compare") return <Compare />;
   if (room === "health") return <Health />;
+  if (room === "settings") return <Settings />;
   return (
     <Empty title="There is no such page">
       <p>

@@ -1,5 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from "react";
 import { get } from "./api";
+import { offeredCommands } from "./commands";
 import { visible } from "./markdown";
 import { go } from "./router";
 import type { RunsPage, WorkflowsPage } from "./types";
@@ -35,12 +36,15 @@ export function Palette({ pages, onClose, setTheme }: PaletteProps) {
   const entries = useMemo(() => {
     const to = (path: string) => () => go(`/console/${path}`);
     const fixed: Entry[] = [
+      ...offeredCommands(),
       ...pages.map(([path, label]) => ({ label, hint: "page", run: to(path) })),
+      { label: "Built in: contracts, templates, features, capabilities, references", hint: "page", run: to("builtins") },
+      { label: "Settings", hint: "page", run: to("settings") },
       { label: "Waiting for you", hint: "runs", run: to("runs?status=waiting") },
       { label: "Blocked runs", hint: "runs", run: to("runs?status=blocked") },
-      { label: "Import a session", hint: "action", run: to("health") },
       ...(["system", "light", "dark"] as const).map((theme) => ({ label: `Theme: ${theme}`, hint: "action", run: () => setTheme(theme) })),
       ...(workflows?.workflows ?? []).map((each) => ({ label: each.name, hint: each.id, run: to(`workflows/${each.id}`) })),
+      ...(workflows?.workflows ?? []).map((each) => ({ label: `Simulate ${each.name}`, hint: each.id, run: to(`workflows/${each.id}/simulate`) })),
     ];
     const words = text.toLowerCase().split(/\s+/).filter(Boolean);
     const matches = fixed.filter((entry) => words.every((word) => `${entry.label} ${entry.hint}`.toLowerCase().includes(word)));

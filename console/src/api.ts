@@ -64,6 +64,27 @@ export async function act<T>(name: string, body: unknown): Promise<T> {
   );
 }
 
+/** Send actions and keep what came of the last one, for a sentence or an error on the page. */
+export function useAct(): { send: <T>(name: string, body: unknown, then: (done: T) => string) => Promise<boolean>; message: string; error: ConsoleError | null } {
+  const [shown, setShown] = useState<{ message: string; error: ConsoleError | null }>({ message: "", error: null });
+  const send = useCallback(
+    <T,>(name: string, body: unknown, then: (done: T) => string) =>
+      act<T>(name, body).then(
+        (done) => {
+          setShown({ message: then(done), error: null });
+          return true;
+        },
+        (refused: unknown) => {
+          if (!(refused instanceof Refused)) throw refused;
+          setShown({ message: "", error: refused.error });
+          return false;
+        },
+      ),
+    [],
+  );
+  return { send, ...shown };
+}
+
 export function login(token: string): Promise<unknown> {
   const headers = { "Content-Type": "application/json" };
   return answered(fetch("/console/login", { method: "POST", headers, body: JSON.stringify({ token }) }));

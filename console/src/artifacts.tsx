@@ -1,39 +1,75 @@
-// Artifacts by their kind. Only fields of a known contract are given a meaning; anything else is shown as JSON.
-import { CopyButton, Json, Text } from "./ui";
-import { Markdown } from "./markdown";
+// Artifacts as the server read them by their contracts; what no contract names is shown as JSON.
+import type { ReactNode } from "react";
+import { usePage } from "./api";
+import { Markdown, visible } from "./markdown";
+import { Link, useRoute, withQuery } from "./router";
+import type {
+  BranchArtifacts,
+  ChangedFile,
+  LoggedRevision,
+  ReviewComment,
+  ReviewFinding,
+  ReviewHeader,
+  Revision,
+  RuleChange,
+  ShownArtifact,
+  VerifiedCheck,
+} from "./types";
+import { CopyButton, Empty, ErrorBox, Json, Skeleton, Text, Time } from "./ui";
 
-type Fields = Record<string, unknown>;
-const list = (value: unknown): Fields[] =>
-  Array.isArray(value) ? value.filter((each): each is Fields => typeof each === "object" && each !== null) : [];
-const text = (value: unknown): string =>
-  typeof value === "string" ? value : value === undefined || value === null ? "" : JSON.stringify(value);
-const RESULT: Record<string, string> = { pass: "complete", fail: "blocked", skipped: "quiet", partial: "gaps", unknown: "quiet" };
-const SEVERITY = ["critical", "major", "minor", "nit", "info"];
+type Tone = ShownArtifact["tone"];
+const BADGE: Record<Tone, string> = { good: "complete", bad: "blocked", warning: "gaps", neutral: "quiet" };
 
-function location(value: unknown): string {
-  if (typeof value === "string") return value;
-  const { file, line } = (value ?? {}) as Fields;
-  return [text(file), text(line)].filter(Boolean).join(":");
+function Badge({ tone, children }: { tone: Tone; children: string }) {
+  return (
+    <span className={`badge ${BADGE[tone]}`}>
+      <Text>{children}</Text>
+    </span>
+  );
 }
 
-function Table({ label, head, rows }: { label: string; head: string[]; rows: string[][] }) {
+/** Where a row of a branch's table came from: the step that handed it in, with a link to it. */
+function From({ revision }: { revision: Revision | null }) {
+  const route = useRoute();
+  if (!revision) return null;
+  return (
+    <span className="revision quiet">
+      revision {revision.number}, <Link to={withQuery(route, { tab: null, at: String(revision.node) })}>{visible(revision.step)}</Link>, <Time at={revision.at} />
+    </span>
+  );
+}
+
+function More({ more }: { more: Record<string, unknown> }) {
+  return Object.keys(more).length > 0 ? <Json value={more} /> : null;
+}
+
+function Place({ file, line }: { file: string; line: number | null }) {
+  if (!file) return null;
+  return (
+    <code>
+      <Text>{line === null ? file : `${file}:${line}`}</Text>
+    </code>
+  );
+}
+
+function Table<Row>({ label, columns, rows }: { label: string; columns: [string, (row: Row) => ReactNode][]; rows: Row[] }) {
   return (
     <div className="scroll" tabIndex={0} role="region" aria-label={label}>
       <table>
         <thead>
           <tr>
-            {head.map((cell) => (
-              <th key={cell} scope="col">
-                {cell}
+            {columns.map(([name]) => (
+              <th key={name} scope="col">
+                {name}
               </th>
             ))}
           </tr>
         </thead>
         <tbody>
-          {rows.map((row, at) => (
-            <tr key={at}>
-              {row.map((cell, index) => (
-                <td key={index}>{index === 0 ? <code><Text>{cell}</Text></code> : <Text>{cell}</Text>}</td>
+          {rows.map((row, index) => (
+            <tr key={index}>
+              {columns.map(([name, cell]) => (
+                <td key={name}>{cell(row)}</td>
               ))}
             </tr>
           ))}
@@ -43,93 +79,226 @@ function Table({ label, head, rows }: { label: string; head: string[]; rows: str
   );
 }
 
-function changedFiles(rows: Fields[]) {
-  const byPath = new Map(rows.map((row) => [text(row.path), row]));
-  const sorted = [...byPath.entries()].sort(([one], [other]) => one.localeCompare(other));
-  return <Table label="Changed files" head={["File", "Summary", "Risk"]} rows={sorted.map(([path, row]) => [path, text(row.summary), text(row.risk)])} />;
+interface Revised {
+  revision: Revision | null;
 }
 
-function findings(rows: Fields[]) {
-  const rank = (row: Fields) => (SEVERITY.indexOf(text(row.severity).toLowerCase()) + SEVERITY.length + 1) % (SEVERITY.length + 1);
-  return (
-    <ul className="findings">
-      {[...rows]
-        .sort((one, other) => rank(one) - rank(other))
-        .map((row, index) => (
-          <li key={index}>
-            <span className={`badge ${["critical", "major"].includes(text(row.severity).toLowerCase()) ? "blocked" : "gaps"}`}>
-              <Text>{text(row.severity) || "finding"}</Text>
-            </span>
-            <strong>
-              <Text>{text(row.title ?? row.summary)}</Text>
-            </strong>
-            {location(row.location) && <code><Text>{location(row.location)}</Text></code>}
-            {text(row.rationale) && <Markdown text={text(row.rationale)} />}
-            {text(row.suggestion) && <Markdown text={text(row.suggestion)} />}
-          </li>
-        ))}
-    </ul>
-  );
+/** The columns that some row has something for, and the revision where the rows have one. */
+function present<Row extends Revised>(rows: Row[], columns: [string, (row: Row) => ReactNode][]): [string, (row: Row) => ReactNode][] {
+  const shown = columns.filter(([, cell]) => rows.some((row) => cell(row) !== null));
+  return rows.some((row) => row.revision) ? [...shown, ["From", (row) => <From revision={row.revision} />]] : shown;
 }
 
-function comments(rows: Fields[]) {
+const words = (text: string) => (text ? <Text>{text}</Text> : null);
+
+function Files({ files }: { files: ChangedFile[] }) {
+  const columns = present<ChangedFile>(files, [
+    ["File", (file) => <code className="path"><Text>{file.path}</Text></code>],
+    ["Change", (file) => words(file.change)],
+    ["Lines", (file) => (file.additions === null && file.deletions === null ? null : `+${file.additions ?? 0} −${file.deletions ?? 0}`)],
+    ["Summary", (file) => words(file.summary)],
+    ["Risk", (file) => words(file.risk)],
+    ["More", (file) => (Object.keys(file.more).length > 0 ? <Json value={file.more} /> : null)],
+  ]);
+  return <Table label="Changed files" columns={columns} rows={files} />;
+}
+
+function Checks({ checks }: { checks: VerifiedCheck[] }) {
+  const columns = present<VerifiedCheck>(checks, [
+    ["Check", (check) => <Text>{check.name}</Text>],
+    ["Result", (check) => (check.result ? <Badge tone={check.tone}>{check.result}</Badge> : null)],
+    ["Evidence", (check) => words(check.evidence)],
+    ["More", (check) => (Object.keys(check.more).length > 0 ? <Json value={check.more} /> : null)],
+  ]);
+  return <Table label="Checks" columns={columns} rows={checks} />;
+}
+
+function Findings({ findings }: { findings: ReviewFinding[] }) {
   return (
-    <ul className="findings">
-      {rows.map((row, index) => (
+    <ul className="findings" aria-label="Findings">
+      {findings.map((finding, index) => (
         <li key={index}>
+          <Badge tone={finding.tone}>{finding.severity || "finding"}</Badge>
           <strong>
-            <Text>{text(row.title)}</Text>
+            <Text>{finding.title}</Text>
           </strong>
-          {location(row.location) && <code><Text>{location(row.location)}</Text></code>}
-          <Markdown text={text(row.body)} />
-          <CopyButton text={text(row.body)} label="Copy comment">
-            Copy comment
-          </CopyButton>
+          <Place file={finding.file} line={finding.line} />
+          {finding.id && <code className="quiet">{visible(finding.id)}</code>}
+          <From revision={finding.revision} />
+          {finding.rationale && <Markdown text={finding.rationale} />}
+          {finding.suggestion && <Markdown text={finding.suggestion} />}
+          <More more={finding.more} />
         </li>
       ))}
     </ul>
   );
 }
 
-function checks(artifact: Fields) {
+function Comments({ comments }: { comments: ReviewComment[] }) {
   return (
-    <>
-      <p>
-        <span className={`badge ${RESULT[text(artifact.verdict)] ?? "quiet"}`}>
-          <Text>{text(artifact.verdict)}</Text>
-        </span>
-      </p>
-      <Table
-        label="Checks"
-        head={["Check", "Result", "Evidence"]}
-        rows={list(artifact.checks).map((check) => [text(check.name), text(check.result), text(check.evidence)])}
-      />
-    </>
+    <ul className="findings" aria-label="Comments to paste">
+      {comments.map((comment, index) => (
+        <li key={index}>
+          <strong>
+            <Text>{comment.title || "Comment"}</Text>
+          </strong>
+          <Place file={comment.file} line={comment.line} />
+          <From revision={comment.revision} />
+          <CopyButton text={comment.body} label="Copy comment">
+            Copy comment
+          </CopyButton>
+          <Markdown text={comment.body} />
+          <More more={comment.more} />
+        </li>
+      ))}
+    </ul>
   );
 }
 
-const KNOWN = new Set(["kind", "changedFiles", "findings", "mrComments", "checks", "verdict"]);
+function Rules({ rules }: { rules: RuleChange[] }) {
+  return (
+    <ul className="findings" aria-label="Working agreement">
+      {rules.map((rule, index) => (
+        <li key={index}>
+          <Badge tone={rule.op === "remove" ? "bad" : rule.op === "replace" ? "warning" : "good"}>{rule.op || "rule"}</Badge>
+          <strong>
+            <Text>{rule.rule}</Text>
+          </strong>
+          {rule.replaces && (
+            <span className="quiet">
+              replaces “<Text>{rule.replaces}</Text>”
+            </span>
+          )}
+          <From revision={rule.revision} />
+          {rule.reason && (
+            <p className="quiet">
+              <Text>{rule.reason}</Text>
+            </p>
+          )}
+          <More more={rule.more} />
+        </li>
+      ))}
+    </ul>
+  );
+}
 
-export function Artifact({ artifact }: { artifact: Fields }) {
-  const kind = text(artifact.kind) || "artifact";
-  const parts = [
-    artifact.changedFiles ? changedFiles(list(artifact.changedFiles)) : null,
-    artifact.findings ? findings(list(artifact.findings)) : null,
-    artifact.mrComments ? comments(list(artifact.mrComments)) : null,
-    kind === "wr.verification_report" && artifact.checks ? checks(artifact) : null,
-  ].filter(Boolean);
-  const rest = Object.fromEntries(Object.entries(artifact).filter(([name]) => name !== "kind" && (parts.length === 0 || !KNOWN.has(name))));
+function Header({ header }: { header: ReviewHeader }) {
+  return (
+    <div className="review-header">
+      {header.title && (
+        <strong>
+          <Text>{header.title}</Text>
+        </strong>
+      )}
+      {header.classification && <Badge tone="neutral">{header.classification}</Badge>}
+      <From revision={header.revision} />
+      {header.focusAreas.length > 0 && (
+        <ul aria-label="Focus areas" className="chips">
+          {header.focusAreas.map((area, index) => (
+            <li key={index}>
+              <Text>{area}</Text>
+            </li>
+          ))}
+        </ul>
+      )}
+      <More more={header.more} />
+    </div>
+  );
+}
+
+function Log({ log }: { log: LoggedRevision[] }) {
+  return (
+    <ol className="findings" aria-label="Revision log">
+      {log.map((entry, index) => (
+        <li key={index}>
+          <span>
+            <Text>{entry.text}</Text>
+          </span>
+          <From revision={entry.revision} />
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+type Parts = Pick<ShownArtifact, "header" | "log" | "files" | "findings" | "comments" | "checks" | "rules">;
+
+/** The parts of an artifact, or of a whole branch, that have something in them. */
+function parts(of: Parts): [string, ReactNode][] {
+  const all: [string, ReactNode, number][] = [
+    ["Review", of.header && <Header header={of.header} />, of.header ? 1 : 0],
+    ["Changed files", <Files files={of.files} />, of.files.length],
+    ["Findings", <Findings findings={of.findings} />, of.findings.length],
+    ["Comments to paste", <Comments comments={of.comments} />, of.comments.length],
+    ["Checks", <Checks checks={of.checks} />, of.checks.length],
+    ["Working agreement", <Rules rules={of.rules} />, of.rules.length],
+    ["Revision log", <Log log={of.log} />, of.log.length],
+  ];
+  return all.filter(([, , count]) => count > 0).map(([name, part]) => [name, part]);
+}
+
+export function Artifact({ artifact }: { artifact: ShownArtifact }) {
   return (
     <figure className="artifact">
       <figcaption>
+        {artifact.title && <span>{visible(artifact.title)} </span>}
         <code>
-          <Text>{kind.slice(0, 200)}</Text>
+          <Text>{artifact.kind.slice(0, 200) || "artifact"}</Text>
         </code>
       </figcaption>
-      {parts.map((part, index) => (
-        <div key={index}>{part}</div>
+      {(artifact.headline || artifact.facts.length > 0) && (
+        <div>
+          {artifact.headline && (
+            <p>
+              <Badge tone={artifact.tone}>{artifact.headline}</Badge>
+            </p>
+          )}
+          <dl className="artifact-facts">
+            {artifact.facts.map((fact, index) => (
+              <div key={index}>
+                <dt>
+                  <Text>{fact.name}</Text>
+                </dt>
+                <dd>
+                  <Text>{fact.text}</Text>
+                </dd>
+              </div>
+            ))}
+          </dl>
+        </div>
+      )}
+      {parts(artifact).map(([name, part]) => (
+        <div key={name}>{part}</div>
       ))}
-      {Object.keys(rest).length > 0 && <Json value={rest} />}
+      <More more={artifact.rest} />
     </figure>
+  );
+}
+
+/** What the artifacts along the shown branch come to, each row with the revision that it came from. */
+export function Artifacts({ reference, sessionId, run, node }: { reference: string; sessionId: string; run: string; node: string | undefined }) {
+  const { data, error } = usePage<BranchArtifacts>(`sessions/${reference}/artifacts`, { run, node }, sessionId);
+  if (error) return <ErrorBox error={error} />;
+  if (!data) return <Skeleton />;
+  const sections = parts(data);
+  return (
+    <div className="branch-artifacts">
+      {data.omitted > 0 && <p className="quiet">{data.omitted} earlier nodes are not counted; export the session to read them.</p>}
+      {sections.length === 0 && (
+        <Empty title={data.artifacts > 0 ? "No tables" : "No artifacts yet"}>
+          <p>
+            {data.artifacts > 0
+              ? "The artifacts of this branch have kinds without tables; the story shows each of them."
+              : "What steps of this branch hand in by a contract is brought together here."}
+          </p>
+        </Empty>
+      )}
+      {sections.map(([name, part]) => (
+        <section key={name} aria-label={name}>
+          <h2>{name}</h2>
+          {part}
+        </section>
+      ))}
+    </div>
   );
 }

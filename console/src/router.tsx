@@ -57,7 +57,9 @@ export function Link({ to, onClick, ...rest }: { to: string } & AnchorHTMLAttrib
         if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey) return;
         event.preventDefault();
         go(to);
-        window.scrollTo(0, 0);
+        const [, part] = to.split("#");
+        if (part) window.requestAnimationFrame(() => document.getElementById(part)?.scrollIntoView());
+        else window.scrollTo(0, 0);
       }}
       {...rest}
     />

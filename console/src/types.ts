@@ -37,8 +37,100 @@ export interface QuestionOption {
 export interface HandedIn {
   at: number;
   notes: Array<string>;
-  artifacts: Array<Record<string, unknown>>;
+  artifacts: Array<ShownArtifact>;
   blockers: Array<Blocker>;
+}
+
+export interface ShownArtifact {
+  kind: string;
+  title: string;
+  headline: string;
+  tone: "bad" | "good" | "neutral" | "warning";
+  facts: Array<ArtifactFact>;
+  header: ReviewHeader | null;
+  log: Array<LoggedRevision>;
+  files: Array<ChangedFile>;
+  findings: Array<ReviewFinding>;
+  comments: Array<ReviewComment>;
+  checks: Array<VerifiedCheck>;
+  rules: Array<RuleChange>;
+  rest: Record<string, unknown>;
+}
+
+export interface ArtifactFact {
+  name: string;
+  text: string;
+}
+
+export interface ReviewHeader {
+  title: string;
+  classification: string;
+  focusAreas: Array<string>;
+  more: Record<string, unknown>;
+  revision: Revision | null;
+}
+
+export interface Revision {
+  number: number;
+  node: number;
+  step: string;
+  at: number;
+}
+
+export interface LoggedRevision {
+  text: string;
+  revision: Revision | null;
+}
+
+export interface ChangedFile {
+  path: string;
+  change: string;
+  summary: string;
+  risk: string;
+  additions: number | null;
+  deletions: number | null;
+  more: Record<string, unknown>;
+  revision: Revision | null;
+}
+
+export interface ReviewFinding {
+  id: string;
+  severity: string;
+  tone: "bad" | "good" | "neutral" | "warning";
+  title: string;
+  file: string;
+  line: number | null;
+  rationale: string;
+  suggestion: string;
+  more: Record<string, unknown>;
+  revision: Revision | null;
+}
+
+export interface ReviewComment {
+  title: string;
+  file: string;
+  line: number | null;
+  body: string;
+  more: Record<string, unknown>;
+  revision: Revision | null;
+}
+
+export interface VerifiedCheck {
+  name: string;
+  result: string;
+  tone: "bad" | "good" | "neutral" | "warning";
+  evidence: string;
+  more: Record<string, unknown>;
+  revision: Revision | null;
+}
+
+export interface RuleChange {
+  op: string;
+  rule: string;
+  replaces: string;
+  reason: string;
+  more: Record<string, unknown>;
+  revision: Revision | null;
 }
 
 export interface Blocker {
@@ -87,6 +179,10 @@ export interface RunsPage {
   offset: number;
   limit: number;
   more: boolean;
+  points: Array<RunPoint>;
+  projects: Array<string>;
+  views: Array<SavedView>;
+  staleHours: number;
 }
 
 export interface RunLine {
@@ -106,13 +202,49 @@ export interface RunLine {
   keep: boolean;
 }
 
+export interface RunPoint {
+  sessionId: string;
+  ref: string;
+  title: string;
+  status: string;
+  startedAt: number;
+  milliseconds: number;
+}
+
+export interface SavedView {
+  name: string;
+  query: string;
+}
+
+export interface RemovalPage {
+  at: number;
+  lines: Array<RemovalLine>;
+}
+
+export interface RemovalLine {
+  sessionId: string;
+  ref: string;
+  title: string;
+  status: string;
+  outcome: "deleted" | "kept" | "waiting";
+}
+
+export interface RunsChanged {
+  message: string;
+  sessions: number;
+}
+
 export interface SessionPage {
   status: SessionStatus;
   notes: Array<string>;
   modes: Array<ModeLine>;
+  runs: Array<SessionRun>;
+  lanes: Array<SessionLane>;
   trees: Array<LaneTree>;
   runId: string;
   story: RunStory | null;
+  forks: Array<Fork>;
+  timeline: RunTimeline | null;
   questions: Array<WaitingQuestion>;
 }
 
@@ -146,6 +278,7 @@ export interface RunStatus {
   branches: number;
   startedAt: number;
   updatedAt: number;
+  abandoned: string | null;
 }
 
 export interface KnownGap {
@@ -165,6 +298,30 @@ export interface ModeLine {
   node: number | null;
 }
 
+export interface SessionRun {
+  runId: string;
+  workflowId: string;
+  title: string;
+  status: string;
+  branches: number;
+  startedAt: number;
+  updatedAt: number;
+}
+
+export interface SessionLane {
+  runId: string;
+  name: string;
+  status: string;
+  start: number;
+  end: number;
+  marks: Array<SessionMark>;
+}
+
+export interface SessionMark {
+  at: number;
+  text: string;
+}
+
 export interface LaneTree {
   runId: string;
   workflowId: string;
@@ -179,6 +336,7 @@ export interface LaneNode {
   node: TreeNode;
   lane: number;
   onPath: boolean;
+  branch: number;
 }
 
 export interface TreeNode {
@@ -193,6 +351,7 @@ export interface TreeNode {
   blocked: number;
   pending: PendingLine;
   diverged: Array<string>;
+  probe: boolean;
 }
 
 export interface RunStory {
@@ -216,6 +375,9 @@ export interface StoryStep {
   noted: Array<HandedIn>;
   decisions: Array<StoryDecision>;
   marks: Array<StoryMark>;
+  activity: string;
+  loop: string;
+  probe: boolean;
 }
 
 export interface StoryDecision {
@@ -235,10 +397,61 @@ export interface StoryMark {
   weight: "critical" | "info" | "warning";
 }
 
+export interface Fork {
+  node: number;
+  child: number;
+  branch: number;
+  label: string;
+  cause: "first" | "rewound";
+}
+
+export interface RunTimeline {
+  start: number;
+  end: number;
+  working: number;
+  waiting: number;
+  lanes: Array<TimelineLane>;
+}
+
+export interface TimelineLane {
+  name: string;
+  kind: "activity" | "loop";
+  working: number;
+  waiting: number;
+  bars: Array<TimelineBar>;
+}
+
+export interface TimelineBar {
+  node: number;
+  id: string;
+  title: string;
+  waiting: boolean;
+  start: number;
+  end: number;
+  open: boolean;
+}
+
+export interface NodePage {
+  node: number;
+  parent: number | null;
+  kind: string;
+  createdAt: number;
+  activity: string;
+  pending: PendingLine;
+  mode: string;
+  variables: Record<string, unknown>;
+  gaps: Array<KnownGap>;
+}
+
+export interface ForkText {
+  text: string;
+}
+
 export interface EventsPage {
   sessionId: string;
   total: number;
   start: number;
+  kinds: Array<string>;
   events: Array<EventRow>;
 }
 
@@ -248,8 +461,23 @@ export interface EventRow {
   at: number;
   run: number | null;
   node: number | null;
+  principal: string;
   summary: string;
   event: Record<string, unknown>;
+}
+
+export interface BranchArtifacts {
+  runId: string;
+  tip: number;
+  artifacts: number;
+  omitted: number;
+  header: ReviewHeader | null;
+  log: Array<LoggedRevision>;
+  files: Array<ChangedFile>;
+  findings: Array<ReviewFinding>;
+  comments: Array<ReviewComment>;
+  checks: Array<VerifiedCheck>;
+  rules: Array<RuleChange>;
 }
 
 export interface RunGraph {
@@ -299,12 +527,24 @@ export interface Comparison {
 }
 
 export interface ComparedSide {
+  sessionId: string;
+  ref: string;
   runId: string;
   tip: number;
   title: string;
-  milliseconds: number;
+  workflowId: string;
+  status: string;
+  working: number;
+  waiting: number;
   gaps: number;
   blocked: number;
+  choices: Array<BranchChoice>;
+}
+
+export interface BranchChoice {
+  runId: string;
+  tip: number;
+  label: string;
 }
 
 export interface ComparedStep {
@@ -312,6 +552,14 @@ export interface ComparedStep {
   right: StoryStep | null;
   shared: boolean;
   differences: Array<"artifacts" | "decisions" | "notes" | "only_left" | "only_right">;
+  onlyLeft: OnlyHere;
+  onlyRight: OnlyHere;
+}
+
+export interface OnlyHere {
+  notes: Array<number>;
+  artifacts: Array<number>;
+  decisions: Array<number>;
 }
 
 export interface WorkflowsPage {
@@ -328,6 +576,8 @@ export interface WorkflowLine {
   form: string;
   source: string;
   hash: string;
+  size: number;
+  tokens: number;
   errors: number;
   warnings: number;
   shadows: Array<string>;
@@ -355,6 +605,10 @@ export interface WorkflowPage {
   graph: WorkflowGraph;
   items: Array<WorkflowItem>;
   variables: Array<WorkflowVariable>;
+  contracts: Array<WorkflowContract>;
+  uses: Array<string>;
+  usedBy: Array<string>;
+  shadowed: Array<string>;
   diagnostics: Array<DiagnosticLine>;
   runs: Array<RunLine>;
 }
@@ -364,9 +618,12 @@ export interface WorkflowItem {
   kind: string;
   id: string;
   title: string;
+  depth: number;
+  note: string;
+  text: string;
   contracts: Array<string>;
   confirms: boolean;
-  options: Array<string>;
+  options: Array<QuestionOption>;
 }
 
 export interface WorkflowVariable {
@@ -374,6 +631,55 @@ export interface WorkflowVariable {
   type: string;
   description: string;
   required: boolean;
+  default: string;
+}
+
+export interface WorkflowContract {
+  ref: string;
+  artifact: string;
+  required: boolean;
+  steps: Array<string>;
+  example: unknown;
+}
+
+export interface SimulationPage {
+  workflowId: string;
+  name: string;
+  hash: string;
+  answers: string;
+  items: Array<SimulatedItem>;
+  choices: Array<SimulatedChoice>;
+  ended: string;
+  variables: Record<string, unknown>;
+}
+
+export interface SimulatedItem {
+  pending: PendingLine;
+  id: string;
+  activity: string;
+  prompt: string;
+  chosen: string;
+  marks: Array<StoryMark>;
+}
+
+export interface SimulatedChoice {
+  label: string;
+  effect: string;
+  follows: PendingLine;
+}
+
+export interface BuiltinsPage {
+  builtins: Array<BuiltinLine>;
+}
+
+export interface BuiltinLine {
+  kind: "capability" | "contract" | "feature" | "ref" | "template";
+  ref: string;
+  title: string;
+  details: string;
+  insert: string;
+  artifact: string;
+  example: unknown;
 }
 
 export interface SearchPage {
@@ -401,6 +707,39 @@ export interface HealthPage {
   sources: Array<string>;
   workflows: number;
   errors: number;
+  facts: Array<HealthFact>;
+  clients: Array<HeardClient>;
+  canCheck: boolean;
+}
+
+export interface HealthFact {
+  name: string;
+  value: string;
+}
+
+export interface HeardClient {
+  owner: string;
+  name: string;
+  version: string;
+  surface: string;
+  at: number;
+}
+
+export interface DoctorReport {
+  ok: boolean;
+  checks: Array<DoctorLine>;
+  milliseconds: number;
+  unfinished: string;
+}
+
+export interface DoctorLine {
+  name: string;
+  ok: boolean;
+  detail: string;
+  fix: string;
+}
+
+export interface SettingsPage {
   settings: Array<SettingLine>;
 }
 
@@ -443,7 +782,29 @@ export interface ModeRequest {
   pin?: string;
 }
 
-export interface KeepRequest {
+export interface ForkRequest {
   sessionId: string;
+  node: number;
+}
+
+export interface AbandonRequest {
+  sessionId: string;
+  runId: string;
+  reason?: string;
+}
+
+export interface KeepRequest {
+  sessionIds: Array<string>;
   keep: boolean;
+}
+
+export interface RemoveRequest {
+  sessionIds: Array<string>;
+  at: number;
+  waiting?: boolean;
+}
+
+export interface ViewRequest {
+  name: string;
+  query?: string | null;
 }

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from support.browser_desk import BrowserDesk, desk
 from support.chromium import PATIENCE_MS, browser, opened
-from support.cli_process import Agent, agent, forked, to_the_gate
-from support.http_server import HttpServer, serving
+from support.cli_process import forked, to_the_gate
+from support.http_server import serving
 from support.node_clients import installed_from
 from support.paths import ROOT
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-__all__ = ["browser"]
+__all__ = ["browser", "desk"]
 
 pytestmark = pytest.mark.slow
 
@@ -33,29 +33,12 @@ HOSTILE = """<script>window.hacked = 1</script> <img src=x onerror="window.hacke
 <svg onload="window.hacked=1"></svg> \u202eevil\u202c <iframe srcdoc="<script>parent.hacked=1</script>">
 **bold** `code`
 """
+HOSTILE_FINDING = dict.fromkeys(("severity", "title", "location", "rationale", HOSTILE), HOSTILE)
 
 
-class Desk:
-    """A server, an agent on the same store, and the address that its user opens."""
-
-    def __init__(self, server: HttpServer, worker: Agent) -> None:
-        self.server = server
-        self.worker = worker
-
-    def open(self, browser: Browser, path: str = "", **look: Any) -> Page:
-        page = opened(browser, self.server.entrance, **look)
-        if path:
-            page.goto(f"{self.server.url}/console/{path}")
-        return page
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    with serving(tmp_path) as server, agent(tmp_path) as worker:
-        yield Desk(server, worker)
-
-
-def test_a_gate_appears_without_reload_and_is_answered_by_keyboard(desk: Desk, browser: Browser) -> None:
+def test_a_gate_appears_without_reload_and_is_answered_by_keyboard(
+    desk: BrowserDesk, browser: Browser
+) -> None:
     from playwright.sync_api import expect
 
     page = desk.open(browser, "inbox")
@@ -71,7 +54,9 @@ def test_a_gate_appears_without_reload_and_is_answered_by_keyboard(desk: Desk, b
     expect(page).to_have_title("Interlock", timeout=PATIENCE_MS)
 
 
-def test_a_cut_stream_is_shown_and_the_page_goes_on_by_looking_again(desk: Desk, browser: Browser) -> None:
+def test_a_cut_stream_is_shown_and_the_page_goes_on_by_looking_again(
+    desk: BrowserDesk, browser: Browser
+) -> None:
     page = desk.open(browser)
     page.route("**/console/live*", lambda route: route.abort())
     page.goto(f"{desk.server.url}/console/inbox")
@@ -83,7 +68,7 @@ def test_a_cut_stream_is_shown_and_the_page_goes_on_by_looking_again(desk: Desk,
     page.get_by_text("live", exact=True).wait_for()
 
 
-def test_of_two_browsers_that_answer_at_once_one_wins(desk: Desk, browser: Browser) -> None:
+def test_of_two_browsers_that_answer_at_once_one_wins(desk: BrowserDesk, browser: Browser) -> None:
     to_the_gate(desk.worker)
     pages = [desk.open(browser, "inbox") for _ in range(2)]
     for page in pages:
@@ -106,7 +91,7 @@ def test_of_two_browsers_that_answer_at_once_one_wins(desk: Desk, browser: Brows
         page.get_by_role("heading", name="Nothing waits for you").wait_for()
 
 
-def test_one_click_counts_once_and_the_note_reaches_the_agent(desk: Desk, browser: Browser) -> None:
+def test_one_click_counts_once_and_the_note_reaches_the_agent(desk: BrowserDesk, browser: Browser) -> None:
     to_the_gate(desk.worker)
     page = desk.open(browser, "inbox")
     page.get_by_label("A note for the agent").fill("Also on a slow machine, please.")
@@ -117,11 +102,11 @@ def test_one_click_counts_once_and_the_note_reaches_the_agent(desk: Desk, browse
     assert "Also on a slow machine" in str(said)
 
 
-def test_hostile_notes_titles_and_artifacts_do_nothing(desk: Desk, browser: Browser) -> None:
+def test_hostile_notes_titles_and_artifacts_do_nothing(desk: BrowserDesk, browser: Browser) -> None:
     worker = desk.worker
     worker.start("wr.small_task", goal=f"<img src=x onerror='window.hacked=1'>{'long ' * 200}")
     worker.go_on(HOSTILE, {"kind": "<script>window.hacked=1</script>", "html": HOSTILE})
-    worker.go_on(HOSTILE, {"kind": "findings", "findings": [{"severity": HOSTILE, "title": HOSTILE}]})
+    worker.go_on(HOSTILE, {"kind": "mr_review.findings", "findings": [HOSTILE_FINDING]})
     worker.go_on(HOSTILE, REPORT, {"kind": "huge", "text": "<script>" + "x" * 200_000})
     dialogs: list[str] = []
     page = desk.open(browser)
@@ -137,11 +122,11 @@ def test_hostile_notes_titles_and_artifacts_do_nothing(desk: Desk, browser: Brow
     assert dialogs == []
 
 
-TABS = ("story", "timeline", "graph", "events", "raw")
+TABS = ("story", "artifacts", "timeline", "graph", "events", "raw")
 
 
 def test_a_page_of_another_origin_reads_and_decides_nothing(
-    desk: Desk, browser: Browser, tmp_path: Path
+    desk: BrowserDesk, browser: Browser, tmp_path: Path
 ) -> None:
     to_the_gate(desk.worker)
     page = desk.open(browser)
@@ -185,16 +170,16 @@ def _foreign_site() -> Any:
     return site
 
 
-def test_a_rewound_chat_shows_a_branch_and_what_differs(desk: Desk, browser: Browser) -> None:
+def test_a_rewound_chat_shows_a_branch_and_what_differs(desk: BrowserDesk, browser: Browser) -> None:
     session = forked(desk.worker)
     page = desk.open(browser, f"sessions/{session}")
-    page.get_by_role("complementary", name="Runs and branches").get_by_text("fork", exact=True).wait_for()
+    page.get_by_role("complementary", name="Runs and branches").get_by_text("fork: rewound").wait_for()
     page.get_by_role("link", name="Compare the branches").click()
     page.get_by_role("heading", name="Compare", level=1).wait_for()
     page.get_by_text("notes differ").first.wait_for()
 
 
-def test_everything_is_reached_by_keyboard(desk: Desk, browser: Browser) -> None:
+def test_everything_is_reached_by_keyboard(desk: BrowserDesk, browser: Browser) -> None:
     to_the_gate(desk.worker)
     page = desk.open(browser, "inbox")
     page.get_by_role("article", name="Accept the result").wait_for()
@@ -204,7 +189,7 @@ def test_everything_is_reached_by_keyboard(desk: Desk, browser: Browser) -> None
     page.get_by_role("dialog").wait_for(state="detached")
     go_by_keys(page, "gw", "Workflows")
     page.keyboard.press("Control+k")
-    page.get_by_role("combobox").fill("flaky login")
+    page.get_by_label("Go to a page, workflow or session").fill("flaky login")
     page.get_by_role("option", name="Fix the flaky login test").wait_for()
     page.keyboard.press("Enter")
     page.get_by_role("heading", name="Fix the flaky login test", level=1).wait_for()
@@ -228,7 +213,7 @@ def go_by_keys(page: Page, keys: str, heading: str) -> None:
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
 def test_every_view_fits_and_axe_finds_nothing_serious(
-    desk: Desk, browser: Browser, width: int, theme: str
+    desk: BrowserDesk, browser: Browser, width: int, theme: str
 ) -> None:
     session = forked(desk.worker)
     to_the_gate(desk.worker, "Another task")
@@ -241,8 +226,11 @@ def test_every_view_fits_and_axe_finds_nothing_serious(
         "runs?q=nothing",
         "workflows",
         "workflows/wr.small_task",
+        "workflows/wr.small_task/simulate?answers=1.1.1",
+        "builtins",
         "search?q=login",
         "health",
+        "settings",
     ]
     for path in (*views, "compare", f"compare?left={session}&right={session}", *tabs):
         page.goto(f"{desk.server.url}/console/{path}")

@@ -7,61 +7,19 @@ from typing import Any
 import msgspec
 import pytest
 
-from interlock.console.console import Console
 from interlock.core.principals import LOCAL, Principal
 from interlock.ledger.decisions.user_pin import set_pin
 from support.console_client import answer_to
-from support.harness import Agent, Bench, gate, steps, workflow
+from support.console_desk import Desk, desk
+from support.harness import Bench
 
-RELEASE = workflow(
-    *steps("first"),
-    gate(
-        "ship",
-        {"id": "yes", "label": "Yes", "description": "It goes out", "effect": {"setVariable": {"out": True}}},
-        "no",
-    ),
-    *steps("last"),
-)
-
-
-class Desk:
-    """An agent at work, and the console of its user."""
-
-    def __init__(self, bench: Bench) -> None:
-        bench.write(RELEASE)
-        self.agent: Agent = bench.agent()
-        self.clock = bench.clock
-        self.console = Console(bench.ledger(), "1.0.0")
-
-    def shows(self, path: str, principal: Principal = LOCAL, **query: str) -> Any:
-        answer = self.console.page(principal, path, query)
-        return msgspec.json.decode(answer.body)
-
-    def act(self, name: str, request: dict[str, Any], principal: Principal = LOCAL) -> tuple[int, Any]:
-        answer = self.console.act(principal, name, msgspec.json.encode(request))
-        return answer.status, msgspec.json.decode(answer.body)
-
-    def to_the_gate(self) -> Any:
-        """Work up to the gate; return its question in the inbox."""
-        self.agent.start("test.flow", goal="Ship it")
-        self.clock.pass_seconds(60)
-        self.agent.ack("Built it.", artifacts=[{"kind": "build", "files": 3}])
-        return self.shows("inbox")["questions"][0]
-
-    @property
-    def ref(self) -> str:
-        ref: str = self.shows("runs")["lines"][0]["ref"]
-        return ref
-
-
-@pytest.fixture
-def desk(bench: Bench) -> Desk:
-    return Desk(bench)
+__all__ = ["desk"]
 
 
 def test_an_empty_store_shows_empty_pages(desk: Desk) -> None:
     assert desk.shows("inbox") == {"questions": [], "needsPin": False}
-    assert desk.shows("runs") == {"lines": [], "offset": 0, "limit": 50, "more": False}
+    runs = desk.shows("runs")
+    assert (runs["lines"], runs["points"], runs["projects"], runs["more"]) == ([], [], [], False)
     assert desk.shows("search", q="anything")["hits"] == []
 
 
@@ -69,7 +27,9 @@ def test_a_question_comes_with_what_was_handed_in_and_what_follows(desk: Desk) -
     asked = desk.to_the_gate()
     assert asked["question"]["message"] == "ship?"
     assert asked["handedIn"]["notes"] == ["Built it."]
-    assert asked["handedIn"]["artifacts"] == [{"kind": "build", "files": 3}]
+    assert [(each["kind"], each["rest"]) for each in asked["handedIn"]["artifacts"]] == [
+        ("build", {"files": 3})
+    ]
     assert asked["question"]["options"][0]["effect"] == "out = true"
     assert [(each["option"], each["pending"]["id"]) for each in asked["follows"]] == [
         ("yes", "last"),
@@ -135,9 +95,9 @@ def test_an_owner_sees_only_its_own_and_an_approver_decides_for_others(desk: Des
     assert desk.shows("runs", stranger)["lines"] == []
     assert desk.shows(f"sessions/{desk.ref}", stranger)["error"]["code"] == "NOT_FOUND"
     assert desk.act("decide", answer_to(asked, "yes"), stranger)[0] == 403
-    for action in ("note", "mode", "keep"):
+    for action in ("note", "mode"):
         request = {"sessionId": asked["question"]["sessionId"]}
-        more = {"note": {"notes": "x"}, "mode": {"mode": "stop"}, "keep": {"keep": True}}[action]
+        more = {"note": {"notes": "x"}, "mode": {"mode": "stop"}}[action]
         assert desk.act(action, {**request, **more}, stranger)[0] == 404
     seen = desk.shows("inbox", approver)["questions"][0]
     assert seen["owner"] == "local"
@@ -185,6 +145,21 @@ def test_a_rewound_chat_is_a_branch_that_can_be_compared(desk: Desk) -> None:
     assert [step["shared"] for step in compared["steps"]] == [True, False, False]
 
 
+def test_artifacts_are_brought_together_along_the_branch_that_is_shown(desk: Desk) -> None:
+    def changed(*paths: str) -> dict[str, Any]:
+        return {"kind": "mr_review.changed_files", "changedFiles": [{"path": path} for path in paths]}
+
+    desk.agent.start("test.flow", goal="Ship it")
+    before = desk.agent.last
+    desk.agent.ack("One way.", artifacts=[changed("b.py", "a.py")])
+    first_tip = desk.shows(f"sessions/{desk.ref}")["story"]["tip"]
+    desk.agent.call("continue_workflow", stateToken=before["stateToken"])
+    desk.agent.ack("Another way.", artifacts=[changed("c.py")])
+    tables = [desk.shows(f"sessions/{desk.ref}/artifacts", **at) for at in ({"node": str(first_tip)}, {})]
+    assert [[file["path"] for file in table["files"]] for table in tables] == [["a.py", "b.py"], ["c.py"]]
+    assert tables[1]["files"][0]["revision"]["step"] == "first"
+
+
 def test_runs_are_filtered_and_paged_by_the_server(desk: Desk) -> None:
     for number in range(5):
         desk.clock.pass_seconds(1)
@@ -222,7 +197,7 @@ def test_the_graph_shows_the_path_that_was_taken(desk: Desk) -> None:
 def test_a_session_can_be_noted_kept_exported_and_imported(desk: Desk) -> None:
     session = desk.to_the_gate()["question"]["sessionId"]
     assert desk.act("note", {"sessionId": session, "notes": "Ask Bob first."})[0] == 200
-    assert desk.act("keep", {"sessionId": session, "keep": True})[0] == 200
+    assert desk.act("keep", {"sessionIds": [session], "keep": True})[0] == 200
     page = desk.shows(f"sessions/{desk.ref}")
     assert (page["notes"], page["status"]["keep"]) == (["Ask Bob first."], True)
     bundle = desk.console.page(LOCAL, f"sessions/{session}/export", {"form": "json"})
@@ -247,6 +222,46 @@ def test_workflows_come_with_their_graph_size_and_last_runs(desk: Desk) -> None:
     assert [item["id"] for item in page["items"]] == ["first", "ship", "last"]
     assert page["runs"][0]["title"] == "Ship it"
     assert page["tokens"] > 0
+    assert (listed["test.flow"]["size"], listed["test.flow"]["hash"]) == (page["size"], page["hash"])
+    assert page["items"][1]["options"][0]["effect"] == "out = true"
+
+
+def test_a_workflow_shows_its_contracts_who_uses_it_and_shadowed_copies(desk: Desk, bench: Bench) -> None:
+    page = desk.shows("workflows/wr.small_task")
+    assert [(each["ref"], each["steps"]) for each in page["contracts"]] == [
+        ("wr.contracts.verification_report", ["check-result"])
+    ]
+    routine = desk.shows("workflows/wr.routine-context-gathering")
+    assert routine["usedBy"] == [
+        line["id"]
+        for line in desk.shows("workflows")["workflows"]
+        if "wr.templates.routine.context-gathering" in desk.shows(f"workflows/{line['id']}")["uses"]
+    ]
+
+
+def test_a_workflow_is_tried_out_by_answers_in_the_address(desk: Desk) -> None:
+    first = desk.shows("workflows/test.flow/simulate")
+    assert [item["id"] for item in first["items"]] == ["first"]
+    asked = desk.shows("workflows/test.flow/simulate", answers="1")
+    assert asked["items"][-1]["pending"]["kind"] == "decision"
+    assert [(each["label"], each["effect"], each["follows"]["id"]) for each in asked["choices"]] == [
+        ("Yes", "out = true", "last"),
+        ("No", "", "last"),
+    ]
+    done = desk.shows("workflows/test.flow/simulate", answers="1.1.1")
+    assert (done["ended"], done["choices"], done["variables"]) == ("complete", [], {"out": True})
+    assert desk.shows("runs")["lines"] == []
+
+
+@pytest.mark.parametrize("answers", ["0", "9", "-1", "x", "1.99", "1..1", "٣", "9" * 5000, "1." + "." * 9000])
+def test_answers_that_are_no_choice_are_left_out(desk: Desk, answers: str) -> None:
+    assert desk.shows("workflows/test.flow/simulate", answers=answers)["answers"] in ("", "1")
+
+
+def test_what_is_built_in_comes_with_text_to_insert(desk: Desk) -> None:
+    builtins = desk.shows("builtins")["builtins"]
+    assert {each["kind"] for each in builtins} == {"contract", "template", "feature", "capability", "ref"}
+    assert all(each["insert"] and each["details"] for each in builtins)
 
 
 @pytest.mark.parametrize(
@@ -266,6 +281,8 @@ def test_what_is_not_there_is_an_error_with_a_code(desk: Desk, path: str, query:
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{", b'{"sessionId": 1}', b'{"sessionId": "x", "y": 1}'])
-@pytest.mark.parametrize("name", ["decide", "note", "mode", "keep", "import", "nothing"])
+@pytest.mark.parametrize(
+    "name", ["decide", "note", "mode", "keep", "remove", "view", "fork", "abandon", "import", "nothing"]
+)
 def test_a_request_that_cannot_be_read_changes_nothing(desk: Desk, name: str, body: bytes) -> None:
     assert desk.console.act(LOCAL, name, body).status in (400, 404)

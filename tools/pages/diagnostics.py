@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
-from interlock.authoring.compile import builtins as packs
-from interlock.authoring.compile.templates import known_templates
+from interlock.authoring.catalogue import BuiltinKind, catalogue
 from interlock.authoring.diagnostics.codes import CODES
-from interlock.core.values import Json
 
 FAMILIES = {
     "IL0": "Files",
@@ -18,6 +15,24 @@ FAMILIES = {
     "IL4": "Names and versions",
     "IL5": "Structure",
     "IL6": "Scenarios",
+}
+BUILTINS: Mapping[BuiltinKind, tuple[str, str]] = {
+    "contract": (
+        "Contracts",
+        "Named by `output: { contractRef: … }`. The artifact's `kind` is given in brackets.",
+    ),
+    "template": (
+        "Templates",
+        "Called by `templateCall: { templateId: …, args: {…} }`, and expanded in place.",
+    ),
+    "feature": (
+        "Features",
+        "Named in `features: […]`; each adds lines to the prompt blocks of every step that has some. One\n"
+        "with settings may be given as `{ id: wr.features.output_contracts, config: { attempts: 2 } }`;\n"
+        "only the settings below can be chosen, and `{name}` in a line shows where the choice goes.",
+    ),
+    "capability": ("Capabilities", "Named in `capabilities: { … }` of a workflow."),
+    "ref": ("References", "Included in a prompt by `{ kind: ref, refId: … }`."),
 }
 
 
@@ -45,64 +60,15 @@ def _diagnostics() -> Iterator[str]:
 
 def _builtins() -> Iterator[str]:
     yield from ("# What is built in", "")
-    yield "Contracts, templates, features and references that any workflow may name. They are resolved when a"
-    yield "workflow is compiled and are part of its hash."
-    yield from ("", "## Contracts", "")
-    yield "Named by `output: { contractRef: … }`. The artifact's `kind` is given in brackets."
-    for contract in packs.contracts().values():
-        yield from ("", f"### {contract.ref} [{contract.kind}]", "", f"{contract.title}.", "")
-        yield from _properties(contract.schema)
-        yield from ("", "```json", json.dumps(contract.example, ensure_ascii=False), "```")
-    yield from ("", "## Templates", "")
-    yield "Called by `templateCall: { templateId: …, args: {…} }`, and expanded in place."
-    for template in known_templates().values():
-        steps = _in_code(str(step.get("id")) for step in template.steps)
-        yield from ("", f"### {template.ref}", "", f"{template.title}. Steps: {steps}.")
-        if template.args:
-            yield f"Arguments: {_in_code(template.args)}."
-    yield from ("", "## Features", "")
-    yield "Named in `features: […]`; each adds lines to the prompt blocks of every step that has some."
-    for feature in packs.features().values():
-        yield from _feature(feature)
-    yield from ("", "## References", "", "Included in a prompt by `{ kind: ref, refId: … }`.")
-    for reference in packs.references().values():
-        quoted = (f"> {line}".rstrip() for line in reference.text.splitlines())
-        yield from ("", f"### {reference.ref}", "", f"{reference.title}.", "", *quoted)
-
-
-def _properties(schema: Mapping[str, Json]) -> Iterator[str]:
-    properties, required = schema.get("properties"), schema.get("required")
-    names = required if isinstance(required, Sequence) else ()
-    for name, value in (properties if isinstance(properties, Mapping) else {}).items():
-        need = "required" if name in names else "optional"
-        yield f"- `{name}` ({need}): {_type(value)}"
-
-
-def _type(schema: Json) -> str:
-    match schema:
-        case {"const": constant}:
-            return f"`{json.dumps(constant, ensure_ascii=False)}`"
-        case {"enum": [*words]}:
-            return f"one of {_in_code(map(str, words))}"
-        case {"type": [*kinds]}:
-            return " or ".join(map(str, kinds))
-        case {"type": kind}:
-            return str(kind)
-        case _:
-            return "any value"
-
-
-def _feature(feature: packs.FeaturePack) -> Iterator[str]:
-    yield from ("", f"### {feature.ref}", "", f"{feature.title}.")
-    sections = (
-        ("Constraints", feature.constraints),
-        ("Procedure", feature.procedure),
-        ("Verify", feature.verify),
-    )
-    for heading, lines in sections:
-        if lines:
-            yield from ("", f"{heading}:", *(f"- {line}" for line in lines))
-
-
-def _in_code(words: Iterable[str]) -> str:
-    return ", ".join(f"`{word}`" for word in words)
+    yield "Contracts, templates, features, capabilities and references that any workflow may name. They are"
+    yield "resolved when a workflow is compiled and are part of its hash. The console lists them too, with"
+    yield "text to insert."
+    entries = list(catalogue())
+    for kind, (heading, naming) in BUILTINS.items():
+        yield from ("", f"## {heading}", "", naming)
+        for entry in entries:
+            if entry.kind == kind:
+                artifact = f" [{entry.artifact}]" if entry.artifact else ""
+                yield from ("", f"### {entry.ref}{artifact}", "", f"{entry.title}.", "", *entry.details)
+                if entry.example:
+                    yield from ("", "```json", entry.example, "```")

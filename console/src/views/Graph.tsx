@@ -16,65 +16,94 @@ export function Graph({ graph, visits = {}, current = "" }: GraphProps) {
   const width = graph.width + 2 * MARGIN + 140;
   const height = graph.height + 2 * MARGIN;
   return (
-    <div className="graph scroll" tabIndex={0} role="region" aria-label="Workflow graph">
-      <svg width={width} height={height} role="img" aria-label="The workflow: activities with their steps, gates and loops">
-        <defs>
-          <marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse">
-            <path d="M0 0L8 4L0 8z" className="head" />
-          </marker>
-        </defs>
-        <g transform={`translate(${MARGIN} ${MARGIN})`}>
-          {graph.routes.map((route, index) => (
-            <path key={index} className={route.back ? "route back" : "route"} d={curve(route.points)} markerEnd="url(#tip)" />
-          ))}
-          {graph.boxes.map((box) => (
-            <g key={box.id} transform={`translate(${box.x} ${box.y})`}>
-              <rect className="card" width={box.width} height={box.height} rx={box.lines.length ? 8 : 12} />
-              {box.lines.length === 0 && (
-                <text x={box.width / 2} y={16} textAnchor="middle">
-                  {box.title}
-                </text>
-              )}
-              {box.lines.map((line, index) => {
-                const x = 12 + line.depth * INDENT;
-                const y = 18 + index * LINE;
-                const count = line.item ? (visits[line.item] ?? 0) : 0;
-                const isCurrent = line.item !== "" && line.item === current;
-                return (
-                  <g key={index} className={isCurrent ? "current" : count ? "visited" : ""}>
-                    {line.mark === "d" && <circle className="dot" cx={x + 4} cy={y - 4} r={3.4} />}
-                    {line.mark === "g" && <path className="gate" d={`M${x - 1} ${y - 4}l5 -5l5 5l-5 5z`} />}
-                    {line.mark === "r" && <circle className="loop" cx={x + 4} cy={y - 4} r={3.8} />}
-                    <text className={line.css === "h" ? "title" : line.css === "n" ? "note" : "item"} x={line.mark ? x + 14 : x} y={y}>
-                      {visible(line.text)}
-                    </text>
-                    {count > 1 && (
-                      <text className="count" x={box.width - 8} y={y} textAnchor="end">
-                        {count}×
+    <figure className="graph">
+      <div className="scroll" tabIndex={0} role="region" aria-label="Workflow graph">
+        <svg width={width} height={height} role="img" aria-label="The workflow: activities with their steps, gates and loops">
+          <defs>
+            <marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse">
+              <path d="M0 0L8 4L0 8z" className="head" />
+            </marker>
+          </defs>
+          <g transform={`translate(${MARGIN} ${MARGIN})`}>
+            {graph.routes.map((route, index) => (
+              <path key={index} className={route.back ? "route back" : "route"} d={curve(route.points)} markerEnd="url(#tip)" />
+            ))}
+            {graph.boxes.map((box) => (
+              <g key={box.id} transform={`translate(${box.x} ${box.y})`}>
+                <rect className="card" width={box.width} height={box.height} rx={box.lines.length ? 8 : 12} />
+                {box.lines.length === 0 && (
+                  <text x={box.width / 2} y={16} textAnchor="middle">
+                    {box.title}
+                  </text>
+                )}
+                {box.lines.map((line, index) => {
+                  const x = 12 + line.depth * INDENT;
+                  const y = 18 + index * LINE;
+                  const count = line.item ? (visits[line.item] ?? 0) : 0;
+                  const isCurrent = line.item !== "" && line.item === current;
+                  return (
+                    <g key={index} className={isCurrent ? "current" : count ? "visited" : ""}>
+                      {line.span > 0 && <rect className="frame" x={x - 5} y={y - 14} width={box.width - x - 3} height={(line.span + 1) * LINE} rx={5} />}
+                      {line.mark === "d" && <circle className="dot" cx={x + 4} cy={y - 4} r={3.4} />}
+                      {line.mark === "g" && <path className="gate" d={`M${x - 1} ${y - 4}l5 -5l5 5l-5 5z`} />}
+                      {line.mark === "r" && <circle className="loop" cx={x + 4} cy={y - 4} r={3.8} />}
+                      <text className={line.css === "h" ? "title" : line.css === "n" ? "note" : "item"} x={line.mark ? x + 14 : x} y={y}>
+                        {visible(line.text)}
                       </text>
-                    )}
-                  </g>
-                );
-              })}
-            </g>
-          ))}
-          {graph.routes.map((route, index) => {
-            const [first, second] = route.points;
-            if (!route.label || !first || !second) return null;
-            const isSelf = route.start === route.end;
-            const x = isSelf ? second[0] + 6 : first[0] + (second[0] - first[0]) * 0.86;
-            const y = isSelf ? second[1] : first[1] + (second[1] - first[1]) * 0.66;
-            const text = route.label.length > 34 ? `${route.label.slice(0, 33)}…` : route.label;
-            return (
-              <text key={index} className="label" x={x} y={y + 3} textAnchor={isSelf ? "start" : "middle"}>
-                <title>{route.label}</title>
-                {visible(text)}
-              </text>
-            );
-          })}
-        </g>
-      </svg>
-    </div>
+                      {count > 1 && (
+                        <text className="count" x={box.width - 8} y={y} textAnchor="end">
+                          {count}×
+                        </text>
+                      )}
+                    </g>
+                  );
+                })}
+              </g>
+            ))}
+            {graph.routes.map((route, index) => {
+              const [first, second] = route.points;
+              if (!route.label || !first || !second) return null;
+              const isSelf = route.start === route.end;
+              const x = isSelf ? second[0] + 6 : first[0] + (second[0] - first[0]) * 0.86;
+              const y = isSelf ? second[1] : first[1] + (second[1] - first[1]) * 0.66;
+              const text = route.label.length > 34 ? `${route.label.slice(0, 33)}…` : route.label;
+              return (
+                <text key={index} className="label" x={x} y={y + 3} textAnchor={isSelf ? "start" : "middle"}>
+                  <title>{route.label}</title>
+                  {visible(text)}
+                </text>
+              );
+            })}
+          </g>
+        </svg>
+      </div>
+      <figcaption className="legend">
+        <span>
+          <svg viewBox="0 0 14 14" aria-hidden="true">
+            <circle className="dot" cx="7" cy="7" r="3.4" />
+          </svg>
+          step
+        </span>
+        <span>
+          <svg viewBox="0 0 14 14" aria-hidden="true">
+            <path className="gate" d="M2 7l5 -5l5 5l-5 5z" />
+          </svg>
+          gate
+        </span>
+        <span>
+          <svg viewBox="0 0 14 14" aria-hidden="true">
+            <circle className="loop" cx="7" cy="7" r="3.8" />
+          </svg>
+          loop, with a frame around what it repeats
+        </span>
+        <span>
+          <svg viewBox="0 0 14 14" aria-hidden="true">
+            <path className="route back" d="M0 7H14" />
+          </svg>
+          back to an earlier activity
+        </span>
+      </figcaption>
+    </figure>
   );
 }
 

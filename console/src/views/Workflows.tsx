@@ -1,28 +1,30 @@
-import { useState } from "react";
 import { usePage } from "../api";
-import { visible } from "../markdown";
-import { Link } from "../router";
-import type { DiagnosticLine, WorkflowPage, WorkflowsPage } from "../types";
-import { Command, CopyButton, Empty, ErrorBox, Skeleton } from "../ui";
+import { Markdown, visible } from "../markdown";
+import { go, Link, useRoute, withQuery } from "../router";
+import type { DiagnosticLine, WorkflowItem, WorkflowPage, WorkflowsPage } from "../types";
+import { Command, CopyButton, Empty, ErrorBox, Json, Skeleton } from "../ui";
 import { Graph } from "./Graph";
 import { RunTable } from "./Runs";
 
 export function Workflows() {
   const { data, error } = usePage<WorkflowsPage>("workflows", {}, "");
-  const [text, setText] = useState("");
+  const route = useRoute();
+  const text = route.query.get("q") ?? "";
   const wanted = text.toLowerCase();
   const shown = data?.workflows.filter((each) => `${each.id} ${each.name} ${each.description}`.toLowerCase().includes(wanted)) ?? [];
   return (
     <>
       <header className="page-head">
         <h1>Workflows</h1>
-        <p className="quiet">What an agent can be asked to follow here.</p>
+        <p className="quiet">
+          What an agent can be asked to follow here. <Link to="/console/builtins">What is built in</Link> for those who write one.
+        </p>
       </header>
       {error && <ErrorBox error={error} />}
       {!data && !error && <Skeleton rows={10} />}
       {data && (
         <div className="filters">
-          <input type="search" aria-label="Filter workflows" placeholder="Name or description" value={text} onChange={(event) => setText(event.target.value)} />
+          <input type="search" aria-label="Filter workflows" placeholder="Name or description" value={text} onChange={(event) => go(withQuery(route, { q: event.target.value || null }), true)} />
           <span className="quiet">{shown.length} workflows</span>
         </div>
       )}
@@ -41,6 +43,10 @@ export function Workflows() {
               <code>{each.id}</code> · {each.version} · {each.source}
             </p>
             <p>{visible(each.description)}</p>
+            <p className="quiet facts">
+              <span>{size(each.size, each.tokens)}</span>
+              <code title={each.hash}>{each.hash.slice(0, 19)}…</code>
+            </p>
             {(each.errors > 0 || each.warnings > 0 || each.shadows.length > 0) && (
               <p>
                 {each.errors > 0 && <span className="badge blocked">{each.errors} errors</span>}
@@ -80,10 +86,20 @@ export function Diagnostics({ lines }: { lines: DiagnosticLine[] }) {
   );
 }
 
+function size(bytes: number, tokens: number): string {
+  return `${(bytes / 1000).toFixed(1)} kB, about ${tokens.toLocaleString("en")} tokens`;
+}
+
 export function Workflow({ id }: { id: string }) {
   const { data, error } = usePage<WorkflowPage>(`workflows/${encodeURIComponent(id)}`, {}, "");
   if (error) return <ErrorBox error={error} />;
   if (!data) return <Skeleton rows={8} />;
+  const links = (names: string[]) =>
+    names.map((name) => (
+      <li key={name}>
+        {name.startsWith("wr.templates.") ? <Link to={`/console/builtins?q=${name}`}>{name}</Link> : <Link to={`/console/workflows/${name}`}>{name}</Link>}
+      </li>
+    ));
   return (
     <>
       <header className="page-head">
@@ -95,13 +111,26 @@ export function Workflow({ id }: { id: string }) {
         <p className="facts quiet">
           <span>version {data.version}</span>
           <span>{data.source}</span>
-          <span>
-            {(data.size / 1024).toFixed(1)} kB, about {data.tokens.toLocaleString("en")} tokens
-          </span>
+          <span>{size(data.size, data.tokens)}</span>
           <code title={data.hash}>{data.hash.slice(0, 19)}…</code>
         </p>
-        <Command text={`interlock play ${data.id}`} />
+        <div className="row">
+          <Link className="button primary" to={`/console/workflows/${encodeURIComponent(data.id)}/simulate`}>
+            Simulate
+          </Link>
+          <Command text={`interlock play ${data.id}`} />
+        </div>
       </header>
+      {data.shadowed.length > 0 && (
+        <section>
+          <h2>Shadowed copies</h2>
+          <ul className="findings">
+            {data.shadowed.map((copy, index) => (
+              <li key={index}>{visible(copy)}</li>
+            ))}
+          </ul>
+        </section>
+      )}
       {data.diagnostics.length > 0 && (
         <section>
           <h2>Diagnostics</h2>
@@ -113,34 +142,36 @@ export function Workflow({ id }: { id: string }) {
         <Graph graph={data.graph} />
       </section>
       <section>
-        <h2>Steps and gates</h2>
-        <div className="table-wrap">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Item</th>
-                <th scope="col">Kind</th>
-                <th scope="col">Activity</th>
-                <th scope="col">Asks for</th>
-              </tr>
-            </thead>
-            <tbody>
-              {data.items.map((item, index) => (
-                <tr key={index}>
-                  <th scope="row">
-                    {visible(item.title)} <code className="quiet">{item.id}</code>
-                  </th>
-                  <td data-label="Kind">{item.kind}</td>
-                  <td data-label="Activity">
-                    <code>{item.activity}</code>
-                  </td>
-                  <td data-label="Asks for">{[item.contracts.join(", "), item.confirms ? "confirmation" : "", item.options.join(" / ")].filter(Boolean).join("; ") || "–"}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <h2>Steps, gates and loops</h2>
+        <ol className="items">
+          {data.items.map((item, index) => (
+            <Item key={index} item={item} showsActivity={data.items[index - 1]?.activity !== item.activity} />
+          ))}
+        </ol>
       </section>
+      {data.contracts.length > 0 && (
+        <section>
+          <h2>Contracts</h2>
+          <ul className="findings">
+            {data.contracts.map((contract) => (
+              <li key={contract.ref}>
+                <strong>
+                  {contract.ref.startsWith("wr.") ? <Link to={`/console/builtins?q=${contract.ref}`}>{contract.ref}</Link> : <code>{visible(contract.ref)}</code>}
+                </strong>
+                <span className="quiet">
+                  {contract.required ? "required" : "optional"} artifact <code>{visible(contract.artifact)}</code> of {contract.steps.map(visible).join(", ")}
+                </span>
+                {contract.example !== null && (
+                  <details>
+                    <summary>Example</summary>
+                    <Json value={contract.example} />
+                  </details>
+                )}
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
       {data.variables.length > 0 && (
         <section>
           <h2>Variables</h2>
@@ -148,7 +179,12 @@ export function Workflow({ id }: { id: string }) {
             {data.variables.map((variable) => (
               <div key={variable.name}>
                 <dt>
-                  <code>{variable.name}</code> <span className="quiet">{variable.type}{variable.required && ", required"}</span>
+                  <code>{variable.name}</code>{" "}
+                  <span className="quiet">
+                    {variable.type}
+                    {variable.required && ", required"}
+                    {variable.default && `, default ${visible(variable.default)}`}
+                  </span>
                 </dt>
                 <dd>{visible(variable.description)}</dd>
               </div>
@@ -157,9 +193,65 @@ export function Workflow({ id }: { id: string }) {
         </section>
       )}
       <section>
-        <h2>Last runs</h2>
-        {data.runs.length ? <RunTable lines={data.runs} /> : <p className="quiet">Nobody has used this workflow yet.</p>}
+        <h2>Who uses it</h2>
+        {data.usedBy.length ? <ul className="chips">{links(data.usedBy)}</ul> : <p className="quiet">No other workflow names it.</p>}
+        {data.uses.length > 0 && (
+          <>
+            <h3>What it uses</h3>
+            <ul className="chips">{links(data.uses)}</ul>
+          </>
+        )}
       </section>
+      <section>
+        <h2>Last runs</h2>
+        {data.runs.length ? (
+          <>
+            <RunTable lines={data.runs} />
+            <p>
+              <Link to={`/console/runs?workflow=${encodeURIComponent(data.id)}`}>All its runs</Link>
+            </p>
+          </>
+        ) : (
+          <p className="quiet">Nobody has used this workflow yet.</p>
+        )}
+      </section>
+    </>
+  );
+}
+
+const LOOK: Record<string, string> = { step: "quiet", gate: "gaps", loop: "running" };
+
+function Item({ item, showsActivity }: { item: WorkflowItem; showsActivity: boolean }) {
+  const wants = [item.contracts.join(", "), item.confirms ? "confirmation" : ""].filter(Boolean).join("; ");
+  return (
+    <>
+      {showsActivity && (
+        <li className="activity">
+          <h3>
+            <code>{item.activity}</code>
+          </h3>
+        </li>
+      )}
+      <li className={`depth-${Math.min(item.depth, 3)}`}>
+        <details>
+          <summary>
+            <span className={`badge ${LOOK[item.kind] ?? "quiet"}`}>{item.kind}</span> {visible(item.title)} <code className="quiet">{item.id}</code>
+            {item.note && <span className="quiet"> {visible(item.note)}</span>}
+            {wants && <span className="quiet"> asks for {visible(wants)}</span>}
+          </summary>
+          {item.text && <Markdown text={item.text} />}
+          {item.options.length > 0 && (
+            <ul>
+              {item.options.map((option) => (
+                <li key={option.id}>
+                  <strong>{visible(option.label)}</strong> <code className="quiet">{option.id}</code> {visible(option.description)}
+                  {option.effect && <span className="quiet"> sets {visible(option.effect)}</span>}
+                </li>
+              ))}
+            </ul>
+          )}
+        </details>
+      </li>
     </>
   );
 }

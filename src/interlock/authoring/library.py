@@ -33,10 +33,14 @@ class Loaded(Struct, frozen=True):
     """A workflow ready to run, with the texts it refers to by digest."""
 
     workflow: Workflow
-    hash: str
+    entry: Listed
     source: Source
     diagnostics: tuple[Diagnostic, ...]
     texts: Mapping[str, str] = {}
+
+    @property
+    def hash(self) -> str:
+        return self.entry.hash
 
     def text(self, digest: str) -> str:
         return self.texts[digest]
@@ -66,6 +70,12 @@ class Library:
         ordered = sorted(sources, key=lambda source: PRECEDENCE.index(source.kind))
         return [_CompiledSource(source, Cache(self._cache_dir, source)) for source in ordered]
 
+    def add(self, sources: Iterable[Source]) -> None:
+        """Read these sources too from now on."""
+        with self._lock:
+            self._named, self._scan = [*self._named, *sources], None
+            self.__dict__.pop("_sources", None)
+
     @property
     def sources(self) -> list[Source]:
         """The sources in order of precedence, those that are outranked first."""
@@ -92,6 +102,18 @@ class Library:
             tuple(_shadowed(candidates, winners)),
         )
 
+    def hashes(self) -> dict[str, str]:
+        """Return what can be run, by id, with the hash that changes when the workflow does.
+
+        Files are looked at without the lock; other threads wait only while changed files are compiled.
+        """
+        scan = self._scan
+        if scan is None or not all(source.is_current() for source in self._sources):
+            with self._lock:
+                scan = self._scanned()
+        winners = _winners(scan.candidates)
+        return {name: winner.record.entry.hash for name, winner in winners.items() if winner.record.entry}
+
     def load(self, workflow_id: str) -> Loaded | Diagnostic:
         """Load one workflow, or say why that is impossible."""
         with self._lock:
@@ -112,9 +134,7 @@ class Library:
             if content is None:  # the files changed after the scan
                 self._scan = None
                 return self.load(workflow_id)
-            return Loaded(
-                content.workflow, record.entry.hash, source.source, record.diagnostics, content.texts
-            )
+            return Loaded(content.workflow, record.entry, source.source, record.diagnostics, content.texts)
 
     def _scanned(self) -> _Scan:
         at = time.time_ns()
@@ -182,6 +202,17 @@ class _CompiledSource:
             self._cache.write(records)
         self._records = records
         return candidates
+
+    def is_current(self) -> bool:
+        """Tell whether the candidates that were found last are still all there are, and as they were."""
+        records = self._records
+        if records is not None and self.source.kind == "bundled":
+            return True
+        return (
+            records is not None
+            and records.keys() == {str(unit.path) for unit in units(self.source)}
+            and all(unchanged(record.stamps, record.read_at) for record in records.values())
+        )
 
     def content(self, candidate: _Candidate) -> Content | None:
         """Return the workflow itself, compiled again if it is no longer cached."""

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
+from msgspec.structs import replace
 
-from interlock.authoring.graph.model import drawing_of
+from interlock.authoring.catalogue import BuiltinKind, catalogue
+from interlock.authoring.compile.templates import ROUTINE
+from interlock.authoring.graph.model import Row, drawing_of
 from interlock.authoring.graph.svg import Line, picture_of
 from interlock.authoring.library import Diagnostic, Library, Loaded
-from interlock.core.definition.workflow import Gate, Step, Workflow, walk
+from interlock.core.definition.workflow import Gate, Loop, Step, Workflow, walk
+from interlock.core.values import Json
+from interlock.ledger.decisions.inbox import QuestionOption, question_option
 from interlock.ledger.queries.run_lines import RunLine
 from interlock.ledger.queries.status import Shown
 from interlock.ledger.queries.story import RunStory
@@ -41,6 +46,8 @@ class WorkflowLine(Shown, frozen=True):
     form: str
     source: str
     hash: str
+    size: int
+    tokens: int
     errors: int
     warnings: int
     shadows: tuple[str, ...]
@@ -93,28 +100,48 @@ class RunGraph(Shown, frozen=True):
 
 
 class WorkflowItem(Shown, frozen=True):
-    """A step or gate of the workflow, in order."""
+    """A step, gate or loop, in order. `depth` counts the loops around it, `note` says when it applies.
+
+    `text` is the prompt or the question as its author wrote it.
+    """
 
     activity: str
     kind: str
     id: str
     title: str
+    depth: int
+    note: str
+    text: str
     contracts: tuple[str, ...] = ()
     confirms: bool = False
-    options: tuple[str, ...] = ()
+    options: tuple[QuestionOption, ...] = ()
 
 
 class WorkflowVariable(Shown, frozen=True):
-    """A declared variable."""
+    """A declared variable; `default` is JSON, empty if there is none."""
 
     name: str
     type: str
     description: str
     required: bool
+    default: str
+
+
+class WorkflowContract(Shown, frozen=True):
+    """An artifact that steps must hand in."""
+
+    ref: str
+    artifact: str
+    required: bool
+    steps: tuple[str, ...]
+    example: Json
 
 
 class WorkflowPage(Shown, frozen=True):
-    """One workflow: what it is, its picture, its items, who has used it."""
+    """One workflow: what it is, its picture, its items, who has used it.
+
+    `uses` are the workflows and templates that it names, `used_by` the workflows that name it.
+    """
 
     id: str
     name: str
@@ -127,8 +154,47 @@ class WorkflowPage(Shown, frozen=True):
     graph: WorkflowGraph
     items: tuple[WorkflowItem, ...]
     variables: tuple[WorkflowVariable, ...]
+    contracts: tuple[WorkflowContract, ...]
+    uses: tuple[str, ...]
+    used_by: tuple[str, ...]
+    shadowed: tuple[str, ...]
     diagnostics: tuple[DiagnosticLine, ...]
     runs: tuple[RunLine, ...]
+
+
+class BuiltinLine(Shown, frozen=True):
+    """Something built in that a workflow may name; `details` is Markdown, `insert` is YAML to paste."""
+
+    kind: BuiltinKind
+    ref: str
+    title: str
+    details: str
+    insert: str
+    artifact: str
+    example: Json
+
+
+class BuiltinsPage(Shown, frozen=True):
+    """The catalogue of what is built in."""
+
+    builtins: tuple[BuiltinLine, ...]
+
+
+def builtins_page() -> BuiltinsPage:
+    """List the contracts, templates, features, capabilities and references."""
+    lines = (
+        BuiltinLine(
+            kind=entry.kind,
+            ref=entry.ref,
+            title=entry.title,
+            details="\n".join(entry.details),
+            insert=entry.insert,
+            artifact=entry.artifact,
+            example=msgspec.json.decode(entry.example) if entry.example else None,
+        )
+        for entry in catalogue()
+    )
+    return BuiltinsPage(tuple(lines))
 
 
 def workflows_page(library: Library) -> WorkflowsPage:
@@ -144,6 +210,8 @@ def workflows_page(library: Library) -> WorkflowsPage:
             form=entry.form,
             source=entry.source,
             hash=entry.hash,
+            size=entry.size,
+            tokens=entry.size // BYTES_PER_TOKEN,
             errors=count(listing.diagnostics, entry.id, "error"),
             warnings=count(listing.diagnostics, entry.id, "warning"),
             shadows=tuple(copy.source for copy in listing.shadowed if copy.workflow_id == entry.id),
@@ -173,10 +241,10 @@ def diagnostic_line(diagnostic: Diagnostic) -> DiagnosticLine:
     )
 
 
-def workflow_page(loaded: Loaded, runs: tuple[RunLine, ...]) -> WorkflowPage:
+def workflow_page(library: Library, loaded: Loaded, runs: tuple[RunLine, ...]) -> WorkflowPage:
     """Describe one workflow."""
-    workflow = loaded.workflow
-    size = len(msgspec.json.encode(workflow)) + sum(len(text.encode()) for text in loaded.texts.values())
+    workflow, entry, listing = loaded.workflow, loaded.entry, library.listing()
+    named = {workflow.id, f"{ROUTINE}{workflow.id.partition('routine-')[2]}"}
     return WorkflowPage(
         id=workflow.id,
         name=workflow.name,
@@ -184,31 +252,71 @@ def workflow_page(loaded: Loaded, runs: tuple[RunLine, ...]) -> WorkflowPage:
         version=workflow.version,
         source=loaded.source.label,
         hash=loaded.hash,
-        size=size,
-        tokens=size // BYTES_PER_TOKEN,
+        size=entry.size,
+        tokens=entry.size // BYTES_PER_TOKEN,
         graph=graph_of(workflow),
-        items=tuple(
-            WorkflowItem(
-                activity=activity.id,
-                kind="step" if isinstance(item, Step) else "gate" if isinstance(item, Gate) else "loop",
-                id=item.id,
-                title=item.name if isinstance(item, Gate) else item.title,
-                contracts=tuple(contract.ref for contract in item.contracts)
-                if isinstance(item, Step)
-                else (),
-                confirms=isinstance(item, Step) and item.confirm is not False,
-                options=tuple(option.id for option in item.options) if isinstance(item, Gate) else (),
-            )
-            for activity in workflow.activities
-            for item in walk(activity.items)
-        ),
+        items=tuple(workflow_items(workflow)),
         variables=tuple(
-            WorkflowVariable(variable.name, variable.type, variable.description or "", variable.required)
+            WorkflowVariable(
+                name=variable.name,
+                type=variable.type,
+                description=variable.description or "",
+                required=variable.required,
+                default=msgspec.json.encode(variable.default).decode() if variable.has_default else "",
+            )
             for variable in workflow.variables
         ),
+        contracts=workflow_contracts(workflow),
+        uses=entry.uses,
+        used_by=tuple(other.id for other in listing.entries if named & set(other.uses)),
+        shadowed=tuple(copy.message for copy in listing.shadowed if copy.workflow_id == workflow.id),
         diagnostics=tuple(map(diagnostic_line, loaded.diagnostics)),
         runs=runs,
     )
+
+
+def workflow_items(workflow: Workflow) -> Iterator[WorkflowItem]:
+    """Yield the items of all activities in order, with what the drawing says about each."""
+
+    def within(rows: Iterable[Row], depth: int) -> Iterator[tuple[Row, int]]:
+        for row in rows:
+            yield row, depth
+            yield from within(row.rows, depth + 1)
+
+    cards = {card.id: card for card in drawing_of(workflow).cards}
+    for activity in workflow.activities:
+        items = {item.id: item for item in walk(activity.items)}
+        for row, depth in within(cards[activity.id].rows, 0):
+            line = WorkflowItem(activity.id, row.kind, row.id, row.title, depth, row.note, "")
+            match items[row.id]:
+                case Step() as step:
+                    yield replace(
+                        line,
+                        text="\n\n".join(fragment.text for fragment in step.prompt),
+                        contracts=tuple(contract.ref for contract in step.contracts),
+                        confirms=step.confirm is not False,
+                    )
+                case Gate() as gate:
+                    options = tuple(map(question_option, gate.options))
+                    yield replace(line, text=gate.message, options=options)
+                case Loop() as loop:
+                    yield replace(line, text=loop.description or "")
+
+
+def workflow_contracts(workflow: Workflow) -> tuple[WorkflowContract, ...]:
+    """Return each contract once, with the steps that it applies to."""
+    found: dict[str, WorkflowContract] = {}
+    for step in (step for activity in workflow.activities for step in activity.steps()):
+        for contract in step.contracts:
+            known = found.get(contract.ref)
+            found[contract.ref] = WorkflowContract(
+                ref=contract.ref,
+                artifact=contract.artifact,
+                required=contract.required or (known is not None and known.required),
+                steps=(*(known.steps if known else ()), step.id),
+                example=contract.example,
+            )
+    return tuple(found.values())
 
 
 def run_graph(workflow: Workflow, story: RunStory) -> RunGraph:

@@ -26,6 +26,7 @@ from interlock.core.values import Json, Variables
 from interlock.ledger.attempt import Attempt, Replayed, request_digest
 from interlock.ledger.errors import LedgerError, error_of, not_healthy, response_lost, unknown_session
 from interlock.ledger.git_context import observe
+from interlock.ledger.heard_clients import HeardClients
 from interlock.ledger.ids import new_id, run_id
 from interlock.ledger.log.chain import GENESIS, entries_of
 from interlock.ledger.log.commit import Commit
@@ -56,6 +57,7 @@ from interlock.store.protocol import (
     StoreBusy,
     StoreConflict,
     StoreCorrupt,
+    StoreTooNew,
     StoreUnavailable,
 )
 
@@ -72,6 +74,22 @@ class Start(Struct, frozen=True):
     contents: Mapping[str, bytes]
     parent: Changes | None = None
     agent: str = ""
+
+    def disclosed(self, tool: str, client: str, notices: Notices) -> CallTraced | None:
+        """Return the call as the trace holds it, for a surface that traces a start only for its notices."""
+        if not notices.listed:
+            return None
+        state = self.view.state
+        return CallTraced(
+            tool=tool,
+            agent=client,
+            at=self.commit.now,
+            ms=0.0,
+            ok=True,
+            activity=state.activity,
+            visit=state.visit,
+            warnings=notices.messages,
+        )
 
 
 class NewSession(Struct, frozen=True):
@@ -96,11 +114,16 @@ class Ledger(Positions):
         super().__init__(store, keys, settings.owner, DriftCheck(library, clock), clock)
         self.library = library
         self.settings = settings
+        self.clients = HeardClients()
 
-    def of(self, owner: str) -> Ledger:
-        """Return the same ledger for another owner: it finds and writes only that owner's sessions."""
+    def of(self, owner: str, principal: str = "") -> Ledger:
+        """Return the same ledger for another owner: it finds and writes only that owner's sessions.
+
+        `principal` is who acts on them, if that is not the owner.
+        """
         ledger = copy(self)
         ledger.settings, ledger.owner = replace(self.settings, owner=owner), owner
+        ledger.principal = principal or owner
         self.used = True  # whoever is idle indexes for every owner
         return ledger
 
@@ -155,6 +178,9 @@ class Ledger(Positions):
         `record_start`.
         """
         number, handle = 0, new_handle()
+        if parent is not None and parent.state.abandoned is not None:
+            message = f"Run {parent.run.run_id} was abandoned; it starts no child."
+            return LedgerError("CONFLICT", message, "Start the workflow without a parent.")
         if within is None:
             title = title_of(context, loaded.workflow.name)
             commit, began = self._new_session(title, policy, parent)
@@ -167,7 +193,7 @@ class Ledger(Positions):
                 began = began_with(reader, session.session_id)
                 began = replace(began, preferences=self.preferences_within(session.session_id))
                 rows.runs.update({run.run: run for run in reader.runs(session.session_id)})
-            number, handle, commit = len(rows.runs), within.handle, Commit(rows, self.clock())
+            number, handle, commit = len(rows.runs), within.handle, Commit(rows, self.principal, self.clock())
         plan, contents = self.pins.pin(self.content, loaded)
         decided = self._started(plan, loaded, context, policy, commit.now, began, activity)
         node = commit.add_node(number, None, decided.events, "started", decided.awaited)
@@ -192,7 +218,9 @@ class Ledger(Positions):
         )
         above = None
         if parent is not None:
-            above = begin_in_parent(parent, session.session_id, loaded.workflow.id, commit.now)
+            above = begin_in_parent(
+                parent, session.session_id, loaded.workflow.id, self.principal, commit.now
+            )
         return Start(view, handle, commit, within is None, contents, above, agent)
 
     def record_start(
@@ -238,7 +266,7 @@ class Ledger(Positions):
         """Begin a session under the user's terms; those of a parent are not loosened in its child."""
         now, owner, above = self.clock(), self.owner, parent.session_id if parent else None
         session = SessionRow(new_id("sess"), owner, title, now, now, -1, GENESIS, 0, parent_session=above)
-        commit = Commit(Rows(session), now, new=True)
+        commit = Commit(Rows(session), self.principal, now, new=True)
         terms, preferences = self.settings.terms, self.preferences()
         if parent is not None:
             terms = self.terms(parent.state)
@@ -290,7 +318,7 @@ class Ledger(Positions):
         number, loaded = position.node.node, position.loaded
         used, after = any(row.attempt == 0 for row in loaded.blocked), None
         with self.store.reading() as reader:
-            if loaded.branches:
+            if loaded.branches and position.state.abandoned is None:
                 used = used or reader.recorded(position.session_id, number, 0) is not None
                 tip = reader.node(position.session_id, tip_of(position.session, position.run))
                 after = branches(reader, position.node, tip)
@@ -325,7 +353,8 @@ class Ledger(Positions):
         with self.store.reading() as reader:
             if reader.commit_by_key(session.session_id, key) is not None:
                 return session.session_id
-        commit, kept = Commit(Rows(session), self.clock()), within_budget(output)
+        commit = Commit(Rows(session), self.principal, self.clock())
+        kept = within_budget(output)
         number = commit.next_index
         if kept.notes:
             commit.add(OutputAppended(-1, number, "recap", "", kept.notes))
@@ -335,9 +364,10 @@ class Ledger(Positions):
         return session.session_id
 
     def idle(self) -> None:
-        """Write traces and let the search index catch up, while nobody waits for an answer."""
-        with suppress(StoreBusy, StoreConflict, StoreUnavailable, StoreCorrupt):
+        """Write traces and who has called, and let the search index catch up, while nobody waits."""
+        with suppress(StoreBusy, StoreConflict, StoreUnavailable, StoreCorrupt, StoreTooNew):
             self.write_traces()
+            self.clients.write(self.store, self.clock())
             if self.used:
                 catch_up(self.store, self.pins, IDLE_BATCH)
 
@@ -355,8 +385,9 @@ class Ledger(Positions):
 
     def close(self) -> None:
         """Write what is left and close the store, which folds its log into the file."""
-        with suppress(StoreBusy, StoreUnavailable, StoreCorrupt):
+        with suppress(StoreBusy, StoreConflict, StoreUnavailable, StoreCorrupt, StoreTooNew):
             self.write_traces()
+            self.clients.write(self.store, self.clock())
         self.store.close()
 
     def text(self, digest: str) -> str:

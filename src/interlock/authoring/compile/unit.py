@@ -62,15 +62,16 @@ def compile_unit(unit: Unit, source: Source) -> Compiled:
     is_declared = isinstance(declared, str) and declared != ""
     declared_id = str(declared) if is_declared else unit.path.stem
     workflow_id = workflow.id if workflow else mounted_id(declared_id, _form(unit, fields), source)
+    texts = folder.texts if folder and workflow else {}
     return Compiled(
         workflow_id=workflow_id,
         workflow=workflow,
-        entry=listed(workflow, workflow_hash(workflow), source.kind) if workflow else None,
+        entry=listed(workflow, workflow_hash(workflow), source.kind, texts) if workflow else None,
         diagnostics=tuple(
             msgspec.structs.replace(diagnostic, workflow_id=workflow_id)
             for diagnostic in report.diagnostics()
         ),
-        texts=folder.texts if folder and workflow else {},
+        texts=texts,
         stamps=tuple(stamps.values()),
         mentions=tuple(folder.mentions) if folder and workflow else (),
         owns_id=is_declared and not is_reserved(workflow_id, source),

@@ -87,15 +87,7 @@ def simplified(workflow: Workflow) -> Workflow:
 def _simplified_item(item: Item) -> Item:
     match item:
         case Step():
-            loop_control = tuple(contract for contract in item.contracts if contract.artifact == LOOP_CONTROL)
-            return replace(
-                item,
-                contracts=loop_control,
-                criteria=None,
-                user_input=(),
-                requires_notes=False,
-                confirm=False,
-            )
+            return replace(trusted_step(item), confirm=False)
         case Gate():
             return item
         case Loop():
@@ -110,12 +102,19 @@ def _simplified_item(item: Item) -> Item:
             )
 
 
+def trusted_step(step: Step) -> Step:
+    """Remove what only the work of an agent or its user can satisfy."""
+    loop_control = tuple(contract for contract in step.contracts if contract.artifact == LOOP_CONTROL)
+    return replace(step, contracts=loop_control, criteria=None, user_input=(), requires_notes=False)
+
+
 class _Explorer:
     def __init__(self, workflow: Workflow, most: int) -> None:
         self._plan = Plan(workflow)
         self._most = most
         self._trials = Trials(workflow)
         self._live = Liveness(self._plan, self._trials.setters)
+        self._possible = PossibleCommands(self._plan, self._trials, self._live)
         self._numbers: dict[bytes, int] = {}
         self._pending: deque[tuple[int, RunState]] = deque()
         self._explored = Explored()
@@ -134,7 +133,7 @@ class _Explorer:
             self._arrive(decide(plan, RunState(), start), None)
         while self._pending:
             number, state = self._pending.popleft()
-            for command in self._commands(self._explored.states[number], state):
+            for command in self._possible.at(state, self._explored.states[number].awaited):
                 outcome = decide(self._plan, state, command)
                 after = self._arrive(outcome, state.activity)
                 if after is None or after in self._explored.edges[number]:
@@ -201,9 +200,18 @@ class _Explorer:
             case _:
                 return ExploredState(activity, "end", awaited)
 
-    def _commands(self, explored: ExploredState, state: RunState) -> Iterator[AcknowledgeStep]:
-        """Yield everything that an agent may send in this state."""
-        match explored.awaited:
+
+class PossibleCommands:
+    """Everything that an agent may send in a state of a run."""
+
+    def __init__(self, plan: Plan, trials: Trials, live: Liveness) -> None:
+        self._plan = plan
+        self._trials = trials
+        self._live = live
+
+    def at(self, state: RunState, awaited: Awaited) -> Iterator[AcknowledgeStep]:
+        """Yield the commands that answer what is awaited."""
+        match awaited:
             case NeedStep(step=step):
                 live = self._live.after(state.activity or "", state.next_key)
                 required = self._plan.produced(step, self._plan.scope(state.variables))
@@ -232,4 +240,4 @@ class _Explorer:
             case Done() | NeedLoop() | NeedExit() | NeedEntry():
                 return
             case _:
-                assert_never(explored.awaited)
+                assert_never(awaited)

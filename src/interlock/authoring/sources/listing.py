@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import msgspec
 from msgspec import Struct
 
 from interlock.authoring.compile.ids import IdStatus, status_of, suggested
@@ -13,7 +16,10 @@ HIDDEN = "meta"
 
 
 class Listed(Struct, frozen=True):
-    """A workflow that can be run, without its contents."""
+    """A workflow that can be run, without its contents.
+
+    `size` is what an agent can be sent of it, in bytes. `uses` are the workflows and templates that it names.
+    """
 
     id: str
     name: str
@@ -29,6 +35,8 @@ class Listed(Struct, frozen=True):
     suggested_id: str | None = None
     hidden: bool = False
     inputs: tuple[Variable, ...] = ()
+    size: int = 0
+    uses: tuple[str, ...] = ()
 
 
 class Shadowed(Struct, frozen=True):
@@ -61,9 +69,12 @@ class Listing(Struct, frozen=True):
     shadowed: tuple[Shadowed, ...] = ()
 
 
-def listed(workflow: Workflow, digest: str, source: SourceKind) -> Listed:
+def listed(workflow: Workflow, digest: str, source: SourceKind, texts: Mapping[str, str]) -> Listed:
     """Return the line of a compiled workflow."""
     status = status_of(workflow)
+    steps = [step for activity in workflow.activities for step in activity.steps()]
+    triggers = [*(activity.triggers for activity in workflow.activities), *(step.triggers for step in steps)]
+    names = {trigger.workflow for each in triggers for trigger in each} | {step.provenance for step in steps}
     return Listed(
         id=workflow.id,
         name=workflow.name,
@@ -79,6 +90,8 @@ def listed(workflow: Workflow, digest: str, source: SourceKind) -> Listed:
         suggested_id=suggested(workflow.id, source) if status == "legacy" else None,
         hidden=workflow.id == HIDDEN,
         inputs=workflow.inputs(),
+        size=len(msgspec.json.encode(workflow)) + sum(len(text.encode()) for text in texts.values()),
+        uses=tuple(sorted(name for name in names if name)),
     )
 
 

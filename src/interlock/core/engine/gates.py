@@ -75,7 +75,7 @@ def gate_ids(plan: Plan, state: RunState) -> tuple[str, ...]:
 
 def pending_gates(plan: Plan, state: RunState) -> tuple[Gate, ...]:
     """The required gates of the activity that have no answer yet: what `gated` calls pending."""
-    if state.activity is None or state.exit_to is not None:
+    if state.activity is None or state.exit_to is not None or state.finished:
         return ()
     asked = [op for op in plan.program(state.activity).ops.values() if isinstance(op, (AskGate, ConfirmStep))]
     guided = state.preferences.guided

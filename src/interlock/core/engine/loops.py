@@ -117,10 +117,11 @@ def again(op: RepeatLoop, frame: Frame) -> e.LoopIterated:
 
 def rounds(plan: Plan, state: RunState) -> Iterator[str]:
     """Say for each loop that the run is in, from the outermost: which round, over what, what decides."""
-    activity = plan.workflow.activity(state.activity)
-    loops = {item.id: item for item in walk(activity.items) if isinstance(item, Loop)} if activity else {}
+    ops = plan.program(state.activity).ops if state.activity else {}
     for frame in state.frames:
-        loop = loops[frame.loop]
+        entrance = ops[f"loop:{frame.loop}"]
+        assert isinstance(entrance, EnterLoop)
+        loop = entrance.loop
         bound = f"of {frame.total}" if frame.total is not None else f"of at most {loop.max_iterations}"
         text = f"Round {frame.iteration + 1} {bound} of loop '{loop.title}'"
         if frame.iteration < len(frame.items):

@@ -149,7 +149,7 @@ def _unset(plan: Plan, state: RunState, step: Step, scope: Scope) -> Iterator[Bl
         if name in state.variables:
             continue
         shown = " | ".join(map(text_in_json, values))
-        one_of = f" It is compared with: {shown}." if values else ""
+        one_of = f" Its values: {shown}." if values else ""
         text = f"Step '{step.id}' must set '{name}', which decides what follows.{one_of}"
         example: Json = {name: f"<{name}>"}
         yield Blocker(BlockerCode.MISSING_REQUIRED_OUTPUT, ContextKey(name), text, example=example)

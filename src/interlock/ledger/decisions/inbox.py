@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from interlock.core.definition.prompts import effect_text
+from interlock.core.definition.workflow import Option
 from interlock.core.engine.decide import decide
 from interlock.core.engine.gates import find_gate, pending_gates, question_of
 from interlock.core.engine.requirements import input_question
@@ -53,6 +54,11 @@ class WaitingQuestion(Shown, frozen=True):
     shown: str
 
 
+def question_option(option: Option) -> QuestionOption:
+    """Describe an option, with its effect in words."""
+    return QuestionOption(option.id, option.label, option.description or "", effect_text(option.effect))
+
+
 def inbox(ledger: Ledger) -> tuple[WaitingQuestion, ...]:
     """Return every question that waits, in the sessions that were worked on last."""
     owner = ledger.owner
@@ -65,12 +71,19 @@ def inbox(ledger: Ledger) -> tuple[WaitingQuestion, ...]:
     return tuple(question for session in newest for question in questions(ledger, session))
 
 
-def everyones_inbox(ledger: Ledger) -> Iterator[tuple[str, WaitingQuestion]]:
-    """Yield the questions that wait in the sessions of all owners, for those who may decide for others."""
+def everyones_inbox(ledger: Ledger, session_id: str = "") -> Iterator[tuple[str, WaitingQuestion]]:
+    """Yield the questions that wait in the sessions of all owners, for those who may decide for others.
+
+    With a session id only those of this session, however many others wait.
+    """
     with ledger.store.reading() as reader:
-        waiting = reader.sessions(SessionFilter(awaiting=True, limit=LOOKED_AT))
-        blocked = reader.sessions(SessionFilter(status="blocked", limit=LOOKED_AT))
-    for session in {session.session_id: session for session in (*waiting, *blocked)}.values():
+        if session_id:
+            named = reader.session(session_id)
+            sessions = [named] if named is not None else []
+        else:
+            sessions = reader.sessions(SessionFilter(awaiting=True, limit=LOOKED_AT))
+            sessions += reader.sessions(SessionFilter(status="blocked", limit=LOOKED_AT))
+    for session in {session.session_id: session for session in sessions}.values():
         for question in questions(ledger.of(session.owner), session):
             yield session.owner, question
 
@@ -133,10 +146,7 @@ def _asked(position: Position) -> Iterator[WaitingQuestion]:
             id=question.id,
             name=question.name,
             message=question.text,
-            options=tuple(
-                QuestionOption(option.id, option.label, option.description or "", effect_text(option.effect))
-                for option in question.options
-            ),
+            options=tuple(map(question_option, question.options)),
             since=run.updated_at,
             shown=question.digest,
         )
@@ -149,12 +159,10 @@ def decide_question(
     option: str,
     note: str = "",
     channel: Channel = "cli",
-    by: str = "",
 ) -> LedgerError | None:
     """Record the user's answer to exactly the question that was shown.
 
-    The agent's next call uses it; a session with one head goes on at once. `by` names who decides for the
-    owner of the session.
+    The agent's next call uses it; a session with one head goes on at once.
     """
     position = ledger.position(question.session_id, question.node)
     if isinstance(position, LedgerError):
@@ -169,16 +177,14 @@ def decide_question(
         return LedgerError("VALIDATION_ERROR", message, f"Options: {', '.join(options)}.")
     is_gate = find_gate(position.plan, position.state, question.id) is not None
     if is_gate and POLICIES[position.run.surface].exits == "claimed":
-        return _resolve(ledger, position, question, option, note, channel, by)
+        return _resolve(ledger, position, question, option, note, channel)
     with ledger.store.reading() as reader:
         key = decision_key(position.loaded, question.id, imported_up_to(reader, question.session_id))
     if key in {row.key for row in position.loaded.decisions}:
         message = f"'{question.id}' in session {question.ref} is already decided."
         return LedgerError("CONFLICT", message, "The agent uses the decision in its next call.")
-    commit = Commit(position.rows(), ledger.clock())
-    event = DecisionRecorded(
-        question.node, question.id, option, channel, question.shown, commit.now, note, by
-    )
+    commit = Commit(position.rows(), ledger.principal, ledger.clock())
+    event = DecisionRecorded(question.node, question.id, option, channel, question.shown, commit.now, note)
     commit.add(event, run=position.run.run)
     ledger.append(commit.finish(key))
     return None
@@ -191,10 +197,9 @@ def _resolve(
     option: str,
     note: str,
     channel: Channel,
-    by: str,
 ) -> LedgerError | None:
     """Answer the gate of a session with one head; its agents find it answered."""
-    commit = Commit(position.rows(), ledger.clock())
+    commit = Commit(position.rows(), ledger.principal, ledger.clock())
     answer = ResolveCheckpoint(
         policy=POLICIES[position.run.surface],
         now=commit.now,
@@ -202,7 +207,7 @@ def _resolve(
         channel=channel,
         gate=question.id,
         option=option,
-        client=by or "interlock",
+        client=ledger.principal if ledger.principal != ledger.owner else "interlock",
         note=note,
     )
     decided = decide(position.plan, position.state, answer)

@@ -16,6 +16,7 @@ from interlock.surfaces.call import Reply
 from interlock.surfaces.refusals import INBOX, Words, fields, names, only_the_user_answers, sentence
 
 FIND = "Use resume_session to find the run and continue from the token it returns, or start a new one."
+READABLE = "It cannot go on; continue_workflow with only stateToken shows what was done."
 READ_AGAIN = "Call continue_workflow with only stateToken to see what is pending."
 
 
@@ -30,6 +31,8 @@ def _next_action(refusal: Refusal) -> str:
     match refusal.code:
         case Code.RUN_FINISHED:
             return "Start a new run with start_workflow."
+        case Code.RUN_ABANDONED:
+            return f"{READABLE} Start a new run with start_workflow."
         case Code.INPUT_REQUIRED | Code.LOOP_ITEMS_REQUIRED:
             return f"Send in context: {names(refusal.about, 'variables')}."
         case Code.VARIABLES_TOO_LARGE:

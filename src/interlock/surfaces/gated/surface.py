@@ -20,8 +20,13 @@ from interlock.core.run.surface_policy import GATED
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.runs.shared_sessions import Calling, SessionCall, answer_to, answered_already
-from interlock.ledger.tokens.slots import slot
+from interlock.ledger.runs.shared_sessions import (
+    Calling,
+    SessionCall,
+    answer_to,
+    answered_already,
+    session_slot,
+)
 from interlock.ledger.tokens.tokens import Pointer, peek
 from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.gated import params as p
@@ -220,7 +225,7 @@ class GatedSurface(LedgerSurface):
             return self._answered_before(progress, params, decided)
         answer = next(event for event in decided.events if isinstance(event, GateResolved))
         progress.request = answering(answer.key, params)
-        token = slot("ses", decided.state.visit)
+        token = session_slot(decided.state)
         notices = progress.notices(decided)
         body = _answered_body(position.plan, decided.state, answer, token)
         return self.shared.record(progress, decided, json_reply(body, token, notices), notices=notices)

@@ -30,6 +30,8 @@ _NAMES = {
     "advance_loop": "loop",
 }
 
+ABANDON = {"action": "abandon", "note": "<why>", "description": "Give up the run for good."}
+
 _encode = msgspec.json.Encoder().encode
 
 
@@ -91,7 +93,7 @@ def response_body(situation: Situation, message: str) -> dict[str, Json]:
         "state": slot("nav", view.node),
     }
     if view.state.finished:
-        body["status"] = "completed"
+        body["status"] = "completed" if view.state.abandoned is None else "abandoned"
     if view.state.children:
         body["children"] = [{"workflow": name, "status": "running"} for name in view.state.children.values()]
     if view.notices.listed:
@@ -156,7 +158,11 @@ def _available_actions(situation: Situation) -> dict[str, Json]:
         blocked.append({**refused, "reason": move.reason, **variables})
     return {
         "required": [_offer(situation, move) for move in open_moves.required],
-        "optional": [*(_offer(situation, move) for move in open_moves.optional), *_side_actions(situation)],
+        "optional": [
+            *(_offer(situation, move) for move in open_moves.optional),
+            *_side_actions(situation),
+            *([] if view.state.finished else [ABANDON]),
+        ],
         "blocked": blocked,
     }
 
@@ -257,7 +263,9 @@ def _side_actions(situation: Situation) -> Iterator[Json]:
 def situation_line(situation: Situation) -> str:
     """Return one line that says where the run is."""
     parts: list[str] = []
-    if situation.view.state.finished:
+    if situation.view.state.abandoned is not None:
+        parts.append(f"The run was {situation.view.state.abandoned.text}")
+    elif situation.view.state.finished:
         parts.append(f"Workflow '{situation.view.plan.workflow.name}' is completed")
     if situation.activity is not None:
         parts.append(f"Activity: {interpolate(situation.activity.name, situation.scope)}")

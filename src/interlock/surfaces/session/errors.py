@@ -16,6 +16,11 @@ EMPTY = (
 YIELD_FIRST = "Go on with the activity, or call yield_checkpoint first."
 
 
+def open_now(gate: str) -> str:
+    """Say how to answer the checkpoint that is open, and no other."""
+    return f"'{gate}' is open now: call present_checkpoint, then answer with the checkpoint_handle it shows."
+
+
 def next_action(position: Position, outstanding: Sequence[Refusal]) -> str:
     """Say what to do next to an agent that takes up a session."""
     if position.state.activity is None or position.state.finished:
@@ -57,6 +62,8 @@ def words(refusal: Refusal) -> Words:
         case Code.GATE_UNANSWERED if "checkpoint" in about:
             action = f"The worker must yield_checkpoint '{about['checkpoint']}'; the orchestrator answers it."
             return Words(text, action)
+        case Code.CHECKPOINT_ALREADY_ANSWERED if "open" in about:
+            return Words(text, open_now(str(about["open"])))
         case Code.CHECKPOINT_NOT_ACTIVE if not about:
             return Words(EMPTY, YIELD_FIRST)
         case Code.CHECKPOINT_NOT_YIELDED:

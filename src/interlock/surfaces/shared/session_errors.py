@@ -49,6 +49,8 @@ def _next_action(refusal: Refusal) -> str:
     match refusal.code:
         case Code.RUN_FINISHED:
             return "Start a new session with start_session."
+        case Code.RUN_ABANDONED:
+            return "It cannot go on; what was done stays readable. Start a new session with start_session."
         case Code.DECISION_PENDING:
             return "Resolve it with respond_checkpoint first."
         case Code.GATE_UNANSWERED:

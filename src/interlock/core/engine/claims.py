@@ -140,16 +140,16 @@ class Walk:
         complete(draft, need, claim.digest if claim is not None else "")
         return None
 
+    def _lacks(self, need: NeedStep, verdict: Verdict) -> Refusal | None:
+        """Refuse to claim a step that lacks something."""
+        return replace(_unclaimable(need, verdict.stopping[0]), kept=verdict.rejections)
+
     def report(self) -> None:
         """Record the outputs that came for steps which this walk has not completed, each once a visit."""
         activity = self.draft.plan.workflow.activity(self.draft.state.activity)
         for step in activity.steps() if activity is not None else ():
             digests = [output.digest for output in self.new.pop(step.id, ())]
             self.draft.record(*(e.StepReported(step.id, digest) for digest in digests if digest))
-
-    def _lacks(self, need: NeedStep, verdict: Verdict) -> Refusal | None:
-        """Refuse to claim a step that lacks something."""
-        return replace(_unclaimable(need, verdict.stopping[0]), kept=verdict.rejections)
 
     def _meet(self, need: NeedAnswer) -> Refusal | None:
         """Refuse to pass an unanswered gate, unless the mode or the user's enforcement says otherwise."""
@@ -198,7 +198,7 @@ class Outlook(Walk):
 
     def _lacks(self, need: NeedStep, verdict: Verdict) -> None:
         self.missing += (_unclaimable(need, blocker) for blocker in verdict.stopping)
-        complete(self.draft, need, claim="")
+        complete(self.draft, need, "")
 
 
 class ClaimedOutputs(Struct, frozen=True):

@@ -206,6 +206,8 @@ class _CompiledSource:
     def is_current(self) -> bool:
         """Tell whether the candidates that were found last are still all there are, and as they were."""
         records = self._records
+        if records is not None and self.source.kind == "bundled":
+            return True
         return (
             records is not None
             and records.keys() == {str(unit.path) for unit in units(self.source)}

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from interlock.core.values import Json
-from interlock.surfaces.call import Call, Outcome, PromptTexts
+from interlock.surfaces.call import Call, Client, Outcome, PromptTexts
 
 if TYPE_CHECKING:
     from interlock.surfaces.prompts import Prompts
@@ -85,6 +85,10 @@ class Surface(Protocol):
         """Return the resources of a surface that has prompt texts."""
         raise NotImplementedError
 
+    def hear(self, client: Client) -> None:
+        """Remember that this client calls."""
+        return
+
     def idle(self) -> None:
         """Do what can wait until nobody waits for an answer."""
         return
@@ -96,6 +100,7 @@ class Surface(Protocol):
 
 def call_tool(surface: Surface, name: str, arguments: Json, call: Call) -> Outcome:
     """Check the arguments against the tool's parameters and run its handler."""
+    surface.hear(call.client)
     tool = surface.tools.get(name)
     if tool is None:
         return surface.unknown(name)

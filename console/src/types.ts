@@ -392,7 +392,7 @@ export interface StoryDecision {
 }
 
 export interface StoryMark {
-  kind: "activity" | "capability" | "child" | "divergence" | "ended" | "gap" | "loop" | "mode" | "skipped";
+  kind: "activity" | "capability" | "child" | "divergence" | "ended" | "gap" | "loop" | "mode" | "resolved" | "skipped";
   text: string;
   weight: "critical" | "info" | "warning";
 }

@@ -119,13 +119,16 @@ def test_runs_behind_nginx_survive_killed_replicas_and_a_stopped_database(
             replicas.kill(0)
             wait_until(lambda: recorded() > 4 * CLIENTS)
             postgres.stop("immediate")
+            probes = [replicas.servers[1].request("GET", path).status for path in ("/healthz", "/readyz")]
             postgres.start()
+            assert probes == [200, 503]
             replicas.revive(0)
             for walk in walks:
                 walk.result()
         finally:
             over.set()
             deciding.result()
+    assert replicas.servers[1].request("GET", "/readyz").status == 200
     recorded_steps = replicas.completed_steps()
     for walker in walkers:
         assert walker.done == ALL

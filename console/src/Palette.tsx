@@ -39,6 +39,7 @@ export function Palette({ pages, onClose, setTheme }: PaletteProps) {
       ...offeredCommands(),
       ...pages.map(([path, label]) => ({ label, hint: "page", run: to(path) })),
       { label: "Built in: contracts, templates, features, capabilities, references", hint: "page", run: to("builtins") },
+      { label: "Settings", hint: "page", run: to("settings") },
       { label: "Waiting for you", hint: "runs", run: to("runs?status=waiting") },
       { label: "Blocked runs", hint: "runs", run: to("runs?status=blocked") },
       ...(["system", "light", "dark"] as const).map((theme) => ({ label: `Theme: ${theme}`, hint: "action", run: () => setTheme(theme) })),

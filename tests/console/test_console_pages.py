@@ -281,6 +281,8 @@ def test_what_is_not_there_is_an_error_with_a_code(desk: Desk, path: str, query:
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{", b'{"sessionId": 1}', b'{"sessionId": "x", "y": 1}'])
-@pytest.mark.parametrize("name", ["decide", "note", "mode", "keep", "remove", "view", "import", "nothing"])
+@pytest.mark.parametrize(
+    "name", ["decide", "note", "mode", "keep", "remove", "view", "fork", "abandon", "import", "nothing"]
+)
 def test_a_request_that_cannot_be_read_changes_nothing(desk: Desk, name: str, body: bytes) -> None:
     assert desk.console.act(LOCAL, name, body).status in (400, 404)

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import time
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from importlib.metadata import version
 
 import msgspec
+from msgspec import Struct
 
 from interlock import __version__
 from interlock.authoring.library import Library
 from interlock.cli.compose import ConfiguredBackend
-from interlock.cli.config import BadConfig, Config
-from interlock.console.console import Console, SettingLine
+from interlock.cli.config import BadConfig, Config, without_password
+from interlock.console.console import Console
+from interlock.console.health import DoctorLine, DoctorReport, HealthFact, SettingLine
 from interlock.core.principals import LOCAL, Principal
 from interlock.core.run.surface_policy import SurfaceName
 from interlock.core.values import Json
@@ -25,6 +34,60 @@ from interlock.surfaces.warm_up import warm_up
 
 MOST_SURFACES = 1000
 MOST_GATES = 10_000
+DOCTOR_SECONDS = 120
+
+
+class ServedUpkeep:
+    """The store of a configuration, examined from outside: by `interlock doctor` in a process of its own."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+
+    def facts(self) -> tuple[HealthFact, ...]:
+        versions = (("Python", platform.python_version()), ("system", platform.platform(terse=True)))
+        packages = [(name, version(name)) for name in ("mcp", "starlette", "uvicorn", "apsw")]
+        return (*self._store(), *(HealthFact(name, value) for name, value in (*versions, *packages)))
+
+    def _store(self) -> Iterator[HealthFact]:
+        if self._config.postgres_url is not None:
+            yield HealthFact("store", without_password(self._config.postgres_url))
+            return
+        database = self._config.database
+        yield HealthFact("store", str(database))
+        files = [path for path in database.parent.glob(f"{database.name}*") if path.is_file()]
+        yield HealthFact("stored", f"{sum(path.stat().st_size for path in files) / 2**20:.1f} MB")
+        if database.parent.is_dir():
+            yield HealthFact("free on this disk", f"{shutil.disk_usage(database.parent).free / 2**30:.1f} GB")
+
+    def doctor(self) -> DoctorReport:
+        """Run the command; one that is not done in time is ended."""
+        given = {"INTERLOCK_DATA_DIR": str(self._config.folder)} if self._config.folder.is_dir() else {}
+        if self._config.store is not None:
+            given["INTERLOCK_STORE"] = self._config.store
+        command = [sys.executable, "-m", "interlock", "doctor", "--json"]
+        began = time.monotonic()
+        try:
+            ran = subprocess.run(
+                command,
+                env={**os.environ, **given},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=DOCTOR_SECONDS,
+                check=False,
+            )
+            found = msgspec.json.decode(ran.stdout, type=DoctorFound)
+        except (subprocess.TimeoutExpired, msgspec.DecodeError):
+            spent = round((time.monotonic() - began) * 1000)
+            unfinished = "The doctor gave no report in time; run `interlock doctor` on a terminal."
+            return DoctorReport(False, (), spent, unfinished)
+        return DoctorReport(found.ok, found.checks, round((time.monotonic() - began) * 1000))
+
+
+class DoctorFound(Struct, frozen=True):
+    """What `interlock doctor --json` prints."""
+
+    ok: bool
+    checks: tuple[DoctorLine, ...]
 
 
 class OwnedBackend:
@@ -46,6 +109,7 @@ class ServedLedger:
     version = __version__
 
     def __init__(self, config: Config) -> None:
+        self._config = config
         self._disabled = frozenset(config.disable_tools)
         self._ledger = ConfiguredBackend(config).ledger()
         self.tokens = AccessTokens(config.folder)
@@ -66,7 +130,7 @@ class ServedLedger:
 
     def console(self, settings: tuple[SettingLine, ...]) -> Console:
         """Return the console onto the same ledger."""
-        return Console(self._ledger, self.version, settings)
+        return Console(self._ledger, self.version, settings, ServedUpkeep(self._config))
 
     def principal_of(self, token: str) -> Principal | None:
         return self.tokens.principal_of(token)

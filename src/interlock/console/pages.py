@@ -4,32 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from interlock.console.lanes import LaneTree, in_lanes
 from interlock.core.engine.decide import decide
 from interlock.core.run.commands import AcknowledgeStep, Decision
 from interlock.core.run.outcomes import Decided
 from interlock.core.run.surface_policy import EXECUTION
-from interlock.core.values import Json
 from interlock.ledger.decisions.inbox import WaitingQuestion
-from interlock.ledger.decisions.modes import ModeLine, session_modes
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.queries.log_lines import event_lines
 from interlock.ledger.queries.search import find
 from interlock.ledger.queries.status import (
     PendingLine,
-    SessionStatus,
     Shown,
-    find_session,
-    notes_of,
     pending_line,
     ref_of,
-    session_status,
 )
-from interlock.ledger.queries.story import HandedIn, RunStory, last_handed_in, story_of
-from interlock.ledger.queries.tree import trees_of
-
-MOST_EVENTS = 200
+from interlock.ledger.queries.story import HandedIn, last_handed_in
 
 
 class WhatFollows(Shown, frozen=True):
@@ -54,40 +43,6 @@ class InboxPage(Shown, frozen=True):
 
     questions: tuple[InboxQuestion, ...]
     needs_pin: bool
-
-
-class SessionPage(Shown, frozen=True):
-    """A session: its notes, its runs, and one run as a tree and as a story of one branch."""
-
-    status: SessionStatus
-    notes: tuple[str, ...]
-    modes: tuple[ModeLine, ...]
-    trees: tuple[LaneTree, ...]
-    run_id: str
-    story: RunStory | None
-    questions: tuple[WaitingQuestion, ...]
-
-
-class EventRow(Shown, frozen=True):
-    """One event with its summary and its JSON."""
-
-    index: int
-    kind: str
-    at: int
-    run: int | None
-    node: int | None
-    principal: str
-    summary: str
-    event: dict[str, Json]
-
-
-class EventsPage(Shown, frozen=True):
-    """Events of a session, newest first. `start` is where the next older ones end; 0 means no more."""
-
-    session_id: str
-    total: int
-    start: int
-    events: tuple[EventRow, ...]
 
 
 class SearchHit(Shown, frozen=True):
@@ -133,7 +88,8 @@ def inbox_question(ledger: Ledger, question: WaitingQuestion) -> InboxQuestion |
         )
         outcome = decide(position.plan, position.state, answer)
         if isinstance(outcome, Decided) and not outcome.blockers:
-            follows.append(WhatFollows(option.id, pending_line(outcome.awaited)))
+            scope = position.plan.scope(outcome.state.variables)
+            follows.append(WhatFollows(option.id, pending_line(outcome.awaited, scope)))
     return InboxQuestion(
         question=question,
         owner=ledger.owner,
@@ -141,60 +97,6 @@ def inbox_question(ledger: Ledger, question: WaitingQuestion) -> InboxQuestion |
         handed_in=last_handed_in(position),
         follows=tuple(follows),
     )
-
-
-def session_page(
-    ledger: Ledger, ref: str, run_id: str, node: int | None, questions: tuple[WaitingQuestion, ...] = ()
-) -> SessionPage | LedgerError:
-    """Return a session with one of its runs; the one that work continues with if none is named."""
-    session = find_session(ledger, ref)
-    if isinstance(session, LedgerError):
-        return session
-    notes = notes_of(ledger, session)
-    trees = trees_of(ledger, session)
-    head = next((tree for tree in trees if session.head_node in {each.node for each in tree.nodes}), None)
-    shown = next((tree for tree in trees if tree.run_id == run_id), head)
-    if run_id and (shown is None or shown.run_id != run_id):
-        message = f"Session {ref_of(session.session_id)} has no run {run_id}."
-        return LedgerError("NOT_FOUND", message, "Choose one of its runs.")
-    story = story_of(ledger, session, shown.run_id, node) if shown is not None else None
-    if isinstance(story, LedgerError):
-        return story
-    return SessionPage(
-        status=session_status(ledger, session),
-        notes=() if isinstance(notes, LedgerError) else notes.session,
-        modes=session_modes(ledger, session),
-        trees=tuple(in_lanes(tree, story.tip if story and tree is shown else None) for tree in trees),
-        run_id=shown.run_id if shown else "",
-        story=story,
-        questions=questions,
-    )
-
-
-def events_page(
-    ledger: Ledger, ref: str, before: int | None, kinds: tuple[str, ...]
-) -> EventsPage | LedgerError:
-    """Return the events before an index, newest first."""
-    session = find_session(ledger, ref)
-    if isinstance(session, LedgerError):
-        return session
-    total = session.head_index + 1
-    end = total if before is None else min(before, total)
-    start = max(end - MOST_EVENTS, 0)
-    rows = [
-        EventRow(
-            line.index,
-            line.kind,
-            line.at,
-            line.run,
-            line.node,
-            line.principal,
-            line.summary(ledger.owner),
-            dict(line.event),
-        )
-        for line in event_lines(ledger, session.session_id, kinds, start=start, end=end)
-    ]
-    return EventsPage(session.session_id, total, start, tuple(reversed(rows)))
 
 
 def search_page(ledger: Ledger, query: str) -> SearchPage:

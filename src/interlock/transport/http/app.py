@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import anyio
 import anyio.to_thread
+from mcp.server.streamable_http import EventStore
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from msgspec import Struct
 from starlette.applications import Starlette
@@ -40,6 +41,7 @@ T = TypeVar("T")
 
 WORKERS = 8
 IDLE_SECONDS = 1.0
+RETRY_MS = 500
 DEFAULT_SURFACE: SurfaceName = "execution"
 
 
@@ -70,11 +72,15 @@ class Assembly:
         """Run what may wait for the store, so that others are answered meanwhile."""
         return await anyio.to_thread.run_sync(call, *arguments, limiter=self.workers)
 
-    def mount(self, served: Served, *paths: str) -> None:
-        """Serve an MCP server at these paths, in both eras."""
+    def mount(self, served: Served, *paths: str, events: EventStore | None = None) -> None:
+        """Serve an MCP server at these paths, in both eras; with `events` a broken stream can be resumed."""
         modern, handshake = (
             StreamableHTTPSessionManager(
-                app=served.server, json_response=as_json, max_request_body_size=BODY_BYTES
+                app=served.server,
+                event_store=events,
+                retry_interval=RETRY_MS,
+                json_response=as_json,
+                max_request_body_size=BODY_BYTES,
             )
             for as_json in (True, False)
         )

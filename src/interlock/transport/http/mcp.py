@@ -95,13 +95,9 @@ class SurfaceServer:
             on_read_resource=self._document,
             on_completion=self._document,
         )
-        security = RequestStateSecurity(
-            codec=KeyringCodec(service.secrets),
-            ttl=STATE_SECONDS,
-            bind_principal=lambda ctx: request_record(ctx).principal.name,
-        )
-        boundary = RequestStateBoundary(security, default_audience=f"{SERVER_NAME}/{name}")
-        self.server.middleware.append(boundary)
+        # Nothing is logged to clients, but every client of the handshake era may choose a level.
+        self.server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, self._set_level)
+        seal_states(self.server, service, name)
 
     def surface_of(self, ctx: Context) -> Surface:
         """Return the surface as the caller may see it."""
@@ -125,6 +121,9 @@ class SurfaceServer:
             return result
         finally:
             self._metrics.observe_call(self.name, record.tool, outcome, time.perf_counter() - began)
+
+    async def _set_level(self, ctx: Context, params: types.SetLevelRequestParams) -> types.EmptyResult:
+        return types.EmptyResult()
 
     async def tell(self, session_id: str, principal: Principal) -> None:
         """Tell a session of the handshake era of changes, while its stream is open."""
@@ -215,6 +214,17 @@ def reply_result(reply: Reply, version: str) -> JsonObject:
     if isinstance(structured := result.get("structuredContent"), msgspec.Raw):
         result["structuredContent"] = msgspec.json.decode(structured)
     return result | COMPLETE
+
+
+def seal_states(server: Server[Any], service: Service, name: str) -> None:
+    """Let clients carry the state of a call that asked the user, so that nobody can read or change it."""
+    security = RequestStateSecurity(
+        codec=KeyringCodec(service.secrets),
+        ttl=STATE_SECONDS,
+        bind_principal=lambda ctx: request_record(ctx).principal.name,
+    )
+    boundary = RequestStateBoundary(security, default_audience=f"{SERVER_NAME}/{name}")
+    server.middleware.append(boundary)
 
 
 class AnnouncedServer(Server[Any]):

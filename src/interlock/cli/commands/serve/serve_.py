@@ -62,7 +62,7 @@ def start_server(flags: Mapping[str, Any], *, logs: bool, opens: bool) -> int:
     if missing := [name for name in PACKAGES if find_spec(name) is None]:
         raise BadConfig(f"serve: {missing[0]} is not installed; run `pip install 'interlock[serve]'`")
     from interlock.cli.served_ledger import ServedLedger
-    from interlock.console.console import SettingLine
+    from interlock.console.health import SettingLine
     from interlock.transport.http.access_log import write_to_stderr
     from interlock.transport.http.admission.guard import LOOPBACK
     from interlock.transport.http.admission.oauth import OAuthVerifier, challenge, metadata_routes

@@ -45,6 +45,7 @@ def views(page: Page, address: str) -> dict[str, str]:
         "builtins": "builtins",
         "search": "search?q=login",
         "health": "health",
+        "settings": "settings",
         "empty": "runs?q=nothingmatchesthis",
     }
 

@@ -17,7 +17,7 @@ from interlock.console.actions import (
 )
 from interlock.console.answers import ConsoleError
 from interlock.console.comparison import Comparison
-from interlock.console.console import HealthPage
+from interlock.console.health import DoctorReport, HealthPage, SettingsPage
 from interlock.console.inbox_pages import InboxPage
 from interlock.console.run_pages import (
     KeepRequest,
@@ -52,6 +52,8 @@ SENT = [
     BuiltinsPage,
     SearchPage,
     HealthPage,
+    DoctorReport,
+    SettingsPage,
     ActionDone,
     ConsoleError,
 ]

@@ -8,7 +8,7 @@ import { Empty, Icon } from "./ui";
 import type { IconName } from "./ui";
 import { Builtins } from "./views/Builtins";
 import { Compare } from "./views/Compare";
-import { Health } from "./views/Health";
+import { Health, Settings } from "./views/Health";
 import { Inbox, isTyping } from "./views/Inbox";
 import { Runs } from "./views/Runs";
 import { Search } from "./views/Search";
@@ -110,7 +110,7 @@ function Shell() {
         </Link>
         <nav aria-label="Pages">
           {NAV.map(([path, label, icon]) => (
-            <Link key={path} to={`/console/${path}`} aria-current={room === path || (path === "runs" && room === "sessions") || (path === "workflows" && room === "builtins") ? "page" : undefined}>
+            <Link key={path} to={`/console/${path}`} aria-current={room === path || (path === "runs" && room === "sessions") || (path === "workflows" && room === "builtins") || (path === "health" && room === "settings") ? "page" : undefined}>
               <Icon name={icon} />
               <span>{label}</span>
               {path === "inbox" && waiting > 0 && (
@@ -163,6 +163,7 @@ function View({ room, rest }: { room: string; rest: string[] }) {
   if (room === "search") return <Search />;
   if (room === "compare") return <Compare />;
   if (room === "health") return <Health />;
+  if (room === "settings") return <Settings />;
   return (
     <Empty title="There is no such page">
       <p>

@@ -52,6 +52,7 @@ export function Palette({ pages, onClose, onKeys, setTheme }: PaletteProps) {
       ...offeredCommands(),
       ...pages.map(([path, label]) => ({ label, hint: "page", run: to(path) })),
       { label: "Built in: contracts, templates, features, capabilities, references", hint: "page", run: to("builtins") },
+      { label: "Settings", hint: "page", run: to("settings") },
       ...["waiting", "in_progress", "blocked", "stale"].map((status) => ({ label: `Runs: ${statusLabel(status)}`, hint: "page", run: to(`runs?status=${status}`) })),
       { label: "Keyboard keys", hint: "action", run: onKeys },
       ...(["system", "light", "dark"] as const).map((theme) => ({ label: `Theme: ${theme}`, hint: "action", run: () => setTheme(theme) })),

@@ -728,6 +728,39 @@ export interface HealthPage {
   sources: Array<string>;
   workflows: number;
   errors: number;
+  facts: Array<HealthFact>;
+  clients: Array<HeardClient>;
+  canCheck: boolean;
+}
+
+export interface HealthFact {
+  name: string;
+  value: string;
+}
+
+export interface HeardClient {
+  owner: string;
+  name: string;
+  version: string;
+  surface: string;
+  at: number;
+}
+
+export interface DoctorReport {
+  ok: boolean;
+  checks: Array<DoctorLine>;
+  milliseconds: number;
+  unfinished: string;
+}
+
+export interface DoctorLine {
+  name: string;
+  ok: boolean;
+  detail: string;
+  fix: string;
+}
+
+export interface SettingsPage {
   settings: Array<SettingLine>;
 }
 

@@ -226,8 +226,11 @@ def test_every_view_fits_and_axe_finds_nothing_serious(
         "runs?q=nothing",
         "workflows",
         "workflows/wr.small_task",
+        "workflows/wr.small_task/simulate?answers=1.1.1",
+        "builtins",
         "search?q=login",
         "health",
+        "settings",
     ]
     for path in (*views, "compare", f"compare?left={session}&right={session}", *tabs):
         page.goto(f"{desk.server.url}/console/{path}")

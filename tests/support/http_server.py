@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
+from support.paths import FIXTURES
+
 PACKAGES = ("httptools", "uvloop")
 PATIENCE = 60
 
@@ -35,9 +37,11 @@ class Answer(NamedTuple):
 class HttpServer:
     """One server on a data directory. Its access log is `log` once it has stopped."""
 
+    program: tuple[str, ...] = ("-m", "interlock")
+
     def __init__(self, data_dir: Path, *arguments: str, **environment: str) -> None:
         require_serve()
-        command = [sys.executable, "-m", "interlock", "serve", "--port", "0", "--data-dir", str(data_dir)]
+        command = [sys.executable, *self.program, "serve", "--port", "0", "--data-dir", str(data_dir)]
         self.process = subprocess.Popen(
             [*command, *arguments], stderr=subprocess.PIPE, env={**os.environ, **environment}
         )
@@ -72,6 +76,14 @@ class HttpServer:
         return self.process.wait(PATIENCE)
 
 
+class ImpatientServer(HttpServer):
+    """A server with less patience: with users, with slow connections, or with crowds of idle ones."""
+
+    def __init__(self, whom: str, data_dir: Path, *arguments: str) -> None:
+        self.program = (str(FIXTURES / "impatient_server.py"), whom)
+        super().__init__(data_dir, *arguments, "--quiet")
+
+
 MODERN = "2026-07-28"
 META = {
     "io.modelcontextprotocol/protocolVersion": MODERN,
@@ -88,7 +100,8 @@ class ModernCaller:
     """A quick client of the modern era on one kept connection: one POST, one JSON answer."""
 
     def __init__(self, address: str, token: str = "") -> None:
-        self._connection = http.client.HTTPConnection(address, timeout=PATIENCE * 5)
+        self.address = address
+        self._connection = http.client.HTTPConnection(address or "unused", timeout=PATIENCE * 5)
         self._token = bearer(token) if token else {}
 
     def call(self, tool: str, **arguments: Any) -> Any:
@@ -107,6 +120,8 @@ class ModernCaller:
         content = response.read()
         if response.status != 200:
             raise UnexpectedStatus(response.status, content)
+        if response.headers["Content-Type"].startswith("text/event-stream"):  # the call could wait
+            content = content.rpartition(b"data: ")[2]
         return msgspec.json.decode(content)["result"]["structuredContent"]
 
     def close(self) -> None:

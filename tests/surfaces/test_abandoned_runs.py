@@ -15,7 +15,7 @@ from interlock.ledger.decisions.inbox import inbox
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.log.health import examine
 from interlock.ledger.log.rebuild import differences, rebuild
-from interlock.ledger.queries.run_lines import RunsWanted, runs_page
+from interlock.ledger.queries.run_lines import RunsWanted, run_lines
 from interlock.ledger.queries.search import find
 from interlock.ledger.queries.status import session_status
 from interlock.ledger.queries.tree import trees_of
@@ -202,7 +202,7 @@ def test_a_run_that_was_given_up_stays_readable_and_is_not_offered_first(bench: 
         "abandoned",
         "abandoned",
     )
-    assert [line.session_id for line in runs_page(ledger, RunsWanted(status="abandoned")).lines] == [
+    assert [line.session_id for line in run_lines(ledger, RunsWanted(status="abandoned")).lines] == [
         session_id
     ]
     found = find(ledger, "pelican")

@@ -139,3 +139,14 @@ def test_other_braces_stay(bench: Bench, text: str) -> None:
     assert isinstance(loaded, Loaded)
     (step,) = loaded.workflow.activities[0].steps()
     assert f"Write {text} " in step.prompt[0].text
+
+
+def test_gated_fills_the_activity_it_returns(bench: Bench) -> None:
+    write(bench.workflows, FILES)
+    agent = gated(bench)
+    agent.call("start_session", workflow_id="pull")
+    entered = agent.go("review", variables=GIVEN).body
+    assert entered["name"] == "Review of 7"
+    assert entered["steps"][0]["name"] == "Read 7"
+    assert entered["checkpoints"][0]["message"] == "Keep 7 of main?"
+    assert entered["checkpoints"][0]["options"][0]["effect"]["setVariable"]["found"] == "7 on main"

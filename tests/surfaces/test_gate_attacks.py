@@ -440,7 +440,8 @@ transitions:""",
     token = {"session_token": agent.tokens["session_token"]}
     if name == "session":
         agent.told("resume_checkpoint", **token)
-        agent.told("yield_checkpoint", checkpoint_id="danger", **token)
+        yielded = agent.told("yield_checkpoint", checkpoint_id="danger", **token)
+        token["session_token"] = yielded["session_token"]
     else:
         token["checkpoint_id"] = "danger"
     for _ in range(2):

@@ -178,7 +178,7 @@ def test_effects_are_applied_by_the_server(bench: Bench) -> None:
     agent = start_flow(bench)
     answer = answer_checkpoint(agent, agent, "scope", "skip")
     assert answer.body["effect"] == {"transitionTo": "finish"}
-    assert 'ways: build; finish if parts == "none" (expected)\n' in agent.tell("get_activity").text
+    assert 'exits: build; finish if parts == "none" (expected)\n' in agent.tell("get_activity").text
     assert agent.go("finish", step_manifest=manifest("look")).warnings == []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,7 @@ from interlock.ledger.transfer.export_import import export_session
 from interlock.ledger.transfer.text_export import as_markdown
 from interlock.store.protocol import SessionRow
 from support.cli_process import interlock
+from support.console_client import ConsoleClient
 from support.harness import Bench, gate, steps, workflow
 from support.http_server import HttpServer, bearer, connected, serving
 from support.log import logged_events
@@ -144,11 +146,34 @@ def test_a_revoked_token_is_refused_at_once(server: HttpServer, folder: Path) ->
 
 
 def test_too_many_requests_are_told_when_to_come_again(folder: Path, tokens: dict[str, str]) -> None:
+    """Principals have an allowance each, by token and by cookie; unknown callers have that of an address."""
     with serving(folder, "--rate-limit", "0.001") as limited:
+        bob = ConsoleClient.signed_in(limited, tokens["bob"])  # uses up what unknown callers have
+        assert limited.request("GET", "/mcp", headers=bearer("ilk_guessed")).status == 429
+        assert limited.request("GET", "/readyz").status == 429
+        assert limited.request("GET", "/healthz").status == 200
         answers = [limited.request("GET", "/inbox", headers=bearer(tokens["ada"])) for _ in range(3)]
         assert [answer.status for answer in answers] == [200, 429, 429]
         assert int(answers[1].headers["retry-after"]) >= 1
-        assert limited.request("GET", "/inbox", headers=bearer(tokens["bob"])).status == 200
+        assert [bob.page("runs.json").status for _ in range(2)] == [200, 429]
+        assert limited.request("GET", "/inbox", headers=bearer(tokens["bob"])).status == 429
+        assert limited.request("GET", "/inbox", headers=bearer(tokens["eve"])).status == 200
+
+
+def test_too_many_requests_at_a_time_are_told_when_to_come_again(
+    folder: Path, tokens: dict[str, str]
+) -> None:
+    with serving(folder, "--concurrency-limit", "1") as limited:
+        streams = {"Accept": "text/event-stream", "Last-Event-ID": "0"}
+        ada, bob = (ConsoleClient.signed_in(limited, tokens[name]) for name in ("ada", "bob"))
+        connection = http.client.HTTPConnection(limited.host, limited.port, timeout=60)
+        connection.request("GET", "/console/live", headers={**ada.headers, **streams})
+        assert connection.getresponse().status == 200
+        refused = ada.page("runs.json")
+        assert (refused.status, refused.headers["retry-after"]) == (429, "1")
+        assert limited.request("GET", "/inbox", headers=bearer(tokens["ada"])).status == 429
+        assert bob.page("runs.json").status == 200
+        connection.close()
 
 
 def test_the_access_log_names_the_principal_and_holds_no_token(folder: Path, tokens: dict[str, str]) -> None:

@@ -262,6 +262,31 @@ def test_the_runs_of_another_principal_are_no_resources_and_no_completions(
     anyio.run(story)
 
 
+@pytest.mark.filterwarnings("ignore:resources/")
+@pytest.mark.parametrize("mode", MODES)
+def test_nobody_subscribes_to_the_runs_of_another_principal(deployment: Deployment, mode: str) -> None:
+    import mcp
+
+    async def story() -> None:
+        held = await adas_work(deployment, mode)
+        async with connected(deployment.second, "/mcp", deployment.tokens["bob"], mode) as bob:
+            for session in sorted(held.sessions):
+                for uri in (f"interlock://runs/{session}/{kind}" for kind in ("brief", "transcript")):
+                    with pytest.raises(mcp.MCPError, match="not found"):
+                        await subscribe(bob, mode, uri)
+        async with connected(deployment.second, "/mcp", deployment.tokens["ada"], mode) as ada:
+            await subscribe(ada, mode, f"interlock://runs/{min(held.sessions)}/brief")
+
+    async def subscribe(client: Any, mode: str, uri: str) -> None:
+        if mode == "legacy":
+            await client.subscribe_resource(uri)
+        else:
+            async with client.listen(resource_subscriptions=[uri]):
+                pass
+
+    anyio.run(story)
+
+
 def test_the_console_and_the_inbox_show_nothing_of_another_principal(deployment: Deployment) -> None:
     held = anyio.run(adas_work, deployment, "2026-07-28")
     listed = deployment.second.request("GET", "/inbox", headers=bearer(deployment.tokens["bob"]))
@@ -274,12 +299,14 @@ def test_the_console_and_the_inbox_show_nothing_of_another_principal(deployment:
             seen += ada.page(f"sessions/{session}{page}.json").body.decode()
             assert bob.page(f"sessions/{session}{page}.json").status == 404
         assert bob.page(f"compare.json?left={session}&right={session}").status == 404
-        for action, more in (
-            ("note", {"notes": "x"}),
-            ("keep", {"keep": True}),
-            ("mode", {"mode": "never-stop"}),
+        for action, request in (
+            ("note", {"sessionId": session, "notes": "x"}),
+            ("mode", {"sessionId": session, "mode": "never-stop"}),
+            ("keep", {"sessionIds": [session], "keep": True}),
         ):
-            assert bob.act(action, {"sessionId": session, **more}).status == 404
+            assert bob.act(action, request).status == 404
+        removing = {"sessionIds": [session], "at": 2**53, "waiting": True}
+        assert bob.act("remove", removing).json["sessions"] == 0
         forged = {"sessionId": session, "node": 1, "id": "which", "shown": "x", "option": "left"}
         assert bob.act("decide", forged).status == 404
         assert bob.act("decide", {**forged, "owner": "ada"}).status == 403

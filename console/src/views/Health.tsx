@@ -1,29 +1,33 @@
-import { useRef, useState } from "react";
+import { useState } from "react";
 import { act, Refused, usePage } from "../api";
 import { visible } from "../markdown";
-import { go } from "../router";
-import type { ActionDone, ConsoleError, HealthPage } from "../types";
-import { Command, ErrorBox, Skeleton } from "../ui";
+import { Link } from "../router";
+import type { ConsoleError, DoctorReport, HealthPage, SettingsPage } from "../types";
+import { Command, ErrorBox, Skeleton, Time, duration } from "../ui";
 
 export function Health() {
   const { data, error } = usePage<HealthPage>("health", {}, "");
-  const [refused, setRefused] = useState<ConsoleError | null>(null);
-  const file = useRef<HTMLInputElement>(null);
   if (error) return <ErrorBox error={error} />;
   if (!data) return <Skeleton />;
   return (
     <>
       <header className="page-head">
-        <h1>Health and settings</h1>
+        <h1>Health</h1>
         <p className="quiet">
-          Interlock {data.version}, as {data.principal} ({data.role})
+          Interlock {data.version}, as {data.principal} ({data.role}). <Link to="/console/settings">Settings</Link> show each value and where it comes from.
         </p>
       </header>
       <section>
         <h2>This server</h2>
         <dl className="wide">
+          {data.facts.map((fact) => (
+            <div key={fact.name}>
+              <dt>{fact.name}</dt>
+              <dd>{visible(fact.value)}</dd>
+            </div>
+          ))}
           <div>
-            <dt>New sessions begin in mode</dt>
+            <dt>new sessions begin in mode</dt>
             <dd>
               {data.newSessions.mode}, {data.newSessions.riskPolicy} risk
             </dd>
@@ -33,75 +37,142 @@ export function Health() {
             <dd>{data.hasPin ? "set" : "not set; interlock config pin"}</dd>
           </div>
           <div>
-            <dt>Workflows</dt>
+            <dt>workflows</dt>
             <dd>
-              {data.workflows}, {data.errors === 0 ? "no errors" : `${data.errors} errors`}
+              <Link to="/console/workflows">{data.workflows}</Link>, {data.errors === 0 ? "no errors" : `${data.errors} errors`}
             </dd>
           </div>
           <div>
-            <dt>Sources</dt>
+            <dt>sources</dt>
             <dd>{visible(data.sources.join(", "))}</dd>
           </div>
         </dl>
-        <p className="quiet">To check every stored event and row, run:</p>
-        <Command text="interlock doctor" />
       </section>
       <section>
-        <h2>Import a session</h2>
-        <form
-          className="row"
-          onSubmit={(event) => {
-            event.preventDefault();
-            const chosen = file.current?.files?.[0];
-            if (!chosen) return;
-            void chosen
-              .text()
-              .then((text) => act<ActionDone>("import", text))
-              .then(
-                (done) => go(`/console/sessions/${done.sessionId}`),
-                (error: unknown) => {
-                  if (!(error instanceof Refused)) throw error;
-                  setRefused(error.error);
-                },
-              );
-          }}
-        >
-          <label className="field grow">
-            A bundle that was exported elsewhere
-            <input ref={file} type="file" accept="application/json,.json" required />
-          </label>
-          <button className="button" type="submit">
-            Import
-          </button>
-        </form>
-        {refused && <ErrorBox error={refused} />}
-      </section>
-      {data.settings.length > 0 && (
-        <section>
-          <h2>Settings</h2>
+        <h2>Clients</h2>
+        {data.clients.length === 0 ? (
+          <p className="quiet">No client has called a tool yet.</p>
+        ) : (
           <div className="table-wrap">
             <table>
               <thead>
                 <tr>
-                  <th scope="col">Setting</th>
-                  <th scope="col">Value</th>
-                  <th scope="col">From</th>
+                  <th scope="col">Client</th>
+                  <th scope="col">Surface</th>
+                  <th scope="col">Works for</th>
+                  <th scope="col">Last heard</th>
                 </tr>
               </thead>
               <tbody>
-                {data.settings.map((line) => (
-                  <tr key={line.name}>
+                {data.clients.map((client) => (
+                  <tr key={`${client.owner} ${client.name} ${client.version} ${client.surface}`}>
                     <th scope="row">
-                      <code>{line.name}</code>
+                      {visible(client.name)} <span className="quiet">{visible(client.version)}</span>
                     </th>
-                    <td data-label="Value">{visible(line.value) || "–"}</td>
-                    <td data-label="From">{line.origin}</td>
+                    <td data-label="Surface">{client.surface}</td>
+                    <td data-label="Works for">{visible(client.owner)}</td>
+                    <td data-label="Last heard">
+                      <Time at={client.at} />
+                    </td>
                   </tr>
                 ))}
               </tbody>
             </table>
           </div>
-        </section>
+        )}
+        <p className="quiet">By the name that each gives itself, when it last called a tool, right to a minute.</p>
+      </section>
+      {data.canCheck && <Doctor />}
+    </>
+  );
+}
+
+/** Everything that is stored, checked on request. */
+function Doctor() {
+  const [report, setReport] = useState<DoctorReport | null>(null);
+  const [refused, setRefused] = useState<ConsoleError | null>(null);
+  const [isRunning, setRunning] = useState(false);
+  const check = () => {
+    setRunning(true);
+    setRefused(null);
+    act<DoctorReport>("doctor", {})
+      .then(setReport, (error: unknown) => {
+        if (!(error instanceof Refused)) throw error;
+        setRefused(error.error);
+      })
+      .finally(() => setRunning(false));
+  };
+  return (
+    <section>
+      <h2>Doctor</h2>
+      <p className="quiet">Checks keys, files, every event and every row. It changes nothing; on a large store it takes a while.</p>
+      <p className="row">
+        <button type="button" className="button" onClick={check} disabled={isRunning}>
+          {isRunning ? "Checking…" : "Check what is stored"}
+        </button>
+      </p>
+      <div role="status">
+        {report && (
+          <p>
+            <span className={`badge ${report.ok ? "complete" : "blocked"}`}>{report.ok ? "sound" : "needs attention"}</span> {report.unfinished || `${report.checks.length} checks in ${duration(report.milliseconds)}`}
+          </p>
+        )}
+      </div>
+      {refused && <ErrorBox error={refused} />}
+      {report && (
+        <ul className="findings">
+          {report.checks.map((line, index) => (
+            <li key={index}>
+              <span className={`badge ${line.ok ? "complete" : "blocked"}`}>{line.ok ? "ok" : "wrong"}</span>
+              <strong>{line.name}</strong> <span>{visible(line.detail)}</span>
+              {!line.ok && line.fix && <Command text={line.fix} />}
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}
+
+export function Settings() {
+  const { data, error } = usePage<SettingsPage>("settings", {}, "");
+  if (error) return <ErrorBox error={error} />;
+  if (!data) return <Skeleton />;
+  return (
+    <>
+      <header className="page-head">
+        <p className="crumbs">
+          <Link to="/console/health">Health</Link> / settings
+        </p>
+        <h1>Settings</h1>
+        <p className="quiet">Each value and where it comes from: a flag outranks a variable, that a project's file, that your own file.</p>
+        <Command text="interlock config show" />
+      </header>
+      {data.settings.length === 0 ? (
+        <p className="quiet">Settings are shown to the role admin.</p>
+      ) : (
+        <div className="table-wrap">
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">Setting</th>
+                <th scope="col">Value</th>
+                <th scope="col">From</th>
+              </tr>
+            </thead>
+            <tbody>
+              {data.settings.map((line) => (
+                <tr key={line.name}>
+                  <th scope="row">
+                    <code>{line.name}</code>
+                  </th>
+                  <td data-label="Value">{visible(line.value) || "–"}</td>
+                  <td data-label="From">{line.origin}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
       )}
     </>
   );

@@ -70,6 +70,12 @@ class Library:
         ordered = sorted(sources, key=lambda source: PRECEDENCE.index(source.kind))
         return [_CompiledSource(source, Cache(self._cache_dir, source)) for source in ordered]
 
+    def add(self, sources: Iterable[Source]) -> None:
+        """Read these sources too from now on."""
+        with self._lock:
+            self._named, self._scan = [*self._named, *sources], None
+            self.__dict__.pop("_sources", None)
+
     @property
     def sources(self) -> list[Source]:
         """The sources in order of precedence, those that are outranked first."""
@@ -200,6 +206,8 @@ class _CompiledSource:
     def is_current(self) -> bool:
         """Tell whether the candidates that were found last are still all there are, and as they were."""
         records = self._records
+        if records is not None and self.source.kind == "bundled":
+            return True
         return (
             records is not None
             and records.keys() == {str(unit.path) for unit in units(self.source)}

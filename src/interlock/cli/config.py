@@ -212,9 +212,14 @@ def project_around(environment: Mapping[str, str]) -> str | None:
     Clients start servers in the folder that they are opened in; some name it in a variable instead.
     """
     try:
-        start = Path(environment.get("CLAUDE_PROJECT_DIR") or Path.cwd()).resolve()
+        return project_at(Path(environment.get("CLAUDE_PROJECT_DIR") or Path.cwd()))
     except OSError:  # the working directory was removed
         return None
+
+
+def project_at(start: Path) -> str | None:
+    """Return the nearest folder with `.interlock` at or above this one."""
+    start = start.resolve()
     return next((str(folder) for folder in (start, *start.parents) if (folder / ".interlock").is_dir()), None)
 
 

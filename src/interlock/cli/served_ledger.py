@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import time
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from importlib.metadata import version
 
 import msgspec
+from msgspec import Struct
 
 from interlock import __version__
 from interlock.authoring.library import Library
 from interlock.cli.compose import ConfiguredBackend
-from interlock.cli.config import BadConfig, Config
-from interlock.console.console import Console, SettingLine
+from interlock.cli.config import BadConfig, Config, without_password
+from interlock.console.console import Console
+from interlock.console.health import DoctorLine, DoctorReport, HealthFact, SettingLine
 from interlock.core.principals import LOCAL, Principal
 from interlock.core.run.surface_policy import SurfaceName
 from interlock.core.values import Json
 from interlock.ledger.decisions.inbox import WaitingQuestion, decide_question, everyones_inbox, inbox
-from interlock.ledger.errors import error_of
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.tokens.access_tokens import AccessTokens
 from interlock.store.protocol import SessionFilter
@@ -26,6 +34,60 @@ from interlock.surfaces.warm_up import warm_up
 
 MOST_SURFACES = 1000
 MOST_GATES = 10_000
+DOCTOR_SECONDS = 120
+
+
+class ServedUpkeep:
+    """The store of a configuration, examined from outside: by `interlock doctor` in a process of its own."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+
+    def facts(self) -> tuple[HealthFact, ...]:
+        versions = (("Python", platform.python_version()), ("system", platform.platform(terse=True)))
+        packages = [(name, version(name)) for name in ("mcp", "starlette", "uvicorn", "apsw")]
+        return (*self._store(), *(HealthFact(name, value) for name, value in (*versions, *packages)))
+
+    def _store(self) -> Iterator[HealthFact]:
+        if self._config.postgres_url is not None:
+            yield HealthFact("store", without_password(self._config.postgres_url))
+            return
+        database = self._config.database
+        yield HealthFact("store", str(database))
+        files = [path for path in database.parent.glob(f"{database.name}*") if path.is_file()]
+        yield HealthFact("stored", f"{sum(path.stat().st_size for path in files) / 2**20:.1f} MB")
+        if database.parent.is_dir():
+            yield HealthFact("free on this disk", f"{shutil.disk_usage(database.parent).free / 2**30:.1f} GB")
+
+    def doctor(self) -> DoctorReport:
+        """Run the command; one that is not done in time is ended."""
+        given = {"INTERLOCK_DATA_DIR": str(self._config.folder)} if self._config.folder.is_dir() else {}
+        if self._config.store is not None:
+            given["INTERLOCK_STORE"] = self._config.store
+        command = [sys.executable, "-m", "interlock", "doctor", "--json"]
+        began = time.monotonic()
+        try:
+            ran = subprocess.run(
+                command,
+                env={**os.environ, **given},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=DOCTOR_SECONDS,
+                check=False,
+            )
+            found = msgspec.json.decode(ran.stdout, type=DoctorFound)
+        except (subprocess.TimeoutExpired, msgspec.DecodeError):
+            spent = round((time.monotonic() - began) * 1000)
+            unfinished = "The doctor gave no report in time; run `interlock doctor` on a terminal."
+            return DoctorReport(False, (), spent, unfinished)
+        return DoctorReport(found.ok, found.checks, round((time.monotonic() - began) * 1000))
+
+
+class DoctorFound(Struct, frozen=True):
+    """What `interlock doctor --json` prints."""
+
+    ok: bool
+    checks: tuple[DoctorLine, ...]
 
 
 class OwnedBackend:
@@ -47,6 +109,7 @@ class ServedLedger:
     version = __version__
 
     def __init__(self, config: Config) -> None:
+        self._config = config
         self._disabled = frozenset(config.disable_tools)
         self._ledger = ConfiguredBackend(config).ledger()
         self.tokens = AccessTokens(config.folder)
@@ -67,7 +130,7 @@ class ServedLedger:
 
     def console(self, settings: tuple[SettingLine, ...]) -> Console:
         """Return the console onto the same ledger."""
-        return Console(self._ledger, self.version, settings)
+        return Console(self._ledger, self.version, settings, ServedUpkeep(self._config))
 
     def principal_of(self, token: str) -> Principal | None:
         return self.tokens.principal_of(token)
@@ -84,8 +147,8 @@ class ServedLedger:
     def decide(
         self, principal: Principal, session: str, question: str, shown: str, option: str, note: str
     ) -> str | None:
-        for owner, waiting in self._waiting(principal):
-            if waiting.id != question or session not in (waiting.ref, waiting.session_id):
+        for owner, waiting in self._waiting(principal, session):
+            if waiting.id != question or waiting.session_id != session:
                 continue
             if waiting.shown != shown:
                 return f"Question '{question}' is no longer as it was shown to you. Read the inbox again."
@@ -94,18 +157,18 @@ class ServedLedger:
             return f"{error.message} {error.next_action}" if error is not None else None
         return f"No question '{question}' waits in session '{session}'. Read the inbox again."
 
-    def _waiting(self, principal: Principal) -> Iterator[tuple[str, WaitingQuestion]]:
+    def _waiting(self, principal: Principal, session: str = "") -> Iterator[tuple[str, WaitingQuestion]]:
         if principal.decides_for_others:
-            return everyones_inbox(self._ledger)
+            return everyones_inbox(self._ledger, session)
         return ((principal.name, question) for question in inbox(self._ledger.of(principal.name)))
 
     def not_ready(self) -> str | None:
         try:
-            self._ledger.content("")  # the shortest question; its answer does not matter
-        except Exception as error:  # whatever it is, calls cannot be answered
-            known = error_of(error)
-            return known.code if known is not None else "INTERNAL_ERROR"
-        return None
+            error = self._ledger.readiness()
+        except Exception:  # whatever it is, calls cannot be answered
+            return "INTERNAL_ERROR"
+        # A store that is busy answers, only later.
+        return error.code if error is not None and error.code != "TOKEN_SESSION_LOCKED" else None
 
     def gates_waiting(self) -> int:
         with self._ledger.store.reading() as reader:

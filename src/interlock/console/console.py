@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from threading import Lock
 
 import msgspec
 
@@ -12,6 +13,7 @@ from interlock.authoring.library import Diagnostic
 from interlock.console.actions import EXPORTS, Actions
 from interlock.console.answers import Answer, answer_to, refused
 from interlock.console.comparison import compared
+from interlock.console.health import SettingLine, SettingsPage, Upkeep, health_page
 from interlock.console.inbox_pages import inbox_page
 from interlock.console.run_pages import exported_runs, number, removal_page, runs_page
 from interlock.console.search_pages import search_page
@@ -20,49 +22,34 @@ from interlock.console.simulation import simulation_page
 from interlock.console.workflow_pages import builtins_page, run_graph, workflow_page, workflows_page
 from interlock.core.principals import Principal
 from interlock.ledger.decisions.inbox import everyones_inbox, inbox, questions
-from interlock.ledger.decisions.modes import ModeLine, global_mode
 from interlock.ledger.decisions.user_pin import has_pin
 from interlock.ledger.errors import LedgerError, error_of
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.branch_artifacts import branch_artifacts
 from interlock.ledger.queries.heads import NewestHead, newest_heads
 from interlock.ledger.queries.run_lines import RunsWanted, run_lines
-from interlock.ledger.queries.status import Shown, find_session
+from interlock.ledger.queries.status import find_session
 
 LAST_RUNS = 10
 
 Query = Mapping[str, str]
 
 
-class SettingLine(Shown, frozen=True):
-    """A setting, its value, and where it is set."""
-
-    name: str
-    value: str
-    origin: str
-
-
-class HealthPage(Shown, frozen=True):
-    """Who is looking, at what: versions, settings, and what is wrong with workflow files."""
-
-    version: str
-    principal: str
-    role: str
-    has_pin: bool
-    new_sessions: ModeLine
-    sources: tuple[str, ...]
-    workflows: int
-    errors: int
-    settings: tuple[SettingLine, ...]
-
-
 class Console:
     """All pages and actions, for every principal."""
 
-    def __init__(self, ledger: Ledger, version: str, settings: tuple[SettingLine, ...] = ()) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        version: str,
+        settings: tuple[SettingLine, ...] = (),
+        upkeep: Upkeep | None = None,
+    ) -> None:
         self._ledger = ledger
         self._version = version
         self._settings = settings
+        self._upkeep = upkeep
+        self._examining = Lock()
         self.actions = Actions(ledger)
 
     def page(self, principal: Principal, path: str, query: Query) -> Answer:
@@ -71,7 +58,20 @@ class Console:
 
     def act(self, principal: Principal, name: str, body: bytes) -> Answer:
         """Carry out an action."""
+        if name == "doctor":
+            return self.examined(principal)
         return self.guarded(lambda: self.actions.act(principal, name, body))
+
+    def examined(self, principal: Principal) -> Answer:
+        """Check everything that is stored, for the role admin, once at a time."""
+        if self._upkeep is None or principal.role != "admin":
+            return refused(403, "FORBIDDEN", "Only the role admin checks the store.")
+        if not self._examining.acquire(blocking=False):
+            return refused(409, "CONFLICT", "The store is being checked.", "Wait for that check to end.")
+        try:
+            return answer_to(self._upkeep.doctor())
+        finally:
+            self._examining.release()
 
     def heads(self, principal: Principal) -> Mapping[str, NewestHead]:
         """Return where the sessions stand that this principal may look at."""
@@ -157,7 +157,9 @@ class Console:
             case ["search"]:
                 return answer_to(search_page(ledger, query.get("q", "")))
             case ["health"]:
-                return answer_to(self.health(ledger, principal))
+                return answer_to(health_page(ledger, principal, self._version, self._upkeep))
+            case ["settings"]:
+                return answer_to(SettingsPage(self._settings if principal.role == "admin" else ()))
             case _:
                 return refused(404, "NOT_FOUND", "There is no such page.", "Start at the inbox.")
 
@@ -172,21 +174,6 @@ class Console:
             pages.append(page)
         left, right = pages
         return answer_to(compared(left, right))
-
-    def health(self, ledger: Ledger, principal: Principal) -> HealthPage:
-        """Return the state of this server as its user sees it."""
-        listing = ledger.library.listing()
-        return HealthPage(
-            version=self._version,
-            principal=principal.name,
-            role=principal.role,
-            has_pin=has_pin(ledger.store, principal.name),
-            new_sessions=global_mode(ledger),
-            sources=tuple(source.label for source in ledger.library.sources),
-            workflows=len(listing.entries),
-            errors=sum(diagnostic.severity == "error" for diagnostic in listing.diagnostics),
-            settings=self._settings if principal.role == "admin" else (),
-        )
 
 
 def built_page() -> Traversable:

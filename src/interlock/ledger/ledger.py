@@ -26,6 +26,7 @@ from interlock.core.values import Json, Variables
 from interlock.ledger.attempt import Attempt, Replayed, request_digest
 from interlock.ledger.errors import LedgerError, error_of, not_healthy, response_lost, unknown_session
 from interlock.ledger.git_context import observe
+from interlock.ledger.heard_clients import HeardClients
 from interlock.ledger.ids import new_id, run_id
 from interlock.ledger.log.chain import GENESIS, entries_of
 from interlock.ledger.log.commit import Commit
@@ -56,6 +57,7 @@ from interlock.store.protocol import (
     StoreBusy,
     StoreConflict,
     StoreCorrupt,
+    StoreTooNew,
     StoreUnavailable,
 )
 
@@ -72,6 +74,22 @@ class Start(Struct, frozen=True):
     contents: Mapping[str, bytes]
     parent: Changes | None = None
     agent: str = ""
+
+    def disclosed(self, tool: str, client: str, notices: Notices) -> CallTraced | None:
+        """Return the call as the trace holds it, for a surface that traces a start only for its notices."""
+        if not notices.listed:
+            return None
+        state = self.view.state
+        return CallTraced(
+            tool=tool,
+            agent=client,
+            at=self.commit.now,
+            ms=0.0,
+            ok=True,
+            activity=state.activity,
+            visit=state.visit,
+            warnings=notices.messages,
+        )
 
 
 class NewSession(Struct, frozen=True):
@@ -96,6 +114,7 @@ class Ledger(Positions):
         super().__init__(store, keys, settings.owner, DriftCheck(library, clock), clock)
         self.library = library
         self.settings = settings
+        self.clients = HeardClients()
 
     def of(self, owner: str, principal: str = "") -> Ledger:
         """Return the same ledger for another owner: it finds and writes only that owner's sessions.
@@ -320,7 +339,9 @@ class Ledger(Positions):
 
     def brief(self, reader: Reader, position: Position) -> Brief:
         """Return what an agent needs to go on from here after losing everything."""
-        goal, state = position.session.title, position.state
+        state = position.state
+        stated = state.variables.get("goal")
+        goal = stated if isinstance(stated, str) and stated.strip() else position.session.title
         return brief(reader, position.node, position.plan, state, goal, position.kept)
 
     def note(self, pointer: Pointer, output: Output) -> str | LedgerError:
@@ -343,9 +364,10 @@ class Ledger(Positions):
         return session.session_id
 
     def idle(self) -> None:
-        """Write traces and let the search index catch up, while nobody waits for an answer."""
-        with suppress(StoreBusy, StoreConflict, StoreUnavailable, StoreCorrupt):
+        """Write traces and who has called, and let the search index catch up, while nobody waits."""
+        with suppress(StoreBusy, StoreConflict, StoreUnavailable, StoreCorrupt, StoreTooNew):
             self.write_traces()
+            self.clients.write(self.store, self.clock())
             if self.used:
                 catch_up(self.store, self.pins, IDLE_BATCH)
 
@@ -363,8 +385,9 @@ class Ledger(Positions):
 
     def close(self) -> None:
         """Write what is left and close the store, which folds its log into the file."""
-        with suppress(StoreBusy, StoreUnavailable, StoreCorrupt):
+        with suppress(StoreBusy, StoreConflict, StoreUnavailable, StoreCorrupt, StoreTooNew):
             self.write_traces()
+            self.clients.write(self.store, self.clock())
         self.store.close()
 
     def text(self, digest: str) -> str:

@@ -6,8 +6,9 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING
 
 from interlock.ledger.errors import LedgerError, error_of, internal_error
+from interlock.ledger.heard_clients import HeardClient
 from interlock.ledger.ledger import Ledger
-from interlock.surfaces.call import Outcome, Reply
+from interlock.surfaces.call import Client, Outcome, Reply
 from interlock.surfaces.tool import Surface, Tool
 
 if TYPE_CHECKING:
@@ -42,6 +43,10 @@ class LedgerSurface(Surface):
         from interlock.surfaces.resources import Resources
 
         return Resources(self.ledger.library, self.ledger)
+
+    def hear(self, client: Client) -> None:
+        owner, calling = self.ledger.owner, self.ledger.clients.calling
+        calling.add(HeardClient(owner, client.name, client.version, self.name))
 
     def idle(self) -> None:
         self.ledger.idle()

@@ -7,13 +7,14 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 from msgspec import Struct
 
 from interlock.core.values import Json
-from interlock.surfaces.call import Call, Outcome, PromptTexts
+from interlock.surfaces.call import Call, Client, Outcome, PromptTexts
 
 if TYPE_CHECKING:
     from interlock.surfaces.prompts import Prompts
@@ -53,7 +54,8 @@ class Tool(Struct, frozen=True):
 class Surface(Protocol):
     """What a transport needs of a surface. A subclass speaks plain MCP unless it says otherwise.
 
-    One with prompt texts has prompts and resources.
+    One with prompt texts has prompts and resources. `take_folders` is called with the folders that the client
+    works in, where nothing else has named a project.
     """
 
     name: str
@@ -61,6 +63,7 @@ class Surface(Protocol):
     tools: Mapping[str, Tool]
     profile: Profile = "mcp"
     prompt_texts: PromptTexts | None = None
+    take_folders: Callable[[Sequence[Path]], None] | None = None
 
     def invalid(self, tool: Tool, reason: str) -> Outcome:
         """Refuse arguments that do not fit the tool's parameters; `reason` is msgspec's message."""
@@ -82,6 +85,10 @@ class Surface(Protocol):
         """Return the resources of a surface that has prompt texts."""
         raise NotImplementedError
 
+    def hear(self, client: Client) -> None:
+        """Remember that this client calls."""
+        return
+
     def idle(self) -> None:
         """Do what can wait until nobody waits for an answer."""
         return
@@ -93,6 +100,7 @@ class Surface(Protocol):
 
 def call_tool(surface: Surface, name: str, arguments: Json, call: Call) -> Outcome:
     """Check the arguments against the tool's parameters and run its handler."""
+    surface.hear(call.client)
     tool = surface.tools.get(name)
     if tool is None:
         return surface.unknown(name)

@@ -6,6 +6,8 @@ A field that a version of the protocol does not know is left out of what is sent
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from msgspec import Struct
@@ -26,6 +28,7 @@ CAPABILITIES = PREFIX + "clientCapabilities"
 DOCUMENTS = ("prompts/", "resources/", "completion/")  # methods that few chats use
 RESOURCE_NOT_FOUND = -32002  # of the handshake era; the modern one knows only invalid parameters
 COMPLETE = {"resultType": "complete"}
+MOST_ROOTS = 64
 UNCACHED = {"ttlMs": 0, "cacheScope": "private"}
 
 
@@ -131,6 +134,22 @@ def client_of(info: Json, capabilities: Json, era: Era, version: str) -> Client:
 
 def _text(value: Json) -> str:
     return value.replace("\0", "") if isinstance(value, str) else ""
+
+
+def folders_of(result: Json) -> list[Path]:
+    """Read the local folders in a client's list of roots; anything else in it is left out."""
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+
+    roots = result.get("roots") if isinstance(result, Mapping) else None
+    folders: list[Path] = []
+    for root in roots if isinstance(roots, list) else ():
+        uri = _text(root.get("uri")) if isinstance(root, Mapping) else ""
+        with suppress(ValueError):
+            parts = urlsplit(uri)
+            if parts.scheme == "file" and parts.netloc in ("", "localhost"):
+                folders.append(Path(url2pathname(parts.path)))
+    return folders[:MOST_ROOTS]
 
 
 def tool_name(params: Params) -> str | RpcError:

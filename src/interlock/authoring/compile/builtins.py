@@ -28,13 +28,14 @@ class ContractPack(Struct, frozen=True):
 
 
 class TemplatePack(Struct, frozen=True):
-    """Steps that a call expands in place, after filling `{arg}` in their texts."""
+    """Items that a call expands in place, with `{arg}` filled in; `header` is what a routine adds."""
 
     ref: str
     title: str
     steps: tuple[Mapping[str, Json], ...]
     args: tuple[str, ...] = ()
     defaults: Mapping[str, str] = {}
+    header: Mapping[str, Json] = {}
 
 
 class FeatureSetting(Struct, frozen=True):

@@ -59,14 +59,28 @@ def interpolate(text: str, scope: Scope) -> str:
 
 def filled(text: str, scope: Scope) -> str:
     """Fill the variables that have a short value into the text of a file; the rest stays as written."""
+    values = dict(filling(text, scope))
+    return _EITHER.sub(lambda match: values.get(match[1] or match[2], match[0]), text)
 
-    def shown(match: re.Match[str]) -> str:
-        value = scope.value(match[1] or match[2])
-        if isinstance(value, (str, int, float)) and len(line := text_of(value)) <= MOST_FILLED:
-            return line if _PLAIN.fullmatch(line) else match[0]
-        return match[0]
 
-    return _EITHER.sub(shown, text)
+def filling(text: str, scope: Scope) -> Iterator[tuple[str, str]]:
+    """Yield the variables that are filled into the text of a file, each once, with their values."""
+    for path in dict.fromkeys(match[1] or match[2] for match in _EITHER.finditer(text)):
+        value = scope.value(path)
+        line = text_of(value) if isinstance(value, (str, int, float)) else "\n"
+        if len(line) <= MOST_FILLED and _PLAIN.fullmatch(line):
+            yield path, line
+
+
+def filled_value(value: Json, scope: Scope) -> Json:
+    """Fill the variables into every text of a value."""
+    if isinstance(value, str):
+        return filled(value, scope)
+    if isinstance(value, (list, tuple)):
+        return [filled_value(member, scope) for member in value]
+    if isinstance(value, Mapping):
+        return {name: filled_value(member, scope) for name, member in value.items()}
+    return value
 
 
 def variables_in(text: str) -> Iterator[str]:

@@ -44,9 +44,11 @@ def open_checkpoint(plan: Plan, state: RunState, command: OpenCheckpoint) -> Dec
     found = find_gate(plan, draft.state, command.gate)
     if found is None:
         return _not_found(draft, command.gate)
-    key = _instance_meant(draft, found, command)
+    walk = Walk(draft, command, found.gate.id)
+    key = _instance_meant(walk, found, command)
     if isinstance(key, Refusal):
         return key
+    walk.report()
     digest = question_of(plan, draft.state, found.gate, found.confirms).digest
     draft.record(e.GateOpened(key, found.gate.id, command.now, digest, command.agent))
     return draft.decided()
@@ -58,16 +60,17 @@ def _not_found(draft: Draft, gate_id: str) -> Refusal:
     return Refusal(Code.CHECKPOINT_NOT_FOUND, about)
 
 
-def _instance_meant(draft: Draft, found: FoundGate, command: OpenCheckpoint) -> str | Refusal:
+def _instance_meant(walk: Walk, found: FoundGate, command: OpenCheckpoint) -> str | Refusal:
     """Find the instance of the gate that is meant: without a number the next unanswered one (rule 16)."""
-    plan, gate, wanted = draft.plan, found.gate, command.iteration
+    draft, gate, wanted = walk.draft, found.gate, command.iteration
+    plan = draft.plan
     loops = loops_around(plan, draft.state, found)
     here = replace(draft.state, frames=draft.state.frames[: len(loops)])
     about: dict[str, Json] = {"checkpoint": gate.id}
     if [frame.loop for frame in here.frames] != loops:  # its loop has yet to begin, or is over
         if wanted is not None and len(loops) == 1:
             about["instance"] = f"{loops[0]}@{wanted - 1}::{gate.id}"
-        return _reached(draft, gate, command, Refusal(Code.CHECKPOINT_NOT_ACTIVE, about))
+        return _reached(walk, command, Refusal(Code.CHECKPOINT_NOT_ACTIVE, about))
     if loops and wanted is not None and wanted <= here.frames[-1].iteration:
         inner = replace(here.frames[-1], iteration=wanted - 1)
         earlier = replace(here, frames=(*here.frames[:-1], inner))
@@ -75,11 +78,11 @@ def _instance_meant(draft: Draft, found: FoundGate, command: OpenCheckpoint) -> 
     key, waiting = instance(here, gate.id), here.yielded.get(command.agent)
     if not is_answered(plan, here, gate):
         in_place = _opens_in_place(draft, found, loops)
-        return key if in_place else _reached(draft, gate, command, Refusal(Code.CHECKPOINT_NOT_ACTIVE, about))
+        return key if in_place else _reached(walk, command, Refusal(Code.CHECKPOINT_NOT_ACTIVE, about))
     answered = _already_answered(here, gate, key)
     if not loops or wanted == here.frames[-1].iteration + 1 or (waiting is not None and waiting.key == key):
         return answered
-    return _reached(draft, gate, command, answered)
+    return _reached(walk, command, answered)
 
 
 def _opens_in_place(draft: Draft, found: FoundGate, loops: list[str]) -> bool:
@@ -92,12 +95,12 @@ def _opens_in_place(draft: Draft, found: FoundGate, loops: list[str]) -> bool:
     return not loops and not (ahead and gate.bound_to is not None)
 
 
-def _reached(draft: Draft, gate: Gate, command: OpenCheckpoint, otherwise: Refusal) -> str | Refusal:
+def _reached(walk: Walk, command: OpenCheckpoint, otherwise: Refusal) -> str | Refusal:
     """Walk to the gate and return its instance; the refusal if the walk does not come to it."""
-    need = Walk(draft, command, gate.id).go()
+    need = walk.go()
     if isinstance(need, Refusal):
         return need
-    frames, wanted = draft.state.frames, command.iteration
+    frames, wanted = walk.draft.state.frames, command.iteration
     is_other = bool(frames) and wanted is not None and wanted != frames[-1].iteration + 1
     return otherwise if is_other or not isinstance(need, NeedAnswer) else need.key
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from interlock.core.definition.conditions import Scope, holds, variables_of
+from interlock.core.definition.conditions import Scope, holds, is_known_false, variables_of
 from interlock.core.definition.program import ENTRANCE, AskGate, ConfirmStep, EnterLoop, Plan, RepeatLoop
 from interlock.core.definition.prompts import interpolate, variables_in
-from interlock.core.definition.workflow import Effect, Gate, Option, Step, Workflow
+from interlock.core.definition.workflow import Effect, Gate, Loop, Option, Step, Workflow, walk
 from interlock.core.hashing import digest_of
 from interlock.core.run.state import RunState, instance
 from interlock.core.values import Json, Missing
@@ -132,6 +133,34 @@ def answerable_early(plan: Plan, state: RunState) -> tuple[FoundGate, ...]:
         if is_here and holds(op.gate.condition, scope) and not is_answered(plan, here, op.gate):
             found.append(gate)
     return tuple(found)
+
+
+def ruled_out(plan: Plan, state: RunState) -> tuple[Gate, ...]:
+    """Return the gates that values set in the run rule out, and that nothing in the activity brings back.
+
+    A gate in a loop is judged anew in each round, so it is never among them.
+    """
+    activity = plan.workflow.activity(state.activity)
+    if activity is None:
+        return ()
+    scope, changed, texts = plan.scope(state.variables), set[str](), list[str]()
+    for item in walk(activity.items):
+        match item:
+            case Step():
+                changed.update(action.target for action in item.actions if action.target)
+                texts += [item.description or "", *(fragment.text for fragment in item.prompt)]
+            case Gate():
+                changed.update(name for option in item.options for name in option.effect.set_variables)
+            case Loop():
+                changed.update(item.variables())
+    words = set(re.findall(r"[\w-]+", " ".join(texts)))
+    gates = (item for item in activity.items if isinstance(item, Gate))
+    return tuple(
+        gate
+        for gate in gates
+        if is_known_false(gate.condition, scope)
+        and not (changed | words) & {path.partition(".")[0] for path in variables_of(gate.condition)}
+    )
 
 
 def entrance_gate(workflow: Workflow) -> Gate:

@@ -71,12 +71,19 @@ def inbox(ledger: Ledger) -> tuple[WaitingQuestion, ...]:
     return tuple(question for session in newest for question in questions(ledger, session))
 
 
-def everyones_inbox(ledger: Ledger) -> Iterator[tuple[str, WaitingQuestion]]:
-    """Yield the questions that wait in the sessions of all owners, for those who may decide for others."""
+def everyones_inbox(ledger: Ledger, session_id: str = "") -> Iterator[tuple[str, WaitingQuestion]]:
+    """Yield the questions that wait in the sessions of all owners, for those who may decide for others.
+
+    With a session id only those of this session, however many others wait.
+    """
     with ledger.store.reading() as reader:
-        waiting = reader.sessions(SessionFilter(awaiting=True, limit=LOOKED_AT))
-        blocked = reader.sessions(SessionFilter(status="blocked", limit=LOOKED_AT))
-    for session in {session.session_id: session for session in (*waiting, *blocked)}.values():
+        if session_id:
+            named = reader.session(session_id)
+            sessions = [named] if named is not None else []
+        else:
+            sessions = reader.sessions(SessionFilter(awaiting=True, limit=LOOKED_AT))
+            sessions += reader.sessions(SessionFilter(status="blocked", limit=LOOKED_AT))
+    for session in {session.session_id: session for session in sessions}.values():
         for question in questions(ledger.of(session.owner), session):
             yield session.owner, question
 

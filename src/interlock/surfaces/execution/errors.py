@@ -96,7 +96,8 @@ def suggested_fix(blocker: Blocker) -> str:
         case BlockerCode.MISSING_REQUIRED_OUTPUT if isinstance(pointer, ContractPointer):
             return f"Add it to output.artifacts and {AGAIN}."
         case BlockerCode.MISSING_REQUIRED_OUTPUT:
-            return f"Put the result into output.notesMarkdown and {AGAIN}."
+            wanted = f" ({blocker.requirement})" if blocker.requirement else ""
+            return f"Put the result into output.notesMarkdown{wanted} and {AGAIN}."
         case BlockerCode.INVALID_REQUIRED_OUTPUT if blocker.requirement:
             return blocker.requirement
         case BlockerCode.INVALID_REQUIRED_OUTPUT if pointer == ContractPointer(DECISION_REF):

@@ -168,7 +168,8 @@ def _available_actions(situation: Situation) -> dict[str, Json]:
 
 
 def _offer(situation: Situation, move: Move) -> dict[str, Json]:
-    offer: dict[str, Json] = {"action": move.action, _NAMES[move.action]: move.target}
+    name = _NAMES[move.action]  # as the document writes it; the other one is the parameter
+    offer: dict[str, Json] = {"action": move.action, name: move.target, f"{name}_id": move.target}
     if move.options:
         offer["options"] = list(move.options)
     if move.items is not None:

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import anyio
 import anyio.to_thread
+from mcp.server.streamable_http import EventStore
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from msgspec import Struct
 from starlette.applications import Starlette
@@ -25,7 +26,7 @@ from interlock.surfaces.tool import report_exception
 from interlock.transport.http.access_log import AccessLog
 from interlock.transport.http.admission.guard import BODY_BYTES, LOOPBACK, Guard
 from interlock.transport.http.admission.limits import Limits
-from interlock.transport.http.admission.principals import Authentication, Verifier
+from interlock.transport.http.admission.principals import Authentication, Identification, SignedIn, Verifier
 from interlock.transport.http.eras import Eras, Served
 from interlock.transport.http.health_routes import health_routes
 from interlock.transport.http.inbox_routes import inbox_routes
@@ -40,6 +41,7 @@ T = TypeVar("T")
 
 WORKERS = 8
 IDLE_SECONDS = 1.0
+RETRY_MS = 500
 DEFAULT_SURFACE: SurfaceName = "execution"
 
 
@@ -48,6 +50,7 @@ class HttpSettings(Struct, frozen=True):
 
     hosts: tuple[str, ...] = LOOPBACK
     verifier: Verifier | None = None
+    signed_in: SignedIn | None = None
     challenge: Mapping[str, str] = {}
     requests_per_second: float = 100.0
     requests_in_flight: int = 256
@@ -69,11 +72,15 @@ class Assembly:
         """Run what may wait for the store, so that others are answered meanwhile."""
         return await anyio.to_thread.run_sync(call, *arguments, limiter=self.workers)
 
-    def mount(self, served: Served, *paths: str) -> None:
-        """Serve an MCP server at these paths, in both eras."""
+    def mount(self, served: Served, *paths: str, events: EventStore | None = None) -> None:
+        """Serve an MCP server at these paths, in both eras; with `events` a broken stream can be resumed."""
         modern, handshake = (
             StreamableHTTPSessionManager(
-                app=served.server, json_response=as_json, max_request_body_size=BODY_BYTES
+                app=served.server,
+                event_store=events,
+                retry_interval=RETRY_MS,
+                json_response=as_json,
+                max_request_body_size=BODY_BYTES,
             )
             for as_json in (True, False)
         )
@@ -93,11 +100,14 @@ class Assembly:
         middleware = [
             Middleware(AccessLog, metrics=self.metrics, routes=known, write=settings.log),
             Middleware(Guard, hosts=settings.hosts),
-            Middleware(Authentication, verifier=settings.verifier, challenge=settings.challenge),
+            Middleware(Identification, verifier=settings.verifier, signed_in=settings.signed_in),
         ]
         if settings.verifier is not None:
             rate, most = settings.requests_per_second, settings.requests_in_flight
-            middleware.append(Middleware(Limits, per_second=rate, in_flight=most))
+            middleware += [
+                Middleware(Limits, per_second=rate, in_flight=most),
+                Middleware(Authentication, challenge=settings.challenge),
+            ]
         app = Starlette(routes=routes, middleware=middleware, lifespan=self._lifespan)
         app.router.redirect_slashes = False
         app.state.stopping = self.stopping

@@ -29,7 +29,10 @@ def health_routes(service: Service, metrics: Metrics, stopping: Stopping, in_thr
         if record_of(request.scope).principal.role != "admin":
             return refusal(403, "FORBIDDEN", "Metrics are for the role admin.")
         reason = await in_thread(service.not_ready)
-        gauges = {"interlock_ready": ("Whether calls can be answered.", float(reason is None))}
+        gauges = {
+            "interlock_ready": ("Whether calls can be answered.", float(reason is None)),
+            "interlock_calls_waiting": ("Calls that wait for a decision now.", float(metrics.calls_waiting)),
+        }
         if reason is None:
             waiting = await in_thread(service.gates_waiting)
             gauges["interlock_gates_waiting"] = ("Sessions that wait for a decision or an input.", waiting)

@@ -95,13 +95,9 @@ class SurfaceServer:
             on_read_resource=self._document,
             on_completion=self._document,
         )
-        security = RequestStateSecurity(
-            codec=KeyringCodec(service.secrets),
-            ttl=STATE_SECONDS,
-            bind_principal=lambda ctx: request_record(ctx).principal.name,
-        )
-        boundary = RequestStateBoundary(security, default_audience=f"{SERVER_NAME}/{name}")
-        self.server.middleware.append(boundary)
+        # Nothing is logged to clients, but every client of the handshake era may choose a level.
+        self.server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, self._set_level)
+        seal_states(self.server, service, name)
 
     def surface_of(self, ctx: Context) -> Surface:
         """Return the surface as the caller may see it."""
@@ -125,6 +121,9 @@ class SurfaceServer:
             return result
         finally:
             self._metrics.observe_call(self.name, record.tool, outcome, time.perf_counter() - began)
+
+    async def _set_level(self, ctx: Context, params: types.SetLevelRequestParams) -> types.EmptyResult:
+        return types.EmptyResult()
 
     async def tell(self, session_id: str, principal: Principal) -> None:
         """Tell a session of the handshake era of changes, while its stream is open."""
@@ -185,25 +184,47 @@ class SurfaceServer:
         if isinstance(call, RpcError):
             raise mcp_error(call)
         began = 0.0
-        while True:
-            outcome: Outcome = await self.in_thread(call_tool, surface, tool, raw.get("arguments"), call)
-            match outcome:
-                case Reply():
-                    result = tool_result(outcome, ctx.protocol_version)
-                    if isinstance(structured := result.get("structuredContent"), msgspec.Raw):
-                        result["structuredContent"] = msgspec.json.decode(structured)  # the SDK encodes
-                    return result | COMPLETE
-                case RpcError():
-                    raise mcp_error(outcome)
-                case Wait():
-                    began = began or anyio.current_time()
-                    call = replace(call, may_wait=await self._waited(ctx, began, outcome.seconds))
-                case Ask() if is_modern(ctx):
-                    return input_required(outcome)
-                case Ask():
-                    call = Call(client, await _answers(ctx, outcome), outcome.state)
-                case _:
-                    assert_never(outcome)
+        try:
+            while True:
+                outcome: Outcome = await self.in_thread(call_tool, surface, tool, raw.get("arguments"), call)
+                match outcome:
+                    case Reply():
+                        return reply_result(outcome, ctx.protocol_version)
+                    case RpcError():
+                        raise mcp_error(outcome)
+                    case Wait():
+                        if not began:
+                            began = anyio.current_time()
+                            self._metrics.calls_waiting += 1
+                        call = replace(call, may_wait=await self._waited(ctx, began, outcome.seconds))
+                    case Ask() if is_modern(ctx):
+                        return input_required(outcome)
+                    case Ask():
+                        call = Call(client, await _answers(ctx, outcome), outcome.state)
+                    case _:
+                        assert_never(outcome)
+        finally:
+            if began:
+                self._metrics.calls_waiting -= 1
+
+
+def reply_result(reply: Reply, version: str) -> JsonObject:
+    """Return an answer as the SDK encodes it."""
+    result = tool_result(reply, version)
+    if isinstance(structured := result.get("structuredContent"), msgspec.Raw):
+        result["structuredContent"] = msgspec.json.decode(structured)
+    return result | COMPLETE
+
+
+def seal_states(server: Server[Any], service: Service, name: str) -> None:
+    """Let clients carry the state of a call that asked the user, so that nobody can read or change it."""
+    security = RequestStateSecurity(
+        codec=KeyringCodec(service.secrets),
+        ttl=STATE_SECONDS,
+        bind_principal=lambda ctx: request_record(ctx).principal.name,
+    )
+    boundary = RequestStateBoundary(security, default_audience=f"{SERVER_NAME}/{name}")
+    server.middleware.append(boundary)
 
 
 class AnnouncedServer(Server[Any]):
@@ -237,7 +258,20 @@ def outcome_of(result: JsonObject) -> str:
         return "asked"
     if "isError" not in result:
         return "ok"
-    return "store_failed" if b'"STORE_' in msgspec.json.encode(result) else "refused"
+    body = result.get("structuredContent") or decoded(result["content"][0]["text"])
+    match body:
+        case {"code": str(code)} | {"error": {"code": str(code)}} if code.startswith("STORE_"):
+            return "store_failed"
+        case _:
+            return "refused"
+
+
+def decoded(text: str) -> Any:
+    """Return what a text holds that is JSON, as navigation's is."""
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return None
 
 
 def request_record(ctx: Context) -> RequestRecord:

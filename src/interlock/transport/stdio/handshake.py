@@ -5,6 +5,7 @@ If a tool must ask the user, we send a request of our own and serve other calls 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, assert_never
@@ -21,6 +22,7 @@ from interlock.transport.results import (
     capabilities_of,
     client_of,
     elicitation_params,
+    folders_of,
     form_answer,
     invalid_params,
     listed_tools,
@@ -48,6 +50,8 @@ if TYPE_CHECKING:
 
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 BATCHING = "2025-03-26"
+INITIALIZED = "notifications/initialized"
+ROOTS = "roots"  # the id of our question for the client's folders
 CONNECTION = None  # what the whole connection watches; no request has this id
 
 
@@ -70,6 +74,7 @@ class Handshake:
         self._surface = surface
         self._server = server
         self._client = Client()
+        self._has_roots = False
         self._turns = turns
         self._waiting: list[WaitingCall] = []
         self._form_numbers = count(1)
@@ -97,7 +102,10 @@ class Handshake:
                 return [error_line(request.id, method_not_found(method))]
 
     def handle_notification(self, notification: Notification) -> list[bytes]:
-        """Withdraw the forms of a cancelled call; no other notification matters here."""
+        """Withdraw the forms of a cancelled call; ask for the client's folders where they are wanted."""
+        if notification.method in (INITIALIZED, "notifications/roots/list_changed"):
+            wanted = self._has_roots and self._surface.take_folders is not None
+            return [request_line(ROOTS, "roots/list", {})] if wanted else []
         if notification.method != "notifications/cancelled":
             return []
         request_id = notification.params.get("requestId")
@@ -110,7 +118,11 @@ class Handshake:
         ]
 
     def handle_response(self, response: Response) -> list[bytes]:
-        """Take the answer to a form; after the last one, make the waiting call again."""
+        """Take the client's folders, or a form's answer; after the last one, make the waiting call again."""
+        if response.id == ROOTS:
+            if self._surface.take_folders is not None:
+                self._surface.take_folders(folders_of(response.result))
+            return []
         waiting = next((call for call in self._waiting if response.id in call.open_forms), None)
         if waiting is None:
             return []
@@ -132,6 +144,7 @@ class Handshake:
         self.version = requested if requested in VERSIONS else VERSIONS[-1]
         capabilities, info = request.params.get("capabilities"), request.params.get("clientInfo")
         self._client = client_of(info, capabilities, "handshake", self.version)
+        self._has_roots = isinstance(capabilities, Mapping) and "roots" in capabilities
         welcome: dict[str, Json] = {
             "protocolVersion": self.version,
             "capabilities": capabilities_of(self._surface),

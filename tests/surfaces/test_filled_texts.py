@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+
 import pytest
 
 from interlock.authoring.compile.braces import with_double_braces
 from interlock.authoring.library import Library, Loaded, Source
+from interlock.core.run.events import GateResolved
+from interlock.core.values import Json
+from interlock.store.protocol import SessionFilter
+from interlock.surfaces.execution import ExecutionSurface
+from interlock.surfaces.navigation import NavigationSurface
 from support.authored import write
-from support.harness import Bench
+from support.harness import Agent, Bench, gate, steps, workflow
+from support.log import logged_events
 from support.navigation_client import NavigationClient, opened
 from support.session_agents import SessionAgent, gated, session, start_flow, write_flow
 
@@ -160,3 +169,91 @@ def test_execution_names_the_effect_of_each_option(bench: Bench) -> None:
         agent.ack("done")
     assert "- `yes` Keep 7 (effect: merge = true; found = 7 on main)" in agent.text
     assert "- `no` No (effect: ends the workflow)" in agent.text
+
+
+OPTION = {
+    "id": "go",
+    "label": "Deploy to {{target}}",
+    "effect": {"setVariable": {"deployed": "{{parts.length}} parts to {{target}}", "by": "{{nobody}}"}},
+}
+DEPLOY = workflow(
+    *steps("look", sets=["target"]),
+    gate("deploy", OPTION, "stop", message="Deploy {{target}}?"),
+    *steps("report"),
+    id="test.deploy",
+    variables=[{"name": name} for name in ("target", "parts", "nobody", "deployed", "by")],
+)
+PARTS: dict[str, Json] = {"parts": ["a", "b"]}
+STAGING: dict[str, Json] = {"target": "staging"}
+NOT_STORED = "Effect of checkpoint 'deploy' was passed over: nobody has set 'nobody'."
+
+
+def execution_decides(bench: Bench) -> str:
+    agent = Agent(ExecutionSurface(bench.ledger()))
+    agent.start("test.deploy", **PARTS)
+    agent.ack("looked", **STAGING)
+    asked = agent.text
+    agent.decide("go")
+    return asked + agent.text
+
+
+def session_decides(bench: Bench) -> str:
+    agent = session(bench)
+    agent.call("start_session", agent_id="a", workflow_id="test.deploy")
+    agent.go("main", variables=PARTS)
+    agent.tell("yield_checkpoint", checkpoint_id="deploy", variables=STAGING)
+    asked = agent.tell("present_checkpoint").text
+    return asked + agent.tell("respond_checkpoint", option_id="go").text
+
+
+def gated_decides(bench: Bench) -> str:
+    agent = gated(bench)
+    agent.call("start_session", agent_id="a", workflow_id="test.deploy")
+    agent.go("main", variables={**PARTS, **STAGING})
+    asked = agent.tell("get_checkpoint", activity_id="main", checkpoint_id="deploy").text
+    return asked + agent.tell("respond_checkpoint", checkpoint_id="deploy", option_id="go").text
+
+
+def navigation_decides(bench: Bench) -> str:
+    client = NavigationClient(NavigationSurface(bench.ledger()))
+    client.call("nav_start", workflow_id="test.deploy", initial_variables=PARTS)
+    output = {"notesMarkdown": "looked"}
+    asked = client.act("complete_step", step_id="look", variables=STAGING, output=output)
+    return str(asked) + str(client.respond("go", "deploy"))
+
+
+@pytest.mark.parametrize("decides", [execution_decides, session_decides, gated_decides, navigation_decides])
+def test_a_gate_of_a_step_file_fills_its_options_and_effects(
+    bench: Bench, decides: Callable[[Bench], str]
+) -> None:
+    """Rule 32: an effect whose variable nobody has set stores nothing, and the text says so."""
+    bench.write(DEPLOY)
+    told = decides(bench)
+    assert "Deploy staging?" in told
+    assert "Deploy to staging" in told
+    assert NOT_STORED in told
+    store = bench.ledger().store
+    with store.reading() as reader:
+        (session,) = reader.sessions(SessionFilter())
+    answer = logged_events(store, session.session_id, "gate_resolved")[-1].event
+    assert isinstance(answer, GateResolved)
+    assert (answer.sets, answer.unset) == ({"deployed": "2 parts to staging"}, ("nobody",))
+
+
+@pytest.mark.parametrize("field", ["label", "effect", "title of a loop"])
+def test_an_unknown_variable_in_a_filled_text_is_an_error(bench: Bench, field: str) -> None:
+    option = {**OPTION, "effect": {"setVariable": {"deployed": "{{targt}}"}}}
+    if field == "label":
+        option = {"id": "go", "label": "Deploy to {{targt}}"}
+    items = [*steps("look", sets=["target"]), gate("deploy", option, message="Deploy {{target}}?")]
+    if field == "title of a loop":
+        counted = {"type": "for", "count": 2, "maxIterations": 2}
+        items = [
+            *items[:1],
+            {"id": "l", "type": "loop", "title": "{{targt}}", "loop": counted, "body": steps("x")},
+        ]
+    path = bench.workflows / "typo.yaml"  # of our own format, and JSON is YAML
+    path.write_text(json.dumps(workflow(*items, id="test.typo")))
+    (listed,) = Library([Source("configured", path.parent)]).listing().diagnostics
+    assert (listed.code, listed.severity) == ("IL513", "error")
+    assert "'targt'" in listed.message

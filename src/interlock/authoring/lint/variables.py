@@ -68,7 +68,7 @@ def _shown(workflow: Workflow, draft: CompileDraft) -> Iterator[tuple[str, Sourc
                         texts += [option.label, option.description or ""]
                         texts += map(text_of, option.effect.set_variables.values())
                 case Loop():
-                    continue
+                    kind, texts = "loop", [item.title]
             location = draft.locations.get((activity.id, kind, item.id))
             paths = [match[1] for text in texts for match in _EXPRESSION.finditer(text)]
             if location is not None:

@@ -11,7 +11,8 @@ from interlock.console.actions import ActionDone, DecideRequest, KeepRequest, Mo
 from interlock.console.answers import ConsoleError
 from interlock.console.comparison import Comparison
 from interlock.console.health import DoctorReport, HealthPage, SettingsPage
-from interlock.console.pages import EventsPage, InboxPage, SearchPage, SessionPage
+from interlock.console.inbox_page import InboxPage
+from interlock.console.pages import EventsPage, SearchPage, SessionPage
 from interlock.console.simulation import SimulationPage
 from interlock.console.workflow_pages import BuiltinsPage, RunGraph, WorkflowPage, WorkflowsPage
 from interlock.ledger.queries.branch_artifacts import BranchArtifacts

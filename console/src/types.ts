@@ -2,6 +2,7 @@
 
 export interface InboxPage {
   questions: Array<InboxQuestion>;
+  more: boolean;
   needsPin: boolean;
 }
 
@@ -165,7 +166,8 @@ export interface WorkflowStep {
 
 export interface WhatFollows {
   option: string;
-  pending: PendingLine;
+  effects: Array<string>;
+  pending: PendingLine | null;
 }
 
 export interface PendingLine {

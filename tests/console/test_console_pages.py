@@ -8,7 +8,9 @@ import msgspec
 import pytest
 
 from interlock.console.console import Console
+from interlock.console.inbox_page import MOST_QUESTIONS
 from interlock.core.principals import LOCAL, Principal
+from interlock.core.run.commands import Terms
 from interlock.ledger.decisions.user_pin import set_pin
 from support.console_client import answer_to
 from support.harness import Agent, Bench, gate, steps, workflow
@@ -60,7 +62,7 @@ def desk(bench: Bench) -> Desk:
 
 
 def test_an_empty_store_shows_empty_pages(desk: Desk) -> None:
-    assert desk.shows("inbox") == {"questions": [], "needsPin": False}
+    assert desk.shows("inbox") == {"questions": [], "more": False, "needsPin": False}
     assert desk.shows("runs") == {"lines": [], "offset": 0, "limit": 50, "more": False}
     assert desk.shows("search", q="anything")["hits"] == []
 
@@ -73,10 +75,33 @@ def test_a_question_comes_with_what_was_handed_in_and_what_follows(desk: Desk) -
         ("build", {"files": 3})
     ]
     assert asked["question"]["options"][0]["effect"] == "out = true"
-    assert [(each["option"], each["pending"]["id"]) for each in asked["follows"]] == [
-        ("yes", "last"),
-        ("no", "last"),
+    assert [(each["option"], each["effects"], each["pending"]["id"]) for each in asked["follows"]] == [
+        ("yes", ["sets out to true"], "last"),
+        ("no", [], "last"),
     ]
+
+
+def test_what_follows_is_known_as_soon_as_a_question_is_asked(bench: Bench) -> None:
+    """The least time to answer in (rule 24) is about answering, not about what an answer leads to."""
+    bench.write(RELEASE)
+    console = Console(bench.ledger(terms=Terms(min_response_ms=60_000)), "1.0.0")
+    worker = bench.agent()
+    worker.start("test.flow", goal="Ship it")
+    worker.ack("Built it.")
+    page = msgspec.json.decode(console.page(LOCAL, "inbox", {}).body)
+    assert [each["pending"]["id"] for each in page["questions"][0]["follows"]] == ["last", "last"]
+
+
+def test_the_inbox_shows_the_newest_questions_and_says_that_there_are_more(desk: Desk) -> None:
+    for number in range(MOST_QUESTIONS + 1):
+        desk.clock.pass_seconds(1)
+        desk.agent.start("test.flow", goal=f"Task {number}")
+        desk.agent.ack("Built it.")
+    page = desk.shows("inbox")
+    assert (len(page["questions"]), page["more"]) == (MOST_QUESTIONS, True)
+    assert page["questions"][0]["question"]["title"] == f"Task {MOST_QUESTIONS}"
+    desk.agent.decide("yes")
+    assert not desk.shows("inbox")["more"]
 
 
 def test_a_decision_is_recorded_with_its_channel_and_used_by_the_agent(desk: Desk) -> None:

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from interlock.console.lanes import LaneTree, in_lanes
-from interlock.core.engine.decide import decide
-from interlock.core.run.commands import AcknowledgeStep, Decision
-from interlock.core.run.outcomes import Decided
-from interlock.core.run.surface_policy import EXECUTION
 from interlock.core.values import Json
 from interlock.ledger.decisions.inbox import WaitingQuestion
 from interlock.ledger.decisions.modes import ModeLine, session_modes
@@ -17,43 +11,17 @@ from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.log_lines import event_lines
 from interlock.ledger.queries.search import find
 from interlock.ledger.queries.status import (
-    PendingLine,
     SessionStatus,
     Shown,
     find_session,
     notes_of,
-    pending_line,
     ref_of,
     session_status,
 )
-from interlock.ledger.queries.story import HandedIn, RunStory, last_handed_in, story_of
+from interlock.ledger.queries.story import RunStory, story_of
 from interlock.ledger.queries.tree import trees_of
 
 MOST_EVENTS = 200
-
-
-class WhatFollows(Shown, frozen=True):
-    """What a run waits for next if an option is chosen."""
-
-    option: str
-    pending: PendingLine
-
-
-class InboxQuestion(Shown, frozen=True):
-    """A question as its user must see it: what was handed in before it, and what each option leads to."""
-
-    question: WaitingQuestion
-    owner: str
-    workflow_id: str
-    handed_in: HandedIn | None
-    follows: tuple[WhatFollows, ...]
-
-
-class InboxPage(Shown, frozen=True):
-    """Everything that waits for the user; `needs_pin` says that deciding asks for the PIN."""
-
-    questions: tuple[InboxQuestion, ...]
-    needs_pin: bool
 
 
 class SessionPage(Shown, frozen=True):
@@ -107,39 +75,6 @@ class SearchPage(Shown, frozen=True):
 
     query: str
     hits: tuple[SearchHit, ...]
-
-
-def inbox_page(ledger: Ledger, waiting: Iterable[tuple[str, WaitingQuestion]], needs_pin: bool) -> InboxPage:
-    """Return what waits, newest first, each question with its owner."""
-    asked = [each for owner, question in waiting if (each := inbox_question(ledger.of(owner), question))]
-    newest = sorted(asked, key=lambda each: (-each.question.since, each.question.session_id))
-    return InboxPage(tuple(newest), needs_pin)
-
-
-def inbox_question(ledger: Ledger, question: WaitingQuestion) -> InboxQuestion | None:
-    """Return a question with what was handed in before it; None if it cannot be read any more."""
-    position = ledger.position(question.session_id, question.node)
-    if isinstance(position, LedgerError):
-        return None
-    follows: list[WhatFollows] = []
-    for option in question.options:
-        answer = AcknowledgeStep(
-            EXECUTION,
-            ledger.clock(),
-            ledger.terms(position.state),
-            variables=position.kept,
-            decisions={question.id: Decision(option.id, "console")},
-        )
-        outcome = decide(position.plan, position.state, answer)
-        if isinstance(outcome, Decided) and not outcome.blockers:
-            follows.append(WhatFollows(option.id, pending_line(outcome.awaited)))
-    return InboxQuestion(
-        question=question,
-        owner=ledger.owner,
-        workflow_id=position.run.workflow_id,
-        handed_in=last_handed_in(position),
-        follows=tuple(follows),
-    )
 
 
 def session_page(

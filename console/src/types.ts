@@ -4,6 +4,7 @@ export interface InboxPage {
   questions: Array<InboxQuestion>;
   more: boolean;
   needsPin: boolean;
+  canDecide: boolean;
 }
 
 export interface InboxQuestion {

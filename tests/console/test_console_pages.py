@@ -12,6 +12,7 @@ from interlock.console.inbox_page import MOST_QUESTIONS
 from interlock.core.principals import LOCAL, Principal
 from interlock.core.run.commands import Terms
 from interlock.ledger.decisions.user_pin import set_pin
+from interlock.surfaces.execution import ExecutionSurface
 from support.console_client import answer_to
 from support.harness import Agent, Bench, gate, steps, workflow
 
@@ -62,7 +63,12 @@ def desk(bench: Bench) -> Desk:
 
 
 def test_an_empty_store_shows_empty_pages(desk: Desk) -> None:
-    assert desk.shows("inbox") == {"questions": [], "more": False, "needsPin": False}
+    assert desk.shows("inbox") == {
+        "questions": [],
+        "more": False,
+        "needsPin": False,
+        "canDecide": True,
+    }
     assert desk.shows("runs") == {"lines": [], "offset": 0, "limit": 50, "more": False}
     assert desk.shows("search", q="anything")["hits"] == []
 
@@ -165,11 +171,32 @@ def test_an_owner_sees_only_its_own_and_an_approver_decides_for_others(desk: Des
     for action in ("note", "mode", "keep"):
         request = {"sessionId": asked["question"]["sessionId"]}
         more = {"note": {"notes": "x"}, "mode": {"mode": "stop"}, "keep": {"keep": True}}[action]
-        assert desk.act(action, {**request, **more}, stranger)[0] == 404
+        assert desk.act(action, {**request, **more}, stranger)[0] in (403, 404)
     seen = desk.shows("inbox", approver)["questions"][0]
     assert seen["owner"] == "local"
     assert desk.act("decide", answer_to(seen, "yes"), approver)[0] == 200
     assert desk.agent.ack()["pending"]["stepId"] == "last"
+
+
+def test_a_token_of_the_role_user_decides_nothing_because_an_agent_may_hold_it(bench: Bench) -> None:
+    """What is left of rule 27 if an agent signs in to the console with its own token."""
+    bench.write(RELEASE)
+    eve, ledger = Principal("eve"), bench.ledger(owner="eve")
+    worker = Agent(ExecutionSurface(ledger))
+    worker.start("test.flow", goal="Ship it")
+    worker.ack("Built it.")
+    console = Console(ledger, "1.0.0")
+    page = msgspec.json.decode(console.page(eve, "inbox", {}).body)
+    assert (len(page["questions"]), page["canDecide"]) == (1, False)
+    answer = answer_to(page["questions"][0], "yes")
+    session = {"sessionId": page["questions"][0]["question"]["sessionId"]}
+    for name, request in (("decide", answer), ("mode", {**session, "mode": "never-stop"})):
+        assert console.act(eve, name, msgspec.json.encode(request)).status == 403
+    set_pin(ledger.store, "eve", "4711")
+    assert msgspec.json.decode(console.page(eve, "inbox", {}).body)["canDecide"]
+    refused = console.act(eve, "decide", msgspec.json.encode(answer))
+    assert msgspec.json.decode(refused.body)["error"]["code"] == "PIN_REQUIRED"
+    assert console.act(eve, "decide", msgspec.json.encode({**answer, "pin": "4711"})).status == 200
 
 
 def test_the_story_tells_prompts_notes_blockers_and_the_open_step(desk: Desk) -> None:

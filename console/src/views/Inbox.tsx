@@ -66,12 +66,16 @@ export function Inbox({ page: { data, error, reload } }: { page: Page<InboxPage>
           <p>When a run reaches a gate, its question appears here by itself. To see one, work through a workflow on a terminal:</p>
         </Empty>
       )}
+      {data && !data.canDecide && questions.length > 0 && (
+        <p className="notice">You may read these questions. An agent may hold a token of your role, so a principal of the role approver decides them.</p>
+      )}
       <div className="questions">
         {questions.map((each) => (
           <Question
             key={identity(each)}
             asked={each}
             needsPin={data?.needsPin ?? false}
+            canDecide={data?.canDecide ?? false}
             isCurrent={each === current}
             onSelect={() => setSelected(identity(each))}
             onDecided={(text) => {
@@ -108,12 +112,13 @@ export function isTyping(event: KeyboardEvent): boolean {
 interface QuestionProps {
   asked: InboxQuestion;
   needsPin: boolean;
+  canDecide: boolean;
   isCurrent: boolean;
   onSelect: () => void;
   onDecided: (message: string) => void;
 }
 
-function Question({ asked, needsPin, isCurrent, onSelect, onDecided }: QuestionProps) {
+function Question({ asked, needsPin, canDecide, isCurrent, onSelect, onDecided }: QuestionProps) {
   const { question, handedIn, follows, workflowId } = asked;
   const live = useContext(LiveContext);
   const [chosen, setChosen] = useState<string | null>(null);
@@ -135,7 +140,7 @@ function Question({ asked, needsPin, isCurrent, onSelect, onDecided }: QuestionP
   }, [question.shown]);
 
   const decide = (option: string) => {
-    if (sending.current) return;
+    if (sending.current || !canDecide) return;
     sending.current = true;
     setSending(true);
     setError(null);
@@ -207,7 +212,7 @@ function Question({ asked, needsPin, isCurrent, onSelect, onDecided }: QuestionP
           ))}
         </details>
       )}
-      <fieldset className="options" disabled={isSending}>
+      <fieldset className="options" disabled={isSending || !canDecide}>
         <legend className="sr-only">Options</legend>
         {question.options.map((option, index) => {
           const { effects, pending: next } = follows.find((each) => each.option === option.id) ?? { effects: [], pending: null };

@@ -50,12 +50,13 @@ class InboxQuestion(Shown, frozen=True):
 class InboxPage(Shown, frozen=True):
     """The newest of what waits for the user; `more` says that there are others.
 
-    `needs_pin` says that deciding asks for the PIN.
+    `needs_pin` says that deciding asks for the PIN, `can_decide` that this principal may decide at all.
     """
 
     questions: tuple[InboxQuestion, ...]
     more: bool
     needs_pin: bool
+    can_decide: bool
 
 
 class WaitingQuestions:
@@ -70,7 +71,12 @@ class WaitingQuestions:
         """Return what a principal is asked: its own questions, and others' if it decides for others."""
         asked = list(islice(self._asked(principal), MOST_QUESTIONS + 1))
         needs_pin = has_pin(self._ledger.store, principal.name)
-        return InboxPage(tuple(asked[:MOST_QUESTIONS]), len(asked) > MOST_QUESTIONS, needs_pin)
+        return InboxPage(
+            questions=tuple(asked[:MOST_QUESTIONS]),
+            more=len(asked) > MOST_QUESTIONS,
+            needs_pin=needs_pin,
+            can_decide=needs_pin or principal.decides_for_others,
+        )
 
     def _asked(self, principal: Principal) -> Iterator[InboxQuestion]:
         sessions = {session.session_id: session for session in asking_sessions(self._ledger, principal.name)}

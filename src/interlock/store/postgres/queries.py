@@ -499,6 +499,8 @@ def _conditions(wanted: SessionFilter) -> tuple[str, list[Any]]:
             within.append(f"{column} = ${len(values)}")
     if wanted.awaiting:
         within.append("awaiting <> ''")
+    if wanted.status == "blocked":
+        within.append("status = 'blocked'")  # in these words, for the index of the few
     if len(within) > 1:
         where.append(f"EXISTS (SELECT 1 FROM runs WHERE {' AND '.join(within)})")
     return " AND ".join(where) or "true", values

@@ -595,8 +595,11 @@ def _conditions(wanted: SessionFilter) -> tuple[str, list[Any]]:
     of_run: list[tuple[str, Any]] = [("workflow_id = ?", wanted.workflow), ("status = ?", wanted.status)]
     within = [test for test, value in of_run if value is not None]
     where = ["owner = ?"] if wanted.owner is not None else []
-    if wanted.awaiting:
-        few = " AND ".join(["awaiting <> ''", *within])
+    # Each has an index of its own, which SQLite uses only for a condition in these words.
+    rare = ["awaiting <> ''"] * wanted.awaiting + ["status = 'blocked'"] * (wanted.status == "blocked")
+    if rare:
+        few = " AND ".join([*rare, *within])
+        where = ["+owner = ?"] * len(where)  # not by the index of owners: these are few
         where.append(f"session_id IN (SELECT session_id FROM runs WHERE {few})")
     elif within:
         many = " AND ".join(["runs.session_id = sessions.session_id", *within])

@@ -120,6 +120,8 @@ class ConsoleRoutes:
 
     async def csrf(self, request: Request) -> Response:
         """Return what a write must carry; only a page of our own can read it."""
+        if foreign(request):
+            return refused_site()
         if await self.principal(request) is None:
             return unauthorized()
         return json_response({"csrf": self._access.csrf_of(cookie_in(request.headers))}, 200, HEADERS)

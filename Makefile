@@ -22,12 +22,9 @@ lint: ready
 	@$(BIN)/mypy --no-error-summary
 
 bench: ready
-	@$(BIN)/python -m bench.execution_walk
-	@$(BIN)/python -m bench.session_walk
-	@$(BIN)/python -m bench.resume_search
-	@$(BIN)/python -m bench.growth --plots docs/images
+	@$(BIN)/python -m bench
 
-# The long figures: kills, disk faults, byte flips, PostgreSQL crashes, growth; takes about an hour.
+# The long figures: kills, crashes of PostgreSQL, disk faults, byte flips, mutants, growth; takes about an hour.
 proof: ready
 	@$(BIN)/python -m tools.proof
 

@@ -1,49 +1,42 @@
-"""Measure a long run on the execution surface, over real stdio, beside a bare SQLite FULL commit.
+"""A long run on the execution surface, over real stdio, beside a bare SQLite FULL commit.
 
-    python -m bench.execution_walk [--steps 10000]
-
-Prints start-up, memory, a durable advance and its growth with the run, rehydrate, replay, bytes, and the CPU
-time of each, which can be compared on a busy machine too.
+Start-up, memory, a durable advance and its growth with the run, rehydrate, replay, bytes, and the CPU time of
+each, which can be compared on a busy machine too.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from statistics import median
-from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
 
 import apsw
 import msgspec
 
+from bench.figures import Figure
 from bench.server import Server
 from bench.timing import milliseconds
 
 PROMPT = "Look at the code that the task touches and write down what you find. " * 8
 STARTS = 15
-MEMORY_AFTER = 1000
 REPEATS = 200
 
 Answer = dict[str, Any]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=10_000)
-    steps = parser.parse_args().steps
-    with TemporaryDirectory() as folder:
-        data = Path(folder)
-        write_workflow(data / "workflows")
-        fill_cache(data)
-        elapsed, cpu = zip(*(start_up(data) for _ in range(STARTS)), strict=True)
-        show("spawn → tools/list answered", median(elapsed), "ms")
-        show("the same, CPU", min(cpu), "ms")
-        measure_run(data, steps)
+def figures(data: Path, steps: int) -> Iterator[Figure]:
+    """Yield what a server costs at its start and along one run."""
+    data.mkdir()
+    write_workflow(data / "workflows")
+    fill_cache(data)
+    elapsed, cpu = zip(*(start_up(data) for _ in range(STARTS)), strict=True)
+    yield Figure("spawn → tools/list answered, p50", median(elapsed), most=120)
+    yield Figure("the same, CPU, best", min(cpu))
+    yield from figures_of_run(data, steps)
 
 
 def write_workflow(folder: Path) -> None:
@@ -95,44 +88,48 @@ def start_up(data: Path) -> tuple[float, float]:
     return elapsed, cpu
 
 
-def measure_run(data: Path, steps: int) -> None:
-    """Advance one run step by step, with a bare commit after each advance, and print the figures."""
-    server, bare = start_server(data), open_bare_file(data / "bare.db")
+def figures_of_run(data: Path, steps: int) -> Iterator[Figure]:
+    """Advance one run step by step, with a bare commit after each advance."""
+    file = data / "interlock.db"
+    size, server, bare = file.stat().st_size, start_server(data), open_bare_file(data / "bare.db")
     tools = server.request("tools/list", {})["tools"]
     described = [{key: tool[key] for key in ("name", "description", "inputSchema")} for tool in tools]
-    show("tools/list (names, descriptions, input schemas)", len(msgspec.json.encode(described)), "bytes")
-    show("resident memory, idle", server.resident_megabytes(), "MB")
+    bytes_of_tools = len(msgspec.json.encode(described))
+    yield Figure("tools/list (names, descriptions, input schemas)", bytes_of_tools, "bytes", 4000)
+    yield Figure("resident memory, idle", server.resident_megabytes(), "MB", 25)
     first = position = call(server, "start_workflow", workflowId="bench.long", context={"goal": "measure"})
-    advances, commits, before = list[float](), list[float](), server.cpu_milliseconds()
+    advances, commits = list[float](), list[float]()
+    cpu, written = server.cpu_milliseconds(), server.bytes_written()
     for number in range(steps):
         started = perf_counter()
         position = advance(server, position, notes_of(number))
         advances.append((perf_counter() - started) * 1000)
         body = os.urandom(1024)
         commits.append(milliseconds(partial(bare.execute, "INSERT INTO events VALUES (?)", (body,))))
-        if number + 1 == MEMORY_AFTER:
-            show(f"resident memory after {MEMORY_AFTER:,} calls", server.resident_megabytes(), "MB")
-    cpu = server.cpu_milliseconds() - before
+    cpu, written = server.cpu_milliseconds() - cpu, server.bytes_written() - written
+    yield Figure(f"resident memory after {steps:,} calls", server.resident_megabytes(), "MB", 40)
     added = len(position["_text"].encode()) - len(position["pending"]["prompt"])
-    show("bytes added to the author's prompt", added, "bytes")
-    show("bare SQLite FULL commit, p50", median(commits), "ms")
-    show("durable advance over stdio, p50", median(advances), "ms")
-    show("the same, CPU", cpu / steps, "ms")
-    show("the same, first ten", median(advances[:10]), "ms")
-    for mark in sorted({mark for mark in (500, 1000, steps) if mark <= steps}):
-        show(f"the same, after {mark:,} steps", median(advances[max(mark - 100, 0) : mark]), "ms")
+    yield Figure("bytes added to the author's prompt", added, "bytes", 300)
+    yield Figure("bare SQLite FULL commit of 1 KiB, p50", median(commits))
+    yield Figure("durable advance over stdio, p50", median(advances))
+    yield Figure("the same, above the bare commit", median(advances) - median(commits), most=0.7)
+    yield Figure("the same, CPU", cpu / steps)
+    grown = median(advances[-100:]) / median(advances[:100])
+    yield Figure(f"the last 100 of {steps:,} advances, as a multiple of the first 100", grown, "×", 1.25)
     token = position["stateToken"]
-    show_repeated("rehydrate", server, lambda: call(server, "continue_workflow", stateToken=token))
-    show_repeated("replay", server, lambda: advance(server, first, notes_of(0)))
+    yield from figures_of("rehydrate", server, lambda: call(server, "continue_workflow", stateToken=token), 1)
+    yield from figures_of("replay", server, lambda: advance(server, first, notes_of(0)), 0.4)
+    yield Figure("written per advance, log and checkpoints", written / steps / 1000, "kB", 30)
     server.close()
+    yield Figure("kept per advance", (file.stat().st_size - size) / steps / 1000, "kB", 3)
 
 
-def show_repeated(name: str, server: Server, action: Callable[[], object]) -> None:
-    """Print the time and the CPU time of a call that changes nothing."""
+def figures_of(name: str, server: Server, action: Callable[[], object], most: float) -> Iterator[Figure]:
+    """Yield the time and the CPU time of a call that changes nothing."""
     before = server.cpu_milliseconds()
     elapsed = [milliseconds(action) for _ in range(REPEATS)]
-    show(f"{name}, p50", median(elapsed), "ms")
-    show("the same, CPU", (server.cpu_milliseconds() - before) / REPEATS, "ms")
+    yield Figure(f"{name}, p50", median(elapsed), most=most)
+    yield Figure("the same, CPU", (server.cpu_milliseconds() - before) / REPEATS)
 
 
 def notes_of(number: int) -> str:
@@ -145,12 +142,3 @@ def open_bare_file(path: Path) -> apsw.Connection:
     connection.execute("PRAGMA synchronous=FULL")
     connection.execute("CREATE TABLE events (body BLOB)")
     return connection
-
-
-def show(name: str, value: float, unit: str) -> None:
-    number = f"{value:>10,.0f}" if unit == "bytes" else f"{value:>10,.2f}"
-    print(f"{name:<52} {number} {unit}")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,30 +1,33 @@
 """Measure how the cost of a step grows: with the length of its run, and with the number of stored sessions.
 
-    python -m bench.growth [--steps 10000] [--sessions 1000,100000] [--postgres] [--plots docs]
+    python -m bench.growth [--steps 100000] [--sessions 1000,100000] [--postgres 1000,100000] [--plots FOLDER]
 
-In one process, beside a bare SQLite FULL commit of the same moment. Prints medians, and the CPU of a step;
-with --plots it writes run-length.svg and session-count.svg.
+In one process, beside a bare durable commit of as many bytes on the same database. Prints medians, and the
+CPU of a step; with --plots it writes run-length.svg and session-count.svg. What lies between two measured
+points is filled in without waiting for the disk: steps as usual, sessions by copies of real ones.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-from time import perf_counter, process_time
-from typing import Any
+from time import process_time
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 import apsw
 import msgspec
+from msgspec import Struct
 
-from bench.plot import chart
+from bench.plot import Points, chart
+from bench.postgres import cpu_of
 from bench.seeded import seed
+from bench.timing import milliseconds
 from interlock.authoring.library import Library
 from interlock.authoring.sources.sources import Source
 from interlock.ledger.ledger import Ledger
@@ -32,11 +35,15 @@ from interlock.ledger.queries.search import find
 from interlock.ledger.settings import Settings
 from interlock.ledger.tokens.keyring import Keys
 from interlock.store.protocol import Store
-from interlock.store.sqlite.store import open_store
+from interlock.store.sqlite.store import SqliteStore, open_store
 from interlock.surfaces.execution import ExecutionSurface
 from support.harness import Agent
+from support.postgres_server import PostgresServer
 
 SAMPLE = 200
+ROUNDS = 20
+QUERY = "needle17 common"
+BODY = 3000
 LOOPS = 110
 WORKFLOW = {
     "id": "bench.grown",
@@ -55,91 +62,107 @@ WORKFLOW = {
     ],
 }
 
+Lines = dict[str, Points]
 
-class Cost:
-    """What one step costs at one point: medians of a sample."""
 
-    def __init__(self, agent: Agent, bare: apsw.Connection) -> None:
-        times, commits = list[float](), list[float]()
-        began = process_time()
-        for number in range(SAMPLE):
-            times.append(_taken(lambda number=number: agent.ack(f"notes of step {number}")))
-        self.cpu = (process_time() - began) * 1000 / SAMPLE
-        for _ in range(SAMPLE):
-            commits.append(_taken(lambda: bare.execute("INSERT INTO bare VALUES (zeroblob(3000))")))
-        here = agent.last
-        self.advance, self.bare = median(times), median(commits)
-        self.rehydrate = median(_taken(lambda: agent.look(here)) for _ in range(20))
+class Cost(Struct, frozen=True):
+    """What one step costs: medians of a sample, in milliseconds; `server` is PostgreSQL's CPU."""
+
+    advance: float
+    bare: float
+    rehydrate: float
+    cpu: float
+    server: float
+
+    def __str__(self) -> str:
+        mine = f"{self.advance:9.2f} {self.bare:12.2f} {self.rehydrate:10.2f} {self.cpu:7.2f}"
+        return f"{mine} {self.server:16.2f}" if self.server else mine
+
+
+HEADINGS = "  advance  bare commit  rehydrate     CPU"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=10_000)
-    parser.add_argument("--sessions", default="1000,100000")
-    parser.add_argument("--postgres", action="store_true", help="measure session counts on PostgreSQL too")
+    parser.add_argument("--steps", type=int, default=100_000, help="0 for none")
+    parser.add_argument("--sessions", default="1000,100000", help="counts on SQLite; empty for none")
+    parser.add_argument("--postgres", default="1000,100000", help="counts on PostgreSQL; empty for none")
     parser.add_argument("--plots", type=Path)
     options = parser.parse_args()
-    counts = [int(count) for count in options.sessions.split(",") if count]
-    lines = {"run": _by_run_length(options.steps) if options.steps else {}}
-    lines["sqlite"] = _by_session_count("SQLite", counts)
-    if options.postgres:
-        lines["postgres"] = _by_session_count("PostgreSQL", counts)
-    if options.plots and lines["run"]:
-        chart(options.plots / "run-length.svg", "A step, by the length of its run", "steps", lines["run"])
-    if options.plots and counts:
-        both = {**lines["sqlite"], **lines.get("postgres", {})}
-        chart(options.plots / "session-count.svg", "By the number of stored sessions", "sessions", both)
+    by_length = _by_run_length(options.steps) if options.steps else {}
+    by_count: Lines = {}
+    with TemporaryDirectory() as name:
+        if counts := _counts(options.sessions):
+            by_count |= _by_session_count("SQLite", _grown_sqlite(Path(name), counts))
+        if counts := _counts(options.postgres):
+            by_count |= _by_session_count("PostgreSQL", _grown_postgres(Path(name), counts))
+    if options.plots and by_length:
+        chart(options.plots / "run-length.svg", "A step, by the length of its run", "steps", by_length)
+    if options.plots and by_count:
+        chart(options.plots / "session-count.svg", "By the number of stored sessions", "sessions", by_count)
 
 
-def _by_run_length(most: int) -> dict[str, list[tuple[float, float]]]:
+def _counts(listed: str) -> list[int]:
+    return [int(count) for count in listed.split(",") if count]
+
+
+def _by_run_length(most: int) -> Lines:
+    """Measure a step after 100, 1,000, 10,000 … steps of one run on SQLite."""
     points: dict[str, list[tuple[float, float]]] = {"advance": [], "bare commit": [], "rehydrate": []}
-    print("run length   advance   bare commit   rehydrate   CPU (ms, medians of one process)")
-    with TemporaryDirectory() as name, _bare(name) as bare, _store("SQLite", Path(name)) as store:
+    print(f"{'run length':>20} {HEADINGS}")
+    with TemporaryDirectory() as name, _bare_file(Path(name)) as bare:
+        store, done, target = open_store(Path(name)), 0, 100
         agent = _agent(Path(name), store)
-        done, target = 0, 10
-        while done < most:
-            while done < target - SAMPLE // 2:
-                agent.ack("notes")
-                done += 1
-            cost = Cost(agent, bare)
+        while target <= most:
+            with _unsynced(store):
+                while done < target:
+                    agent.ack("notes")
+                    done += 1
+            cost = _cost(agent, bare)
             done += SAMPLE
-            _show(f"{target:10,}", cost)
-            for line, value in (("advance", cost.advance), ("bare commit", cost.bare)):
-                points[line].append((target, value))
+            print(f"{target:20,} {cost}", flush=True)
+            points["advance"].append((target, cost.advance))
+            points["bare commit"].append((target, cost.bare))
             points["rehydrate"].append((target, cost.rehydrate))
             target *= 10
-    return points
+        store.close()
+    return dict(points)
 
 
-def _by_session_count(kind: str, counts: list[int]) -> dict[str, list[tuple[float, float]]]:
-    points: dict[str, list[tuple[float, float]]] = {f"advance, {kind}": [], f"resume, {kind}": []}
-    if not counts:
-        return points
-    print(f"\nsessions on {kind}   advance   bare commit   rehydrate   CPU   resume by words")
-    with TemporaryDirectory() as name, _store(kind, Path(name)) as store, _bare(name) as bare:
-        stored = 0
-        for count in counts:
-            seed(store, count - stored)
-            stored = count
-            agent = _agent(Path(name), store)
-            cost, ledger = Cost(agent, bare), agent.ledger
-            find(ledger, "needle17 common")  # the index catches up
-            resume = median(_taken(lambda ledger=ledger: find(ledger, "needle17 common")) for _ in range(20))
-            _show(f"{count:14,}", cost, f"{resume:8.2f}")
-            points[f"advance, {kind}"].append((count, cost.advance))
-            points[f"resume, {kind}"].append((count, resume))
-    return points
+class Grown(Struct, frozen=True):
+    """A store that holds so many sessions now, with what commits as many bytes bare beside it."""
+
+    count: int
+    agent: Agent
+    bare: Callable[[], object]
+    server: int | None = None
 
 
-def _show(first: str, cost: Cost, last: str = "") -> None:
-    figures = f"{cost.advance:9.2f} {cost.bare:13.2f} {cost.rehydrate:11.2f} {cost.cpu:8.2f}"
-    print(f"{first} {figures} {last}", flush=True)
+def _by_session_count(kind: str, stores: Iterator[Grown]) -> Lines:
+    steps, searches = list[tuple[float, float]](), list[tuple[float, float]]()
+    print(f"\n{f'sessions, {kind}':>20} {HEADINGS}{'  CPU, PostgreSQL' * (kind == 'PostgreSQL')}  resume")
+    for grown in stores:
+        ledger = grown.agent.ledger
+        find(ledger, QUERY)  # the index catches up
+        resume = median(milliseconds(lambda ledger=ledger: find(ledger, QUERY)) for _ in range(ROUNDS))
+        cost = _cost(grown.agent, grown.bare, grown.server)
+        print(f"{grown.count:20,} {cost} {resume:7.2f}", flush=True)
+        steps.append((grown.count, cost.advance))
+        searches.append((grown.count, resume))
+    return {f"advance, {kind}": steps, f"resume, {kind}": searches}
 
 
-def _taken(action: Any) -> float:
-    started = perf_counter()
-    action()
-    return (perf_counter() - started) * 1000
+def _cost(agent: Agent, bare: Callable[[], object], server: int | None = None) -> Cost:
+    commits = [milliseconds(bare) for _ in range(SAMPLE)]
+    own, served = process_time(), cpu_of(server)
+    steps = [
+        milliseconds(lambda number=number: agent.ack(f"notes of step {number}")) for number in range(SAMPLE)
+    ]
+    own, served = process_time() - own, cpu_of(server) - served
+    here = agent.last
+    looks = [milliseconds(lambda: agent.look(here)) for _ in range(ROUNDS)]
+    agent.last = here
+    return Cost(median(steps), median(commits), median(looks), own * 1000 / SAMPLE, served * 1000 / SAMPLE)
 
 
 def _agent(folder: Path, store: Store) -> Agent:
@@ -153,35 +176,66 @@ def _agent(folder: Path, store: Store) -> Agent:
     return agent
 
 
+def _grown_sqlite(folder: Path, counts: list[int]) -> Iterator[Grown]:
+    store = open_store(folder)
+    with _bare_file(folder) as bare:
+        for count, more in _growth(counts):
+            with _unsynced(store):
+                seed(store, more)
+            yield Grown(count, _agent(folder, store), bare)
+    store.close()
+
+
+def _grown_postgres(folder: Path, counts: list[int]) -> Iterator[Grown]:
+    """Fill one server, restarted between filling and measuring: only what is measured waits for the disk."""
+    from interlock.store.postgres.connections import connect
+    from interlock.store.postgres.database import open_store as open_postgres
+
+    server = PostgresServer(shared_buffers="1GB", max_wal_size="8GB")
+    try:
+        for count, more in _growth(counts):
+            server.start(fsync="off", synchronous_commit="off")
+            store = open_postgres(server.url)
+            seed(store, more)
+            store.close()
+            server.execute("ANALYZE")
+            server.stop()
+            server.start()
+            store, connection = open_postgres(server.url), connect(server.url)
+            connection.execute("CREATE TABLE IF NOT EXISTS bare (body bytea)")
+
+            def bare(connection: object = connection) -> object:
+                return connection.execute("INSERT INTO bare VALUES ($1)", (bytes(BODY),))  # type: ignore[attr-defined]
+
+            yield Grown(count, _agent(folder, store), bare, server.pid)
+            store.close()
+            connection.close()
+            server.stop()
+    finally:
+        server.remove()
+
+
+def _growth(counts: list[int]) -> Iterator[tuple[int, int]]:
+    """Yield each count, and by how many it is more than the one before."""
+    return ((count, count - before) for before, count in zip([0, *counts], counts, strict=False))
+
+
 @contextmanager
-def _bare(folder: str) -> Iterator[apsw.Connection]:
-    """A file of its own on the same disk, committed as durably."""
-    connection = apsw.Connection(str(Path(folder) / "bare.db"))
+def _unsynced(store: SqliteStore) -> Iterator[None]:
+    store._connection.pragma("synchronous", "off")
+    yield
+    store._connection.pragma("synchronous", "full")
+
+
+@contextmanager
+def _bare_file(folder: Path) -> Iterator[Callable[[], object]]:
+    """A commit to a file of its own on the same disk, as durable."""
+    connection = apsw.Connection(str(folder / "bare.db"))
     connection.pragma("journal_mode", "wal")
     connection.pragma("synchronous", "full")
     connection.execute("CREATE TABLE bare (body BLOB)")
-    yield connection
+    yield lambda: connection.execute("INSERT INTO bare VALUES (zeroblob(?))", (BODY,))
     connection.close()
-
-
-@contextmanager
-def _store(kind: str, folder: Path) -> Iterator[Store]:
-    if kind == "SQLite":
-        store: Store = open_store(folder)
-        yield store
-        store.close()
-        return
-    from interlock.store.postgres.database import open_store as open_postgres
-    from support.postgres_server import PostgresServer
-
-    server = PostgresServer()
-    try:
-        server.start()
-        store = open_postgres(server.url)
-        yield store
-        store.close()
-    finally:
-        server.remove()
 
 
 if __name__ == "__main__":

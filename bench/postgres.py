@@ -83,8 +83,7 @@ def server(url: str | None) -> Iterator[tuple[str, int | None]]:
     own = PostgresServer(shared_buffers="256MB")
     try:
         own.start()
-        assert own._process is not None
-        yield own.url, own._process.pid
+        yield own.url, own.pid
     finally:
         own.remove()
 

@@ -62,6 +62,12 @@ class Server:
         """Return the CPU time that the server has used: a busy machine does not change it much."""
         return int(Path(f"/proc/{self.process.pid}/schedstat").read_text().split()[0]) / 1e6
 
+    def bytes_written(self) -> int:
+        """Return how many bytes the server has written to files, its answers left out."""
+        counted = Path(f"/proc/{self.process.pid}/io").read_text().splitlines()
+        written = next(int(line.split()[1]) for line in counted if line.startswith("wchar:"))
+        return written - self.bytes_received
+
     def kill(self) -> None:
         """End the server at once, whatever it is doing."""
         self.process.kill()

@@ -1,22 +1,15 @@
-"""Measure a walk through the session surface: its bytes beside the size of the source, and its time.
-
-    python -m bench.session_walk [--workflows FOLDER --workflow ID]
-
-Drives the real server over stdio. Prints the bytes of one whole walk, every skill loaded once, and the p50
-of the calls that a session makes most often.
-"""
+"""An agent that walks through the session surface over real stdio, and the times of its calls."""
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
+from bench.figures import Figure
 from bench.server import Server
 from bench.timing import milliseconds, percentile
 from interlock.authoring.library import BUNDLED, Library, Loaded
@@ -24,6 +17,8 @@ from interlock.authoring.sources.sources import Source
 from interlock.core.definition.workflow import Activity, Workflow
 
 CORPUS = Path(__file__).resolve().parents[1].parent / "shared" / "corpus" / "activities"
+
+SESSIONS = 300
 
 
 class Agent:
@@ -41,28 +36,14 @@ class Agent:
         return result
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--workflow", help="default: work-packages of the corpus, else the bundled work-package"
-    )
-    parser.add_argument("--workflows", type=Path, default=CORPUS if CORPUS.is_dir() else None)
-    parser.add_argument("--count", type=int, default=300)
-    options = parser.parse_args()
-    name = options.workflow or ("work-packages" if options.workflows else "work-package")
-    workflow, source_bytes = load_workflow(name, options.workflows)
-    arguments = ["--surface", "session", "--min-response-seconds", "0"]
-    if options.workflows:
-        arguments += ["--workflows", str(options.workflows)]
-    with TemporaryDirectory() as folder:
-        server = Server(Path(folder), *arguments)
-        walk(Agent(server), workflow)
-        sent, received = server.bytes_sent, server.bytes_received
-        print(f"walk of {name}: {server.requests} calls, {sent:,} bytes sent, {received:,} received")
-        print(f"source folder: {source_bytes:,} bytes; received / source {received / source_bytes:.2f}")
-        for tool, times in times_of_calls(Agent(server), workflow, options.count).items():
-            print(f"{tool:14} p50 {percentile(times, 0.5):6.2f} ms")
-        server.close()
+def figures(folder: Path) -> Iterator[Figure]:
+    """Yield the times of the calls that every session makes."""
+    workflow, _ = load_workflow("work-package", None)
+    server = Server(folder, "--surface", "session", "--min-response-seconds", "0")
+    for tool, times in times_of_calls(Agent(server), workflow).items():
+        most = 0.7 if tool.startswith("get_") else None
+        yield Figure(f"{tool} on the session surface, p50", percentile(times, 0.5), most=most)
+    server.close()
 
 
 def load_workflow(name: str, folder: Path | None) -> tuple[Workflow, int]:
@@ -74,41 +55,13 @@ def load_workflow(name: str, folder: Path | None) -> tuple[Workflow, int]:
     return loaded.workflow, sum(path.stat().st_size for path in files)
 
 
-def walk(agent: Agent, workflow: Workflow) -> None:
-    """Walk from the first activity to the end; what the agent has already read is not sent again."""
-    agent.call("discover")
-    agent.call("start_session", agent_id="agent", workflow_id=workflow.id)
-    agent.call("get_workflow")
-    target: str = workflow.initial or workflow.activities[0].id
-    visits: Counter[str] = Counter()
-    digests: dict[str, str] = {}
-    while True:
-        entered = json.loads(enter(agent, target, workflow, visits))
-        if entered.get("status") == "completed":
-            return
-        target = visit(agent, workflow, entered["activity_id"], visits, digests)
-
-
-def visit(
-    agent: Agent, workflow: Workflow, activity_id: str, visits: Counter[str], digests: dict[str, str]
+def enter(
+    agent: Agent,
+    target: str,
+    workflow: Workflow,
+    visits: Counter[str],
+    manifest: Sequence[dict[str, Any]] = (),
 ) -> str:
-    """Read the activity and the skills not read yet; return the next activity."""
-    known = {"known": digests[activity_id]} if activity_id in digests else {}
-    text: str = agent.call("get_activity", **known)["content"][0]["text"]
-    digests[activity_id] = text.partition("digest: ")[2].partition("\n")[0]
-    activity = workflow.activity(activity_id)
-    assert activity is not None
-    visits[activity_id] += 1
-    for step in activity.steps():
-        if step.skill and step.skill not in digests:
-            digests[step.skill] = ""
-            agent.call("get_skill", step_id=step.id)
-    exits = text.partition("ways: ")[2].partition("\n")[0].split("; ")
-    return exits[(visits[activity_id] - 1) % len(exits)].split(" ")[0]
-
-
-def enter(agent: Agent, target: str, workflow: Workflow, visits: Counter[str]) -> str:
-    manifest: list[dict[str, Any]] = []
     variables: dict[str, Any] = {}
     while True:
         result = agent.call("next_activity", activity_id=target, step_manifest=manifest, variables=variables)
@@ -147,22 +100,20 @@ def options_of(activities: Sequence[Activity], gate_id: str) -> list[str]:
     return [option.id for option in gate.options] if gate else ["proceed"]
 
 
-def times_of_calls(agent: Agent, workflow: Workflow, count: int) -> dict[str, list[float]]:
+def times_of_calls(agent: Agent, workflow: Workflow) -> dict[str, list[float]]:
     """Time the calls that every session makes, in many sessions."""
-    first = workflow.initial or workflow.activities[0].id
+    first = workflow.activity(workflow.initial) or workflow.activities[0]
+    step = next(step for step in first.steps() if step.skill)
     calls: dict[str, dict[str, Any]] = {
-        "next_activity": {"activity_id": first},
+        "next_activity": {"activity_id": first.id},
         "get_activity": {},
+        "get_skill": {"step_id": step.id},
         "get_workflow": {},
     }
     times: dict[str, list[float]] = {tool: [] for tool in calls}
-    for _ in range(count):
+    for _ in range(SESSIONS):
         agent.token = ""
         agent.call("start_session", agent_id="agent", workflow_id=workflow.id)
         for tool, arguments in calls.items():
             times[tool].append(milliseconds(partial(agent.call, tool, **arguments)))
     return times
-
-
-if __name__ == "__main__":
-    main()

@@ -7,22 +7,41 @@ from typing import Any
 
 import msgspec
 
-from interlock.console.actions import ActionDone, DecideRequest, KeepRequest, ModeRequest, NoteRequest
+from interlock.console.actions import (
+    AbandonRequest,
+    ActionDone,
+    DecideRequest,
+    ForkRequest,
+    ModeRequest,
+    NoteRequest,
+)
 from interlock.console.answers import ConsoleError
 from interlock.console.comparison import Comparison
 from interlock.console.health import DoctorReport, HealthPage, SettingsPage
-from interlock.console.inbox_page import InboxPage
-from interlock.console.pages import EventsPage, SearchPage, SessionPage
+from interlock.console.inbox_pages import InboxPage
+from interlock.console.run_pages import (
+    KeepRequest,
+    RemovalPage,
+    RemoveRequest,
+    RunsChanged,
+    RunsPage,
+    ViewRequest,
+)
+from interlock.console.search_pages import SearchPage
+from interlock.console.session_pages import EventsPage, ForkText, NodePage, SessionPage
 from interlock.console.simulation import SimulationPage
 from interlock.console.workflow_pages import BuiltinsPage, RunGraph, WorkflowPage, WorkflowsPage
 from interlock.ledger.queries.branch_artifacts import BranchArtifacts
-from interlock.ledger.queries.run_lines import RunsPage
 
 TARGET = Path(__file__).resolve().parents[1] / "console" / "src" / "types.ts"
 SENT = [
     InboxPage,
     RunsPage,
+    RemovalPage,
+    RunsChanged,
     SessionPage,
+    NodePage,
+    ForkText,
     EventsPage,
     BranchArtifacts,
     RunGraph,
@@ -38,7 +57,16 @@ SENT = [
     ActionDone,
     ConsoleError,
 ]
-RECEIVED = [DecideRequest, NoteRequest, ModeRequest, KeepRequest]
+RECEIVED = [
+    DecideRequest,
+    NoteRequest,
+    ModeRequest,
+    ForkRequest,
+    AbandonRequest,
+    KeepRequest,
+    RemoveRequest,
+    ViewRequest,
+]
 PLAIN = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}
 HEAD = "// Written by tools/console_types.py from the structs of the server. Do not edit.\n"
 

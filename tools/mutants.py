@@ -19,7 +19,7 @@ from msgspec import Struct
 
 ROOT = Path(__file__).parent.parent
 IGNORED = shutil.ignore_patterns("__pycache__", "node_modules")
-COPIED = ("src", "tests", "tools", "pyproject.toml")
+COPIED = ("src", "tests", "tools", "bench", "pyproject.toml")
 
 
 class Mutant(Struct, frozen=True):
@@ -69,6 +69,20 @@ MUTANTS = (
         ("tests/surfaces/test_repeated_starts.py",),
     ),
     Mutant(
+        "the answer of a start is checked whenever it is read: believe it",
+        "src/interlock/ledger/starts.py",
+        "    if known.digest != start_digest(known) or not known.response:",
+        "    if not known.response:",
+        ("tests/surfaces/test_repeated_starts.py",),
+    ),
+    Mutant(
+        "a commit whose answer was lost is looked for: take it for stored",
+        "src/interlock/store/postgres/database.py",
+        "        if stored is None:",
+        "        if False:",
+        ("tests/store/test_store_postgres.py",),
+    ),
+    Mutant(
         "a session is advanced from its own last commit: accept a stale head",
         "src/interlock/ledger/log/health.py",
         "    if last.last != session.head_index or last.digest != session.head_digest:",
@@ -105,9 +119,7 @@ def killed(mutant: Mutant) -> bool:
         for name in COPIED:
             source = ROOT / name
             if source.is_dir():
-                shutil.copytree(
-                    source, copy / name, ignore=shutil.ignore_patterns("__pycache__", "node_modules")
-                )
+                shutil.copytree(source, copy / name, ignore=IGNORED)
             else:
                 shutil.copy(source, copy / name)
         file = copy / mutant.file

@@ -64,6 +64,27 @@ export async function act<T>(name: string, body: unknown): Promise<T> {
   );
 }
 
+/** Send actions and keep what came of the last one, for a sentence or an error on the page. */
+export function useAct(): { send: <T>(name: string, body: unknown, then: (done: T) => string) => Promise<boolean>; message: string; error: ConsoleError | null } {
+  const [shown, setShown] = useState<{ message: string; error: ConsoleError | null }>({ message: "", error: null });
+  const send = useCallback(
+    <T,>(name: string, body: unknown, then: (done: T) => string) =>
+      act<T>(name, body).then(
+        (done) => {
+          setShown({ message: then(done), error: null });
+          return true;
+        },
+        (refused: unknown) => {
+          if (!(refused instanceof Refused)) throw refused;
+          setShown({ message: "", error: refused.error });
+          return false;
+        },
+      ),
+    [],
+  );
+  return { send, ...shown };
+}
+
 export function login(token: string): Promise<unknown> {
   const headers = { "Content-Type": "application/json" };
   return answered(fetch("/console/login", { method: "POST", headers, body: JSON.stringify({ token }) }));
@@ -78,29 +99,49 @@ export interface Live {
 
 const POLL_MS = 5000;
 
-/** Hear of changes; where the stream is cut, look again every few seconds. */
+/**
+ * Hear of changes. A stream that is cut resumes after the last change that arrived; meanwhile the page looks again
+ * every few seconds. It is offline while not even that is answered.
+ */
 export function useLiveChanges(): Live {
   const [live, setLive] = useState<Live>({ state: "reconnecting", tick: 0, moved: new Set() });
   useEffect(() => {
     let source: EventSource | null = null;
     let again = 0;
     let last = "";
+    let isOpen = false;
     const to = (state: LiveState) => setLive((now) => (now.state === state ? now : { ...now, state }));
+    const look = () => setLive((now) => ({ ...now, tick: now.tick + 1, moved: new Set() }));
     const open = () => {
       source = new EventSource(address("live", { after: last }));
-      source.onopen = () => to("live");
+      source.addEventListener("began", (event) => {
+        last = event.lastEventId;
+        isOpen = true;
+        setLive((now) => ({ state: "live", tick: now.state === "live" ? now.tick : now.tick + 1, moved: new Set() }));
+      });
       source.addEventListener("moved", (event) => {
         last = event.lastEventId;
         const { sessions } = JSON.parse(event.data as string) as { sessions: string[] };
         setLive((now) => ({ state: "live", tick: now.tick + 1, moved: new Set(sessions) }));
       });
       source.onerror = () => {
-        to(navigator.onLine ? "reconnecting" : "offline");
+        isOpen = false;
+        setLive((now) => (now.state === "live" ? { ...now, state: "reconnecting" } : now));
         if (source?.readyState === EventSource.CLOSED) again = window.setTimeout(open, POLL_MS);
       };
     };
     const polling = window.setInterval(() => {
-      setLive((now) => (now.state === "live" ? now : { ...now, tick: now.tick + 1, moved: new Set() }));
+      if (isOpen) return;
+      void get("csrf").then(
+        () => {
+          if (isOpen) return;
+          to("reconnecting");
+          look();
+        },
+        (error: unknown) => {
+          if (!isOpen && error instanceof Refused && error.status === 0) to("offline");
+        },
+      );
     }, POLL_MS);
     open();
     return () => {

@@ -15,6 +15,7 @@ const PATHS = {
   moon: "M20 14A8 8 0 0 1 10 4a8 8 0 1 0 10 10z",
   check: "M5 13l4 4L19 7",
   copy: "M8 8h11v12H8zM5 16V4h11",
+  fork: "M7 4v16M7 12h6a4 4 0 0 0 4-4V4",
   keys: "M3 7h18v10H3zM7 11h.01M11 11h.01M15 11h.01M8 14h8",
 } as const;
 export type IconName = keyof typeof PATHS;
@@ -73,14 +74,18 @@ const STATUS: Record<string, [string, string]> = {
   in_progress: ["Running", "running"],
   waiting: ["Waiting for you", "waiting"],
   blocked: ["Blocked", "blocked"],
+  stale: ["Stale", "quiet"],
+  abandoned: ["Abandoned", "quiet"],
   complete: ["Complete", "complete"],
   complete_with_gaps: ["Complete with gaps", "gaps"],
   damaged: ["Damaged", "blocked"],
   "no run": ["No run", "quiet"],
 };
 
-export function StatusBadge({ status, awaiting }: { status: string; awaiting?: string }) {
-  const [label, look] = STATUS[awaiting && status === "in_progress" ? "waiting" : status] ?? [status.replaceAll("_", " "), "quiet"];
+export const statusLabel = (status: string): string => STATUS[status]?.[0] ?? status.replaceAll("_", " ");
+
+export function StatusBadge({ status }: { status: string }) {
+  const [label, look] = STATUS[status] ?? [status.replaceAll("_", " "), "quiet"];
   return <span className={`badge ${look}`}>{label}</span>;
 }
 
@@ -92,6 +97,18 @@ export function ErrorBox({ error }: { error: ConsoleError }) {
         <code>{error.code}</code> {error.nextAction}
       </p>
     </div>
+  );
+}
+
+/** A dialog that is open while it is rendered; Escape and a click beside it close it. */
+export function Dialog({ title, className, onClose, children }: { title: string; className?: string; onClose: () => void; children: ReactNode }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog ref={dialog} className={className} aria-label={title} onClose={onClose} onClick={(event) => event.target === dialog.current && dialog.current?.close()}>
+      <h2>{title}</h2>
+      {children}
+    </dialog>
   );
 }
 
@@ -114,7 +131,7 @@ export function Command({ text }: { text: string }) {
   );
 }
 
-export function CopyButton({ text, label, children }: { text: string; label: string; children?: ReactNode }) {
+export function CopyButton({ text, label, children }: { text: string | (() => string); label: string; children?: ReactNode }) {
   const [copied, setCopied] = useState(false);
   const timer = useRef(0);
   useEffect(() => () => window.clearTimeout(timer.current), []);
@@ -125,7 +142,7 @@ export function CopyButton({ text, label, children }: { text: string; label: str
       aria-label={children ? undefined : label}
       title={label}
       onClick={() => {
-        void navigator.clipboard.writeText(text).then(() => {
+        void navigator.clipboard.writeText(typeof text === "string" ? text : text()).then(() => {
           setCopied(true);
           timer.current = window.setTimeout(() => setCopied(false), 1500);
         });

@@ -16,6 +16,7 @@ import yaml
 from interlock.authoring.library import BUNDLED, Library, Loaded
 from interlock.authoring.simulate.scenarios import run_file
 from interlock.core.definition.conditions import variables_of
+from interlock.core.definition.program import Plan
 from interlock.core.definition.workflow import Gate, Item, Loop, Step, Workflow, walk
 from interlock.core.json_schema import violations
 
@@ -111,9 +112,11 @@ def chosen(scenario: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield from ((gate, option) for option in options[:visits])
 
 
-def test_the_library_holds_the_ten_workflows() -> None:
+def test_the_library_holds_the_ten_workflows_three_folders_and_routines() -> None:
     files = {f"{name}{end}" for name in EXPECTED for end in (".yaml", ".scenario.yaml")}
     assert {item.name for item in BUNDLED.path.glob("*.yaml")} == files
+    folders = {item.name for item in BUNDLED.path.iterdir() if item.is_dir()}
+    assert folders == {"meta", "work-package", "work-packages", "routines"}
 
 
 @every
@@ -164,6 +167,25 @@ def test_variables_that_no_gate_sets_are_asked_for_in_a_prompt(name: str) -> Non
 
 
 @every
+def test_a_step_declares_that_it_sets_what_its_text_asks_for_and_a_condition_reads(name: str) -> None:
+    """Rule 31: so the step is not done without it."""
+    decisive = Plan(compiled(name)).decisive
+    for step in steps(name).values():
+        prose = "\n".join(fragment.text for fragment in step.prompt)
+        asked = set(re.findall(r"[Ss]et `(\w+)` in context", prose))
+        assert asked & set(decisive) <= {action.produces for action in step.actions}, step.id
+
+
+@every
+def test_the_values_shown_for_a_deciding_variable_are_a_real_choice(name: str) -> None:
+    """One value alone would read as an order."""
+    plan = Plan(compiled(name))
+    for step in steps(name).values():
+        shown = plan.produced(step, plan.scope({}))
+        assert [variable for variable, values in shown.items() if len(values) == 1] == []
+
+
+@every
 def test_its_scenarios_name_only_what_exists(name: str) -> None:
     assert raw(f"{name}.scenario.yaml")["workflow"] == f"wr.{name}"
     for scenario in scenarios(name):
@@ -177,7 +199,7 @@ def test_its_scenarios_name_only_what_exists(name: str) -> None:
 
 @every
 def test_it_has_a_short_route(name: str) -> None:
-    """Finding K: at most four steps and one gate, for work that needs no more."""
+    """At most four steps and one gate, for work that needs no more."""
     titled = "accepted at once" if name == "small_task" else "the short route"
     (route,) = [scenario["expect"] for scenario in scenarios(name) if scenario["name"] == titled]
     assert route["end"] == "complete"
@@ -187,7 +209,7 @@ def test_it_has_a_short_route(name: str) -> None:
 
 @every
 def test_a_question_about_a_result_shows_the_result(name: str) -> None:
-    """Finding A11: the person who accepts a result reads in the question what was found."""
+    """The person who accepts a result reads in the question what was found."""
     blind = [gate.id for gate in gates(name).values() if "{{" not in gate.message and gate.condition is None]
     assert blind == []
 

@@ -402,3 +402,43 @@ def test_the_hash_moves_with_every_change_of_meaning(tmp_path: Path) -> None:
 
 
 GOLDEN_HASH = "sha256:f77e715e80d6a116db73bb9243df77c0bd265dc4c91d52a45b6c8a9dc8e0339f"
+
+
+def test_a_feature_takes_the_settings_that_it_has_and_keeps_the_defaults_of_the_rest(tmp_path: Path) -> None:
+    ask = {"id": "ask", "title": "Ask", "promptBlocks": {"goal": "Ask."}}
+    loaded = compiled(
+        tmp_path,
+        head(
+            ask,
+            features=[
+                {"id": "wr.features.capabilities", "config": {"capabilities": ["web_browsing"]}},
+                {"id": "wr.features.output_contracts", "config": {"attempts": 2}},
+                "wr.features.mode_guidance",
+            ],
+        ),
+    )
+    text = words(step(loaded, "ask"))
+    assert "Treat web browsing as unproven" in text
+    assert "after 2 refusals" in text
+    assert "each assumption in your notes" in text
+
+
+@pytest.mark.parametrize(
+    ("feature", "config", "message"),
+    [
+        ("output_contracts", {"attempts": 9}, "is one of: 1, 2, 3, 4, 5"),
+        ("output_contracts", {"attempts": True}, "is one of: 1, 2, 3, 4, 5"),
+        ("output_contracts", {"tries": 2}, "has no setting 'tries'; it has: attempts"),
+        ("capabilities", {"capabilities": "delegation"}, "is a list of some of: delegation, web_browsing"),
+        ("capabilities", {"capabilities": []}, "is a list of some of: delegation, web_browsing"),
+        ("memory_context", {"depth": 2}, "has no setting 'depth'; it has: none"),
+    ],
+)
+def test_a_setting_that_a_feature_does_not_accept_is_an_error(
+    tmp_path: Path, feature: str, config: Json, message: str
+) -> None:
+    used: Json = {"id": f"wr.features.{feature}", "config": config}
+    write(tmp_path, {"w.json": json.dumps(head(features=[used]))})
+    (error,) = diagnostics(tmp_path)
+    assert (error.code, error.severity) == ("IL221", "error")
+    assert message in error.message

@@ -1,4 +1,4 @@
-"""Unknown fields, contracts and variables: errors in files of our own form, else warnings (finding J4)."""
+"""Unknown fields, contracts and variables: errors in files of our own form, else warnings."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def with_step(**fields: Any) -> dict[str, Any]:
     return head({**STEP, **fields}, variables=DECLARED)
 
 
-def in_loop(prompt: str) -> dict[str, Any]:
+def in_loop(prompt: str, config: dict[str, Any] = EACH) -> dict[str, Any]:
     body = [{**STEP, "prompt": prompt}]
-    return head({"id": "l", "type": "loop", "title": "L", "loop": EACH, "body": body}, variables=CHECKS)
+    return head({"id": "l", "type": "loop", "title": "L", "loop": config, "body": body}, variables=CHECKS)
 
 
-def asking(message: str) -> dict[str, Any]:
-    options = [{"id": "y", "effect": {"setVariable": {"risky": True}}}, {"id": "n"}]
+def asking(message: str, **option: Any) -> dict[str, Any]:
+    options = [{"id": "y", "effect": {"setVariable": {"risky": True}}, **option}, {"id": "n"}]
     gate = {"id": "g", "type": "gate", "message": message, "options": options}
     return head(STEP, gate, variables=DECLARED)
 
@@ -40,6 +40,32 @@ TYPOS: dict[str, tuple[str, dict[str, Any], str]] = {
     "variable in a condition": ("IL507", with_step(runCondition={"var": "riksy", "equals": True}), "risky"),
     "variable in a prompt": ("IL513", in_loop("Run {{chek.name}}."), "check"),
     "variable in a question": ("IL513", asking("Is {{riskyy}} right?"), "risky"),
+    "variable in an option": ("IL513", asking("Is it?", label="Take {{riskyy}}"), "risky"),
+    "variable in an effect": (
+        *("IL513", asking("Is it?", effect={"setVariable": {"risky": "{{riskyy}}"}})),
+        "risky",
+    ),
+    "variable in a user's question": (
+        "IL513",
+        with_step(userInput=[{"reason": "needs_user_choice", "key": "risky", "question": "Is {{riskyy}}?"}]),
+        "risky",
+    ),
+    "variable that a step sets": ("IL507", with_step(sets=["riksy"]), "risky"),
+    "variable of a confirmation": (
+        "IL507",
+        with_step(requireConfirmation={"var": "riksy", "equals": True}),
+        "risky",
+    ),
+    "variable of a fragment": (
+        "IL507",
+        with_step(promptFragments=[{"id": "f", "text": "F.", "when": {"var": "riksy", "equals": True}}]),
+        "risky",
+    ),
+    "variable of a count": (
+        "IL507",
+        in_loop("Run.", {"type": "for", "count": "chekcs", "maxIterations": 3}),
+        "checks",
+    ),
     "variable without declarations": (
         "IL507",
         head({**STEP, "runCondition": {"var": "riksy", "equals": True}}),

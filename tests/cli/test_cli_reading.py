@@ -334,7 +334,7 @@ def test_a_drawing_has_every_node_once_and_marks_one_tip(parents: list[int], cho
 def test_a_beginning_that_fits_two_sessions_is_ambiguous(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     for name in ("sess_abcdefgh", "sess_abcdxxxx"):
-        commit = Commit(Rows(SessionRow(name, "local", "", 0, 0, -1, bytes(32), 0)), 0, new=True)
+        commit = Commit(Rows(SessionRow(name, "local", "", 0, 0, -1, bytes(32), 0)), "local", 0, new=True)
         commit.add(SessionCreated("local", "", 0, "execution"))
         store.append(commit.finish())
     store.close()

@@ -70,6 +70,9 @@ def test_settings_say_where_they_come_from(tmp_path: Path) -> None:
     assert told["enforcement"] == ("advisory", "variable")
     assert told["project"] == (str(project), "flag")
     assert told["surface"] == ("execution", "default")
+    assert told["retention-days"] == (90, "default")
+    assert ran.json["mode"]["label"] == "Automatic, stops for you"
+    assert "as chosen with interlock mode" in interlock(tmp_path / "fresh", "config", "show").out
 
 
 def test_a_bad_setting_is_one_line_and_a_usage_error(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import apsw
 import pytest
 
+from interlock.store.sqlite.store import PAGE_SIZE
 from support.cli_process import Ran, agent, interlock, to_the_gate
 
 pytestmark = pytest.mark.slow
@@ -214,8 +215,8 @@ def test_a_damaged_page_is_recovered_and_the_damaged_file_kept(data: Path, sessi
     page = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'nodes'").get
     connection.close()
     with path.open("r+b") as file:
-        file.seek((int(str(page)) - 1) * 4096)
-        file.write(b"\xaa" * 4096)
+        file.seek((int(str(page)) - 1) * PAGE_SIZE)
+        file.write(b"\xaa" * PAGE_SIZE)
     assert not checks(gone(1, interlock(data, "doctor", "--json")))["file"]
     gone(0, interlock(data, "doctor", "--repair"))
     assert (data / "interlock.db.damaged-1").exists()

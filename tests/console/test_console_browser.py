@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from interlock.ledger.decisions.user_pin import set_pin
-from interlock.store.sqlite.store import open_store
+from support.browser_desk import BrowserDesk, desk
 from support.chromium import PATIENCE_MS, browser, opened
-from support.cli_process import Agent, agent, forked, to_the_gate
-from support.http_server import HttpServer, serving
+from support.cli_process import forked, to_the_gate
+from support.http_server import serving
 from support.node_clients import installed_from
 from support.paths import ROOT
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-__all__ = ["browser"]
+__all__ = ["browser", "desk"]
 
 pytestmark = pytest.mark.slow
 
@@ -38,27 +36,9 @@ HOSTILE = """<script>window.hacked = 1</script> <img src=x onerror="window.hacke
 HOSTILE_FINDING = dict.fromkeys(("severity", "title", "location", "rationale", HOSTILE), HOSTILE)
 
 
-class Desk:
-    """A server, an agent on the same store, and the address that its user opens."""
-
-    def __init__(self, server: HttpServer, worker: Agent) -> None:
-        self.server = server
-        self.worker = worker
-
-    def open(self, browser: Browser, path: str = "", **look: Any) -> Page:
-        page = opened(browser, self.server.entrance, **look)
-        if path:
-            page.goto(f"{self.server.url}/console/{path}")
-        return page
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    with serving(tmp_path) as server, agent(tmp_path) as worker:
-        yield Desk(server, worker)
-
-
-def test_a_gate_appears_without_reload_and_is_answered_by_keyboard(desk: Desk, browser: Browser) -> None:
+def test_a_gate_appears_without_reload_and_is_answered_by_keyboard(
+    desk: BrowserDesk, browser: Browser
+) -> None:
     from playwright.sync_api import expect
 
     page = desk.open(browser, "inbox")
@@ -74,7 +54,9 @@ def test_a_gate_appears_without_reload_and_is_answered_by_keyboard(desk: Desk, b
     expect(page).to_have_title("Interlock", timeout=PATIENCE_MS)
 
 
-def test_a_cut_stream_is_shown_and_the_page_goes_on_by_looking_again(desk: Desk, browser: Browser) -> None:
+def test_a_cut_stream_is_shown_and_the_page_goes_on_by_looking_again(
+    desk: BrowserDesk, browser: Browser
+) -> None:
     page = desk.open(browser)
     page.route("**/console/live*", lambda route: route.abort())
     page.goto(f"{desk.server.url}/console/inbox")
@@ -86,7 +68,7 @@ def test_a_cut_stream_is_shown_and_the_page_goes_on_by_looking_again(desk: Desk,
     page.get_by_text("live", exact=True).wait_for()
 
 
-def test_of_two_browsers_that_answer_at_once_one_wins(desk: Desk, browser: Browser) -> None:
+def test_of_two_browsers_that_answer_at_once_one_wins(desk: BrowserDesk, browser: Browser) -> None:
     to_the_gate(desk.worker)
     pages = [desk.open(browser, "inbox") for _ in range(2)]
     for page in pages:
@@ -109,7 +91,7 @@ def test_of_two_browsers_that_answer_at_once_one_wins(desk: Desk, browser: Brows
         page.get_by_role("heading", name="Nothing waits for you").wait_for()
 
 
-def test_one_click_counts_once_and_the_note_reaches_the_agent(desk: Desk, browser: Browser) -> None:
+def test_one_click_counts_once_and_the_note_reaches_the_agent(desk: BrowserDesk, browser: Browser) -> None:
     to_the_gate(desk.worker)
     page = desk.open(browser, "inbox")
     page.get_by_label("A note for the agent").fill("Also on a slow machine, please.")
@@ -120,115 +102,7 @@ def test_one_click_counts_once_and_the_note_reaches_the_agent(desk: Desk, browse
     assert "Also on a slow machine" in str(said)
 
 
-def test_a_question_that_changed_says_so_keeps_the_note_and_is_asked_again(
-    desk: Desk, browser: Browser
-) -> None:
-    to_the_gate(desk.worker)
-    page = desk.open(browser, "inbox")
-    page.get_by_role("article", name="Accept the result").wait_for()
-    page.get_by_label("A note for the agent").fill("Only if it is fast.")
-
-    def changed(route: Any) -> None:
-        shown = route.fetch().json()
-        for asked in shown["questions"]:
-            asked["question"].update(shown="sha256:another", message="Checked: partial. Is the task done?")
-        route.fulfill(json=shown)
-
-    page.route("**/console/inbox.json", changed)
-    desk.worker.start("wr.small_task", goal="Something else moves")
-    page.get_by_text("This question has changed since you first saw it").wait_for()
-    page.get_by_role("button", name="Accept").click()
-    page.get_by_text("has changed since it was shown to you; nothing was recorded").first.wait_for()
-    page.unroute("**/console/inbox.json")
-    desk.worker.start("wr.small_task", goal="It moves again")
-    page.get_by_text("Checked: pass. Is the task done?").wait_for()
-    assert page.get_by_label("A note for the agent").input_value() == "Only if it is fast."
-    page.get_by_role("button", name="Accept").click()
-    page.get_by_role("heading", name="Nothing waits for you").wait_for()
-
-
-def test_title_icon_and_a_notification_tell_that_a_question_waits(desk: Desk, browser: Browser) -> None:
-    from playwright.sync_api import expect
-
-    page = desk.open(browser)
-    page.add_init_script(
-        """window.told = [];
-        window.Notification = class { constructor(title) { window.told.push(title); }
-            static permission = 'default';
-            static requestPermission() { this.permission = 'granted'; return Promise.resolve('granted'); } };
-        Object.defineProperty(document, 'hidden', { get: () => true });"""
-    )
-    page.goto(f"{desk.server.url}/console/inbox")
-    page.get_by_role("button", name="Notify me when a question waits").click()
-    page.get_by_role("button", name="Notify me when a question waits").wait_for(state="detached")
-    page.get_by_role("heading", name="Nothing waits for you").wait_for()
-    to_the_gate(desk.worker)
-    page.get_by_role("article", name="Accept the result").wait_for()
-    expect(page).to_have_title("(1) Interlock", timeout=PATIENCE_MS)
-    expect(page.locator("link[rel=icon]")).to_have_attribute(
-        "href", "/console/icon-1.svg", timeout=PATIENCE_MS
-    )
-    assert page.evaluate("window.told") == ["Accept the result"]
-    assert b">1<" in desk.server.request("GET", "/console/icon-1.svg").body
-
-
-def test_deciding_asks_for_the_pin_where_one_is_set(desk: Desk, browser: Browser, tmp_path: Path) -> None:
-    store = open_store(tmp_path)
-    set_pin(store, "local", "4711")
-    store.close()
-    to_the_gate(desk.worker)
-    page = desk.open(browser, "inbox")
-    page.get_by_role("button", name="Accept").click()
-    page.get_by_text("Deciding needs your PIN.").wait_for()
-    page.get_by_label("PIN", exact=True).fill("1")
-    page.get_by_role("button", name="Accept").click()
-    page.get_by_text("That is not your PIN.").wait_for()
-    page.get_by_label("PIN", exact=True).fill("4711")
-    page.get_by_role("button", name="Accept").click()
-    page.get_by_role("heading", name="Nothing waits for you").wait_for()
-
-
-def test_a_workflow_is_simulated_by_clicking_and_by_keys(desk: Desk, browser: Browser) -> None:
-    page = desk.open(browser, "workflows/wr.small_task")
-    page.get_by_role("link", name="Simulate").click()
-    for step in ("Agree on the task", "Make the change", "Check the result"):
-        page.get_by_role("region", name="What is next").get_by_role("heading", name=step).wait_for()
-        page.get_by_role("link", name="Done").click()
-    page.get_by_role("link", name="Rework").click()
-    page.get_by_role("region", name="What is next").get_by_role("heading", name="Make the change").wait_for()
-    page.keyboard.press("Backspace")
-    page.get_by_role("link", name="Call it off").wait_for()
-    page.keyboard.press("3")
-    page.get_by_role("heading", name="Undo the change").wait_for()
-    page.get_by_role("link", name="Done").click()
-    page.get_by_text("The run has ended").wait_for()
-
-
-def test_artifacts_have_tables_with_revisions_and_comments_to_copy(desk: Desk, browser: Browser) -> None:
-    worker = desk.worker
-    worker.start("wr.small_task", goal="Review it")
-    comment = {
-        "title": "Fix it",
-        "body": "Please wait for the cookie.",
-        "location": {"file": "a.py", "line": 7},
-    }
-    worker.go_on("Agreed.", {"kind": "mr_review.findings", "findings": [], "mrComments": [comment]})
-    for summary in ("first try", "second try"):
-        files = [{"path": "src/a.py", "summary": summary}]
-        worker.go_on("Changed.", {"kind": "mr_review.changed_files", "changedFiles": files}, REPORT)
-    page = desk.open(browser)
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    session = worker.said["session"]["sessionId"]
-    page.goto(f"{desk.server.url}/console/sessions/{session}?tab=artifacts")
-    row = page.get_by_role("region", name="Changed files").get_by_role("row", name="src/a.py")
-    row.get_by_text("second try").wait_for()
-    assert "check-result" in row.inner_text()
-    page.get_by_role("button", name="Copy comment").click()
-    page.get_by_text("Copied", exact=True).wait_for()
-    assert page.evaluate("navigator.clipboard.readText()") == "Please wait for the cookie."
-
-
-def test_hostile_notes_titles_and_artifacts_do_nothing(desk: Desk, browser: Browser) -> None:
+def test_hostile_notes_titles_and_artifacts_do_nothing(desk: BrowserDesk, browser: Browser) -> None:
     worker = desk.worker
     worker.start("wr.small_task", goal=f"<img src=x onerror='window.hacked=1'>{'long ' * 200}")
     worker.go_on(HOSTILE, {"kind": "<script>window.hacked=1</script>", "html": HOSTILE})
@@ -252,7 +126,7 @@ TABS = ("story", "artifacts", "timeline", "graph", "events", "raw")
 
 
 def test_a_page_of_another_origin_reads_and_decides_nothing(
-    desk: Desk, browser: Browser, tmp_path: Path
+    desk: BrowserDesk, browser: Browser, tmp_path: Path
 ) -> None:
     to_the_gate(desk.worker)
     page = desk.open(browser)
@@ -296,16 +170,16 @@ def _foreign_site() -> Any:
     return site
 
 
-def test_a_rewound_chat_shows_a_branch_and_what_differs(desk: Desk, browser: Browser) -> None:
+def test_a_rewound_chat_shows_a_branch_and_what_differs(desk: BrowserDesk, browser: Browser) -> None:
     session = forked(desk.worker)
     page = desk.open(browser, f"sessions/{session}")
-    page.get_by_role("complementary", name="Runs and branches").get_by_text("fork", exact=True).wait_for()
+    page.get_by_role("complementary", name="Runs and branches").get_by_text("fork: rewound").wait_for()
     page.get_by_role("link", name="Compare the branches").click()
     page.get_by_role("heading", name="Compare", level=1).wait_for()
     page.get_by_text("notes differ").first.wait_for()
 
 
-def test_everything_is_reached_by_keyboard(desk: Desk, browser: Browser) -> None:
+def test_everything_is_reached_by_keyboard(desk: BrowserDesk, browser: Browser) -> None:
     to_the_gate(desk.worker)
     page = desk.open(browser, "inbox")
     page.get_by_role("article", name="Accept the result").wait_for()
@@ -315,7 +189,7 @@ def test_everything_is_reached_by_keyboard(desk: Desk, browser: Browser) -> None
     page.get_by_role("dialog").wait_for(state="detached")
     go_by_keys(page, "gw", "Workflows")
     page.keyboard.press("Control+k")
-    page.get_by_role("combobox").fill("flaky login")
+    page.get_by_label("Go to a page, workflow or session").fill("flaky login")
     page.get_by_role("option", name="Fix the flaky login test").wait_for()
     page.keyboard.press("Enter")
     page.get_by_role("heading", name="Fix the flaky login test", level=1).wait_for()
@@ -339,7 +213,7 @@ def go_by_keys(page: Page, keys: str, heading: str) -> None:
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
 def test_every_view_fits_and_axe_finds_nothing_serious(
-    desk: Desk, browser: Browser, width: int, theme: str
+    desk: BrowserDesk, browser: Browser, width: int, theme: str
 ) -> None:
     session = forked(desk.worker)
     to_the_gate(desk.worker, "Another task")

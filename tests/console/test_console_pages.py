@@ -8,58 +8,16 @@ import msgspec
 import pytest
 
 from interlock.console.console import Console
-from interlock.console.inbox_page import MOST_QUESTIONS
+from interlock.console.inbox_pages import MOST_QUESTIONS
 from interlock.core.principals import LOCAL, Principal
 from interlock.core.run.commands import Terms
 from interlock.ledger.decisions.user_pin import set_pin
 from interlock.surfaces.execution import ExecutionSurface
 from support.console_client import answer_to
-from support.harness import Agent, Bench, gate, steps, workflow
+from support.console_desk import RELEASE, Desk, desk
+from support.harness import Agent, Bench
 
-RELEASE = workflow(
-    *steps("first"),
-    gate(
-        "ship",
-        {"id": "yes", "label": "Yes", "description": "It goes out", "effect": {"setVariable": {"out": True}}},
-        "no",
-    ),
-    *steps("last"),
-)
-
-
-class Desk:
-    """An agent at work, and the console of its user."""
-
-    def __init__(self, bench: Bench) -> None:
-        bench.write(RELEASE)
-        self.agent: Agent = bench.agent()
-        self.clock = bench.clock
-        self.console = Console(bench.ledger(), "1.0.0")
-
-    def shows(self, path: str, principal: Principal = LOCAL, **query: str) -> Any:
-        answer = self.console.page(principal, path, query)
-        return msgspec.json.decode(answer.body)
-
-    def act(self, name: str, request: dict[str, Any], principal: Principal = LOCAL) -> tuple[int, Any]:
-        answer = self.console.act(principal, name, msgspec.json.encode(request))
-        return answer.status, msgspec.json.decode(answer.body)
-
-    def to_the_gate(self) -> Any:
-        """Work up to the gate; return its question in the inbox."""
-        self.agent.start("test.flow", goal="Ship it")
-        self.clock.pass_seconds(60)
-        self.agent.ack("Built it.", artifacts=[{"kind": "build", "files": 3}])
-        return self.shows("inbox")["questions"][0]
-
-    @property
-    def ref(self) -> str:
-        ref: str = self.shows("runs")["lines"][0]["ref"]
-        return ref
-
-
-@pytest.fixture
-def desk(bench: Bench) -> Desk:
-    return Desk(bench)
+__all__ = ["desk"]
 
 
 def test_an_empty_store_shows_empty_pages(desk: Desk) -> None:
@@ -69,7 +27,8 @@ def test_an_empty_store_shows_empty_pages(desk: Desk) -> None:
         "needsPin": False,
         "canDecide": True,
     }
-    assert desk.shows("runs") == {"lines": [], "offset": 0, "limit": 50, "more": False}
+    runs = desk.shows("runs")
+    assert (runs["lines"], runs["points"], runs["projects"], runs["more"]) == ([], [], [], False)
     assert desk.shows("search", q="anything")["hits"] == []
 
 
@@ -168,9 +127,9 @@ def test_an_owner_sees_only_its_own_and_an_approver_decides_for_others(desk: Des
     assert desk.shows("runs", stranger)["lines"] == []
     assert desk.shows(f"sessions/{desk.ref}", stranger)["error"]["code"] == "NOT_FOUND"
     assert desk.act("decide", answer_to(asked, "yes"), stranger)[0] == 403
-    for action in ("note", "mode", "keep"):
+    for action in ("note", "mode"):
         request = {"sessionId": asked["question"]["sessionId"]}
-        more = {"note": {"notes": "x"}, "mode": {"mode": "stop"}, "keep": {"keep": True}}[action]
+        more = {"note": {"notes": "x"}, "mode": {"mode": "stop"}}[action]
         assert desk.act(action, {**request, **more}, stranger)[0] in (403, 404)
     seen = desk.shows("inbox", approver)["questions"][0]
     assert seen["owner"] == "local"
@@ -291,7 +250,7 @@ def test_the_graph_shows_the_path_that_was_taken(desk: Desk) -> None:
 def test_a_session_can_be_noted_kept_exported_and_imported(desk: Desk) -> None:
     session = desk.to_the_gate()["question"]["sessionId"]
     assert desk.act("note", {"sessionId": session, "notes": "Ask Bob first."})[0] == 200
-    assert desk.act("keep", {"sessionId": session, "keep": True})[0] == 200
+    assert desk.act("keep", {"sessionIds": [session], "keep": True})[0] == 200
     page = desk.shows(f"sessions/{desk.ref}")
     assert (page["notes"], page["status"]["keep"]) == (["Ask Bob first."], True)
     bundle = desk.console.page(LOCAL, f"sessions/{session}/export", {"form": "json"})
@@ -375,6 +334,29 @@ def test_what_is_not_there_is_an_error_with_a_code(desk: Desk, path: str, query:
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{", b'{"sessionId": 1}', b'{"sessionId": "x", "y": 1}'])
-@pytest.mark.parametrize("name", ["decide", "note", "mode", "keep", "import", "nothing"])
+@pytest.mark.parametrize(
+    "name", ["decide", "note", "mode", "keep", "remove", "view", "fork", "abandon", "import", "nothing"]
+)
 def test_a_request_that_cannot_be_read_changes_nothing(desk: Desk, name: str, body: bytes) -> None:
     assert desk.console.act(LOCAL, name, body).status in (400, 404)
+
+
+def test_a_search_finds_sessions_workflows_their_steps_and_what_is_built_in(desk: Desk) -> None:
+    desk.to_the_gate()
+    page = desk.shows("search", q="ship")
+    assert [(hit["title"], hit["status"]) for hit in page["hits"]] == [("Ship it", "waiting")]
+    assert [(hit["id"], [item["id"] for item in hit["items"]]) for hit in page["workflows"]] == [
+        ("test.flow", ["ship"])
+    ]
+    built_in = desk.shows("search", q="verification report")
+    assert "wr.contracts.verification_report" in [hit["ref"] for hit in built_in["builtins"]]
+    small = desk.shows("search", q="SMALL task")
+    assert "wr.small_task" in [hit["id"] for hit in small["workflows"]]
+    assert desk.shows("search", q="ship", principal=Principal("eve"))["hits"] == []
+    assert desk.shows("search", q=" ") == {
+        "query": " ",
+        "hits": [],
+        "more": False,
+        "workflows": [],
+        "builtins": [],
+    }

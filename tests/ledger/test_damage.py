@@ -6,6 +6,7 @@ import pytest
 
 from interlock.ledger.log.health import ChainReport, examine
 from interlock.ledger.log.repair import inspect
+from interlock.store.sqlite.store import PAGE_SIZE
 from support.harness import Agent, Bench, steps, workflow
 
 
@@ -100,7 +101,7 @@ def test_a_damaged_page_is_never_answered_from(agent: Agent, bench: Bench) -> No
     agent.ledger.store.close()
     file = bench.folder / "interlock.db"
     content = bytearray(file.read_bytes())
-    for target in range(4096, len(content), 97):
+    for target in range(PAGE_SIZE, len(content), 97):
         content[target] ^= 0xFF
     file.write_bytes(content)
     from interlock.store.protocol import StoreCorrupt

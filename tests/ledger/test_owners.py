@@ -6,20 +6,25 @@ import re
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 import interlock
 from interlock.core.run.preferences import PRESETS
-from interlock.ledger.decisions.inbox import inbox
+from interlock.ledger.decisions.inbox import decide_question, inbox
 from interlock.ledger.decisions.modes import set_global_mode, set_session_mode
 from interlock.ledger.decisions.user_pin import has_pin, set_pin
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
+from interlock.ledger.log.chain import GENESIS, follows, kind_of
 from interlock.ledger.queries.search import find, is_reference
 from interlock.ledger.queries.status import find_session
 from interlock.ledger.retention import collect
 from interlock.ledger.tokens.inspect import disclose
+from interlock.ledger.transfer.export_import import export_session, import_bundle
+from interlock.store.protocol import SessionRow
 from interlock.surfaces.execution.surface import ExecutionSurface
-from support.harness import Agent, Bench, steps, workflow
+from support.harness import Agent, Bench, gate, steps, workflow
+from support.log import logged_events
 
 
 @pytest.fixture
@@ -92,3 +97,41 @@ def test_only_the_bound_look_up_loads_by_a_handle() -> None:
     calling = [path.name for path in sorted(rooms.glob("ledger/**/*.py")) if unbound.search(path.read_text())]
     calling += [path.name for path in rooms.glob("surfaces/**/*.py") if unbound.search(path.read_text())]
     assert calling == ["positions.py"]
+
+
+def test_every_event_names_the_principal_of_its_command(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.write(workflow(*steps("one"), gate("which", "left", "right"), *steps("two")))
+    ada = Agent(ExecutionSurface(bench.ledger(owner="ada")))
+    ada.start("test.flow")
+    session_id: str = ada.last["session"]["sessionId"]
+    ada.ack("done")
+    ada.ack("without a decision")
+    ledger = ada.ledger
+    set_session_mode(ledger, session_id, PRESETS["stop"])
+    (question,) = inbox(ledger)
+    assert decide_question(ledger.of("ada", "eve"), question, "left") is None
+    ada.ack(at=ada.look())
+    events = logged_events(ledger.store, session_id)
+    assert {event.principal for event in events} == {"ada", "eve"}
+    assert [kind_of(event.event) for event in events if event.principal == "eve"] == ["decision_recorded"]
+    (resolved,) = logged_events(ledger.store, session_id, "gate_resolved")
+    assert resolved.event.client == "eve"  # type: ignore[union-attr]
+
+    session = find_session(ledger, session_id)
+    assert isinstance(session, SessionRow)
+    bundle = export_session(ledger.store, session, ledger.pins, ledger.clock())
+    imported = import_bundle(ledger.store, bundle, "bob", ledger.clock())
+    travelled = logged_events(ledger.store, imported.session_id)
+    assert [event.principal for event in travelled] == [*(event.principal for event in events), "bob"]
+    ledger.store.close()
+
+
+def test_a_forged_principal_breaks_the_chain(mine: Agent) -> None:
+    ledger, session_id = mine.ledger, mine.last["session"]["sessionId"]
+    with ledger.store.reading() as reader:
+        (row,) = reader.commits(session_id)
+    forged = replace(row, body=row.body.replace(b'["local"', b'["other"', 1))
+    assert forged != row
+    assert follows(GENESIS, row)
+    assert not follows(GENESIS, forged)

@@ -24,6 +24,7 @@ from interlock.ledger.transfer.bundle import Bundle, read_bundle
 from interlock.ledger.transfer.export_import import export_session, import_bundle
 from interlock.store.protocol import CommitRow
 from interlock.store.sqlite.salvage import replace_damaged
+from interlock.store.sqlite.store import PAGE_SIZE
 from interlock.surfaces.execution.render import answer
 from support.harness import Agent, Bench, gate, steps, workflow
 from support.log import event_kinds, logged_events
@@ -335,14 +336,26 @@ def test_a_pinned_workflow_is_not_replaced_by_a_changed_one(target: Target) -> N
         assert reader.content(pinned) is None
 
 
+def test_words_that_the_log_does_not_make_are_found_and_indexed_again(target: Target) -> None:
+    catch_up(target.ledger.store, target.ledger.pins)
+    for damage in ("title = 'nothing'", "notes = 'nothing'", "indexed_to = indexed_to + 1000"):
+        target.sql(f"UPDATE search SET {damage}")
+        finding = target.found()
+        assert finding is not None
+        assert finding.rows == ("words that it is found by",)
+        target.repaired()
+        catch_up(target.ledger.store, target.ledger.pins)
+        assert target.found() is None
+
+
 def spoil(path: Path, table: str) -> None:
     """Overwrite the page that holds the beginning of a table."""
     connection = apsw.Connection(str(path))
     found = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = ?", (table,)).get
     connection.close()
     with path.open("r+b") as file:
-        file.seek((int(str(found)) - 1) * 4096)
-        file.write(b"\xaa" * 4096)
+        file.seek((int(str(found)) - 1) * PAGE_SIZE)
+        file.write(b"\xaa" * PAGE_SIZE)
 
 
 @pytest.mark.parametrize("table", ["nodes", "blocked", "runs", "sessions"])

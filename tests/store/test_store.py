@@ -576,18 +576,39 @@ def test_sessions_are_listed_newest_activity_first_indexed_or_not(store: Store) 
         (SessionFilter(awaiting=True, workflow="wr.fix", status="running"), ["sess_a"]),
         (SessionFilter(owner="me", workflow="wr.fix", status="complete"), ["sess_b"]),
         (SessionFilter(owner="you", workflow="wr.fix", limit=1), ["sess_c"]),
+        (SessionFilter(awaiting=False), ["sess_c", "sess_b", "sess_a"]),
+        (SessionFilter(awaiting=False, of_head=True), ["sess_c", "sess_b"]),
+        (SessionFilter(awaiting=True, of_head=True), ["sess_a"]),
+        (SessionFilter(status="blocked"), ["sess_a"]),
+        (SessionFilter(status="blocked", of_head=True), []),
+        (SessionFilter(repo_root="/code"), ["sess_c", "sess_a"]),
+        (SessionFilter(owner="me", repo_root="/code", awaiting=True, of_head=True), ["sess_a"]),
+        (SessionFilter(repo_root="/cod"), []),
+        (SessionFilter(active_since=2), ["sess_c", "sess_b"]),
+        (SessionFilter(active_before=2), ["sess_a"]),
+        (SessionFilter(active_since=2, active_before=3), ["sess_b"]),
     ],
 )
 def test_sessions_are_filtered(
     store: Store, wanted: SessionFilter, expected: list[str], indexed: bool
 ) -> None:
-    store.append(start("sess_a", 1, runs=[run_row("sess_a", awaiting="gate"), run_row("sess_a", run=1)]))
+    runs = [run_row("sess_a", awaiting="gate"), run_row("sess_a", run=1, status="blocked")]
+    store.append(start("sess_a", 1, runs=runs, observations={"repo_root": "/code"}))
     store.append(start("sess_b", 2, runs=[run_row("sess_b", status="complete")]))
-    store.append(start("sess_c", 3, owner="you"))
+    store.append(start("sess_c", 3, owner="you", observations={"repo_root": "/code"}))
     if indexed:
         for name in "abc":
             put(store, lambda writer, n=name: writer.index(SearchRow(f"sess_{n}", "me", "", "", "", 0), []))
     assert ids(store, wanted) == expected
+
+
+def test_the_values_that_an_owner_has_observed_are_listed_once_and_in_order(store: Store) -> None:
+    for name, owner, root in (("a", "me", "/b"), ("b", "me", "/a"), ("c", "me", "/b"), ("d", "you", "/0")):
+        store.append(start(f"sess_{name}", owner=owner, observations={"repo_root": root, "branch": "x"}))
+    with store.reading() as reader:
+        assert reader.observed_values("repo_root", owner="me", limit=9) == ["/a", "/b"]
+        assert reader.observed_values("repo_root", owner="me", limit=1) == ["/a"]
+        assert reader.observed_values("nothing", owner="me", limit=9) == []
 
 
 def test_sessions_are_found_by_the_beginning_of_their_id(store: Store) -> None:
@@ -600,6 +621,15 @@ def test_sessions_are_found_by_the_beginning_of_their_id(store: Store) -> None:
         assert reader.sessions_by_prefix("sess_%", owner="me", limit=5) == []
         assert reader.session_ids("", 2) == ["sess_aa", "sess_ab"]
         assert reader.session_ids("sess_ab", 2) == ["sess_b%"]
+
+
+def test_the_heads_of_many_sessions_are_read_at_once(store: Store) -> None:
+    for name in ("sess_a", "sess_b"):
+        store.append(start(name))
+    with store.reading() as reader:
+        heads = {name: reader.session(name).head_digest for name in ("sess_a", "sess_b")}  # type: ignore[union-attr]
+        assert reader.head_digests(["sess_b", "sess_none", "sess_a"]) == heads
+        assert reader.head_digests([]) == {}
 
 
 def test_ranking_puts_the_same_repository_first_then_unfinished_then_newest(store: Store) -> None:
@@ -867,6 +897,8 @@ def test_stale_sessions_are_those_without_activity_and_without_a_mark(store: Sto
         assert reader.stale_sessions(9, "", 5) == ["sess_c"]
         assert reader.stale_sessions(10, "", 5) == ["sess_a", "sess_c", "sess_d"]
         assert reader.stale_sessions(10, "sess_a", 1) == ["sess_c"]
+        assert reader.stale_sessions(10, "", 5, among=["sess_d", "sess_b", "sess_x"]) == ["sess_d"]
+        assert reader.stale_sessions(10, "", 5, among=[]) == []
 
 
 def filled(name: str) -> Changes:

@@ -32,6 +32,7 @@ from interlock.store.sqlite.salvage import replace_damaged, salvage
 from interlock.store.sqlite.schema import MIGRATIONS
 from interlock.store.sqlite.store import (
     CHECKPOINT_PAGES,
+    PAGE_SIZE,
     RESERVE,
     SqliteStore,
     connect,
@@ -91,19 +92,19 @@ def root_page(path: Path, name: str) -> int:
 
 def spoil(path: Path, page: int) -> None:
     with path.open("r+b") as file:
-        file.seek((page - 1) * 4096)
-        file.write(b"\xaa" * 4096)
+        file.seek((page - 1) * PAGE_SIZE)
+        file.write(b"\xaa" * PAGE_SIZE)
 
 
 def leaf_of(path: Path, table: str) -> int:
-    """Find a page in the middle of a table, by the layout of the table's root page."""
-    with path.open("rb") as file:
-        file.seek((root_page(path, table) - 1) * 4096)
-        root = file.read(4096)
-    assert root[0] == 5
-    cells = int.from_bytes(root[3:5], "big")
-    cell = int.from_bytes(root[12 + cells // 2 * 2 :][:2], "big")
-    return int.from_bytes(root[cell : cell + 4], "big")
+    """Find a page in the middle of a table, by the layout of the pages that lead to it."""
+    content, number = path.read_bytes(), root_page(path, table)
+    assert content[(number - 1) * PAGE_SIZE] == 5
+    while (page := content[(number - 1) * PAGE_SIZE : number * PAGE_SIZE])[0] == 5:
+        cells = int.from_bytes(page[3:5], "big")
+        cell = int.from_bytes(page[12 + cells // 2 * 2 :][:2], "big")
+        number = int.from_bytes(page[cell : cell + 4], "big")
+    return number
 
 
 @posix
@@ -372,7 +373,7 @@ def large(store: SqliteStore, sessions: int) -> None:
     """Store sessions that take some space."""
     for number in range(sessions):
         name = f"sess_{number}"
-        store.append(start(name, nodes=[node_row(0, session_id=name, state=bytes(50_000))]))
+        store.append(start(name, nodes=[node_row(0, session_id=name, state=random.randbytes(50_000))]))
 
 
 def test_removed_sessions_give_their_space_back(tmp_path: Path) -> None:
@@ -427,7 +428,7 @@ def test_rule_44_a_damaged_page_is_told_and_the_rest_recovered(tmp_path: Path) -
 def test_a_truncated_file_keeps_what_is_left(tmp_path: Path) -> None:
     path = folded(tmp_path)
     with path.open("r+b") as file:
-        file.truncate(path.stat().st_size // 8192 * 4096)
+        file.truncate(path.stat().st_size // (2 * PAGE_SIZE) * PAGE_SIZE)
     with pytest.raises(StoreCorrupt):
         indexes(open_store(tmp_path))
     saved = salvage(path, tmp_path / "new" / "interlock.db")

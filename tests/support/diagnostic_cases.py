@@ -81,6 +81,14 @@ CASES: dict[str, dict[str, str]] = {
     "IL210": step("templateCall: {templateId: §x}"),
     "IL211": step("templateCall: §{templateId: wr.templates.capability_probe}"),
     "IL212": {"w.yaml": ONE + "features: [§x]\n"},
+    "IL222": {
+        "routines/r.json": '{"id": "t.routine-r", "name": "R", "version": "1.0.0", "capabilities": {"delegation": "preferred"}, "steps": [{"id": "s", "title": "S", "prompt": "P"}]}',
+        "w.yaml": HEAD + "$lenient: true\nsteps:\n  - {id: ask, templateCall: §{templateId: wr.templates.routine.r}}\n",
+    },
+    "IL223": {
+        "routines/r.yaml": "id: t.routine-r\nname: R\nversion: 1.0.0\nsteps:\n  - §{id: on, templateCall: {templateId: wr.templates.routine.r}}\n",
+    },
+    "IL221": {"w.yaml": ONE + "features: [{id: wr.features.output_contracts, config: {attempts: §9}}]\n"},
     "IL213": step("prompt: [{kind: ref, refId: §x}]"),
     "IL214": gate("options: [{id: x}], defaultOption: §y"),
     "IL215": {"w.yaml": ONE + STEP.replace("ask", "§ask")},

@@ -189,7 +189,8 @@ _TOKEN = re.compile(r"(?P<kind>st|ack|chk|sst|ses|trc|v1\.gzB64)\.(?:v1\.)?[A-Za
 class Exchange:
     """A talk with the real server as a page shows it: `→ tool {arguments}`, then the text of its answer.
 
-    A token is shown as its kind and `…`; in a call that stands for the newest of its kind.
+    A token is shown as its kind and `…`; in a call that stands for the newest of its kind, and for the newest
+    handle where a `checkpoint_handle` belongs.
     """
 
     def __init__(self, server: Server) -> None:
@@ -206,10 +207,12 @@ class Exchange:
 
     def result(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """Call a tool, `…` tokens filled in, and remember the tokens of its answer."""
-        filled = {name: self._fill(value) for name, value in arguments.items()}
+        filled = {name: self._fill(name, value) for name, value in arguments.items()}
         answer = self.server.request("tools/call", {"name": tool, "arguments": filled})
-        for token in _TOKEN.finditer(json.dumps(answer)):
-            self.tokens[token["kind"]] = token[0]
+        told = json.dumps(answer)
+        for token in _TOKEN.finditer(told):
+            is_handle = "checkpoint_handle" in told[: token.start()][-26:]
+            self.tokens["checkpoint_handle" if is_handle else token["kind"]] = token[0]
         result: dict[str, Any] = answer.get("result", answer)
         return result
 
@@ -220,9 +223,11 @@ class Exchange:
         text: str = result["content"][0]["text"]
         return text
 
-    def _fill(self, value: Any) -> Any:
+    def _fill(self, name: str, value: Any) -> Any:
         if not isinstance(value, str) or not value.endswith(".…"):
             return value
+        if name == "checkpoint_handle":
+            return self.tokens[name]
         return self.tokens[value.removesuffix("…").removesuffix(".").removesuffix(".v1")]
 
 

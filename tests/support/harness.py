@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import atexit
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,7 +19,7 @@ from interlock.ledger.ledger import Ledger
 from interlock.ledger.settings import Settings
 from interlock.ledger.tokens.keyring import Keys
 from interlock.store.sqlite.store import open_store
-from interlock.surfaces.call import Call, Client, Reply
+from interlock.surfaces.call import Call, Client, Outcome, Reply
 from interlock.surfaces.execution import ExecutionSurface
 from interlock.surfaces.gated import GatedSurface
 from interlock.surfaces.lookup import LookupSurface
@@ -28,6 +28,13 @@ from interlock.surfaces.session import SessionSurface
 from interlock.surfaces.tool import Surface, call_tool
 
 FormAnswer = dict[str, Any]
+
+STATEFUL: Mapping[str, Callable[[Ledger], Surface]] = {
+    "execution": ExecutionSurface,
+    "session": SessionSurface,
+    "gated": GatedSurface,
+    "navigation": NavigationSurface,
+}
 
 
 @cache
@@ -84,6 +91,10 @@ class Bench:
         ledger = Ledger(open_store(self.folder), Keys(self.folder), library, settings, self.clock)
         self._ledgers.append(ledger)
         return ledger
+
+    def call(self, surface: str, ledger: Ledger, tool: str, arguments: FormAnswer, call: Call) -> Outcome:
+        """Call a tool of one surface."""
+        return call_tool(STATEFUL[surface](ledger), tool, arguments, call)
 
     def agent(self, mode: Mode | None = None, terms: Terms | None = None, **more: Any) -> Agent:
         return Agent(ExecutionSurface(self.ledger(mode, terms, **more)))

@@ -7,14 +7,16 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 import pytest
+
+from support.paths import FIXTURES
 
 PACKAGES = ("httptools", "uvloop")
 PATIENCE = 60
@@ -35,9 +37,11 @@ class Answer(NamedTuple):
 class HttpServer:
     """One server on a data directory. Its access log is `log` once it has stopped."""
 
+    program: tuple[str, ...] = ("-m", "interlock")
+
     def __init__(self, data_dir: Path, *arguments: str, **environment: str) -> None:
         require_serve()
-        command = [sys.executable, "-m", "interlock", "serve", "--port", "0", "--data-dir", str(data_dir)]
+        command = [sys.executable, *self.program, "serve", "--port", "0", "--data-dir", str(data_dir)]
         self.process = subprocess.Popen(
             [*command, *arguments], stderr=subprocess.PIPE, env={**os.environ, **environment}
         )
@@ -72,6 +76,14 @@ class HttpServer:
         return self.process.wait(PATIENCE)
 
 
+class ImpatientServer(HttpServer):
+    """A server with less patience: with users, with slow connections, or with crowds of idle ones."""
+
+    def __init__(self, whom: str, data_dir: Path, *arguments: str) -> None:
+        self.program = (str(FIXTURES / "impatient_server.py"), whom)
+        super().__init__(data_dir, *arguments, "--quiet")
+
+
 MODERN = "2026-07-28"
 META = {
     "io.modelcontextprotocol/protocolVersion": MODERN,
@@ -88,8 +100,9 @@ class ModernCaller:
     """A quick client of the modern era on one kept connection: one POST, one JSON answer."""
 
     def __init__(self, address: str, token: str = "") -> None:
-        self._connection = http.client.HTTPConnection(address, timeout=PATIENCE * 5)
-        self._token = {"Authorization": f"Bearer {token}"} if token else {}
+        self.address = address
+        self._connection = http.client.HTTPConnection(address or "unused", timeout=PATIENCE * 5)
+        self._token = bearer(token) if token else {}
 
     def call(self, tool: str, **arguments: Any) -> Any:
         """Call a tool and return its structured answer."""
@@ -107,6 +120,8 @@ class ModernCaller:
         content = response.read()
         if response.status != 200:
             raise UnexpectedStatus(response.status, content)
+        if response.headers["Content-Type"].startswith("text/event-stream"):  # the call could wait
+            content = content.rpartition(b"data: ")[2]
         return msgspec.json.decode(content)["result"]["structuredContent"]
 
     def close(self) -> None:
@@ -121,6 +136,23 @@ def require_serve() -> None:
         if os.environ.get("CI") == "true":
             pytest.fail(reason)
         pytest.skip(reason)
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+@asynccontextmanager
+async def connected(server: HttpServer, path: str, token: str, mode: str) -> AsyncIterator[Any]:
+    """The official client with a bearer token."""
+    import httpx2
+    import mcp
+    from mcp.client.streamable_http import streamable_http_client
+
+    async with httpx2.AsyncClient(headers=bearer(token), timeout=60) as http:
+        transport = streamable_http_client(f"{server.url}{path}", http_client=http)
+        async with mcp.Client(transport, mode=mode) as client:
+            yield client
 
 
 @contextmanager

@@ -126,20 +126,31 @@ class MemoryReader:
     def session(self, session_id: str) -> SessionRow | None:
         return self.tables.sessions.get(session_id)
 
+    def head_digests(self, session_ids: Sequence[str]) -> dict[str, bytes]:
+        known = self.tables.sessions
+        return {name: known[name].head_digest for name in session_ids if name in known}
+
     def sessions(self, wanted: SessionFilter) -> list[SessionRow]:
         rows = [row for row in self.tables.sessions.values() if self._fits(row, wanted)]
         rows.sort(key=lambda row: (-row.updated_at, row.session_id))
         return rows[wanted.offset : wanted.offset + wanted.limit]
 
     def _fits(self, row: SessionRow, wanted: SessionFilter) -> bool:
-        if wanted.owner not in (None, row.owner):
+        observed = self.tables.observations.get((row.session_id, "repo_root"))
+        if (
+            wanted.owner not in (None, row.owner)
+            or wanted.repo_root not in (None, observed)
+            or (wanted.active_since is not None and row.updated_at < wanted.active_since)
+            or (wanted.active_before is not None and row.updated_at >= wanted.active_before)
+        ):
             return False
-        if wanted.status is None and wanted.workflow is None and not wanted.awaiting:
+        if wanted.status is None and wanted.workflow is None and wanted.awaiting is None:
             return True
         return any(
             wanted.status in (None, run.status)
             and wanted.workflow in (None, run.workflow_id)
-            and (run.awaiting or not wanted.awaiting)
+            and wanted.awaiting in (None, bool(run.awaiting))
+            and (run.run == row.head_run or not wanted.of_head)
             for run in self.runs(row.session_id)
         )
 
@@ -150,8 +161,16 @@ class MemoryReader:
     def session_ids(self, after: str, limit: int) -> list[str]:
         return sorted(name for name in self.tables.sessions if name > after)[:limit]
 
-    def stale_sessions(self, before: int, after: str, limit: int, *, waiting: bool = False) -> list[str]:
-        rows = self.tables.sessions.values()
+    def stale_sessions(
+        self,
+        before: int,
+        after: str,
+        limit: int,
+        *,
+        waiting: bool = False,
+        among: Sequence[str] | None = None,
+    ) -> list[str]:
+        rows = [row for row in self.tables.sessions.values() if among is None or row.session_id in among]
         held = {row.session_id for row in self.tables.runs.values() if row.awaiting and not waiting}
         stale = [row.session_id for row in rows if row.updated_at < before and not row.keep]
         stale = [session_id for session_id in stale if session_id not in held]
@@ -279,6 +298,11 @@ class MemoryReader:
         ]
         found.sort(key=lambda row: (-row.updated_at, row.session_id))
         return [row.session_id for row in found][:limit]
+
+    def observed_values(self, key: str, *, owner: str, limit: int) -> list[str]:
+        observed = self.tables.observations.items()
+        values = {value for (name, known), value in observed if known == key and self._is_own(name, owner)}
+        return sorted(values)[:limit]
 
     def setting(self, owner: str, key: str) -> str | None:
         return self.tables.settings.get((owner, key))

@@ -201,7 +201,7 @@ def listed(answer: Payload, kind: str = "required") -> list[tuple[str, str]]:
 
 
 def _move(offer: Payload) -> bool:
-    return not offer["action"].startswith(("get_", "nav_"))
+    return not offer["action"].startswith(("get_", "nav_", "abandon"))
 
 
 def events(bench: Bench, kind: str) -> list[Payload]:

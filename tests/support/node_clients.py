@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -20,6 +22,10 @@ BUILD = ROOT / "build"
 INSTALLED_FROM = ("package.json", "package-lock.json", ".npmrc")
 INSTALL_PATIENCE = 900
 PATIENCE = 180
+STAMP = re.compile(r"^server-|-\d{4}-\d\d-\d\dT.*")  # around the name of a scenario's results
+
+Checks = list[tuple[str, str]]  # each with its status
+Scenarios = dict[str, Checks]
 
 
 class NodeClients(NamedTuple):
@@ -35,16 +41,19 @@ class NodeClients(NamedTuple):
         """Run the command line of the Inspector, which finds its Node on the PATH."""
         return self._output([str(self._bin / "mcp-inspector"), "--cli", *arguments])
 
-    def conformance(self, package: str, url: str, *arguments: str) -> dict[str, bool]:
-        """Run the official conformance suite against a server; return each scenario with its result."""
-        script = self.folder / "node_modules" / package / "dist" / "index.js"
-        command = [str(self._bin / "node"), str(script), "server", "--url", url, "--suite", "all", *arguments]
-        done = subprocess.run(
-            [*command, "-o", str(self.folder / "conformance")], capture_output=True, timeout=600, check=False
-        )
-        lines = done.stdout.decode().partition("=== SUMMARY ===")[2].splitlines()
-        results = [line.strip().partition(" ") for line in lines if line.strip()[:1] in ("✓", "✗")]
-        return {rest.partition(":")[0].strip(): mark == "✓" for mark, _, rest in results}
+    def conformance(self, suite: str, url: str, *arguments: str) -> Scenarios:
+        """Run a version of the official conformance suite against a server."""
+        script = self.folder / "node_modules" / suite / "dist" / "index.js"
+        command = [str(self._bin / "node"), str(script), "server", "--url", url, *arguments]
+        with TemporaryDirectory(dir=self.folder) as results:
+            subprocess.run([*command, "-o", results], capture_output=True, timeout=PATIENCE, check=False)
+            return {
+                STAMP.sub("", folder.name): [
+                    (check["id"], check["status"])
+                    for check in json.loads((folder / "checks.json").read_bytes())
+                ]
+                for folder in Path(results).iterdir()
+            }
 
     @property
     def _bin(self) -> Path:

@@ -67,8 +67,19 @@ class PostgresServer:
         self._process: subprocess.Popen[bytes] | None = None
         self._run("initdb", "-D", str(self._data), "-U", OWNER, "-A", "trust", "-E", "UTF8", "--no-locale")
 
-    def start(self) -> None:
-        options = {**self._options, "port": str(self.port), "unix_socket_directories": str(self.folder)}
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def start(self, **more: str) -> None:
+        """Start the server, this time with some options more."""
+        options = {
+            **self._options,
+            **more,
+            "port": str(self.port),
+            "unix_socket_directories": str(self.folder),
+        }
         arguments = [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
         command = [str(self._bin / "postgres"), "-D", str(self._data), *arguments]
         with (self.folder / "log").open("ab") as log:

@@ -16,13 +16,12 @@ import msgspec
 from interlock.surfaces.call import Era
 from support.stdio_pipe import ENVELOPE
 
-PLAIN = {**ENVELOPE, "io.modelcontextprotocol/clientCapabilities": {}}
-
 INITIALIZE = {
     "protocolVersion": "2025-11-25",
     "capabilities": {},
     "clientInfo": {"name": "test-client", "version": "1"},
 }
+FORMS = {"elicitation": {"form": {}}}
 
 
 class ServerGone(Exception):
@@ -32,13 +31,16 @@ class ServerGone(Exception):
 class Server:
     """One stdio server on a data directory. `call` gives the structured answer of a tool."""
 
-    def __init__(self, data_dir: Path, *arguments: str, era: Era = "handshake") -> None:
+    def __init__(
+        self, data_dir: Path, *arguments: str, era: Era = "handshake", can_elicit: bool = False
+    ) -> None:
         command = [sys.executable, "-m", "interlock", "mcp", "--data-dir", str(data_dir), *arguments]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.era = era
+        self._capabilities = FORMS if can_elicit else {}
         self._id = 0
         if era == "handshake":
-            self.request("initialize", INITIALIZE)
+            self.request("initialize", {**INITIALIZE, "capabilities": self._capabilities})
 
     def __enter__(self) -> Server:
         return self
@@ -51,11 +53,18 @@ class Server:
     def send(self, method: str, params: Any) -> None:
         self._id += 1
         if self.era == "modern":
-            params = {**params, "_meta": PLAIN}
-        message = {"jsonrpc": "2.0", "id": self._id, "method": method, "params": params}
+            capable = {"io.modelcontextprotocol/clientCapabilities": self._capabilities}
+            params = {**params, "_meta": {**ENVELOPE, **capable}}
+        self._write({"id": self._id, "method": method, "params": params})
+
+    def answer_form(self, form: Any, answer: Any) -> None:
+        """Answer a form that the server has sent."""
+        self._write({"id": form["id"], "result": answer})
+
+    def _write(self, message: Any) -> None:
         assert self.process.stdin is not None
         try:
-            self.process.stdin.write(msgspec.json.encode(message) + b"\n")
+            self.process.stdin.write(msgspec.json.encode({"jsonrpc": "2.0", **message}) + b"\n")
             self.process.stdin.flush()
         except OSError as error:
             raise ServerGone from error

@@ -78,6 +78,7 @@ class Pipe:
         env: dict[str, str] | None = None,
         script: Path = ECHO,
         module: str | None = None,
+        cwd: Path | None = None,
     ) -> None:
         program = ["-m", module] if module else [str(script)]
         command = [sys.executable, *program, *arguments]
@@ -87,6 +88,7 @@ class Pipe:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=env,
+            cwd=cwd,
             bufsize=0,
             preexec_fn=hear_signals,  # noqa: PLW1509 (no threads here)
         )

@@ -1,7 +1,7 @@
 """Agents that know only the text of each answer, as a model does, and walk any workflow to its end.
 
-One that is `forgetful` loses everything at every third call. At execution it finds its work by its goal;
-elsewhere it keeps the one token that a session or state is named by, and asks where it is.
+One that is `forgetful` loses everything at every third call but what its user can say: the goal. At execution
+it searches for its work itself; elsewhere the user runs the prompt `resume`, whose text names a token.
 """
 
 from __future__ import annotations
@@ -10,34 +10,64 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
-from interlock.surfaces.call import Call, Reply
-from interlock.surfaces.tool import Surface, call_tool
+import toon_format
+from msgspec import Struct
 
-MOST_CALLS = 1500
+from interlock.surfaces.call import Call, Reply
+from interlock.surfaces.execution import ExecutionSurface
+from interlock.surfaces.gated import GatedSurface
+from interlock.surfaces.ledger_surface import LedgerSurface
+from interlock.surfaces.navigation import NavigationSurface
+from interlock.surfaces.session import SessionSurface
+from interlock.surfaces.tool import call_tool
+
+MOST_CALLS = 600
 WORDY = "did what it said, because of requirements; tests; edge cases "
 
 
 class TextAgent(ABC):
     """Calls tools, reads the text, and remembers only what it needs for its next call."""
 
-    def __init__(self, surface: Surface, workflow_id: str, goal: str, *, forgetful: bool = False) -> None:
+    def __init__(
+        self,
+        surface: LedgerSurface,
+        workflow_id: str,
+        goal: str,
+        *,
+        forgetful: bool = False,
+        inputs: Mapping[str, Any] | None = None,
+    ) -> None:
         self.surface = surface
         self.workflow_id = workflow_id
         self.goal = goal
+        self.inputs = {"goal": goal, **(inputs or {})}
         self.forgetful = forgetful
         self.calls = 0
         self.seen: Counter[str] = Counter()
+        self.sent: list[Any] = []
 
     def walk(self) -> str:
         """Walk from the start to the end, and return the last text."""
         text = self.begin()
         while not self.has_ended(text):
             assert self.calls < MOST_CALLS, text
-            if self.forgetful and self.calls % 3 == 0:
-                text = self.remember()
-            text = self.go_on(text)
+            text = self.remember() if self.forgetful and self.calls % 3 == 0 else self.go_on(text)
+        return text
+
+    def offered(self, examples: list[Any]) -> list[Any]:
+        """Return the examples of a refusal, none of which was just sent: an example passes (rule 31)."""
+        for example in examples:
+            assert example not in self.sent, f"this example was sent, and is asked for again: {example}"
+        self.sent = examples
+        return examples
+
+    def resume_prompt(self) -> str:
+        """Return what the client sends when the user wants to go on with the work on the goal."""
+        text = self.surface.prompts().text("resume", {"query": f"please resume my work about {self.goal}"})
+        assert text is not None
         return text
 
     def call(self, tool: str, **arguments: Any) -> str:
@@ -54,6 +84,8 @@ class TextAgent(ABC):
 
     def filled(self, value: Any, where: str) -> Any:
         """Put something in the place of a placeholder; anything else is sent as it stands."""
+        if value == "<a whole number>":
+            return 1
         if isinstance(value, str) and value.startswith("<") and value.endswith(">"):
             return self.rotate(value.strip("<>").split(" | "), where)
         if isinstance(value, dict):
@@ -85,7 +117,7 @@ class TextAgent(ABC):
 
     @abstractmethod
     def remember(self) -> str:
-        """Return the text that a lost agent starts from again."""
+        """Forget everything, and return the text of the one call that a lost agent begins with."""
 
     @abstractmethod
     def go_on(self, text: str) -> str: ...
@@ -95,7 +127,7 @@ class ExecutionTextAgent(TextAgent):
     """Reads tokens, blocks, examples and questions from the text of the execution surface."""
 
     def begin(self) -> str:
-        return self.call("start_workflow", workflowId=self.workflow_id, context={"goal": self.goal})
+        return self.call("start_workflow", workflowId=self.workflow_id, context=self.inputs)
 
     def has_ended(self, text: str) -> bool:
         return "The workflow is complete" in text
@@ -110,7 +142,8 @@ class ExecutionTextAgent(TextAgent):
         where = found[-1] if found else ""
         artifacts: list[Any] = []
         context = self.decisive(text, where)
-        for example in map(json.loads, re.findall(r"^  Example: (.+)$", text, re.MULTILINE)):
+        shown = [json.loads(example) for example in re.findall(r"^  Example: (.+)$", text, re.MULTILINE)]
+        for example in self.offered(shown):
             filled = self.filled(example, where)
             if "kind" in filled:
                 artifacts.append(filled)
@@ -120,7 +153,8 @@ class ExecutionTextAgent(TextAgent):
             artifacts = [self.filled(example, where) for example in json.loads(asked)]
         for line in re.findall(r"^Send in context: (.+)\.$", text, re.MULTILINE):
             context.update({name: context.get(name, ["one"]) for name in line.split(", ")})
-        notes = WORDY * 4 + " ".join(re.findall(r"^  (.+)$", text, re.MULTILINE))[:2000]
+        prompt = text.rpartition("\n---\n")[0].rpartition("\n## ")[2]
+        notes = f"{WORDY * 4}{' '.join(re.findall(r'^  (.+)$', text, re.MULTILINE))[:2000]} {prompt[-2000:]}"
         output = {"notesMarkdown": notes, **({"artifacts": artifacts} if artifacts else {})}
         return self.call("continue_workflow", **tokens, context=context or None, output=output)
 
@@ -128,27 +162,29 @@ class ExecutionTextAgent(TextAgent):
 class NavigationTextAgent(TextAgent):
     """Takes the first required action of the JSON text, with what it says that it needs."""
 
-    state = ""
-
     def begin(self) -> str:
-        return self.call("nav_start", workflow_id=self.workflow_id, initial_variables={"goal": self.goal})
+        return self.call("nav_start", workflow_id=self.workflow_id, initial_variables=self.inputs)
 
     def has_ended(self, text: str) -> bool:
-        body = json.loads(text)
-        self.state = body.get("state", self.state)
-        return body.get("status") == "completed"
+        return bool(json.loads(text).get("status") == "completed")
 
     def remember(self) -> str:
-        return self.call("nav_situation", state=self.state)
+        token = re.search(r'nav_situation with state "([^"]+)"', self.resume_prompt())
+        assert token is not None
+        return self.call("nav_situation", state=token[1])
 
     def go_on(self, text: str) -> str:
         body = json.loads(text)
+        assert body["success"], f"an action was taken as it was offered, and failed: {text}"
         offered = body["availableActions"]
         actions = offered["required"] or offered["optional"]
         assert actions, text
         action = self.rotate(actions, str([action.get("activity") for action in actions]))
-        names = ("step", "checkpoint", "activity", "loop")
-        given = {f"{name}_id": action.get(f"{name}_id", action.get(name)) for name in names}
+        return self.call("nav_action", **self.arguments(body, action))
+
+    def arguments(self, body: dict[str, Any], action: dict[str, Any]) -> dict[str, Any]:
+        """Return the parameters of an offered action: its own, and what it says that it needs."""
+        given = {name: value for name, value in action.items() if name == "action" or name.endswith("_id")}
         where = str(given)
         round_text = (body["position"]["loop"] or {}).get("round", "")
         variables = self.decisive(f"{action.get('description', '')}\n\n{round_text}", where)
@@ -163,13 +199,246 @@ class NavigationTextAgent(TextAgent):
             variables.setdefault(name, 1)
         if action.get("options"):
             given["option_id"] = self.rotate(action["options"], where)
-        notes = WORDY * 4 + json.dumps(action.get("needs", ""))[:2000]
-        return self.call(
-            "nav_action",
-            state=body["state"],
-            action=action["action"],
-            loop_items=["one"] if "loop_items" in action else None,
-            variables=variables or None,
-            output={"notesMarkdown": notes, "artifacts": artifacts},
-            **given,
-        )
+        if "loop_items" in action:
+            given["loop_items"] = ["one"]
+        told = f"{json.dumps(action.get('needs', ''))[:2000]} {action.get('description', '')[:2000]}"
+        output = {"notesMarkdown": WORDY * 4 + told, "artifacts": artifacts}
+        return {"state": body["state"], **given, "variables": variables or None, "output": output}
+
+
+class Visit(Struct):
+    """What an agent keeps in mind while it works on one activity."""
+
+    outputs: dict[str, Any] = {}
+    variables: dict[str, Any] = {}
+    target: str | None = None
+
+
+class ActivityTextAgent(TextAgent):
+    """What the agents of session and gated do alike: they read an activity, and hand in what it asks for."""
+
+    def __init__(self, *given: Any, **more: Any) -> None:
+        super().__init__(*given, **more)
+        self.token = ""
+        self.visit = Visit()
+
+    def forget(self) -> None:
+        self.token, self.visit = "", Visit()
+
+    def has_ended(self, text: str) -> bool:
+        return '"status":"completed"' in text
+
+    def tell(self, tool: str, **arguments: Any) -> str:
+        return self.call(tool, session_token=self.token, **arguments)
+
+    def progress(self, tool: str, **arguments: Any) -> str:
+        """Make a call that takes the work along: a manifest of the steps, and the variables they set."""
+        manifest = [{"step_id": step, "output": output} for step, output in self.visit.outputs.items()]
+        return self.tell(tool, step_manifest=manifest, variables=self.visit.variables, **arguments)
+
+    def read_token(self, text: str) -> None:
+        found = re.findall(r'"session_token":"(\S+?)"|^session_token: (\S+)$', text, re.MULTILINE)
+        if found:
+            self.token = "".join(found[-1])
+
+    def take_in(self, activity: dict[str, Any]) -> None:
+        """Do the steps of an activity: notes, the artifacts that are shown by example, variables."""
+        for step in steps_in(activity):
+            artifacts = [
+                self.filled(asked.get("example", {"kind": asked["kind"]}), step["id"])
+                for asked in listed(step.get("output"))
+                if isinstance(asked, dict) and "kind" in asked
+            ]
+            notes = WORDY * 4 + str(step.get("description", step.get("prompt", "")))[:2000]
+            self.visit.outputs[step["id"]] = {"notesMarkdown": notes, "artifacts": artifacts}
+            for action in listed(step.get("actions")):
+                if isinstance(action, dict) and action.get("action") == "set" and "value" not in action:
+                    self.visit.variables[action["target"]] = (
+                        "yes" if action["target"] != "goal" else self.goal
+                    )
+        for loop in listed(activity.get("loops")):
+            if "over" in loop:
+                self.visit.variables.setdefault(loop["over"].partition(".")[0], ["one"])
+
+    def take_missing(self, told: str) -> bool:
+        """Take in the variables that a text asks for; say whether it asks for any."""
+        value: Any = 1 if "whole number" in told else ["one"] if "list" in told else "one"
+        names = [
+            name
+            for found in re.findall(r"[Ss]end in variables: ([\w., -]+)\.", told)
+            for name in found.split(", ")
+        ]
+        self.visit.variables.update(dict.fromkeys(names, value))
+        return bool(names)
+
+    def take_requirements(self, told: str) -> None:
+        """Take in what the outputs of steps must be like, as it is said beside the steps."""
+        for step, wanted in re.findall(r"([\w.-]+) \((the output [^()]+(?:\([^()]*\)[^()]*)*)\)", told):
+            if step in self.visit.outputs:
+                self.visit.outputs[step]["notesMarkdown"] += wanted
+
+    def supply(self, text: str) -> str | None:
+        """Take in what a refusal asks for; return its text if it asks for nothing that is understood."""
+        step = re.search(r"^Next: Send what step '([^']+)' produces", text, re.MULTILINE)
+        examples = re.findall(r"^Example of an artifact: (.+)$", text, re.MULTILINE)
+        shown = self.offered([json.loads(example) for example in examples])
+        if step is not None:
+            output = self.visit.outputs.setdefault(step[1], {"notesMarkdown": WORDY * 4, "artifacts": []})
+            output["notesMarkdown"] += text
+            output["artifacts"] += [self.filled(example, step[1]) for example in shown]
+        elif not self.take_missing(text):
+            return text
+        return None
+
+
+class SessionTextAgent(ActivityTextAgent):
+    """Orchestrator and worker at once: reads TOON and JSON, yields and answers every checkpoint."""
+
+    def begin(self) -> str:
+        return self.call("start_session", agent_id="lone", workflow_id=self.workflow_id)
+
+    def remember(self) -> str:
+        self.forget()
+        token = re.search(r'start_session with session_token "([^"]+)"', self.resume_prompt())
+        assert token is not None
+        return self.call("start_session", agent_id="lone", session_token=token[1])
+
+    def go_on(self, text: str) -> str:
+        self.read_token(text)
+        if text.startswith("{"):
+            return self._after(json.loads(text))
+        if first := re.search(r"^initialActivity: (\S+)$", text, re.MULTILINE):
+            return self._enter(first[1])
+        if independent := re.search(
+            r"^activities\[\d+\]\{id,name,required\}:\n  (\S+?),", text, re.MULTILINE
+        ):
+            return self._enter(independent[1])
+        if exits := re.search(r"^exits: (.+)$", text, re.MULTILINE):
+            return self._work(text, exits[1])
+        if handle := re.search(r"^checkpoint_handle: (\S+)$", text, re.MULTILINE):
+            options = re.findall(r"^  - id: (\S+)$", text.partition("\noptions[")[2], re.MULTILINE)
+            chosen = self.rotate(options, text.partition("\n")[0])
+            return self.call("respond_checkpoint", checkpoint_handle=handle[1], option_id=chosen)
+        return self._put_right(text)
+
+    def _enter(self, activity: str) -> str:
+        self.visit = Visit()
+        return self.tell("next_activity", activity_id=activity, variables=self.inputs)
+
+    def _after(self, body: dict[str, Any]) -> str:
+        """Follow what a JSON answer says: what was yielded, resolved, entered, or taken up again."""
+        if body.get("status") == "yielded":
+            return self.call("present_checkpoint", checkpoint_handle=body["checkpoint_handle"])
+        if body.get("resolved"):
+            return self.tell("resume_checkpoint")
+        action = body.get("next_action", "Call get_workflow" if "workflow" in body else "Call get_activity")
+        if "present_checkpoint with session_token" in action:
+            return self.tell("present_checkpoint")
+        return self.tell("get_workflow" if action.startswith("Call get_workflow") else "get_activity")
+
+    def _work(self, text: str, exits: str) -> str:
+        """Do the steps, stop at the next checkpoint, or leave by the expected exit."""
+        self.visit = Visit()
+        self.take_in(toon_in(text))
+        self.visit.variables.update(self.decisive(text, text))
+        missing = re.search(r"^before next_activity: (.+)$", text, re.MULTILINE)
+        self.take_missing(missing[1] if missing else "")
+        self.take_requirements(missing[1] if missing else "")
+        open_exits = [exit_.partition(" ")[0] for exit_ in exits.split("; ")]
+        expected = [exit_.partition(" ")[0] for exit_ in exits.split("; ") if exit_.endswith("(expected)")]
+        self.visit.target = self.rotate([*expected * 3, *open_exits], exits)
+        if gate := re.search(r"^before next_activity: .*yield_checkpoint '([^']+)'", text, re.MULTILINE):
+            return self.progress("yield_checkpoint", checkpoint_id=gate[1])
+        return self.progress("next_activity", activity_id=self.visit.target)
+
+    def _put_right(self, text: str) -> str:
+        if gate := re.search(r"yield_checkpoint '([^']+)'", text):
+            return self.progress("yield_checkpoint", checkpoint_id=gate[1])
+        assert self.supply(text) is None, text
+        return self.progress("next_activity", activity_id=self.visit.target)
+
+
+class GatedTextAgent(ActivityTextAgent):
+    """Answers every pending checkpoint of the activity that `next_activity` returns, then goes on."""
+
+    missing = ""
+
+    def begin(self) -> str:
+        return self.call("start_session", workflow_id=self.workflow_id)
+
+    def remember(self) -> str:
+        self.forget()
+        token = re.search(r'workflow_id "([^"]+)" and session_token "([^"]+)"', self.resume_prompt())
+        assert token is not None
+        return self.call("start_session", workflow_id=token[1], session_token=token[2])
+
+    def go_on(self, text: str) -> str:
+        self.read_token(text)
+        if not text.startswith("{"):
+            assert self.supply(text) is None, text
+            return self.progress("next_activity", activity_id=self.visit.target)
+        body = json.loads(text)
+        if again := re.search(r"activity_id '([^']+)' to read", body.get("next_action", "")):
+            self.missing = body["next_action"]
+            return self.tell("next_activity", activity_id=again[1])
+        if "workflow" in body:
+            return self.tell("get_workflow")
+        if "initialActivity" in body or "activities" in body:
+            self.visit = Visit()
+            first = body.get("initialActivity") or body["activities"][0]["id"]
+            return self.tell("next_activity", activity_id=first, variables=self.inputs)
+        return self._work(body)
+
+    def _work(self, body: dict[str, Any]) -> str:
+        """Answer one pending checkpoint; with none left, leave by the expected exit."""
+        if "pending_checkpoints" in body:
+            self.visit = Visit()
+            self.take_in(body)
+            self.take_missing(self.missing)
+            self.take_requirements(self.missing)
+            self.activity, self.missing = body, ""
+        if "resolved" in body:
+            body = {"pending_checkpoints": body["remaining_checkpoints"], **body}
+        if pending := body["pending_checkpoints"]:
+            return self._answer(pending[0], body)
+        targets = [move["to"] for move in self.activity.get("transitions", [])]
+        branches = [branch for point in self.activity.get("decisions", []) for branch in point["branches"]]
+        targets += [branch["transitionTo"] for branch in branches if branch.get("transitionTo")]
+        expected = [body["expected_next"]] if "expected_next" in body else []
+        self.visit.target = self.rotate([*expected * 3, *targets], self.activity["id"])
+        return self.progress("next_activity", activity_id=self.visit.target)
+
+    def _answer(self, gate: str, body: dict[str, Any]) -> str:
+        if gate in body.get("dismissible_checkpoints", []):
+            return self._respond(gate, condition_not_met=True)
+        shown = next(asked for asked in self.activity["checkpoints"] if asked["id"] == gate)
+        chosen = self.rotate([option["id"] for option in shown["options"]], gate)
+        return self._respond(gate, option_id=chosen)
+
+    def _respond(self, gate: str, **how: Any) -> str:
+        return self.tell("respond_checkpoint", checkpoint_id=gate, variables=self.visit.variables, **how)
+
+
+def toon_in(text: str) -> dict[str, Any]:
+    """Read the activity under the header, as well as it can be read."""
+    body = toon_format.decode(text.partition("\n\n")[2], strict=False)
+    return body if isinstance(body, dict) else {}
+
+
+def listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value] if value else []
+
+
+def steps_in(activity: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the steps of an activity and of its loops."""
+    owners = [activity, *listed(activity.get("loops"))]
+    steps = [step for owner in owners for step in listed(owner.get("steps"))]
+    return [step for step in steps if isinstance(step, dict) and "id" in step]
+
+
+AGENTS: dict[str, tuple[type[TextAgent], type[LedgerSurface]]] = {
+    "execution": (ExecutionTextAgent, ExecutionSurface),
+    "session": (SessionTextAgent, SessionSurface),
+    "gated": (GatedTextAgent, GatedSurface),
+    "navigation": (NavigationTextAgent, NavigationSurface),
+}

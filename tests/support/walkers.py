@@ -91,7 +91,7 @@ class SessionWalker(Walker):
                     self.reported.append(step.skill)
 
     def choose_exit(self, text: str, activity_id: str) -> str:
-        line = re.search(r"^ways: (.+)$", text, re.MULTILINE)
+        line = re.search(r"^exits: (.+)$", text, re.MULTILINE)
         exits = line[1].split("; ") if line else ["__terminal__"]
         expected = [shown.split(" ")[0] for shown in exits if "(expected)" in shown]
         if expected and self.taken[f"{activity_id}:{expected[0]}"] < 3:

@@ -94,7 +94,9 @@ INITIATIVE_STAGES = (
     ),
     Stage("close-initiative", {"goal_reached": True}, [("accept-initiative", "accept")]),
 )
-META_STAGES = (Stage("start-workflow", {"goal": "g"}, [("confirm-workflow", "start")]),)
+META_STAGES = (
+    Stage("start-workflow", {"goal": "g", "workflow_id": "work-package"}, [("confirm-workflow", "start")]),
+)
 PATHS = {"work-package": PACKAGE_STAGES, "work-packages": INITIATIVE_STAGES, "meta": META_STAGES}
 
 

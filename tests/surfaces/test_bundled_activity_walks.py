@@ -161,10 +161,23 @@ MATCH = Script(
     {"state-goal": {"goal": "g"}, "match-workflow": {"workflow_id": "work-package"}},
     {"confirm-workflow": "start"},
 )
+SHORT = {
+    "meta": MATCH,
+    "work-package": FULL.answering(confirm_scope="small"),
+    "work-packages": INITIATIVE.sending(
+        "name-single", {"issue_ref": "#1", "base_branch": "main", "quick_mode": True}
+    )
+    .sending("run-single", {"outcome": "committed"})
+    .sending("close-single", {"goal_reached": True})
+    .answering(confirm_frame="single"),
+}
 scripted = pytest.mark.parametrize(
     ("name", "script"),
-    [("work-package", FULL), ("work-package", HARD), ("work-packages", INITIATIVE), ("meta", MATCH)],
-    ids=["full", "hard", "initiative", "meta"],
+    [
+        *(("work-package", FULL), ("work-package", HARD), ("work-packages", INITIATIVE), ("meta", MATCH)),
+        ("work-packages", SHORT["work-packages"]),
+    ],
+    ids=["full", "hard", "initiative", "meta", "single"],
 )
 
 
@@ -261,9 +274,17 @@ def test_the_quick_mode_leaves_design_and_test_plan_out() -> None:
     assert walked.state.variables["outcome"] == "merged"
 
 
-def test_the_short_route_ends_at_a_commit_after_four_steps_and_one_gate() -> None:
-    """Finding K."""
-    walked = played("work-package", FULL.answering(confirm_scope="small"))
+@every
+def test_it_has_a_short_route_of_at_most_four_steps_and_one_gate(name: str) -> None:
+    walked = played(name, SHORT[name])
+    questions = {gate.id for activity in compiled(name).activities for gate in activity.gates()}
+    assert walked.state.status == "complete"
+    assert len([item for item in walked.visited if item not in questions]) <= 4
+    assert len([item for item in walked.visited if item in questions]) <= 1
+
+
+def test_the_short_route_of_a_package_ends_at_a_commit() -> None:
+    walked = played("work-package", SHORT["work-package"])
     assert walked.visited == [
         "read-issue",
         "write-analysis",
@@ -326,7 +347,8 @@ def test_an_early_end_says_how_the_package_ended(gate: str, option: str, outcome
 
 def test_the_initiative_runs_every_package_in_order() -> None:
     walked = played("work-packages", INITIATIVE)
-    assert walked.activities == [activity.id for activity in compiled("work-packages").activities]
+    activities = [activity.id for activity in compiled("work-packages").activities]
+    assert walked.activities == [activity for activity in activities if activity != "single-package"]
     assert walked.visited.count("run-package") == len(PACKAGES)
     assert walked.state.variables["verdict"] == "accepted"
 

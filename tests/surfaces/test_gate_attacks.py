@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
@@ -19,13 +21,9 @@ from interlock.ledger.transfer.bundle import BundleRefused, read_bundle
 from interlock.ledger.transfer.export_import import export_session, import_bundle
 from interlock.store.protocol import SessionFilter
 from interlock.surfaces.call import Ask, Call, Client, FormAnswer, Reply
-from interlock.surfaces.execution import ExecutionSurface
-from interlock.surfaces.gated import GatedSurface
-from interlock.surfaces.navigation import NavigationSurface
-from interlock.surfaces.session import SessionSurface
-from interlock.surfaces.tool import Surface, call_tool
 from support.authored import write
-from support.harness import Bench, decision, gate, steps, workflow
+from support.harness import STATEFUL, Bench, decision, gate, steps, workflow
+from support.killed_servers import ServerBench
 from support.log import logged_events
 from support.server import Server
 
@@ -36,13 +34,7 @@ USER = Terms(decisions="user", min_response_ms=0)
 AUTO = Terms(min_response_ms=0)
 ASKING = Client("asking-client", can_elicit=True)
 PLAIN = Client("plain-client")
-SURFACES = {
-    "execution": ExecutionSurface,
-    "session": SessionSurface,
-    "gated": GatedSurface,
-    "navigation": NavigationSurface,
-}
-EVERY = pytest.mark.parametrize("name", SURFACES)
+EVERY = pytest.mark.parametrize("name", STATEFUL)
 
 DEPLOY = {
     "deploy/workflow.yaml": """
@@ -90,20 +82,31 @@ steps:
 }
 
 
+KILLED = pytest.param(ServerBench, marks=pytest.mark.slow, id="killed servers")
+
+
+@pytest.fixture(params=[pytest.param(Bench, id="in process"), KILLED])
+def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
+    """Each attack is made twice: in this process, and on servers that are killed after every answer."""
+    bench: Bench = request.param(tmp_path)
+    yield bench
+    bench.close()
+
+
 class Attacker:
     """An agent at one surface, with a run of `deploy` that it takes to the gate and past it."""
 
     def __init__(self, bench: Bench, name: str, terms: Terms = AUTO, mode: Mode | None = None) -> None:
         self.name = name
         self.ledger: Ledger = bench.ledger(mode, terms)
-        self.surface: Surface = SURFACES[name](self.ledger)
+        self.bench = bench
         self.client = PLAIN
         self.tokens: Payload = {}
         self.text = ""
 
     def call(self, tool: str, call: Call | None = None, **arguments: Any) -> Payload | Ask:
         arguments = {name: value for name, value in arguments.items() if value is not None}
-        reply = call_tool(self.surface, tool, arguments, call or Call(self.client))
+        reply = self.bench.call(self.name, self.ledger, tool, arguments, call or Call(self.client))
         if isinstance(reply, Ask):
             return reply
         assert isinstance(reply, Reply)
@@ -263,7 +266,7 @@ def test_a1_what_the_user_was_shown_in_a_form_is_what_goes_on(bench: Bench, name
     agent = attacker(bench, name)
     agent.to_the_gate()
     agent.respond_asking("yes", FormAnswer("accept", {"choice": "yes"}), target="PRODUCTION")
-    form = agent.asked.questions["deploy"]
+    (form,) = agent.asked.questions.values()
     assert form.message == "Deploy to staging?"
     titles = [option["title"] for option in form.schema["properties"]["choice"]["oneOf"]]  # type: ignore[index]
     assert titles == ["Yes (approved = true; place = at staging)", "No (approved = false)", "Later"]
@@ -437,7 +440,8 @@ transitions:""",
     token = {"session_token": agent.tokens["session_token"]}
     if name == "session":
         agent.told("resume_checkpoint", **token)
-        agent.told("yield_checkpoint", checkpoint_id="danger", **token)
+        yielded = agent.told("yield_checkpoint", checkpoint_id="danger", **token)
+        token["session_token"] = yielded["session_token"]
     else:
         token["checkpoint_id"] = "danger"
     for _ in range(2):
@@ -805,7 +809,7 @@ def test_a4_an_approval_is_asked_for_in_a_form_with_both_options(bench: Bench) -
     for option, passes in (("reject", False), ("approve", True)):
         ask = agent.call("continue_workflow", Call(ASKING), **agent._acknowledging())
         assert isinstance(ask, Ask)
-        form = ask.questions["signed"]
+        (form,) = ask.questions.values()
         assert form.message == "Delete the archive for good?"
         listed = [choice["const"] for choice in form.schema["properties"]["choice"]["oneOf"]]  # type: ignore[index]
         assert listed == ["approve", "reject"]
@@ -1106,8 +1110,8 @@ def test_a7_an_imported_decision_is_shown_as_imported_and_asked_for_again(bench:
     assert position.decisions["deploy"].option == "no"
     lines = event_lines(ledger, made, ["decision_recorded", "session_imported"], end=10**6)
     assert [line.imported for line in lines] == [True, True, False]
-    assert lines[0].summary.endswith(", imported")
-    assert not lines[2].summary.endswith(", imported")
+    assert lines[0].summary("local").endswith(", imported")
+    assert not lines[2].summary("local").endswith(", imported")
 
 
 def real_arguments(bench: Bench, *more: str) -> list[str]:

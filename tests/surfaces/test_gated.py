@@ -92,6 +92,31 @@ def test_the_same_activity_is_only_read_again_while_checkpoints_are_pending(benc
     assert answer.body["pending_checkpoints"] == ["scope", "danger"]
 
 
+def test_the_same_activity_is_only_read_again_by_an_agent_that_hands_nothing_in(bench: Bench) -> None:
+    agent = enter_gather(bench)
+    agent.tell("respond_checkpoint", checkpoint_id="scope", option_id="yes")
+    agent.tell("respond_checkpoint", checkpoint_id="danger", condition_not_met=True)
+    token = agent.token
+    again = agent.go("gather").body
+    assert (again["pending_checkpoints"], again["expected_next"]) == ([], "build")
+    assert agent.token == token
+
+
+def test_the_same_activity_is_entered_anew_where_an_answer_leads_there(bench: Bench) -> None:
+    agent = enter_gather(bench)
+    agent.tell("respond_checkpoint", checkpoint_id="scope", option_id="redo")
+    assert agent.go("gather").body["pending_checkpoints"] == ["scope", "danger"]
+
+
+def test_an_agent_that_takes_up_a_session_is_told_what_to_do_next(bench: Bench) -> None:
+    agent = enter_gather(bench)
+    joined = agent.call("start_session", workflow_id="flow", session_token=agent.token).body
+    assert joined["next_action"] == (
+        "Call next_activity with activity_id 'gather' to read the activity again, and do its steps. "
+        "Before you leave it: Call respond_checkpoint with checkpoint_id: scope, danger."
+    )
+
+
 def test_answers_take_checkpoints_off_the_list_and_the_last_one_opens_the_exit(bench: Bench) -> None:
     agent = enter_gather(bench)
     answer = agent.tell("respond_checkpoint", checkpoint_id="scope", option_id="yes")
@@ -101,6 +126,7 @@ def test_answers_take_checkpoints_off_the_list_and_the_last_one_opens_the_exit(b
         "expected_next": "build",
         "session_token": agent.token,
         "remaining_checkpoints": ["danger"],
+        "dismissible_checkpoints": ["danger"],
         "resolved_option": "yes",
         "effect": {"setVariable": {"verdict": "agreed"}},
     }

@@ -13,8 +13,9 @@ import pytest
 from interlock.ledger.tokens.keyring import Keys
 from interlock.store.protocol import SessionFilter
 from interlock.surfaces.call import Era
+from interlock.surfaces.execution import ExecutionSurface
 from support.authored import write
-from support.harness import Bench, steps, workflow
+from support.harness import Agent, Bench, steps, workflow
 from support.log import logged_events
 from support.navigation_client import FILES, NavigationClient, opened
 from support.server import Server
@@ -152,6 +153,74 @@ def test_d2_an_output_that_is_still_missing_is_named(bench: Bench) -> None:
     warnings = lead.go("build", step_manifest=manifest("weigh"), variables={"goal": "bread"}).warnings
     assert "Missing steps in manifest: [look]" in warnings
     assert outputs(lead) == [("weigh", "weigh done")]
+
+
+LATE = {
+    **ROUNDS,
+    "rounds/activities/00-work.yaml": """
+id: work
+version: 1.0.0
+name: Work
+steps:
+  - { id: one, name: One, description: One. }
+  - { id: two, name: Two, description: Two., checkpoint: g1 }
+  - { id: three, name: Three, description: Three., checkpoint: g2 }
+checkpoints:
+  - { id: g1, name: G1, message: "G1?", options: [{ id: "yes", label: "Yes" }] }
+  - { id: g2, name: G2, message: "G2?", options: [{ id: "yes", label: "Yes" }] }
+  - { id: g3, name: G3, message: "G3?", options: [{ id: "yes", label: "Yes" }] }
+""",
+}
+ONE_TWO_THREE = [(step, f"{step} done") for step in ("one", "two", "three")]
+
+
+def test_d2_an_output_that_comes_late_is_recorded_once(bench: Bench) -> None:
+    """The first yield claims the step without its output, the second brings it, the manifest repeats it."""
+    lead, worker = begin_rounds(bench, files=LATE)
+    answer_checkpoint(worker, lead, "g1", "yes")
+    answer_checkpoint(worker, lead, "g2", "yes", step_manifest=manifest("one", "two"))
+    answer_checkpoint(worker, lead, "g3", "yes", step_manifest=manifest("one", "two"))
+    answer = lead.go("__terminal__", step_manifest=manifest("one", "two", "three"))
+    assert (answer.warnings, outputs(lead)) == ([], ONE_TWO_THREE)
+
+
+def test_d2_an_output_that_comes_before_its_turn_is_recorded_once(bench: Bench) -> None:
+    """A gate that is opened early claims no step; what came with it need not be sent again."""
+    lead, worker = begin_rounds(bench, files=LATE)
+    answer_checkpoint(worker, lead, "g3", "yes", step_manifest=manifest("one", "two"))
+    answer_checkpoint(worker, lead, "g1", "yes")
+    answer_checkpoint(worker, lead, "g2", "yes", step_manifest=manifest("one"))
+    answer = lead.go("__terminal__", step_manifest=manifest("three"))
+    assert (answer.warnings, outputs(lead)) == ([], ONE_TWO_THREE)
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["whole manifest", "only what is new"])
+@pytest.mark.parametrize("elsewhere", ["execution", "navigation"])
+def test_d2_a_step_acknowledged_on_another_surface_counts_as_reported(
+    bench: Bench, elsewhere: str, whole: bool
+) -> None:
+    lead, _ = begin_rounds(bench, files=LATE)
+    token = lead.token
+    if elsewhere == "execution":
+        agent = Agent(ExecutionSurface(bench.ledger()))
+        agent.call("continue_workflow", stateToken=token)
+        agent.ack("one done")
+        agent.decide("yes")
+        token = agent.ack()["stateToken"]  # without notes
+    else:
+        client = opened(bench)
+        client.situation(token)
+        client.act("complete_step", step_id="one", output={"notesMarkdown": "one done"})
+        client.respond("yes", "g1")
+        token = client.act("complete_step", step_id="two")["state"]
+    lead.call("start_session", agent_id="lead", session_token=token)
+    assert lead.tell("respond_checkpoint", option_id="yes").body["checkpoint_id"] == "g2"
+    answer_checkpoint(join_session(lead), lead, "g3", "yes")
+    done = manifest("one", "two", "three") if whole else manifest("three")
+    answer = lead.go("__terminal__", step_manifest=done)
+    assert not [text for text in answer.warnings if "manifest" in text]
+    notes = [(step, text) for step, text in outputs(lead) if text]
+    assert notes == [("one", "one done"), ("three", "three done")]
 
 
 def rounds_done(*numbers: int) -> list[Payload]:
@@ -489,3 +558,134 @@ def test_d6_over_real_servers(tmp_path: Path, era: Era) -> None:
             )
         seen = both.call("continue_workflow", stateToken=first["stateToken"])["_text"]
         assert [seen.count(f"note {number}") for number in range(3)] == [1, 1, 1]
+
+
+# D3 by session token: a token answers one question (rule 13)
+
+
+def yield_two(bench: Bench) -> tuple[SessionAgent, SessionAgent, Payload]:
+    """Answer the first question by session token, open the second, and return the first call."""
+    lead, worker = begin_rounds(bench, "a", "b")
+    worker.tell("yield_checkpoint", checkpoint_id="g1")
+    call: Payload = {"session_token": lead.token, "option_id": "yes"}
+    return lead, worker, call
+
+
+def resolved_gates(agent: SessionAgent) -> list[tuple[str, str]]:
+    rows = logged_events(agent.ledger.store, session_id_of(agent), "gate_resolved")
+    return [(row.event.key, row.event.option) for row in rows]  # type: ignore[attr-defined]
+
+
+def test_d3_a_repeat_by_session_token_never_answers_a_newer_question(bench: Bench) -> None:
+    lead, worker, call = yield_two(bench)
+    first = lead.call("respond_checkpoint", **call)
+    worker.tell("resume_checkpoint")
+    worker.tell("yield_checkpoint", checkpoint_id="g2")
+    again = lead.call("respond_checkpoint", **call)
+    assert {**again.body, "warnings": None} == {**first.body, "warnings": None}
+    assert again.warnings == [
+        "Checkpoint 'g2' was not answered. 'g2' is open now: call present_checkpoint, then answer with the "
+        "checkpoint_handle it shows."
+    ]
+    assert resolved_gates(lead) == [("each@0::g1", "yes")]
+    refused = lead.call("respond_checkpoint", **{**call, "option_id": "no"})
+    assert (refused.code, refused.fields["option"]) == ("CHECKPOINT_ALREADY_ANSWERED", "yes")
+    assert "'g2' is open now" in refused.text
+    assert resolved_gates(lead) == [("each@0::g1", "yes")]
+
+
+def test_d3_the_token_of_the_answer_answers_the_next_question(bench: Bench) -> None:
+    lead, worker, call = yield_two(bench)
+    lead.call("respond_checkpoint", **call)
+    for gate in ("g2", "g1", "g2"):
+        worker.tell("resume_checkpoint")
+        worker.tell("yield_checkpoint", checkpoint_id=gate)
+        assert lead.tell("respond_checkpoint", option_id="yes").body["checkpoint_id"] == gate
+    assert [gate for gate, _ in resolved_gates(lead)] == [
+        f"each@{number}::{gate}" for number in (0, 1) for gate in ("g1", "g2")
+    ]
+
+
+def test_d3_presenting_a_question_gives_a_token_that_answers_it(bench: Bench) -> None:
+    """Another agent has answered the question before; this one has never seen that answer."""
+    lead, worker, call = yield_two(bench)
+    other = join_session(lead, "other")
+    lead.call("respond_checkpoint", **call)
+    worker.tell("resume_checkpoint")
+    worker.tell("yield_checkpoint", checkpoint_id="g2")
+    old = other.token
+    refused = other.tell("respond_checkpoint", option_id="yes")
+    assert refused.code == "CHECKPOINT_ALREADY_ANSWERED"  # it is no repeat: another agent has sent that one
+    other.token = old
+    assert "session_token: " in other.tell("present_checkpoint").text
+    assert other.tell("respond_checkpoint", option_id="no").body["checkpoint_id"] == "g2"
+
+
+@pytest.mark.parametrize("surface", ["session"])
+@ERAS
+def test_d3_a_repeat_after_a_kill_returns_the_recorded_answer(tmp_path: Path, surface: str, era: Era) -> None:
+    """Two processes: the first is killed before its answer is read, a worker goes on in the second."""
+    write(tmp_path / "workflows", ROUNDS)
+    arguments = ("--workflows", str(tmp_path / "workflows"), "--surface", surface)
+    arguments += ("--min-response-seconds", "0")
+    with Server(tmp_path, *arguments, era=era) as first:
+        lead = first.call("start_session", agent_id="lead", workflow_id="rounds")
+        entered = first.call(
+            "next_activity",
+            session_token=lead["session_token"],
+            activity_id="work",
+            variables={"parts": ["a"]},
+        )
+        worker = first.call("start_session", agent_id="w", session_token=entered["session_token"])
+        worker = first.call("yield_checkpoint", session_token=worker["session_token"], checkpoint_id="g1")
+        call = {"session_token": entered["session_token"], "option_id": "yes"}
+        answer = first.call("respond_checkpoint", **call)
+        first.kill()
+    with Server(tmp_path, *arguments, era=era) as second:
+        worker = second.call("resume_checkpoint", session_token=worker["session_token"])
+        second.call("yield_checkpoint", session_token=worker["session_token"], checkpoint_id="g2")
+        again = second.call("respond_checkpoint", **call)
+        assert (again["checkpoint_id"], again["session_token"]) == ("g1", answer["session_token"])
+        status = second.call("get_workflow_status", session_token=call["session_token"])
+        assert status["open_checkpoint"] == "g2"
+
+
+# E9: a handle is no session token
+
+
+def test_e9_a_handle_is_refused_where_a_session_token_belongs(bench: Bench) -> None:
+    lead = start_flow(bench)
+    worker = join_session(lead)
+    yielded = worker.tell("yield_checkpoint", checkpoint_id="scope").body
+    handle = yielded["checkpoint_handle"]
+    assert yielded["session_token"] == worker.token != handle
+    assert "it is no session_token" in yielded["message"]
+    for tool, more in (
+        ("get_workflow_status", {}),
+        ("get_trace", {}),
+        ("get_workflow", {}),
+        ("next_activity", {"activity_id": "build"}),
+        ("yield_checkpoint", {"checkpoint_id": "scope"}),
+    ):
+        refused = lead.call(tool, session_token=handle, **more)
+        assert refused.code == "TOKEN_SCOPE_MISMATCH", tool
+        assert "This is a checkpoint_handle, not a session_token" in refused.text
+    shown = lead.call("present_checkpoint", checkpoint_handle=handle)
+    assert f"checkpoint_handle: {handle}" in shown.text
+    assert "session_token" not in shown.text
+
+
+# Rule 7 in the words of session: what a repeat sends differently is not read
+
+
+def test_a_repeated_entry_with_another_manifest_says_that_it_was_not_read(bench: Bench) -> None:
+    lead = start_flow(bench)
+    answer_checkpoint(join_session(lead), lead, "scope", "yes", variables={"goal": "bread"})
+    call: Payload = {"session_token": lead.token, "activity_id": "build"}
+    first = lead.call("next_activity", **call, step_manifest=manifest("look", "weigh"))
+    assert lead.call("next_activity", **call, step_manifest=manifest("look", "weigh")) == first
+    again = lead.call("next_activity", **call, step_manifest=manifest("look"), variables={"x": 1})
+    assert again.body["session_token"] == first.body["session_token"]
+    assert "was not read" in again.warnings[0]
+    assert again.body["warnings"][0] == again.warnings[0]
+    assert "x" not in lead.tell("get_workflow_status").body.get("context", {})

@@ -9,11 +9,13 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from interlock.authoring.library import BUNDLED, Library
 from interlock.authoring.sources.sources import Source
 from interlock.core.run.surface_policy import SurfaceName
 from interlock.ledger.ledger import Ledger
+from interlock.ledger.log.repair import inspect, repair
 from interlock.ledger.settings import Settings
 from interlock.ledger.starts import REMEMBERED
 from interlock.ledger.tokens.keyring import Keys
@@ -150,3 +152,23 @@ def test_a_removed_session_is_begun_anew(servers: Servers) -> None:
     with servers.store.writing() as writer:
         writer.remove_session(writer.session_ids("", 1)[0], 1)
     assert said(servers.surface("execution"), "start_workflow", arguments) != first
+
+
+def test_a_damaged_answer_is_never_repeated_and_begins_nothing_twice(servers: Servers) -> None:
+    """Rule 44: a recorded response is checked whenever it is read."""
+    arguments, ledger = {"workflowId": "test.flow", "requestId": "a"}, servers.ledger()
+    said(servers.surface("execution"), "start_workflow", arguments)
+    with servers.store.writing() as writer:
+        session_id = writer.session_ids("", 1)[0]
+        (row,) = writer.starts(session_id)
+        writer.drop_start(row)
+        writer.add_start(replace(row, response=row.response.replace(b"one", b"two")))
+    damaged = said(servers.surface("execution"), "start_workflow", arguments)
+    assert "its recorded answer was lost to damage. Nothing was started." in damaged[0]
+    finding = inspect(servers.store, session_id, ledger.pins)
+    assert finding is not None
+    assert finding.rows == ("answer of its start",)
+    repair(servers.store, session_id, ledger.pins, ledger.library, {}, owner="local", now=1)
+    assert inspect(servers.store, session_id, ledger.pins) is None
+    assert said(servers.surface("execution"), "start_workflow", arguments) == damaged
+    assert servers.sessions() == 1

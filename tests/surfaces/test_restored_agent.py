@@ -208,3 +208,43 @@ def test_decisions_survive_a_new_visit_and_a_rewind_restores_them(bench: Bench) 
     assert first.look()["decisions"] == {"ship": "now (Now), reported by the agent"}
     assert "decisions" not in first.look(at_gate)
     assert agent.look()["decisions"] == {"ship": "later (Later), reported by the agent"}
+
+
+def test_a_lost_agent_of_a_session_is_told_what_is_missing_before_it_can_go_on(bench: Bench) -> None:
+    bench.write(
+        workflow(
+            {
+                "id": "one",
+                "title": "One",
+                "promptBlocks": {"goal": "x", "outputRequired": {"notes": "What was done."}},
+            },
+            {
+                "id": "two",
+                "title": "Two",
+                "prompt": "x",
+                "validationCriteria": [{"type": "contains", "value": "jwt", "message": "Say how."}],
+            },
+            gate("ship", "now", "later"),
+            *steps("three"),
+        )
+    )
+    agent = session(bench, Terms(min_response_ms=0))
+    agent.call("start_session", agent_id="a", workflow_id="test.flow")
+    assert "initialActivity: main" in agent.tell("get_workflow").text
+    agent.go("main", variables={"goal": "mend the boiler"})
+    missing = (
+        "Send in step_manifest what these steps produce: one, two (the output contains 'jwt'). "
+        "The worker must yield_checkpoint 'ship'; the orchestrator answers it."
+    )
+    assert f"\nbefore next_activity: {missing}\n" in agent.tell("get_activity").text
+    status = agent.tell("get_workflow_status").body
+    assert status["goal"] == "mend the boiler"
+    assert status["next_action"] == f"Call get_activity and do its steps. Before next_activity: {missing}"
+    outputs = [{"step_id": "one", "output": "done"}, {"step_id": "two", "output": "a jwt"}]
+    yielded = agent.tell("yield_checkpoint", checkpoint_id="ship", step_manifest=outputs)
+    assert not yielded.error, yielded.text
+    joined = agent.call("start_session", agent_id="a", session_token=agent.token).body
+    assert joined["next_action"] == (
+        "Show the user checkpoint 'ship' (present_checkpoint with session_token), "
+        "then call respond_checkpoint with the user's option_id."
+    )

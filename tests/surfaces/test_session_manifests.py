@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from interlock.core.run.commands import Terms
+from interlock.core.run.notices import HOW_GAPS_CLOSE
 from support.harness import Bench, workflow
 from support.session_agents import (
     answer_checkpoint,
@@ -13,6 +14,23 @@ from support.session_agents import (
     start_flow,
     write_flow,
 )
+
+EARLY = {
+    "early/workflow.yaml": "{id: early, version: 1.0.0, title: Early, initialActivity: one}",
+    "early/activities/00-one.yaml": """
+id: one
+version: 1.0.0
+name: One
+steps:
+  - { id: look, name: Look }
+  - { id: never, name: Never, checkpoint: ask }
+checkpoints:
+  - id: ask
+    name: Ask
+    message: Leave?
+    options: [{ id: leave, label: Leave, effect: { transitionTo: __terminal__ } }]
+""",
+}
 
 
 def test_the_documented_warnings_in_their_words(bench: Bench) -> None:
@@ -24,6 +42,7 @@ def test_the_documented_warnings_in_their_words(bench: Bench) -> None:
         "First activity must be 'gather' but 'finish' was requested. "
         "Start with the workflow's initialActivity.",
         "Gap 1 (critical): Checkpoint 'scope' of activity 'gather' was left out on the way to 'finish'.",
+        HOW_GAPS_CLOSE,
     ]
     answer = agent.go("build", activity_manifest=[], variables={"parts": []})
     assert answer.warnings == [
@@ -54,6 +73,16 @@ def test_the_order_of_the_manifest_is_compared(bench: Bench) -> None:
     answer_checkpoint(agent, agent, "scope", "yes", variables={"goal": "g"})
     answer = agent.go("build", step_manifest=manifest("weigh", "look"))
     assert answer.warnings == ["Step order mismatch at position 0: expected 'look' but got 'weigh'"]
+
+
+def test_no_manifest_is_missed_if_the_steps_before_an_early_exit_came_with_the_yield(bench: Bench) -> None:
+    """Rule 14: what came with a yield need not be sent again."""
+    write_flow(bench, EARLY)
+    agent = session(bench, Terms(min_response_ms=0))
+    agent.call("start_session", agent_id="a", workflow_id="early")
+    agent.go("one")
+    answer_checkpoint(agent, agent, "ask", "leave", step_manifest=manifest("look"))
+    assert agent.go("__terminal__").warnings == []
 
 
 def test_every_warning_is_also_in_the_trace(bench: Bench) -> None:

@@ -1,75 +1,60 @@
-"""Agents that read only the text walk every workflow to its end, also when they lose their memory."""
+"""Agents that read only the text walk every workflow to its end, also if they lose their memory (rule 41)."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from interlock.authoring.library import BUNDLED, Library
 from interlock.authoring.sources.sources import Source
 from interlock.core.run.commands import Terms
-from interlock.ledger.ledger import Ledger
-from interlock.surfaces.execution import ExecutionSurface
-from interlock.surfaces.navigation import NavigationSurface
 from support.corpus import needs_corpus
 from support.harness import Bench, compile_cache
 from support.paths import CORPUS
-from support.text_agents import ExecutionTextAgent, NavigationTextAgent, TextAgent
+from support.text_agents import AGENTS
 
-BUNDLED_IDS = [
-    "meta",
-    "work-package",
-    "work-packages",
-    *(
-        f"wr.{name}"
-        for name in ("bug_investigation", "code_review", "documentation", "feature", "incident_review")
-    ),
-    *(f"wr.{name}" for name in ("refactoring", "release", "research", "small_task", "test_writing")),
-]
-FOLDERS = ["cicd-pipeline-security-audit", "meta", "prism", "prism-evaluate", "work-packages"]
-SURFACES = ("execution", "navigation")
+FOLDERS = [CORPUS / name for name in ("activities", "steps", "steps-v1")]
 
 
-def ledger(bench: Bench, *sources: Source) -> Ledger:
-    """Return a ledger on these workflows."""
-    opened = bench.ledger(terms=Terms(min_response_ms=0))
-    opened.library = Library([BUNDLED, *sources], compile_cache())
-    return opened
+def mounted(folder: Path) -> Source:
+    """Return a folder of others, whose reserved ids get a namespace of ours."""
+    return Source("configured", folder, "mounted")
 
 
-def agent(surface: str, on: Ledger, workflow_id: str, goal: str, *, forgetful: bool) -> TextAgent:
-    if surface == "execution":
-        return ExecutionTextAgent(ExecutionSurface(on), workflow_id, goal, forgetful=forgetful)
-    return NavigationTextAgent(NavigationSurface(on), workflow_id, goal, forgetful=forgetful)
+def cases() -> Iterator[Any]:
+    """Yield every bundled workflow, and every one of the corpus or one skipped case per folder of it."""
+    for entry in Library([BUNDLED], compile_cache()).listing().entries:
+        yield pytest.param(None, entry.id, id=entry.id)
+    for folder in FOLDERS:
+        if not folder.is_dir():
+            yield pytest.param(folder, "", id=folder.name, marks=needs_corpus)
+            continue
+        for entry in Library([mounted(folder)], compile_cache()).listing().entries:
+            yield pytest.param(folder, entry.id, id=f"{folder.name}-{entry.id}")
 
 
-@pytest.mark.parametrize("forgetful", [False, True], ids=["remembers", "forgets"])
-@pytest.mark.parametrize("surface", SURFACES)
+def walk_twice(bench: Bench, surface: str, workflow_id: str, folder: Path | None = None) -> None:
+    """Walk a workflow with an agent that remembers, then with one that finds its own work by its goal."""
+    ledger = bench.ledger(terms=Terms(min_response_ms=0))
+    ledger.library = Library([BUNDLED, *([mounted(folder)] if folder else [])], compile_cache())
+    agent, tools = AGENTS[surface]
+    agent(tools(ledger), workflow_id, "walrus").walk()
+    agent(tools(ledger), workflow_id, "pelican", forgetful=True).walk()
+
+
+@pytest.mark.parametrize("surface", AGENTS)
 @pytest.mark.parametrize("workflow_id", ["wr.small_task", "wr.release", "work-packages"])
-def test_an_agent_that_reads_only_the_text_finishes(
-    bench: Bench, workflow_id: str, surface: str, forgetful: bool
-) -> None:
-    goal = f"{workflow_id} pelican"
-    agent(surface, ledger(bench), workflow_id, goal, forgetful=forgetful).walk()
+def test_an_agent_that_reads_only_the_text_finishes(bench: Bench, workflow_id: str, surface: str) -> None:
+    walk_twice(bench, surface, workflow_id)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("forgetful", [False, True], ids=["remembers", "forgets"])
-@pytest.mark.parametrize("surface", SURFACES)
-@pytest.mark.parametrize("workflow_id", BUNDLED_IDS)
-def test_every_bundled_workflow_is_finished_by_its_text(
-    bench: Bench, workflow_id: str, surface: str, forgetful: bool
+@pytest.mark.parametrize("surface", AGENTS)
+@pytest.mark.parametrize(("folder", "workflow_id"), list(cases()))
+def test_every_workflow_is_finished_by_its_text(
+    bench: Bench, folder: Path | None, workflow_id: str, surface: str
 ) -> None:
-    agent(surface, ledger(bench), workflow_id, f"{workflow_id} pelican", forgetful=forgetful).walk()
-
-
-@needs_corpus
-@pytest.mark.slow
-@pytest.mark.parametrize("surface", SURFACES)
-@pytest.mark.parametrize("folder", FOLDERS)
-def test_every_activity_folder_of_others_is_finished_by_its_text(
-    bench: Bench, folder: str, surface: str
-) -> None:
-    source = Source("configured", CORPUS / "activities" / folder)
-    on = ledger(bench, source)
-    for forgetful in (False, True):
-        agent(surface, on, folder, f"{folder} pelican {forgetful}", forgetful=forgetful).walk()
+    walk_twice(bench, surface, workflow_id, folder)

@@ -60,6 +60,7 @@ TIMES = {**GATE, "elapsed_ms": 100, "minimum_ms": 3000}
 MISSING = {"variables": ["files"], "reason": "The list 'files' is not set."}
 ABOUT: Mapping[Code, list[Mapping[str, Any]]] = {
     Code.RUN_FINISHED: [{}],
+    Code.RUN_ABANDONED: [{"abandoned": "abandoned by the user, cli: no time", "at": 0}],
     Code.DECISION_PENDING: [
         {**GATE, **STEP},
         {**GATE, "activity": "plan"},

@@ -2,200 +2,155 @@
 
 from __future__ import annotations
 
-import http.client
-import os
-import random
-import shutil
-import signal
-import socket
-import subprocess
-import time
-from collections.abc import Callable, Iterator
+import itertools
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
+import anyio
+import anyio.to_thread
 import msgspec
 import pytest
 
-from interlock.ledger.tokens.access_tokens import AccessTokens
-from interlock.store.postgres.database import open_store
-from interlock.store.protocol import SessionFilter
-from support.harness import Bench, gate, steps, workflow
-from support.http_server import HttpServer, ModernCaller, UnexpectedStatus
-from support.log import logged_events
-from support.paths import ROOT
+from support.http_server import bearer, connected
 from support.postgres_server import PostgresServer, require_postgres
+from support.replicas import STEPS, Replicas, Walker, behind_nginx, keep_deciding, wait_until
 
 pytestmark = pytest.mark.slow
 
-CLIENTS = 12
-STEPS = [f"s{number}" for number in range(20)]
-PATIENCE = 120
-AGAIN = {"retry": {"kind": "retryable"}}
-FOLDERS = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+CLIENTS = 48
+ALL = [*STEPS[:10], "which", *STEPS[10:]]
 
 
-class Replicas:
-    """Three replicas on one database and one keyring, with a token for an agent and one for an approver."""
-
-    def __init__(self, folder: Path) -> None:
-        require_postgres()
-        self.bench = Bench(folder)
-        self.bench.write(workflow(*steps(*STEPS[:10]), gate("which", "left", "right"), *steps(*STEPS[10:])))
-        self.postgres = PostgresServer()
-        self.postgres.start()
-        access = AccessTokens(folder)
-        self.agent, self.approver = access.add("ada", "user", 1), access.add("eve", "approver", 1)
-        arguments = ("--store", self.postgres.url, "--workflows", str(self.bench.workflows), "--quiet")
-        limits = ("--decisions", "user", "--rate-limit", "100000")
-        self.servers = [HttpServer(folder, *arguments, *limits) for _ in range(3)]
-
-    def close(self) -> None:
-        for server in self.servers:
-            server.stop()
-        self.postgres.remove()
-
-    def any_address(self) -> str:
-        alive = [server for server in self.servers if server.process.poll() is None]
-        server = random.choice(alive)
-        return f"{server.host}:{server.port}"
-
-    def walk(self, address: Callable[[], str], request_id: str) -> None:
-        """Walk a run, each call on a connection of its own; the approver decides at any replica."""
-        answer = self.call(address, "start_workflow", workflowId="test.flow", requestId=request_id)
-        while not answer["isComplete"]:
-            step, session = answer["pending"]["stepId"], answer["session"]["sessionId"]
-            if step == "which":
-                self.decide(session)
-            tokens = {"stateToken": answer["stateToken"], "ackToken": answer["ackToken"]}
-            answer = self.call(address, "continue_workflow", **tokens, output={"notesMarkdown": step})
-            assert answer["kind"] == "ok", answer
-
-    def call(self, address: Callable[[], str], tool: str, **arguments: Any) -> Any:
-        """Call a tool until it answers; only errors that can be repeated may come meanwhile."""
-        deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline:
-            caller = ModernCaller(address(), self.agent)
-            try:
-                answer = caller.call(tool, **arguments)
-            except UnexpectedStatus as error:
-                if error.args[0] not in (502, 503, 504):
-                    raise
-                answer = AGAIN
-            except (OSError, http.client.HTTPException):
-                answer = AGAIN
-            finally:
-                caller.close()
-            if answer.get("retry", {}).get("kind", "not") in ("not", "not_retryable"):
-                return answer
-            time.sleep(0.1)
-        raise TimeoutError(tool)
-
-    def decide(self, session: str) -> None:
-        headers = {"Authorization": f"Bearer {self.approver}"}
-        deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline:
-            connection = http.client.HTTPConnection(self.any_address(), timeout=60)
-            try:
-                connection.request("GET", "/inbox", headers=headers)
-                listed = connection.getresponse()
-                if listed.status == 200:
-                    questions = msgspec.json.decode(listed.read())["questions"]
-                    asked = [item["shown"] for item in questions if item["sessionId"] == session]
-                    if not asked:  # decided already, its answer was lost
-                        return
-                    decision = {"session": session, "question": "which", "shown": asked[0], "option": "left"}
-                    connection.request("POST", "/inbox", msgspec.json.encode(decision), headers)
-                    if connection.getresponse().status in (200, 409):
-                        return
-            except (OSError, http.client.HTTPException):
-                pass
-            finally:
-                connection.close()
-            time.sleep(0.1)
-        raise TimeoutError("decide")
-
-    def completed_steps(self) -> list[list[str]]:
-        """Return the steps that each session has recorded, in order."""
-        store = open_store(self.postgres.url)
-        try:
-            with store.reading() as reader:
-                sessions = reader.sessions(SessionFilter("ada", limit=1000))
-            return [
-                [row.event.key for row in logged_events(store, session.session_id, "step_completed")]  # type: ignore[union-attr]
-                for session in sessions
-            ]
-        finally:
-            store.close()
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[PostgresServer]:
+    require_postgres()
+    server = PostgresServer()
+    try:
+        server.start()
+        yield server
+    finally:
+        server.remove()
 
 
-@pytest.fixture
-def replicas(tmp_path: Path) -> Iterator[Replicas]:
-    started = Replicas(tmp_path)
+@pytest.fixture(scope="module")
+def replicas(tmp_path_factory: pytest.TempPathFactory, postgres: PostgresServer) -> Iterator[Replicas]:
+    started = Replicas(tmp_path_factory.mktemp("replicas"), postgres.url, 3)
     try:
         yield started
     finally:
         started.close()
 
 
-def test_runs_survive_killed_replicas_and_a_stopped_database(replicas: Replicas) -> None:
-    with ThreadPoolExecutor(CLIENTS) as pool:
-        walks = [pool.submit(replicas.walk, replicas.any_address, f"walk-{n}") for n in range(CLIENTS)]
-        _wait_until(lambda: sum(map(len, replicas.completed_steps())) > CLIENTS)
-        replicas.servers[0].process.send_signal(signal.SIGKILL)
-        _wait_until(lambda: sum(map(len, replicas.completed_steps())) > 4 * CLIENTS)
-        replicas.postgres.stop("immediate")
-        replicas.postgres.start()
-        for walk in walks:
-            walk.result()
-    assert [sorted(done) for done in replicas.completed_steps()] == [sorted(STEPS)] * CLIENTS
-
-
-def test_replicas_behind_nginx(replicas: Replicas, tmp_path: Path) -> None:
-    nginx = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
-    if nginx is None:
-        reason = "nginx is not installed (Debian: apt-get install nginx-light)"
-        pytest.fail(reason) if os.environ.get("CI") == "true" else pytest.skip(reason)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    text = (ROOT / "deploy" / "nginx.conf").read_text().replace("listen 8080", f"listen 127.0.0.1:{port}")
-    for number, server in enumerate(replicas.servers[:2], 1):
-        text = text.replace(f"interlock-{number}:8750", f"{server.host}:{server.port}")
-    folders = "".join(f"{kind}_temp_path {tmp_path}/{kind};\n" for kind in FOLDERS)
-    text = text.replace("http {", f"http {{\n{folders}", 1)
-    head = f"daemon off; pid {tmp_path}/nginx.pid; error_log stderr crit;"
-    (tmp_path / "nginx.conf").write_text(f"{head}\n{text}")
-    proxy = subprocess.Popen([nginx, "-p", str(tmp_path), "-c", str(tmp_path / "nginx.conf")])
+def test_a_run_changes_replica_at_every_call_and_one_replica_opens_the_gate_at_another(
+    replicas: Replicas,
+) -> None:
+    first, second, third = (f"{server.host}:{server.port}" for server in replicas.servers)
+    turns, over = itertools.cycle((first, second)), Event()
+    walker = Walker(lambda: next(turns), replicas.agent, "one-run")
+    deciding = Thread(target=keep_deciding, args=(lambda: third, replicas.approver, over))
+    deciding.start()
     try:
-        _wait_until(lambda: _answers(port))
-        with ThreadPoolExecutor(CLIENTS) as pool:
-            address = f"127.0.0.1:{port}"
-            walks = [pool.submit(replicas.walk, lambda: address, f"proxied-{n}") for n in range(CLIENTS)]
-            _wait_until(lambda: sum(map(len, replicas.completed_steps())) > 2 * CLIENTS)
-            replicas.servers[0].process.send_signal(signal.SIGKILL)
+        walker.walk()
+    finally:
+        over.set()
+        deciding.join()
+    assert walker.done == ALL
+    assert not walker.repeated
+    assert replicas.completed_steps()[walker.session] == STEPS
+
+
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+def test_a_decision_at_one_replica_ends_the_wait_at_another(replicas: Replicas, mode: str) -> None:
+    first, second = replicas.servers[:2]
+
+    def decide(session: str) -> None:
+        listed = second.request("GET", "/inbox", headers=bearer(replicas.approver)).json["questions"]
+        asked = next(question for question in listed if question["sessionId"] == session)
+        decision = {"session": session, "question": "which", "shown": asked["shown"], "option": "left"}
+        answer = second.request("POST", "/inbox", msgspec.json.encode(decision), bearer(replicas.approver))
+        assert answer.status == 200, answer.body
+
+    async def story() -> Any:
+        waits = anyio.Event()
+
+        async def progress(done: float, total: float | None, message: str | None) -> None:
+            waits.set()
+
+        async def decide_while_it_waits(session: str) -> None:
+            await waits.wait()
+            await anyio.to_thread.run_sync(decide, session)
+
+        async with connected(first, "/mcp", replicas.agent, mode) as client:
+            at = (await client.call_tool("start_workflow", {"workflowId": "test.flow"})).structured_content
+            for step in STEPS[:10]:
+                arguments = {"stateToken": at["stateToken"], "ackToken": at["ackToken"]}
+                output = {"notesMarkdown": step}
+                answer = await client.call_tool("continue_workflow", {**arguments, "output": output})
+                at = answer.structured_content
+            async with anyio.create_task_group() as group:
+                group.start_soon(decide_while_it_waits, at["session"]["sessionId"])
+                arguments = {"stateToken": at["stateToken"], "ackToken": at["ackToken"], "waitSeconds": 55}
+                answer = await client.call_tool("continue_workflow", arguments, progress_callback=progress)
+            return answer.structured_content
+
+    answer = anyio.run(story)
+    assert (answer["kind"], answer["pending"]["stepId"]) == ("ok", STEPS[10])
+
+
+def test_an_older_client_of_a_killed_replica_goes_on_at_another_one(replicas: Replicas) -> None:
+    """Its MCP session is gone with the process; its run is not."""
+    killed, other = replicas.servers[2], replicas.servers[1]
+
+    async def begun() -> Any:
+        async with connected(killed, "/mcp", replicas.agent, "legacy") as client:
+            answer = await client.call_tool("start_workflow", {"workflowId": "test.flow"})
+            return answer.structured_content
+
+    async def gone_on(at: Any) -> Any:
+        async with connected(other, "/mcp", replicas.agent, "legacy") as client:
+            tokens = {"stateToken": at["stateToken"], "ackToken": at["ackToken"]}
+            return (await client.call_tool("continue_workflow", tokens)).structured_content
+
+    at = anyio.run(begun)
+    replicas.kill(2)
+    assert anyio.run(gone_on, at)["pending"]["stepId"] == STEPS[1]
+    replicas.revive(2)
+
+
+def test_runs_behind_nginx_survive_killed_replicas_and_a_stopped_database(
+    replicas: Replicas, postgres: PostgresServer, tmp_path: Path
+) -> None:
+    """Every call goes through the proxy of `deploy/`, and only errors that may be repeated come back."""
+    before, over = set(replicas.completed_steps()), Event()
+
+    def recorded() -> int:
+        steps = replicas.completed_steps()
+        return sum(len(done) for session, done in steps.items() if session not in before)
+
+    with behind_nginx(tmp_path, replicas.servers) as address, ThreadPoolExecutor(CLIENTS + 1) as pool:
+        walkers = [Walker(lambda: address, replicas.agent, f"walk-{n}") for n in range(CLIENTS)]
+        deciding = pool.submit(keep_deciding, replicas.next_address, replicas.approver, over)
+        walks = [pool.submit(walker.walk) for walker in walkers]
+        try:
+            wait_until(lambda: recorded() > CLIENTS)
+            replicas.kill(0)
+            wait_until(lambda: recorded() > 4 * CLIENTS)
+            postgres.stop("immediate")
+            probes = [replicas.servers[1].request("GET", path).status for path in ("/healthz", "/readyz")]
+            postgres.start()
+            assert probes == [200, 503]
+            replicas.revive(0)
             for walk in walks:
                 walk.result()
-    finally:
-        proxy.terminate()
-        proxy.wait()
-    assert [sorted(done) for done in replicas.completed_steps()] == [sorted(STEPS)] * CLIENTS
-
-
-def _answers(port: int) -> bool:
-    try:
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
-        connection.request("GET", "/healthz")
-        return connection.getresponse().status == 200
-    except OSError:
-        return False
-    finally:
-        connection.close()
-
-
-def _wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < deadline, "it took too long"
-        time.sleep(0.1)
+        finally:
+            over.set()
+            deciding.result()
+    assert replicas.servers[1].request("GET", "/readyz").status == 200
+    recorded_steps = replicas.completed_steps()
+    for walker in walkers:
+        assert walker.done == ALL
+        assert recorded_steps[walker.session] == STEPS, "every step once, in order"
+    assert len(recorded_steps.keys() - before) == CLIENTS, "a repeated start begins no second run"

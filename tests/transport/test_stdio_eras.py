@@ -325,7 +325,7 @@ def test_discover_says_what_is_served(talk: Talk) -> None:
     assert talk.result(modern(1, "server/discover")) == {
         "resultType": "complete",
         "supportedVersions": ["2026-07-28"],
-        "capabilities": {"tools": {"listChanged": True}},
+        "capabilities": {"tools": {"listChanged": False}},
         "instructions": "Echo what you like.",
         "ttlMs": 0,
         "cacheScope": "private",
@@ -404,7 +404,7 @@ def test_a_listener_is_acknowledged_and_hears_nothing(talk: Talk) -> None:
             "jsonrpc": "2.0",
             "method": "notifications/subscriptions/acknowledged",
             "params": {
-                "notifications": {"toolsListChanged": True},
+                "notifications": {},
                 "_meta": {"io.modelcontextprotocol/subscriptionId": "listen-1"},
             },
         }

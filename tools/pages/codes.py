@@ -28,6 +28,7 @@ _STORE: Mapping[str, str] = {
 
 _RUN: Mapping[str, str] = {
     "RUN_FINISHED": "The run is complete.",
+    "RUN_ABANDONED": "The run was abandoned; the message says by whom and why. It stays readable.",
     "DECISION_PENDING": "A checkpoint is open; the run waits for its answer.",
     "GATE_UNANSWERED": "A required checkpoint before the target has no answer yet.",
     "NO_ACTIVITY": "No activity has been entered yet.",
@@ -72,6 +73,7 @@ _NAVIGATION: Mapping[str, str] = {
     "DECOMPRESS_FAILED": "The state cannot be decompressed.",
     "VALIDATION_FAILED": "The state was not issued by this server, or was changed.",
     "WORKFLOW_COMPLETED": _RUN["RUN_FINISHED"],
+    "WORKFLOW_ABANDONED": _RUN["RUN_ABANDONED"],
     "CHECKPOINT_BLOCKING": _RUN["DECISION_PENDING"],
     "CHECKPOINT_ALREADY_RESPONDED": _SESSION["CHECKPOINT_ALREADY_ANSWERED"],
     "ACTIVITY_NOT_COMPLETE": "The activity has steps, loops or checkpoints that are not done.",
@@ -86,7 +88,7 @@ _NAVIGATION: Mapping[str, str] = {
     **{
         code: text
         for code, text in _RUN.items()
-        if code not in ("RUN_FINISHED", "DECISION_PENDING", "GATE_UNANSWERED", "NO_ACTIVITY")
+        if code not in ("RUN_FINISHED", "RUN_ABANDONED", "DECISION_PENDING", "GATE_UNANSWERED", "NO_ACTIVITY")
     },
 }
 

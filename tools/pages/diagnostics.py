@@ -27,7 +27,9 @@ BUILTINS: Mapping[BuiltinKind, tuple[str, str]] = {
     ),
     "feature": (
         "Features",
-        "Named in `features: […]`; each adds lines to the prompt blocks of every step that has some.",
+        "Named in `features: […]`; each adds lines to the prompt blocks of every step that has some. One\n"
+        "with settings may be given as `{ id: wr.features.output_contracts, config: { attempts: 2 } }`;\n"
+        "only the settings below can be chosen, and `{name}` in a line shows where the choice goes.",
     ),
     "capability": ("Capabilities", "Named in `capabilities: { … }` of a workflow."),
     "ref": ("References", "Included in a prompt by `{ kind: ref, refId: … }`."),

@@ -18,6 +18,7 @@ TEMPLATE = Path(__file__).with_name("format.template.md")
 HEADINGS: Mapping[str, str] = {
     "StepWorkflowSource": "Step workflow",
     "VariableSource": "Variable",
+    "FeatureUse": "Feature with settings",
     "Recommended": "Recommended preferences",
     "ReferenceSource": "Reference",
     "FunctionSource": "Function",

@@ -44,13 +44,14 @@ RESULTS: Mapping[str, Mapping[str, str]] = {
         f"{_WARNED}; a trace token in `_meta`.",
         "get_activity": f"{_TOON} the exits and the activity (TOON).",
         "yield_checkpoint": "JSON: `status`, `checkpoint_id`, `checkpoint_handle`, `message`, "
-        f"{_WARNED}; one that was answered before returns `resolved_option`, `effect` and `session_token` "
+        f"`session_token`, {_WARNED}; one that was answered before returns `resolved_option` and `effect` "
         "instead of the handle.",
         "resume_checkpoint": "JSON: `status`, `checkpoint_id`, `resolved_option`, `message`, "
         f"`session_token`, {_WARNED}.",
-        "present_checkpoint": "Text (TOON): the checkpoint with message and options, then its handle.",
+        "present_checkpoint": "Text (TOON): the checkpoint with message and options, then its handle; for a "
+        "call by session token also that token.",
         "respond_checkpoint": "JSON: `checkpoint_id`, `resolved`, `checkpoint_handle`, `resolved_option` or "
-        f"`dismissed`, `effect`, {_WARNED}.",
+        f"`dismissed`, `effect`, {_WARNED}; for a call by session token also `session_token`.",
         "get_skills": f"{_TOON} the skill (TOON).",
         "get_skill": f"{_TOON} the skill (TOON).",
         "get_resource": "Text: id, version and the session token, then the resource.",

@@ -65,7 +65,9 @@ def catalogue() -> Iterator[Builtin]:
             ("Procedure", feature.procedure),
             ("Verify", feature.verify),
         )
-        blocks = ((f"{heading}:", *(f"- {line}" for line in lines)) for heading, lines in sections if lines)
+        blocks = [(f"{heading}:", *(f"- {line}" for line in lines)) for heading, lines in sections if lines]
+        if feature.settings:
+            blocks.append(("Settings:", *map(_setting, feature.settings, feature.settings.values())))
         details = [line for block in blocks for line in ("", *block)][1:]
         yield Builtin("feature", feature.ref, feature.title, tuple(details), f"features: [{feature.ref}]\n")
     for capability in get_args(Capability):
@@ -76,6 +78,13 @@ def catalogue() -> Iterator[Builtin]:
         yield Builtin(
             "ref", reference.ref, reference.title, quoted, f"- {{ kind: ref, refId: {reference.ref} }}\n"
         )
+
+
+def _setting(name: str, setting: packs.FeatureSetting) -> str:
+    chosen = "some of" if setting.several else "one of"
+    default = setting.default if isinstance(setting.default, tuple) else (setting.default,)
+    listed = f"- `{name}`: {setting.description}; {chosen} {_in_code(map(str, setting.values))}."
+    return f"{listed}\n  Without it: {_in_code(map(str, default))}."
 
 
 def _sample(argument: str) -> str:

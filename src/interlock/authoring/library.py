@@ -70,6 +70,12 @@ class Library:
         ordered = sorted(sources, key=lambda source: PRECEDENCE.index(source.kind))
         return [_CompiledSource(source, Cache(self._cache_dir, source)) for source in ordered]
 
+    def add(self, sources: Iterable[Source]) -> None:
+        """Read these sources too from now on."""
+        with self._lock:
+            self._named, self._scan = [*self._named, *sources], None
+            self.__dict__.pop("_sources", None)
+
     @property
     def sources(self) -> list[Source]:
         """The sources in order of precedence, those that are outranked first."""
@@ -95,6 +101,18 @@ class Library:
             tuple(sorted(diagnostics, key=in_reading_order)),
             tuple(_shadowed(candidates, winners)),
         )
+
+    def hashes(self) -> dict[str, str]:
+        """Return what can be run, by id, with the hash that changes when the workflow does.
+
+        Files are looked at without the lock; other threads wait only while changed files are compiled.
+        """
+        scan = self._scan
+        if scan is None or not all(source.is_current() for source in self._sources):
+            with self._lock:
+                scan = self._scanned()
+        winners = _winners(scan.candidates)
+        return {name: winner.record.entry.hash for name, winner in winners.items() if winner.record.entry}
 
     def load(self, workflow_id: str) -> Loaded | Diagnostic:
         """Load one workflow, or say why that is impossible."""
@@ -184,6 +202,17 @@ class _CompiledSource:
             self._cache.write(records)
         self._records = records
         return candidates
+
+    def is_current(self) -> bool:
+        """Tell whether the candidates that were found last are still all there are, and as they were."""
+        records = self._records
+        if records is not None and self.source.kind == "bundled":
+            return True
+        return (
+            records is not None
+            and records.keys() == {str(unit.path) for unit in units(self.source)}
+            and all(unchanged(record.stamps, record.read_at) for record in records.values())
+        )
 
     def content(self, candidate: _Candidate) -> Content | None:
         """Return the workflow itself, compiled again if it is no longer cached."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from msgspec.structs import replace
 
 from interlock.authoring.library import BUNDLED, Library
 from interlock.authoring.sources.sources import Source, SourceKind
-from interlock.cli.config import BadConfig, Config
+from interlock.cli.config import BadConfig, Config, project_at, resolve
 from interlock.core.run.preferences import PRESETS
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.settings import Settings
@@ -24,18 +27,7 @@ from interlock.surfaces.tool import Surface
 
 def library_of(config: Config) -> Library:
     """Collect all sources of workflows."""
-    sources = [BUNDLED, Source("user", config.folder / "workflows")]
-    arguments: dict[SourceKind, tuple[str, ...]] = {
-        "configured": config.workflows,
-        "project": config.project_workflows,
-    }
-    for kind, argument in ((kind, argument) for kind, named in arguments.items() for argument in named):
-        name, path = split_mount(argument)
-        if not path.exists():
-            raise BadConfig(f"workflows: there is no file or folder {path}")
-        sources.append(Source(kind, path, name))
-    if config.project:
-        sources.append(Source("project", Path(config.project) / ".interlock" / "workflows"))
+    sources = [BUNDLED, Source("user", config.folder / "workflows"), *mounted_sources(config)]
 
     def discovered() -> Iterator[Source]:
         """Look for packages and clones that bring workflows; called only when workflows are needed."""
@@ -45,6 +37,21 @@ def library_of(config: Config) -> Library:
         yield from clones(config.folder)
 
     return Library(sources, config.folder / "cache", discovered)
+
+
+def mounted_sources(config: Config) -> Iterator[Source]:
+    """Yield the sources that the settings and the project name."""
+    arguments: dict[SourceKind, tuple[str, ...]] = {
+        "configured": config.workflows,
+        "project": config.project_workflows,
+    }
+    for kind, argument in ((kind, argument) for kind, named in arguments.items() for argument in named):
+        name, path = split_mount(argument)
+        if not path.exists():
+            raise BadConfig(f"workflows: there is no file or folder {path}")
+        yield Source(kind, path, name)
+    if config.project:
+        yield Source("project", Path(config.project) / ".interlock" / "workflows")
 
 
 def split_mount(argument: str) -> tuple[str | None, Path]:
@@ -94,37 +101,60 @@ def require_postgres() -> None:
 
 
 def _ledger_on(store: Store, config: Config) -> Ledger:
-    settings = Settings(
+    return Ledger(store, Keys(config.folder), library_of(config), settings_of(config))
+
+
+def settings_of(config: Config) -> Settings:
+    """Return what sessions copy at their start."""
+    return Settings(
         preferences=PRESETS[config.mode or "guided"],
         preferences_fixed=config.mode is not None,
         terms=config.terms,
         project=Path(config.project) if config.project else None,
         retention_days=config.retention_days,
+        stale_hours=config.stale_hours,
     )
-    return Ledger(store, Keys(config.folder), library_of(config), settings)
 
 
 class ConfiguredBackend:
     """What a surface is built on, as the settings say. The store is not opened yet."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, flags: Mapping[str, Any] = MappingProxyType({})) -> None:
         self._config = config
+        self._flags = flags
+        self._ledger: Ledger | None = None
         self.store = store_of(config)
 
     def ledger(self) -> Ledger:
-        return _ledger_on(self.store, self._config)
+        self._ledger = _ledger_on(self.store, self._config)
+        return self._ledger
 
     def library(self) -> Library:
         return library_of(self._config)
 
+    def take_folders(self, folders: Sequence[Path]) -> None:
+        """Make the first project in or around the client's folders this server's, if it has none yet."""
+        project = next(filter(None, map(project_at, folders)), None)
+        if project is None or self._config.project is not None or self._ledger is None:
+            return
+        known = set(mounted_sources(self._config))
+        try:
+            config = resolve({**self._flags, "project": project})
+            added = [source for source in mounted_sources(config) if source not in known]
+        except BadConfig as error:
+            print(f"interlock mcp: the project {project} is not used: {error}", file=sys.stderr)
+            return
+        self._config, self._ledger.settings = config, settings_of(config)
+        self._ledger.library.add(added)
 
-def surface_of(config: Config) -> Surface:
+
+def surface_of(config: Config, flags: Mapping[str, Any] = MappingProxyType({})) -> Surface:
     """Build the surface that is to be served.
 
     The store is opened by the first tool call, so that a server whose store cannot be opened still starts,
     lists its tools, and answers every call with what is wrong.
     """
-    backend = ConfiguredBackend(config)
+    backend = ConfiguredBackend(config, flags)
     try:
         surface = build_surface(config.surface, backend, frozenset(config.disable_tools))
     except UnknownTool as error:
@@ -141,6 +171,8 @@ def surface_of(config: Config) -> Surface:
 
         return opened
 
+    if config.project is None and "CLAUDE_PROJECT_DIR" not in os.environ:
+        surface.take_folders = backend.take_folders
     if config.surface != "lookup":
         surface.tools = {name: replace(tool, handler=opening(tool.handler)) for name, tool in tools.items()}
     return surface

@@ -14,7 +14,14 @@ import msgspec
 from msgspec import Struct
 
 from interlock.core.run.commands import Terms
-from interlock.core.run.preferences import PRESETS, RETENTION_DAYS, DecisionPolicy, Enforcement, Mode
+from interlock.core.run.preferences import (
+    PRESETS,
+    RETENTION_DAYS,
+    STALE_HOURS,
+    DecisionPolicy,
+    Enforcement,
+    Mode,
+)
 from interlock.core.run.surface_policy import SurfaceName
 from interlock.core.values import Json
 from interlock.store.sqlite.schema import FILE
@@ -65,6 +72,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     rate_limit: float = 100.0
     concurrency_limit: int = 256
     retention_days: Annotated[int, msgspec.Meta(ge=0)] = RETENTION_DAYS
+    stale_hours: Annotated[int, msgspec.Meta(ge=1)] = STALE_HOURS
     oauth_issuer: str | None = None
     oauth_audience: str | None = None
     oauth_jwks: str | None = None
@@ -204,9 +212,14 @@ def project_around(environment: Mapping[str, str]) -> str | None:
     Clients start servers in the folder that they are opened in; some name it in a variable instead.
     """
     try:
-        start = Path(environment.get("CLAUDE_PROJECT_DIR") or Path.cwd()).resolve()
+        return project_at(Path(environment.get("CLAUDE_PROJECT_DIR") or Path.cwd()))
     except OSError:  # the working directory was removed
         return None
+
+
+def project_at(start: Path) -> str | None:
+    """Return the nearest folder with `.interlock` at or above this one."""
+    start = start.resolve()
     return next((str(folder) for folder in (start, *start.parents) if (folder / ".interlock").is_dir()), None)
 
 

@@ -27,6 +27,7 @@ COMMANDS = {
     ),
     "Sessions": (
         "sessions",
+        "abandon",
         "status",
         "log",
         "tree",

@@ -14,11 +14,12 @@ from interlock.cli.config import FOR_SERVE, LISTS, BadConfig, resolve, setting_n
 def run(arguments: Sequence[str]) -> int:
     """Serve one surface on stdin and stdout until the client disconnects."""
     try:
-        config = resolve(flags_of(arguments))
+        flags = flags_of(arguments)
+        config = resolve(flags)
         from interlock.cli.compose import surface_of
         from interlock.transport.stdio.pipe import serve
 
-        surface = surface_of(config)
+        surface = surface_of(config, flags)
     except BadConfig as error:
         print(f"interlock mcp: {error}", file=sys.stderr)
         if "lookup" in arguments or "--surface=lookup" in arguments:  # its document wants it on the pipe

@@ -44,6 +44,7 @@ STATUS_TONES: dict[str, Tone] = {
     "blocked": "warn",
     "complete": "good",
     "complete_with_gaps": "warn",
+    "abandoned": "quiet",
     "damaged": "bad",
 }
 # No backgrounds and no pale colours: they must be readable on light and on dark terminals.

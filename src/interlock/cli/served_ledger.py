@@ -25,7 +25,6 @@ from interlock.core.principals import LOCAL, Principal
 from interlock.core.run.surface_policy import SurfaceName
 from interlock.core.values import Json
 from interlock.ledger.decisions.inbox import WaitingQuestion, decide_question, everyones_inbox, inbox
-from interlock.ledger.errors import error_of
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.tokens.access_tokens import AccessTokens
 from interlock.store.protocol import SessionFilter
@@ -148,28 +147,28 @@ class ServedLedger:
     def decide(
         self, principal: Principal, session: str, question: str, shown: str, option: str, note: str
     ) -> str | None:
-        for owner, waiting in self._waiting(principal):
-            if waiting.id != question or session not in (waiting.ref, waiting.session_id):
+        for owner, waiting in self._waiting(principal, session):
+            if waiting.id != question or waiting.session_id != session:
                 continue
             if waiting.shown != shown:
                 return f"Question '{question}' is no longer as it was shown to you. Read the inbox again."
-            ledger = self._ledger.of(owner)
-            error = decide_question(ledger, waiting, option, note, "console", by=principal.name)
+            ledger = self._ledger.of(owner, principal.name)
+            error = decide_question(ledger, waiting, option, note, "console")
             return f"{error.message} {error.next_action}" if error is not None else None
         return f"No question '{question}' waits in session '{session}'. Read the inbox again."
 
-    def _waiting(self, principal: Principal) -> Iterator[tuple[str, WaitingQuestion]]:
+    def _waiting(self, principal: Principal, session: str = "") -> Iterator[tuple[str, WaitingQuestion]]:
         if principal.decides_for_others:
-            return everyones_inbox(self._ledger)
+            return everyones_inbox(self._ledger, session)
         return ((principal.name, question) for question in inbox(self._ledger.of(principal.name)))
 
     def not_ready(self) -> str | None:
         try:
-            self._ledger.content("")  # the shortest question; its answer does not matter
-        except Exception as error:  # whatever it is, calls cannot be answered
-            known = error_of(error)
-            return known.code if known is not None else "INTERNAL_ERROR"
-        return None
+            error = self._ledger.readiness()
+        except Exception:  # whatever it is, calls cannot be answered
+            return "INTERNAL_ERROR"
+        # A store that is busy answers, only later.
+        return error.code if error is not None and error.code != "TOKEN_SESSION_LOCKED" else None
 
     def gates_waiting(self) -> int:
         with self._ledger.store.reading() as reader:

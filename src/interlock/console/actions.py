@@ -10,7 +10,10 @@ from msgspec import Struct
 from msgspec.structs import astuple, replace
 
 from interlock.console.answers import Answer, answer_to, refused
+from interlock.console.run_pages import KeepRequest, RemoveRequest, ViewRequest, keep_runs, remove_runs
+from interlock.console.session_pages import fork_text
 from interlock.core.principals import Principal
+from interlock.core.run.outcomes import Refusal
 from interlock.core.run.output import Output
 from interlock.core.run.preferences import PRESETS, Mode
 from interlock.ledger.decisions.inbox import decide_question, questions
@@ -18,8 +21,9 @@ from interlock.ledger.decisions.modes import set_session_mode
 from interlock.ledger.decisions.user_pin import has_pin, pin_matches
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.queries.status import Shown, find_session, handle_of
-from interlock.ledger.retention import set_keep
+from interlock.ledger.queries.status import Shown, find_session, handle_of, session_status
+from interlock.ledger.runs.abandonment import abandon_run
+from interlock.ledger.saved_views import SavedView, remove_view, save_view
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.ledger.transfer.bundle import BundleRefused, read_bundle
 from interlock.ledger.transfer.export_import import export_session, import_bundle
@@ -67,11 +71,19 @@ class ModeRequest(Shown, frozen=True, forbid_unknown_fields=True):
     pin: str = ""
 
 
-class KeepRequest(Shown, frozen=True, forbid_unknown_fields=True):
-    """Whether a session is kept whatever its age."""
+class ForkRequest(Shown, frozen=True, forbid_unknown_fields=True):
+    """The node that a chat is to go on from."""
 
     session_id: str
-    keep: bool
+    node: int
+
+
+class AbandonRequest(Shown, frozen=True, forbid_unknown_fields=True):
+    """A run to give up for good, and why."""
+
+    session_id: str
+    run_id: str
+    reason: str = ""
 
 
 class Actions:
@@ -87,7 +99,11 @@ class Actions:
             "decide": (DecideRequest, self.decide),
             "note": (NoteRequest, self.note),
             "mode": (ModeRequest, self.mode),
+            "fork": (ForkRequest, self.fork),
+            "abandon": (AbandonRequest, self.abandon),
             "keep": (KeepRequest, self.keep),
+            "remove": (RemoveRequest, self.remove),
+            "view": (ViewRequest, self.view),
         }
         if name == "import":
             return self.import_session(principal, body)
@@ -109,7 +125,7 @@ class Actions:
             return refused(403, "FORBIDDEN", "Only an approver decides for others.")
         if (refusal := self.decision_refused(principal, request.pin)) is not None:
             return refusal
-        ledger = self._ledger.of(owner)
+        ledger = self._ledger.of(owner, principal.name)
         session = find_session(ledger, request.session_id)
         if isinstance(session, LedgerError):
             return answer_to(session)
@@ -127,14 +143,7 @@ class Actions:
         if asked.shown != request.shown:
             message = f"'{request.id}' has changed since it was shown to you; nothing was recorded."
             return refused(409, "QUESTION_CHANGED", message, "Read it again, then answer.")
-        error = decide_question(
-            ledger,
-            asked,
-            request.option,
-            request.note[:LONGEST_NOTE],
-            channel="console",
-            by=principal.name if owner != principal.name else "",
-        )
+        error = decide_question(ledger, asked, request.option, request.note[:LONGEST_NOTE], channel="console")
         if error is not None:
             return answer_to(error)
         return answer_to(
@@ -187,14 +196,45 @@ class Actions:
             return answer_to(changed)
         return answer_to(ActionDone(f"Mode {request.mode} at {changed} tips.", session.session_id))
 
-    def keep(self, principal: Principal, request: KeepRequest) -> Answer:
-        """Mark a session to be kept, or take the mark away."""
-        session = find_session(self._ledger.of(principal.name), request.session_id)
+    def fork(self, principal: Principal, request: ForkRequest) -> Answer:
+        """Return what to say to an agent that is to go on from a node; nothing is stored."""
+        return answer_to(fork_text(self._ledger.of(principal.name), request.session_id, request.node))
+
+    def abandon(self, principal: Principal, request: AbandonRequest) -> Answer:
+        """Give up a run for good; it stays readable."""
+        ledger = self._ledger.of(principal.name)
+        session = find_session(ledger, request.session_id)
         if isinstance(session, LedgerError):
             return answer_to(session)
-        set_keep(self._ledger.store, session.session_id, request.keep)
-        message = "Kept whatever its age." if request.keep else "Kept no longer than other sessions."
-        return answer_to(ActionDone(message, session.session_id))
+        tips = {run.run_id: run.tip for run in session_status(ledger, session).runs}
+        if request.run_id not in tips:
+            return refused(404, "NOT_FOUND", "This session has no such run.", "Reload the page.")
+        position = ledger.position(session.session_id, tips[request.run_id])
+        if isinstance(position, LedgerError):
+            return answer_to(position)
+        given_up = abandon_run(ledger, session.session_id, position.run.run, "console", request.reason)
+        if isinstance(given_up, LedgerError):
+            return answer_to(given_up)
+        if isinstance(given_up, Refusal):
+            return refused(409, given_up.code, "The run has ended; there is nothing to give up.")
+        return answer_to(ActionDone("Abandoned. The run stays readable.", session.session_id))
+
+    def keep(self, principal: Principal, request: KeepRequest) -> Answer:
+        """Mark sessions to be kept, or take the marks away."""
+        return keep_runs(self._ledger.of(principal.name), request)
+
+    def remove(self, principal: Principal, request: RemoveRequest) -> Answer:
+        """Delete sessions that a preview has shown."""
+        return remove_runs(self._ledger.of(principal.name), request)
+
+    def view(self, principal: Principal, request: ViewRequest) -> Answer:
+        """Keep a list of runs under a name, or forget it."""
+        store, name = self._ledger.store, principal.name
+        if request.query is None:
+            remove_view(store, name, request.name)
+            return answer_to(ActionDone(f"View {request.name} removed."))
+        error = save_view(store, name, SavedView(request.name, request.query))
+        return answer_to(error or ActionDone(f"View {request.name} saved."))
 
     def import_session(self, principal: Principal, body: bytes) -> Answer:
         """Import a bundle, which is checked before anything is stored."""

@@ -110,7 +110,7 @@ class Attempt:
         `output` belongs to the pending item, `claims` to steps of their own.
         """
         position, run, node = self.position, self.position.run.run, self.position.node.node
-        commit = Commit(position.rows(), self.now)
+        commit = Commit(position.rows(), self.positions.principal, self.now)
         if output is not None:
             commit.add_outputs(run, node, self.number, subject_of(position.awaited), output)
         for claim in claims:
@@ -149,7 +149,7 @@ class Attempt:
                 self.positions,
                 position.session,
                 position.run.workflow_id,
-                decided.state.variables,
+                decided.state,
                 self.now,
             )
         self.positions.append(*changes)
@@ -160,7 +160,7 @@ class Attempt:
         if not changed and trace is None:
             return
         position, run = self.position, self.position.run.run
-        commit = Commit(position.rows(), self.now)
+        commit = Commit(position.rows(), self.positions.principal, self.now)
         if trace is not None:
             commit.add(trace, run=run)
         if changed:
@@ -171,7 +171,7 @@ class Attempt:
     def save_notes(self, response: bytes, output: Output) -> None:
         """Keep notes at the node without advancing (rule 8)."""
         position, run, node = self.position, self.position.run.run, self.position.node.node
-        commit = Commit(position.rows(), self.now)
+        commit = Commit(position.rows(), self.positions.principal, self.now)
         commit.add_outputs(run, node, self.number, subject_of(position.awaited), output)
         child = commit.add_note_node(run, node)
         commit.add_attempt(

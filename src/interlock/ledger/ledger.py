@@ -75,6 +75,22 @@ class Start(Struct, frozen=True):
     parent: Changes | None = None
     agent: str = ""
 
+    def disclosed(self, tool: str, client: str, notices: Notices) -> CallTraced | None:
+        """Return the call as the trace holds it, for a surface that traces a start only for its notices."""
+        if not notices.listed:
+            return None
+        state = self.view.state
+        return CallTraced(
+            tool=tool,
+            agent=client,
+            at=self.commit.now,
+            ms=0.0,
+            ok=True,
+            activity=state.activity,
+            visit=state.visit,
+            warnings=notices.messages,
+        )
+
 
 class NewSession(Struct, frozen=True):
     """A session without a run that is ready to be recorded."""
@@ -100,10 +116,14 @@ class Ledger(Positions):
         self.settings = settings
         self.clients = HeardClients()
 
-    def of(self, owner: str) -> Ledger:
-        """Return the same ledger for another owner: it finds and writes only that owner's sessions."""
+    def of(self, owner: str, principal: str = "") -> Ledger:
+        """Return the same ledger for another owner: it finds and writes only that owner's sessions.
+
+        `principal` is who acts on them, if that is not the owner.
+        """
         ledger = copy(self)
         ledger.settings, ledger.owner = replace(self.settings, owner=owner), owner
+        ledger.principal = principal or owner
         self.used = True  # whoever is idle indexes for every owner
         return ledger
 
@@ -158,6 +178,9 @@ class Ledger(Positions):
         `record_start`.
         """
         number, handle = 0, new_handle()
+        if parent is not None and parent.state.abandoned is not None:
+            message = f"Run {parent.run.run_id} was abandoned; it starts no child."
+            return LedgerError("CONFLICT", message, "Start the workflow without a parent.")
         if within is None:
             title = title_of(context, loaded.workflow.name)
             commit, began = self._new_session(title, policy, parent)
@@ -170,7 +193,7 @@ class Ledger(Positions):
                 began = began_with(reader, session.session_id)
                 began = replace(began, preferences=self.preferences_within(session.session_id))
                 rows.runs.update({run.run: run for run in reader.runs(session.session_id)})
-            number, handle, commit = len(rows.runs), within.handle, Commit(rows, self.clock())
+            number, handle, commit = len(rows.runs), within.handle, Commit(rows, self.principal, self.clock())
         plan, contents = self.pins.pin(self.content, loaded)
         decided = self._started(plan, loaded, context, policy, commit.now, began, activity)
         node = commit.add_node(number, None, decided.events, "started", decided.awaited)
@@ -195,7 +218,9 @@ class Ledger(Positions):
         )
         above = None
         if parent is not None:
-            above = begin_in_parent(parent, session.session_id, loaded.workflow.id, commit.now)
+            above = begin_in_parent(
+                parent, session.session_id, loaded.workflow.id, self.principal, commit.now
+            )
         return Start(view, handle, commit, within is None, contents, above, agent)
 
     def record_start(
@@ -241,7 +266,7 @@ class Ledger(Positions):
         """Begin a session under the user's terms; those of a parent are not loosened in its child."""
         now, owner, above = self.clock(), self.owner, parent.session_id if parent else None
         session = SessionRow(new_id("sess"), owner, title, now, now, -1, GENESIS, 0, parent_session=above)
-        commit = Commit(Rows(session), now, new=True)
+        commit = Commit(Rows(session), self.principal, now, new=True)
         terms, preferences = self.settings.terms, self.preferences()
         if parent is not None:
             terms = self.terms(parent.state)
@@ -293,7 +318,7 @@ class Ledger(Positions):
         number, loaded = position.node.node, position.loaded
         used, after = any(row.attempt == 0 for row in loaded.blocked), None
         with self.store.reading() as reader:
-            if loaded.branches:
+            if loaded.branches and position.state.abandoned is None:
                 used = used or reader.recorded(position.session_id, number, 0) is not None
                 tip = reader.node(position.session_id, tip_of(position.session, position.run))
                 after = branches(reader, position.node, tip)
@@ -314,7 +339,9 @@ class Ledger(Positions):
 
     def brief(self, reader: Reader, position: Position) -> Brief:
         """Return what an agent needs to go on from here after losing everything."""
-        goal, state = position.session.title, position.state
+        state = position.state
+        stated = state.variables.get("goal")
+        goal = stated if isinstance(stated, str) and stated.strip() else position.session.title
         return brief(reader, position.node, position.plan, state, goal, position.kept)
 
     def note(self, pointer: Pointer, output: Output) -> str | LedgerError:
@@ -326,7 +353,8 @@ class Ledger(Positions):
         with self.store.reading() as reader:
             if reader.commit_by_key(session.session_id, key) is not None:
                 return session.session_id
-        commit, kept = Commit(Rows(session), self.clock()), within_budget(output)
+        commit = Commit(Rows(session), self.principal, self.clock())
+        kept = within_budget(output)
         number = commit.next_index
         if kept.notes:
             commit.add(OutputAppended(-1, number, "recap", "", kept.notes))

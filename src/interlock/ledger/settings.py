@@ -7,7 +7,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from interlock.core.run.commands import Terms
-from interlock.core.run.preferences import PRESETS, RETENTION_DAYS, Preferences
+from interlock.core.run.preferences import PRESETS, RETENTION_DAYS, STALE_HOURS, Preferences
 
 
 class Settings(Struct, frozen=True):
@@ -22,3 +22,4 @@ class Settings(Struct, frozen=True):
     owner: str = "local"
     project: Path | None = None
     retention_days: int = RETENTION_DAYS
+    stale_hours: int = STALE_HOURS

@@ -6,9 +6,11 @@ from hashlib import sha256
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from interlock.ledger.attempt import Replayed, request_digest
 from interlock.ledger.errors import LedgerError
+from interlock.ledger.log.health import start_digest
 from interlock.ledger.runs.positions import Positions
 from interlock.store.protocol import StartRow
 
@@ -24,7 +26,8 @@ class StartKey(Struct, frozen=True):
 
     def row(self, session_id: str, handle: bytes, response: bytes, now: int) -> StartRow:
         """Return the start as it is stored, in the transaction that begins the run."""
-        return StartRow(self.owner, self.request_id, self.request_digest, session_id, handle, response, now)
+        row = StartRow(self.owner, self.request_id, self.request_digest, session_id, handle, response, now)
+        return replace(row, digest=start_digest(row))
 
 
 def start_key(
@@ -39,6 +42,12 @@ def start_key(
         known = reader.start(key.owner, key.request_id)
     if known is None:
         return key
+    if known.digest != start_digest(known) or not known.response:
+        return LedgerError(
+            "CONFLICT",
+            "This start was made before, and its recorded answer was lost to damage. Nothing was started.",
+            "Look for the session that it began, or use another requestId for another start.",
+        )
     if positions.clock() - known.started_at >= REMEMBERED:
         with positions.store.writing() as writer:
             writer.drop_start(known)

@@ -165,7 +165,10 @@ class CommitRow(Struct, frozen=True):
 
 
 class StartRow(Struct, frozen=True):
-    """A start that can be repeated: who asked with which request id, and the answer (rule 13a)."""
+    """A start that can be repeated: who asked with which request id, and the answer (rule 13a).
+
+    The digest covers everything else in the row.
+    """
 
     owner: str
     request_id: bytes
@@ -174,6 +177,7 @@ class StartRow(Struct, frozen=True):
     handle: bytes
     response: bytes
     started_at: int
+    digest: bytes = b""
 
 
 class TraceRow(Struct, frozen=True):
@@ -257,14 +261,22 @@ class LoadedRows(Struct, frozen=True, kw_only=True):
 
 
 class SessionFilter(Struct, frozen=True):
-    """Which sessions to list, newest activity first."""
+    """Which sessions to list, newest activity first.
+
+    `status`, `workflow` and `awaiting` must hold for one and the same run: any of the session, or with
+    `of_head` the one that work continues with. `active_since` and `active_before` bound the last activity.
+    """
 
     owner: str | None = None
     status: str | None = None
     workflow: str | None = None
-    awaiting: bool = False
+    awaiting: bool | None = None
     limit: int = 50
     offset: int = 0
+    of_head: bool = False
+    repo_root: str | None = None
+    active_since: int | None = None
+    active_before: int | None = None
 
 
 Recorded: TypeAlias = NodeRow | BlockedRow
@@ -285,9 +297,20 @@ class Reader(Protocol):
     def handles(self, session_id: str) -> list[HandleRow]: ...
     def session(self, session_id: str) -> SessionRow | None: ...
     def sessions(self, wanted: SessionFilter) -> list[SessionRow]: ...
+    def head_digests(self, session_ids: Sequence[str]) -> dict[str, bytes]:
+        """Return the head digests of those of the sessions that exist, in one read."""
+
     def sessions_by_prefix(self, prefix: str, *, owner: str, limit: int) -> list[str]: ...
     def session_ids(self, after: str, limit: int) -> list[str]: ...
-    def stale_sessions(self, before: int, after: str, limit: int, *, waiting: bool = False) -> list[str]: ...
+    def stale_sessions(
+        self,
+        before: int,
+        after: str,
+        limit: int,
+        *,
+        waiting: bool = False,
+        among: Sequence[str] | None = None,
+    ) -> list[str]: ...
     def stray_sessions(self) -> list[str]: ...
     def ranked(
         self, session_ids: Sequence[str], *, owner: str, repo_root: str, finished: Sequence[str], limit: int
@@ -323,6 +346,7 @@ class Reader(Protocol):
     ) -> list[str]: ...
     def search_outputs(self, words: Sequence[str], *, owner: str, limit: int) -> list[str]: ...
     def observed(self, key: str, value: str, *, owner: str, prefix: bool, limit: int) -> list[str]: ...
+    def observed_values(self, key: str, *, owner: str, limit: int) -> list[str]: ...
     def setting(self, owner: str, key: str) -> str | None: ...
 
     # What a copy of the whole store needs besides.

@@ -36,6 +36,7 @@ def names(about: Mapping[str, Json], key: str) -> str:
 
 
 _FIELDS: Mapping[Code, tuple[str, ...]] = {
+    Code.RUN_ABANDONED: ("abandoned", "at"),
     Code.DECISION_PENDING: ("checkpoint", "activity", "iteration", "item"),
     Code.GATE_UNANSWERED: (
         "checkpoint",
@@ -79,6 +80,8 @@ def _sentence(refusal: Refusal) -> str:
     match refusal.code:
         case Code.RUN_FINISHED:
             return "The workflow is completed."
+        case Code.RUN_ABANDONED:
+            return f"The run was {str(about['abandoned']).rstrip('.')}."
         case Code.DECISION_PENDING | Code.GATE_UNANSWERED:
             return _held(refusal)
         case Code.NO_ACTIVITY:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
@@ -15,6 +16,7 @@ from interlock.authoring.graph.model import drawing_of
 from interlock.authoring.library import Diagnostic, Library
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
+from interlock.ledger.queries.heads import head_digests
 from interlock.ledger.queries.status import find_session, notes_of, recent_references, session_status
 from interlock.ledger.transfer.export_import import export_session
 from interlock.ledger.transfer.text_export import as_markdown
@@ -70,6 +72,17 @@ OF_LIBRARY = (WORKFLOW, GRAPH, SCHEMA, CONTRACT)
 OF_LEDGER = (BRIEF, TRANSCRIPT)
 
 
+class Topic(Struct, frozen=True):
+    """What the content of a resource follows: a session's log, a workflow, the list of all, or nothing."""
+
+    kind: Literal["session", "workflow", "workflows", "fixed"]
+    id: str = ""
+
+
+ALL_WORKFLOWS, FIXED = Topic("workflows"), Topic("fixed")
+OF_FILES = ("workflow", "workflows")
+
+
 class Resources:
     """The resources of one surface. Without a ledger there are no runs."""
 
@@ -105,18 +118,43 @@ class Resources:
                 return ResourceText(uri, template.media_type, text) if text is not None else None
         return None
 
-    def version_of(self, uri: str) -> str | None:
-        """Return what changes when the resource does; None if there is no such resource for the caller."""
-        for template in OF_LEDGER:
-            if self._ledger is not None and (reference := template.value_in(uri)) is not None:
-                session = find_session(self._ledger, reference)
-                return None if isinstance(session, LedgerError) else session.head_digest.hex()
-        known = {line.uri for line in self.all()}
-        return self.version() if uri in known else None
+    def topic_of(self, uri: str) -> Topic | None:
+        """Return what a resource follows; None if there is no such resource for the caller."""
+        if uri == WORKFLOWS:
+            return ALL_WORKFLOWS
+        for template in self.templates():
+            if (value := template.value_in(uri)) is None:
+                continue
+            if template in OF_LEDGER:
+                assert self._ledger is not None
+                session = find_session(self._ledger, value)
+                return None if isinstance(session, LedgerError) else Topic("session", session.session_id)
+            if template in (WORKFLOW, GRAPH):
+                loaded = self._library.load(value)
+                return None if isinstance(loaded, Diagnostic) else Topic("workflow", loaded.workflow.id)
+            return FIXED if self._text(template, value) is not None else None
+        return None
 
-    def version(self) -> str:
-        """Return what changes when the list of resources does."""
-        return " ".join(f"{entry.id}={entry.hash}" for entry in self._library.listing().entries)
+    def versions(self, topics: Collection[Topic]) -> dict[Topic, str | None]:
+        """Return for each topic what changes when it does; None if it is there no more.
+
+        However many topics there are, this is one read of the store and one look at the files.
+        """
+        sessions = [topic.id for topic in topics if topic.kind == "session"]
+        digests = head_digests(self._ledger, sessions) if self._ledger is not None and sessions else {}
+        hashes = self._library.hashes() if any(topic.kind in OF_FILES for topic in topics) else {}
+        versions: dict[Topic, str | None] = {}
+        for topic in topics:
+            match topic.kind:
+                case "session":
+                    versions[topic] = digests[topic.id].hex() if topic.id in digests else None
+                case "workflow":
+                    versions[topic] = hashes.get(topic.id)
+                case "workflows":
+                    versions[topic] = " ".join(sorted(f"{name}={hash}" for name, hash in hashes.items()))
+                case "fixed":
+                    versions[topic] = ""
+        return versions
 
     def completions(self, uri: str, variable: str, beginning: str) -> list[str]:
         """Return values for the variable of a template that begin as given."""

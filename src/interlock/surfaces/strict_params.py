@@ -13,6 +13,7 @@ RequestId: TypeAlias = Annotated[
         description="Your id for this start; the same call with it again returns the same answer.",
     ),
 ]
+Reason: TypeAlias = Annotated[str, Meta(min_length=1, max_length=2048)]
 
 
 class Params(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
@@ -53,7 +54,8 @@ class Tool(Struct, frozen=True):
 class Surface(Protocol):
     """What a transport needs of a surface. A subclass speaks plain MCP unless it says otherwise.
 
-    One with prompt texts has prompts and resources.
+    One with prompt texts has prompts and resources. `take_folders` is called with the folders that the client
+    works in, where nothing else has named a project.
     """
 
     name: str
@@ -61,6 +63,7 @@ class Surface(Protocol):
     tools: Mapping[str, Tool]
     profile: Profile = "mcp"
     prompt_texts: PromptTexts | None = None
+    take_folders: Callable[[Sequence[Path]], None] | None = None
 
     def invalid(self, tool: Tool, reason: str) -> Outcome:
         """Refuse arguments that do not fit the tool's parameters; `reason` is msgspec's message."""

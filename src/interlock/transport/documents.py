@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from interlock.surfaces.call import Era, RpcError
 from interlock.surfaces.tool import Surface
-from interlock.transport.results import JsonObject, invalid_params, method_not_found
-from interlock.transport.rpc import INVALID_PARAMS, Params
+from interlock.transport.results import JsonObject, invalid_params, method_not_found, resource_not_found
+from interlock.transport.rpc import Params
 
-RESOURCE_NOT_FOUND = -32002  # of the handshake era; the modern one knows only invalid parameters
+if TYPE_CHECKING:
+    from interlock.transport.subscriptions import Subscription
 
 
-def document_result(surface: Surface, method: str, params: Params, era: Era) -> JsonObject | RpcError:
-    """Answer a request for prompts, resources or completions, on a surface that has them."""
+def document_result(
+    surface: Surface, method: str, params: Params, era: Era, subscription: Subscription | None = None
+) -> JsonObject | RpcError:
+    """Answer a request for prompts, resources or completions, on a surface that has them.
+
+    A connection of the handshake era has a subscription. Who has read a list hears when it changes.
+    """
+    if subscription is not None and method in ("prompts/list", "resources/list"):
+        subscription.follow_list("prompts" if method == "prompts/list" else "resources")
     match method:
+        case "resources/subscribe" if subscription is not None:
+            return subscribed(subscription, params)
+        case "resources/unsubscribe" if subscription is not None:
+            subscription.unfollow(str(params.get("uri")))
+            return {}
         case "prompts/list":
             return {"prompts": listed_prompts(surface)}
         case "prompts/get":
@@ -100,10 +114,14 @@ def resource_contents(surface: Surface, params: Params, era: Era) -> JsonObject 
     )
 
 
-def resource_not_found(uri: str, era: Era) -> RpcError:
-    """Refuse a resource that does not exist for the caller."""
-    code = INVALID_PARAMS if era == "modern" else RESOURCE_NOT_FOUND
-    return RpcError(code, "Resource not found", {"uri": uri})
+def subscribed(subscription: Subscription, params: Params) -> JsonObject | RpcError:
+    """Follow a resource for a client of the handshake era."""
+    uri = params.get("uri")
+    if not isinstance(uri, str):
+        return invalid_params("uri must be a string")
+    if subscription.is_full():
+        return invalid_params("too many subscriptions; unsubscribe from what is no longer needed")
+    return {} if subscription.follow(uri) else resource_not_found(uri, "handshake")
 
 
 def completed(surface: Surface, params: Params) -> JsonObject | RpcError:

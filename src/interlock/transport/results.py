@@ -6,6 +6,8 @@ A field that a version of the protocol does not know is left out of what is sent
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from msgspec import Struct
@@ -24,7 +26,9 @@ PREFIX = "io.modelcontextprotocol/"  # of the keys in `_meta` that every modern 
 CLIENT_INFO = PREFIX + "clientInfo"
 CAPABILITIES = PREFIX + "clientCapabilities"
 DOCUMENTS = ("prompts/", "resources/", "completion/")  # methods that few chats use
+RESOURCE_NOT_FOUND = -32002  # of the handshake era; the modern one knows only invalid parameters
 COMPLETE = {"resultType": "complete"}
+MOST_ROOTS = 64
 UNCACHED = {"ttlMs": 0, "cacheScope": "private"}
 
 
@@ -35,12 +39,12 @@ class ServerInfo(Struct, frozen=True):
     version: str
 
 
-def capabilities_of(surface: Surface, era: Era) -> JsonObject:
-    """Return what a server says it can do. In the modern era one can listen to the list of tools."""
-    capabilities: JsonObject = {"tools": {"listChanged": era == "modern"}}
+def capabilities_of(surface: Surface) -> JsonObject:
+    """Return what a server says it can do. The tools of a surface never change; workflows do."""
+    capabilities: JsonObject = {"tools": {"listChanged": False}}
     if surface.prompt_texts is not None:
-        capabilities["prompts"] = {"listChanged": False}
-        capabilities["resources"] = {"listChanged": False, "subscribe": False}
+        capabilities["prompts"] = {"listChanged": True}
+        capabilities["resources"] = {"listChanged": True, "subscribe": True}
         capabilities["completions"] = {}
     return capabilities
 
@@ -132,6 +136,22 @@ def _text(value: Json) -> str:
     return value.replace("\0", "") if isinstance(value, str) else ""
 
 
+def folders_of(result: Json) -> list[Path]:
+    """Read the local folders in a client's list of roots; anything else in it is left out."""
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+
+    roots = result.get("roots") if isinstance(result, Mapping) else None
+    folders: list[Path] = []
+    for root in roots if isinstance(roots, list) else ():
+        uri = _text(root.get("uri")) if isinstance(root, Mapping) else ""
+        with suppress(ValueError):
+            parts = urlsplit(uri)
+            if parts.scheme == "file" and parts.netloc in ("", "localhost"):
+                folders.append(Path(url2pathname(parts.path)))
+    return folders[:MOST_ROOTS]
+
+
 def tool_name(params: Params) -> str | RpcError:
     """Read the name of the tool that is called."""
     name = params.get("name")
@@ -141,6 +161,12 @@ def tool_name(params: Params) -> str | RpcError:
 def invalid_params(details: str) -> RpcError:
     """Refuse parameters of the protocol itself; a surface refuses the arguments of its own tools."""
     return RpcError(INVALID_PARAMS, f"Invalid params: {details}", {"details": details})
+
+
+def resource_not_found(uri: str, era: Era) -> RpcError:
+    """Refuse a resource that does not exist for the caller."""
+    code = INVALID_PARAMS if era == "modern" else RESOURCE_NOT_FOUND
+    return RpcError(code, "Resource not found", {"uri": uri})
 
 
 def method_not_found(method: str) -> RpcError:

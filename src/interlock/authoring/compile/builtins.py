@@ -28,23 +28,46 @@ class ContractPack(Struct, frozen=True):
 
 
 class TemplatePack(Struct, frozen=True):
-    """Steps that a call expands in place, after filling `{arg}` in their texts."""
+    """Items that a call expands in place, with `{arg}` filled in; `header` is what a routine adds."""
 
     ref: str
     title: str
     steps: tuple[Mapping[str, Json], ...]
     args: tuple[str, ...] = ()
     defaults: Mapping[str, str] = {}
+    header: Mapping[str, Json] = {}
+
+
+class FeatureSetting(Struct, frozen=True):
+    """What a workflow may choose about a feature: one of the values, or several of them."""
+
+    description: str
+    values: tuple[str | int, ...]
+    default: str | int | tuple[str | int, ...]
+    several: bool = False
+
+    def accepts(self, chosen: Json) -> bool:
+        """Say whether the choice is one of the values, or a list of some of them."""
+        if self.several:
+            return isinstance(chosen, list) and bool(chosen) and all(each in self.values for each in chosen)
+        return not isinstance(chosen, bool) and chosen in self.values
+
+    def worded(self, chosen: Json) -> str:
+        """Return the choice, or the default, as words of a sentence."""
+        value = self.default if chosen is None else chosen
+        words = value if isinstance(value, (list, tuple)) else (value,)
+        return " and ".join(str(word).replace("_", " ") for word in words)
 
 
 class FeaturePack(Struct, frozen=True):
-    """Lines that a feature adds to the prompt blocks of every step."""
+    """Lines that a feature adds to the prompt blocks of every step, with `{setting}` filled in."""
 
     ref: str
     title: str
     constraints: tuple[str, ...] = ()
     procedure: tuple[str, ...] = ()
     verify: tuple[str, ...] = ()
+    settings: Mapping[str, FeatureSetting] = {}
 
 
 class ReferencePack(Struct, frozen=True):

@@ -9,10 +9,17 @@ import msgspec
 
 from interlock.authoring.compile.activities import compile_activity, with_inlined_loops
 from interlock.authoring.compile.braces import with_double_braces
-from interlock.authoring.compile.documents import Folder, NamedFile, Text, keep_documents, named_files
+from interlock.authoring.compile.documents import (
+    Folder,
+    NamedFile,
+    Text,
+    keep_documents,
+    named_files,
+    with_lender,
+)
 from interlock.authoring.compile.ids import FOLDER_ID
 from interlock.authoring.compile.items import CompileDraft
-from interlock.authoring.compile.steps import check_header, compile_steps, kind_of, read_variable
+from interlock.authoring.compile.steps import check_header, compile_steps, kind_of, read_variables
 from interlock.authoring.compile.templates import Templates
 from interlock.authoring.diagnostics.codes import Report, did_you_mean
 from interlock.authoring.filetypes.activity_file import ActivityWorkflowSource, SkillsSource
@@ -82,7 +89,7 @@ def _compile_activities(folder: Folder, raw: Json) -> tuple[Workflow, CompileDra
     if not known and not report.failed:
         report.add("IL106", "the workflow has no activities", at)
     activities = tuple(with_inlined_loops(activity, known, draft) for activity in known.values())
-    workflow = with_double_braces(_workflow(source, raw, activities))
+    workflow = with_double_braces(_workflow(source, raw, activities, draft))
     keep_documents(folder, workflow, draft)
     return msgspec.structs.replace(workflow, documents=tuple(folder.documents.values())), draft
 
@@ -162,14 +169,17 @@ def _borrow(
     if file.path.parent == home:
         return None
     activity = _compile_file(folder.reader, folder, file, draft)
-    if activity is not None:
-        folder.lenders.setdefault(activity.id, file.path.parent.parent)
-        draft.borrowed.add(activity.id)
-    return activity
+    if activity is None:
+        return None
+    draft.borrowed.add(activity.id)
+    return with_lender(folder, activity, file.path.parent.parent)
 
 
 def _workflow(
-    source: ActivityWorkflowSource, raw: Mapping[str, Json], activities: tuple[Activity, ...]
+    source: ActivityWorkflowSource,
+    raw: Mapping[str, Json],
+    activities: tuple[Activity, ...],
+    draft: CompileDraft,
 ) -> Workflow:
     skills, recommended = source.skills, source.recommended_preferences
     return Workflow(
@@ -185,7 +195,7 @@ def _workflow(
         tags=source.tags,
         author=source.author,
         rules=source.rules,
-        variables=tuple(map(read_variable, source.variables)),
+        variables=read_variables(source.variables, draft),
         modes=tuple(
             ActivityMode(
                 id=mode.id,

@@ -12,7 +12,7 @@ from interlock.authoring.compile import builtins as packs
 from interlock.authoring.compile import prompts
 from interlock.authoring.compile.conditions import read_condition
 from interlock.authoring.compile.requirements import read_contracts, read_criteria
-from interlock.authoring.compile.templates import Templates, expand
+from interlock.authoring.compile.templates import CONDITIONS, Templates, expand, filled_features
 from interlock.authoring.diagnostics.codes import Report, did_you_mean, one_of
 from interlock.authoring.filetypes.step_file import (
     ActionSource,
@@ -22,19 +22,22 @@ from interlock.authoring.filetypes.step_file import (
     LoopConfig,
     LoopSource,
     StepSource,
+    StepWorkflowSource,
     TriggerSource,
 )
 from interlock.authoring.filetypes.type_check import name_of, read_as, unknown_fields
 from interlock.authoring.text.locations import Parsed, SourceLocation
 from interlock.authoring.text.markdown import titled
-from interlock.core.definition.conditions import Condition
+from interlock.core.definition.conditions import AllOf, Condition
 from interlock.core.definition.workflow import (
     Action,
+    Capability,
     Effect,
     Fragment,
     Gate,
     Item,
     Loop,
+    Need,
     Option,
     Step,
     Trigger,
@@ -48,7 +51,11 @@ _INERT = ("audit", "verification", "modelTier", "notesOptional")
 
 
 class CompileDraft(Struct):
-    """The context in which an item is compiled, and the source location of each item compiled so far."""
+    """The context in which an item is compiled, and the source location of each item compiled so far.
+
+    Inside a template call, `throughout` is guidance for each of its steps and `at_first` for the first one;
+    `calls` are the calls around the item. `routines` are all that the workflow calls, with their calls.
+    """
 
     report: Report
     role: str | None = None
@@ -65,6 +72,11 @@ class CompileDraft(Struct):
     enclosing_loops: tuple[str, ...] = ()
     pages: Mapping[str, Parsed] = field(default_factory=dict)
     borrowed: set[str] = field(default_factory=set)
+    capabilities: Mapping[Capability, Need] = field(default_factory=dict)
+    calls: tuple[str, ...] = ()
+    throughout: tuple[str, ...] = ()
+    at_first: list[str] = field(default_factory=list)
+    routines: list[tuple[StepWorkflowSource, SourceLocation]] = field(default_factory=list)
     templates: Templates = field(default_factory=Templates)
 
     def for_activity(self, pages: Mapping[str, Parsed]) -> CompileDraft:
@@ -128,12 +140,56 @@ def compile_item(raw: Json, at: SourceLocation, draft: CompileDraft) -> Iterator
             message = f"'{other}' is not one of {', '.join(ITEM_TYPES)}"
             draft.report.add("IL103", message, at / "type", one_of(other, ITEM_TYPES))
         case _ if "templateCall" in raw:
-            for expanded, provenance in expand(raw, at, draft.templates, draft.report):
-                if (step := compile_step(expanded, at, draft)) is not None:
-                    yield msgspec.structs.replace(step, provenance=provenance)
+            yield from _compile_call(raw, at, draft)
         case _:
             if (step := compile_step(raw, at, draft)) is not None:
                 yield step
+
+
+def _compile_call(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraft) -> Iterator[Item]:
+    """Compile the items of a template, with what its routine says for them and the call's condition."""
+    expansion, report = expand(raw, at, draft.templates, draft.report), draft.report
+    if expansion is None:
+        return
+    routine, call_at = expansion.header, at / "templateCall"
+    if expansion.ref in draft.calls:
+        report.add("IL223", f"'{expansion.ref}' calls itself", call_at / "templateId")
+        return
+    for capability in routine.capabilities.keys() - draft.capabilities.keys():
+        message = f"'{expansion.ref}' says how it needs '{capability}', and this workflow does not"
+        report.add("IL222", message, call_at, f"declare '{capability}' under capabilities")
+    if routine.recommended_preferences is not None:
+        report.add("IL222", f"the preferences that '{expansion.ref}' recommends have no effect here", call_at)
+    draft.routines.append((routine, call_at))
+    within = msgspec.structs.replace(
+        draft,
+        role=routine.agent_role or draft.role,
+        functions=(*draft.functions, *routine.function_definitions),
+        assessments={**draft.assessments, **{one.id: one for one in routine.assessments}},
+        features=(*draft.features, *filled_features(routine.features, call_at, report)),
+        throughout=(*draft.throughout, *routine.meta_guidance),
+        at_first=[*routine.preconditions, *routine.clarification_prompts],
+        calls=(*draft.calls, expansion.ref),
+    )
+    key = next((name for name in CONDITIONS if name in raw), "runCondition")
+    condition = read_condition(raw.get(key), at / key, report)
+    for item in compile_items(expansion.items, at, within):
+        yield _called(item, expansion.ref, condition)
+
+
+def _called(item: Item, ref: str, condition: Condition | None) -> Item:
+    """Mark where an item comes from, and let it apply only under the condition of the call too."""
+    own = item.run_condition if isinstance(item, Loop) else item.condition
+    both = tuple(one for one in (condition, own) if one is not None)
+    applies = AllOf(both) if len(both) > 1 else both[0] if both else None
+    match item:
+        case Step():
+            return msgspec.structs.replace(item, provenance=item.provenance or ref, condition=applies)
+        case Gate():
+            return msgspec.structs.replace(item, condition=applies)
+        case Loop():
+            body = tuple(_called(inner, ref, None) for inner in item.body)
+            return msgspec.structs.replace(item, body=body, run_condition=applies)
 
 
 def compile_step(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraft) -> Step | None:
@@ -211,19 +267,26 @@ def _opening(source: StepSource, at: SourceLocation, draft: CompileDraft) -> lis
             duties.append(f"{action.action.capitalize()}{target}{_because(reason)}")
         elif action.value is UNSET:
             duties.append(f"Produce the variable `{action.target}`{_because(reason)}")
-    duties += [f"Produce the variable `{name}`." for name in source.sets]
+    duties += [f"Produce the variable `{name}`." for name in source.sets if f"`{name}`" not in body]
     if source.skill:
-        duties.append(f"Use the skill `{source.skill}`.")
+        duties.append(use_of(source.skill))
     for trigger in read_triggers(source.triggers):
         duties.append(f"Start the workflow `{trigger.workflow}`{_because(trigger.description)}")
     role = source.agent_role or draft.role
+    guidance = (*draft.throughout, *draft.at_first, *source.guidance)
+    draft.at_first.clear()
     files = "Ask the user for the files that this step needs." if source.ask_for_files else ""
     return [
         Fragment(f"{prompts.ROLE}{role}" if role else "", part="role"),
         Fragment(prompts.join((body, prompts.delegations(source)))),
-        Fragment(prompts.bullets("Guidance", source.guidance), part="guidance"),
+        Fragment(prompts.bullets("Guidance", guidance), part="guidance"),
         Fragment(prompts.join(("\n".join(duties), files))),
     ]
+
+
+def use_of(skill: str) -> str:
+    """Return the sentence of a prompt that names the skill of its step."""
+    return f"Use the skill `{skill}`."
 
 
 def _because(reason: str | None) -> str:

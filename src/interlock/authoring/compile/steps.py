@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 import msgspec
@@ -11,7 +11,7 @@ import msgspec
 from interlock import __version__
 from interlock.authoring.compile import builtins as packs
 from interlock.authoring.compile.items import CompileDraft, compile_items, compile_step
-from interlock.authoring.compile.templates import Templates, expand
+from interlock.authoring.compile.templates import Templates, expand, filled_features
 from interlock.authoring.diagnostics.codes import Report, did_you_mean
 from interlock.authoring.filetypes.step_file import StepWorkflowSource, VariableSource
 from interlock.authoring.filetypes.type_check import read_as, unknown_fields
@@ -39,18 +39,14 @@ def compile_steps(
     if source is None or not isinstance(raw, Mapping):
         return None
     check_header(source.version, source.min_server_version, at, report)
-    features = packs.features()
-    for index, ref in enumerate(source.features):
-        if ref not in features:
-            next_action = did_you_mean(ref, features)
-            report.add("IL212", f"unknown feature '{ref}'", at / "features" / index, next_action)
     draft = CompileDraft(
         report=report,
         role=source.agent_role,
         functions=source.function_definitions,
         guidance="\n".join(source.meta_guidance),
         assessments={assessment.id: assessment for assessment in source.assessments},
-        features=tuple(features[ref] for ref in source.features if ref in features),
+        features=tuple(filled_features(source.features, at / "features", report)),
+        capabilities=source.capabilities,
         pages=pages,
         templates=templates or Templates(),
     )
@@ -60,7 +56,7 @@ def compile_steps(
         report.add("IL306", "every step is the body of a loop that contains itself", at / "steps")
     if report.failed:
         return None
-    return _workflow(source, raw, Activity(MAIN, source.name, items), at, report), draft
+    return _workflow(source, raw, Activity(MAIN, source.name, items), at, draft), draft
 
 
 def check_header(version: str, required_server: str | None, at: SourceLocation, report: Report) -> None:
@@ -96,14 +92,19 @@ def _probes(source: StepWorkflowSource, at: SourceLocation, draft: CompileDraft)
         name = f"probe-{capability.replace('_', '-')}"
         call: dict[str, Json] = {"templateId": PROBE, "args": {"capability": capability}}
         probe: dict[str, Json] = {"id": name, "templateCall": call}
-        for raw, provenance in expand(probe, at / "capabilities", draft.templates, draft.report):
+        expansion = expand(probe, at / "capabilities", draft.templates, draft.report)
+        for raw in expansion.items if expansion else ():
             step = compile_step({**raw, "id": name}, at / "capabilities", draft)
             if step is not None:
-                yield msgspec.structs.replace(step, provenance=provenance)
+                yield msgspec.structs.replace(step, provenance=PROBE)
 
 
 def _workflow(
-    source: StepWorkflowSource, raw: Mapping[str, Json], main: Activity, at: SourceLocation, report: Report
+    source: StepWorkflowSource,
+    raw: Mapping[str, Json],
+    main: Activity,
+    at: SourceLocation,
+    draft: CompileDraft,
 ) -> Workflow:
     recommended = source.recommended_preferences
     return Workflow(
@@ -121,13 +122,13 @@ def _workflow(
         rules=source.meta_guidance,
         preconditions=source.preconditions,
         clarifications=source.clarification_prompts,
-        variables=tuple(map(read_variable, source.variables)),
+        variables=read_variables(source.variables, draft),
         recommended=Preferences(recommended.recommended_autonomy, recommended.recommended_risk_policy)
         if recommended
         else None,
         capabilities=source.capabilities,
         about=source.about,
-        references=tuple(_references(source, at, report)),
+        references=tuple(_references(source, at, draft)),
         min_server_version=source.min_server_version,
         extra={**unknown_fields(StepWorkflowSource, raw), **{key: raw[key] for key in _INERT if key in raw}},
     )
@@ -138,10 +139,11 @@ def kind_of(workflow_id: str) -> Kind:
 
 
 def _references(
-    source: StepWorkflowSource, at: SourceLocation, report: Report
+    source: StepWorkflowSource, at: SourceLocation, draft: CompileDraft
 ) -> Iterator[Mapping[str, Json]]:
     """Yield references as written; a built-in one includes its text, so that the hash covers it."""
-    for index, reference in enumerate(source.references):
+    brought = (reference for routine, _ in draft.routines for reference in routine.references)
+    for index, reference in enumerate(dict.fromkeys((*source.references, *brought))):
         written: dict[str, Json] = msgspec.to_builtins(reference)
         fields = {key: value for key, value in written.items() if value not in ("", None)}
         built_in = next((ref for ref in (reference.source, reference.id) if ref.startswith("wr.refs.")), None)
@@ -149,8 +151,20 @@ def _references(
             fields["text"] = pack.text
         elif built_in is not None:
             next_action = did_you_mean(built_in, packs.references())
-            report.add("IL213", f"unknown reference '{built_in}'", at / "references" / index, next_action)
+            location = at / "references" / index
+            draft.report.add("IL213", f"unknown reference '{built_in}'", location, next_action)
         yield fields
+
+
+def read_variables(declared: Sequence[VariableSource], draft: CompileDraft) -> tuple[Variable, ...]:
+    """Read the variables that a workflow declares, and those that its routines bring along."""
+    known = {variable.name: variable for variable in declared}
+    for routine, at in draft.routines:
+        for variable in routine.variables:
+            if known.setdefault(variable.name, variable) != variable:
+                message = f"'{variable.name}' of '{routine.id}' is declared otherwise elsewhere, which holds"
+                draft.report.add("IL222", message, at)
+    return tuple(map(read_variable, known.values()))
 
 
 def read_variable(source: VariableSource) -> Variable:

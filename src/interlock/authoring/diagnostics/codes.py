@@ -17,7 +17,7 @@ __all__ = ["CODES", "Diagnostic", "DiagnosticKind", "Report", "did_you_mean", "o
 
 
 # Warnings that are errors in files of our own form, where such a name can only be a mistake.
-UNKNOWN_NAMES = ("IL105", "IL205", "IL507", "IL513")
+UNKNOWN_NAMES = ("IL105", "IL205", "IL222", "IL507", "IL513")
 
 
 class DiagnosticKind(Struct, frozen=True):
@@ -339,6 +339,28 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         "warning",
         "No feature has this name.",
         "correct the name",
+    ),
+    (
+        "IL221",
+        "setting not accepted",
+        "error",
+        "A feature accepts only its own settings, each with one of the listed values.",
+        "use a setting and a value that the message lists",
+    ),
+    (
+        "IL222",
+        "part of a call without effect",
+        "warning",
+        "The call, or the routine that it calls, says something that has no effect here. In a file of our "
+        "own form this is an error.",
+        "say it in the workflow or in the routine's steps, or remove it",
+    ),
+    (
+        "IL223",
+        "template calls itself",
+        "error",
+        "A routine calls itself, directly or through another, so it would never end.",
+        "call another template, or use a loop",
     ),
     (
         "IL213",

@@ -295,9 +295,10 @@ _WORKFLOWS: Mapping[type[Struct], Mapping[str, str]] = {
         "functionDefinitions": "Functions that every step may name.",
         "recommendedPreferences": "How far the author would let a run go by itself.",
         "capabilities": "What the agent must be able to do: `delegation`, `web_browsing`. `required` adds a "
-        "first step that tries it out; `preferred` tells the agent how to do without; `disabled` has no "
-        "effect.",
-        "features": "Built-in features; each adds lines to the prompt blocks of every step that has some.",
+        "first step that tries it out; `preferred` tells the agent how to do without; `disabled` "
+        "tells it not to.",
+        "features": "Built-in features; each adds lines to the prompt blocks of every step that has some. "
+        "Named by its id, or as `{id, config}` where the feature has settings.",
         "assessments": "Assessments that steps refer to.",
         "references": "Documents that the workflow relies on; part of its hash.",
         "variables": "The variables that conditions read.",
@@ -306,6 +307,10 @@ _WORKFLOWS: Mapping[type[Struct], Mapping[str, str]] = {
         "metricsProfile": _KEPT.format("workflow"),
         "minServerVersion": "The oldest server that can run the workflow; on an older one it is an error.",
         "validatedAgainstSpecVersion": _KEPT.format("workflow"),
+    },
+    steps.FeatureUse: {
+        "id": "The name of a built-in feature.",
+        "config": "Values for the settings that the feature has; those left out keep their default.",
     },
     steps.VariableSource: {
         "name": "The name that conditions, prompts and effects use.",

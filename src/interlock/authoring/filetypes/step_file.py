@@ -323,6 +323,13 @@ class VariableSource(Camel, frozen=True):
     required: bool = False
 
 
+class FeatureUse(Camel, frozen=True):
+    """A built-in feature with settings of its own."""
+
+    id: NonEmpty
+    config: Mapping[str, Json] = {}
+
+
 class StepWorkflowSource(Camel, frozen=True):
     """A step workflow: one ordered list of steps, gates and loops."""
 
@@ -344,7 +351,7 @@ class StepWorkflowSource(Camel, frozen=True):
     function_definitions: tuple[FunctionSource, ...] = ()
     recommended_preferences: Recommended | None = None
     capabilities: Mapping[Capability, Need] = {}
-    features: tuple[str, ...] = ()
+    features: tuple[NonEmpty | FeatureUse, ...] = ()
     assessments: tuple[AssessmentSource, ...] = ()
     references: tuple[ReferenceSource, ...] = ()
     variables: tuple[VariableSource, ...] = ()

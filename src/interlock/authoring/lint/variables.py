@@ -9,6 +9,7 @@ from interlock.authoring.compile.items import CompileDraft
 from interlock.authoring.diagnostics.codes import did_you_mean
 from interlock.authoring.text.locations import SourceLocation
 from interlock.core.definition.conditions import Condition, variables_of
+from interlock.core.definition.prompts import text_of
 from interlock.core.definition.workflow import Gate, Item, Loop, Step, Workflow, walk
 
 GIVEN_AT_START = ("goal", "title", "ticketId")  # what the title of a session is taken from (rule 42)
@@ -53,15 +54,19 @@ def check_variables(workflow: Workflow, head: SourceLocation, draft: CompileDraf
 
 
 def _shown(workflow: Workflow, draft: CompileDraft) -> Iterator[tuple[str, SourceLocation]]:
-    """Yield every variable that a prompt or a question shows, with the source location of its text."""
+    """Yield every variable that a text fills in (rule 32), with the source location of the text."""
     for activity in workflow.activities:
         for item in walk(activity.items):
             match item:
                 case Step():
                     kind, texts = "step", [item.title, *(fragment.text for fragment in item.prompt)]
+                    texts += [wanted.question for wanted in item.user_input]
+                    texts += [text_of(action.value) for action in item.actions if action.has_value]
                 case Gate():
-                    kind, texts = "gate", [item.message, *(option.label for option in item.options)]
-                    texts += [option.description or "" for option in item.options]
+                    kind, texts = "gate", [item.name or "", item.message]
+                    for option in item.options:
+                        texts += [option.label, option.description or ""]
+                        texts += map(text_of, option.effect.set_variables.values())
                 case Loop():
                     continue
             location = draft.locations.get((activity.id, kind, item.id))
@@ -114,6 +119,8 @@ def _uses_in_item(item: Item, location: SourceLocation) -> Iterator[tuple[str, S
             yield from _uses_in(item.break_condition, location / "breakCondition")
             if item.items is not None:
                 yield item.items.partition(".")[0], location / "over"
+            if isinstance(item.count, str):
+                yield item.count.partition(".")[0], location / "loop" / "count"
         case Gate():
             yield from _uses_in(item.condition, location / "condition")
             for index, option in enumerate(item.options):
@@ -122,6 +129,14 @@ def _uses_in_item(item: Item, location: SourceLocation) -> Iterator[tuple[str, S
         case Step():
             if item.condition is not None:
                 yield from _uses_in(item.condition, location.either("runCondition", "condition"))
+            if not isinstance(item.confirm, bool):
+                yield from _uses_in(item.confirm, location / "requireConfirmation")
+            for fragment in item.prompt:
+                yield from _uses_in(fragment.when, location / "promptFragments")
+            for action in item.actions:
+                yield from _uses_in(action.condition, location / "actions")
+                if action.produces:
+                    yield action.produces, location.either("sets", "actions")
 
 
 def _uses_in(condition: Condition | None, location: SourceLocation) -> Iterator[tuple[str, SourceLocation]]:

@@ -93,6 +93,7 @@ class _Run:
             if decided.blockers:
                 return "blocked", decided
         status = decided.state.status
+        assert status != "abandoned", "nobody gives up a run that is simulated"
         return ("endless" if status == "in_progress" else status), decided
 
     def _decided(self, state: RunState, command: StartRun | AcknowledgeStep) -> Decided:

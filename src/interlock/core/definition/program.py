@@ -111,7 +111,7 @@ class Plan:
 
     @cached_property
     def decisive(self) -> Mapping[str, tuple[Json, ...]]:
-        """The variables that conditions read, each with the values that it is compared with."""
+        """The variables that conditions read, each with its default and the values it is compared with."""
         compared: dict[str, dict[str, Json]] = {}
         for condition in _conditions(self.workflow):
             for test in tests_of(condition):
@@ -119,6 +119,10 @@ class Plan:
                 known = compared.setdefault(test.variable.partition(".")[0], {})
                 if test.operator in ("==", "!=", "equals", "not_equals", "in") and "." not in test.variable:
                     known.update({repr(value): value for value in values if value is not None})
+        for variable in self.workflow.variables:
+            if values_known := compared.get(variable.name):
+                others = (True, False) if variable.type == "boolean" else (variable.default,)
+                values_known.update({repr(value): value for value in others if value is not None})
         return {name: tuple(values.values()) for name, values in compared.items()}
 
     def produced(self, step: Step, scope: Scope) -> dict[str, tuple[Json, ...]]:

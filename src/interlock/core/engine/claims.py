@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import assert_never
 
 from msgspec import Struct
@@ -15,7 +15,7 @@ from interlock.core.engine.acknowledge import complete, input_required, learned,
 from interlock.core.engine.decisions import inbox_only, resolved, undecided_gap
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.gates import question_of, round_of
-from interlock.core.engine.requirements import examine
+from interlock.core.engine.requirements import Verdict, examine
 from interlock.core.engine.settle import consequences, next_event
 from interlock.core.run import events as e
 from interlock.core.run.commands import Claim, Decision, EnterActivity, OpenCheckpoint, Terms
@@ -36,20 +36,27 @@ from interlock.core.run.state import Reported, RunState, instance
 from interlock.core.values import Json
 
 MOST_CLAIMED = 100_000
+MOST_LOOKED_AT = 500
 
 
 class Walk:
     """A walk through the current activity. `towards` is a gate to stop at, or None for the exits."""
 
-    def __init__(self, draft: Draft, command: EnterActivity | OpenCheckpoint, towards: str | None) -> None:
+    def __init__(
+        self,
+        draft: Draft,
+        command: EnterActivity | OpenCheckpoint,
+        towards: str | None,
+        most_events: int = MOST_CLAIMED,
+    ) -> None:
         self.draft = draft
+        self.most_events = most_events
         self.terms = command.terms
         self.decisions = command.decisions
         self.client = command.client
-        self.claims: dict[str, Iterator[Output]] = {
-            step: iter([*outputs.new, *outputs.repeated])
-            for step, outputs in claimed_outputs(draft.state, command.claims).items()
-        }
+        claimed = claimed_outputs(draft.state, command.claims)
+        self.new = {step: list(outputs.new) for step, outputs in claimed.items()}
+        self.repeated = {step: iter(outputs.repeated) for step, outputs in claimed.items()}
         self.towards = towards
         self.heading: Mapping[str, Json] = (
             {"target": command.target} if isinstance(command, EnterActivity) else {}
@@ -59,9 +66,9 @@ class Walk:
         """Walk until the gate or the exits are reached, or something refuses."""
         while True:
             pending = self._settle()
-            if len(self.draft.events) > MOST_CLAIMED:
+            if len(self.draft.events) > self.most_events:
                 # no input can stall the server (rule 33): a walk has an end, whatever its lists hold
-                about = {"activity": self.draft.state.activity, "limit": MOST_CLAIMED}
+                about = {"activity": self.draft.state.activity, "limit": self.most_events}
                 return Refusal(Code.INPUT_REQUIRED, about)
             match pending:
                 case NeedStep():
@@ -91,7 +98,7 @@ class Walk:
             event = next_event(draft.plan, draft.state, draft.policy, draft.now)
             if not isinstance(event, e.RunEvent):
                 return event
-            if len(draft.events) > MOST_CLAIMED:
+            if len(draft.events) > self.most_events:
                 return NeedExit(())
             event = self._bounded(event)
             draft.record(event, *consequences(event))
@@ -110,7 +117,9 @@ class Walk:
 
     def _claim(self, need: NeedStep) -> Refusal | None:
         draft = self.draft
-        output = next(self.claims.get(need.step.id, iter(())), Output())
+        new = self.new.get(need.step.id, [])
+        claim = new.pop(0) if new else None
+        output = claim or next(self.repeated.get(need.step.id, iter(())), Output())
         draft.receive(output, need.step.id)
         verdict = examine(
             draft.plan,
@@ -125,11 +134,22 @@ class Walk:
             claimed=True,
         )
         if verdict.stopping:
-            return replace(_unclaimable(need, verdict.stopping[0]), kept=verdict.rejections)
+            return self._lacks(need, verdict)
         draft.record(*verdict.answers, *learned(output), *verdict.gaps)
         take_gaps(draft, output)
-        complete(draft, need, claimed=output)
+        complete(draft, need, claim.digest if claim is not None else "")
         return None
+
+    def _lacks(self, need: NeedStep, verdict: Verdict) -> Refusal | None:
+        """Refuse to claim a step that lacks something."""
+        return replace(_unclaimable(need, verdict.stopping[0]), kept=verdict.rejections)
+
+    def report(self) -> None:
+        """Record the outputs that came for steps which this walk has not completed, each once a visit."""
+        activity = self.draft.plan.workflow.activity(self.draft.state.activity)
+        for step in activity.steps() if activity is not None else ():
+            digests = [output.digest for output in self.new.pop(step.id, ())]
+            self.draft.record(*(e.StepReported(step.id, digest) for digest in digests if digest))
 
     def _meet(self, need: NeedAnswer) -> Refusal | None:
         """Refuse to pass an unanswered gate, unless the mode or the user's enforcement says otherwise."""
@@ -162,6 +182,25 @@ class Walk:
         return Refusal(Code.GATE_UNANSWERED, {**about, **inbox_only(draft.state, need.key, self.terms)})
 
 
+class Outlook(Walk):
+    """A walk that claims nothing: it passes the steps that lack something, and lists what they lack."""
+
+    def __init__(self, draft: Draft, command: EnterActivity) -> None:
+        super().__init__(draft, command, None, MOST_LOOKED_AT)
+        self.missing: list[Refusal] = []
+
+    def look(self) -> tuple[Refusal, ...]:
+        """Return all that is missing before the exits, or before the first gate or list that is needed."""
+        arrival = self.go()
+        if isinstance(arrival, Refusal) and "limit" not in arrival.about:
+            self.missing.append(arrival)
+        return tuple(self.missing)
+
+    def _lacks(self, need: NeedStep, verdict: Verdict) -> None:
+        self.missing += (_unclaimable(need, blocker) for blocker in verdict.stopping)
+        complete(self.draft, need, "")
+
+
 class ClaimedOutputs(Struct, frozen=True):
     """The outputs that a call claims for one step; `repeated` are those that earlier calls have brought."""
 
@@ -180,7 +219,7 @@ def claimed_outputs(state: RunState, claims: Sequence[Claim]) -> dict[str, Claim
     grouped: dict[str, ClaimedOutputs] = {}
     for step, outputs in by_step.items():
         earlier, again, count = state.reported.get(step, Reported()), Reported(), 0
-        if earlier.count and step in state.done:
+        if step in state.done and state.has_report(step):
             count = len(outputs)
         elif earlier.count:
             for output in outputs[: earlier.count]:
@@ -232,6 +271,8 @@ def gate_open(state: RunState, heading: Mapping[str, Json], terms: Terms) -> Ref
 def _unclaimable(need: NeedStep, blocker: Blocker) -> Refusal:
     """Refuse to claim a step whose output or input is missing."""
     about: dict[str, Json] = {"step": need.step.id, "reason": blocker.message}
+    if blocker.requirement:
+        about["requirement"] = blocker.requirement
     if blocker.waits_for_user:
         return Refusal(Code.USER_MUST_DECIDE, about)
     if isinstance(blocker.pointer, ContextKey):

@@ -18,6 +18,7 @@ from interlock.core.engine.settle import awaited, entered
 from interlock.core.engine.transitions import enter
 from interlock.core.run import events as e
 from interlock.core.run.commands import (
+    AbandonRun,
     AcknowledgeStep,
     AdvanceLoop,
     Command,
@@ -29,7 +30,7 @@ from interlock.core.run.commands import (
     StartChild,
     StartRun,
 )
-from interlock.core.run.outcomes import Awaited, Code, Decided, NeedInput, NeedLoop, Refusal
+from interlock.core.run.outcomes import Awaited, Code, Decided, NeedInput, NeedLoop, Refusal, run_abandoned
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import EXECUTION
 from interlock.core.values import Variables
@@ -41,7 +42,9 @@ _encode = msgspec.json.Encoder().encode
 
 def decide(plan: Plan, state: RunState, command: Command) -> Decided | Refusal:
     """Return the events of the command and what is awaited then, or why it is refused."""
-    if isinstance(command, (StartRun, StartChild, ReturnChild)):
+    if (how := state.abandoned) is not None:
+        return run_abandoned(how)
+    if isinstance(command, (StartRun, StartChild, ReturnChild, AbandonRun)):
         return _outcome(plan, state, command)
     sent = command.variables
     if sent and (refusal := _outgrown(state.variables, {**state.variables, **sent})) is not None:
@@ -72,17 +75,17 @@ def _outcome(plan: Plan, state: RunState, command: Command) -> Decided | Refusal
         case StartRun():
             return _start(plan, command)
         case AcknowledgeStep():
-            return _keeping(acknowledge(plan, state, command), plan, state, command)
+            return _keeping(acknowledge(plan, state, command), plan, state, command.variables)
         case EnterActivity():
-            return _keeping(enter(plan, state, command), plan, state, command)
+            return _keeping(enter(plan, state, command), plan, state, command.variables)
         case OpenCheckpoint():
-            return _keeping(open_checkpoint(plan, state, command), plan, state, command)
+            return _keeping(open_checkpoint(plan, state, command), plan, state, command.variables)
         case ResolveCheckpoint():
-            return _keeping(resolve_checkpoint(plan, state, command), plan, state, command)
+            return _keeping(resolve_checkpoint(plan, state, command), plan, state, command.variables)
         case ResumeWorker():
-            return _keeping(resume_checkpoint(plan, state, command), plan, state, command)
+            return _keeping(resume_checkpoint(plan, state, command), plan, state, command.variables)
         case AdvanceLoop():
-            return _keeping(_advance_loop(plan, state, command), plan, state, command)
+            return _keeping(_advance_loop(plan, state, command), plan, state, command.variables)
         case StartChild():
             return _recorded(plan, state, e.ChildStarted(command.workflow, command.session, state.activity))
         case ReturnChild():
@@ -93,6 +96,12 @@ def _outcome(plan: Plan, state: RunState, command: Command) -> Decided | Refusal
             outcome: Literal["completed", "abandoned"] = "completed" if command.completed else "abandoned"
             event = e.ChildReturned(command.workflow, command.session, outcome, returned)
             return _recorded(plan, state, event)
+        case AbandonRun() if state.finished:
+            return Refusal(Code.RUN_FINISHED)
+        case AbandonRun():
+            return _recorded(
+                plan, state, e.RunAbandoned(command.channel, command.now, command.by, command.reason)
+            )
         case _:
             assert_never(command)
 
@@ -108,11 +117,13 @@ def _abandoning(
     return replace(outcome, events=(*gone, *outcome.events))
 
 
-def _keeping(outcome: Decided | Refusal, plan: Plan, state: RunState, command: Command) -> Decided | Refusal:
+def _keeping(
+    outcome: Decided | Refusal, plan: Plan, state: RunState, variables: Variables
+) -> Decided | Refusal:
     """Keep the variables that came with a refused command, but for those that are the user's (rule 19)."""
-    if not isinstance(outcome, Refusal) or not command.variables:
+    if not isinstance(outcome, Refusal) or not variables:
         return outcome
-    taken, notices = admitted(plan, state, command.variables)
+    taken, notices = admitted(plan, state, variables)
     kept = (e.ContextSet(taken),) if taken else ()
     return replace(outcome, kept=(*outcome.kept, *kept), notices=outcome.notices.plus(notices))
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from interlock.core.definition.program import END
 from interlock.core.run import events as e
 from interlock.core.run.state import (
+    Abandonment,
     Chosen,
     Frame,
     KnownGap,
@@ -48,12 +49,14 @@ def evolve(state: RunState, event: e.Event) -> RunState:
             )
             return _with(left, event.sets)
         case e.StepCompleted():
-            done = (*state.done, event.key)
-            reported = state.reported
+            state = replace(state, done=(*state.done, event.key), next_key=event.next)
             if event.output:
-                before = reported.get(event.step, Reported())
-                reported = {**reported, event.step: before.with_output(event.output)}
-            return _with(replace(state, done=done, next_key=event.next, reported=reported), event.sets)
+                state = _with_report(state, event.step, event.output)
+            elif event.claimed and event.step not in (*state.reported, *state.unreported):
+                state = replace(state, unreported=(*state.unreported, event.step))
+            return _with(state, event.sets)
+        case e.StepReported():
+            return _with_report(state, event.step, event.output)
         case e.StepSkipped():
             return replace(state, next_key=event.next)
         case e.GateOpened():
@@ -102,6 +105,8 @@ def evolve(state: RunState, event: e.Event) -> RunState:
             return _with(replace(state, children=children), event.sets)
         case e.RunCompleted():
             return replace(state, status=event.status, finished_at=event.at, next_key=END, open=None)
+        case e.RunAbandoned():
+            return abandoned(state, event.how)
         case e.DivergenceRecorded() | e.ValidationPerformed():
             return state
         case _:
@@ -113,6 +118,18 @@ def evolved(state: RunState, events: Iterable[e.Event]) -> RunState:
     for event in events:
         state = evolve(state, event)
     return state
+
+
+def abandoned(state: RunState, how: Abandonment) -> RunState:
+    """Return a state of a run that was given up: nothing is asked there, and no child is waited for."""
+    return replace(
+        state, status="abandoned", finished_at=how.at, open=None, yielded={}, children={}, abandoned=how
+    )
+
+
+def _with_report(state: RunState, step: str, output: str) -> RunState:
+    before = state.reported.get(step, Reported())
+    return replace(state, reported={**state.reported, step: before.with_output(output)})
 
 
 def _with_gap(state: RunState, event: e.GapRecorded) -> RunState:
@@ -157,11 +174,13 @@ def _entered(state: RunState, event: e.ActivityEntered) -> RunState:
         entered_at=event.at,
         frames=(),
         answers={},
+        answered=0,
         done=(),
         open=None,
         yielded={},
         resumed={},
         reported={},
+        unreported=(),
         exit_to=None,
         left_to=None,
         steer=None,
@@ -177,7 +196,9 @@ def _resolved(state: RunState, event: e.GateResolved) -> RunState:
     opened = None if state.open is None or state.open.key == event.key else state.open
     chosen = {gate: answer for gate, answer in state.chosen.items() if gate != event.gate}
     chosen[event.gate] = Chosen(cut(event.option or "", MOST_SUMMARY, "…"), event.channel)
-    state = _with(replace(state, open=opened, declined=declined, chosen=chosen), event.sets)
+    answered = state.answered + 1
+    state = replace(state, open=opened, declined=declined, chosen=chosen, answered=answered)
+    state = _with(state, event.sets)
     if event.resumable:
         answer = Resolution(event.key, event.gate, event.option)
         state = replace(state, yielded={**state.yielded, event.agent: answer})
@@ -193,7 +214,9 @@ def _resolved(state: RunState, event: e.GateResolved) -> RunState:
     if event.next is not None:
         revised = event.next.removeprefix("step:")
         reported = {step: outputs for step, outputs in state.reported.items() if step != revised}
-        return replace(state, next_key=event.next, done=state.done[:-1], reported=reported)
+        unreported = tuple(step for step in state.unreported if step != revised)
+        state = replace(state, reported=reported, unreported=unreported)
+        return replace(state, next_key=event.next, done=state.done[:-1])
     answers = {**state.answers, event.key: event.option or ""}
     skipped = tuple(dict.fromkeys((*state.skipped, *event.skip_activities)))
     return replace(state, answers=answers, skipped=skipped, exit_to=event.transition_to or state.exit_to)

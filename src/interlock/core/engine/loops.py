@@ -117,21 +117,26 @@ def again(op: RepeatLoop, frame: Frame) -> e.LoopIterated:
 
 def rounds(plan: Plan, state: RunState) -> Iterator[str]:
     """Say for each loop that the run is in, from the outermost: which round, over what, what decides."""
-    activity = plan.workflow.activity(state.activity)
-    loops = {item.id: item for item in walk(activity.items) if isinstance(item, Loop)} if activity else {}
+    ops = plan.program(state.activity).ops if state.activity else {}
     for frame in state.frames:
-        loop = loops[frame.loop]
+        entrance = ops[f"loop:{frame.loop}"]
+        assert isinstance(entrance, EnterLoop)
+        loop = entrance.loop
         bound = f"of {frame.total}" if frame.total is not None else f"of at most {loop.max_iterations}"
         text = f"Round {frame.iteration + 1} {bound} of loop '{loop.title}'"
         if frame.iteration < len(frame.items):
             text += f", item: {cut(text_of(frame.items[frame.iteration]), ITEM_BYTES, '…')}"
-        if loop.steered:
-            text += "; whether it goes on is decided by a wr.loop_control artifact"
-        elif loop.condition is not None:
-            text += f"; it goes on {'until' if loop.kind == 'until' else 'while'} {describe(loop.condition)}"
-        if loop.break_condition is not None:
-            text += f"; it ends early when {describe(loop.break_condition)}"
-        yield f"{text}."
+        yield f"{'; '.join([text, *goes_by(loop)])}."
+
+
+def goes_by(loop: Loop) -> Iterator[str]:
+    """Say what decides whether a loop goes on."""
+    if loop.steered:
+        yield "whether it goes on is decided by a wr.loop_control artifact"
+    elif loop.condition is not None:
+        yield f"it goes on {'until' if loop.kind == 'until' else 'while'} {describe(loop.condition)}"
+    if loop.break_condition is not None:
+        yield f"it ends early when {describe(loop.break_condition)}"
 
 
 def _ended(plan: Plan, state: RunState, loop: Loop) -> e.LeftBecause | None:

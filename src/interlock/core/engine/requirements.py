@@ -11,7 +11,7 @@ from typing import get_args
 from msgspec import Struct
 
 from interlock.core.definition.conditions import Scope
-from interlock.core.definition.criteria import failed_checks
+from interlock.core.definition.criteria import failed_checks, requirement
 from interlock.core.definition.program import Plan, confirmation
 from interlock.core.definition.prompts import interpolate, text_in_json, text_of, variables_in
 from interlock.core.definition.workflow import Capability, Contract, Option, Step, UserInput
@@ -137,7 +137,8 @@ def unmet(step: Step, output: Output, scope: Scope) -> Iterator[Blocker]:
             yield _of_contract(BlockerCode.INVALID_REQUIRED_OUTPUT, contract, text)
     if step.requires_notes and not output.notes.strip():
         text = f"Step '{step.id}' requires notes, and none were sent."
-        yield Blocker(BlockerCode.MISSING_REQUIRED_OUTPUT, WorkflowStep(step.id), text)
+        wanted = requirement(step.criteria) if step.criteria is not None else ""
+        yield Blocker(BlockerCode.MISSING_REQUIRED_OUTPUT, WorkflowStep(step.id), text, wanted)
     elif step.criteria is not None:
         yield from _unmet_criteria(step, output.text(), scope)
 
@@ -148,7 +149,7 @@ def _unset(plan: Plan, state: RunState, step: Step, scope: Scope) -> Iterator[Bl
         if name in state.variables:
             continue
         shown = " | ".join(map(text_in_json, values))
-        one_of = f" It is compared with: {shown}." if values else ""
+        one_of = f" Its values: {shown}." if values else ""
         text = f"Step '{step.id}' must set '{name}', which decides what follows.{one_of}"
         example: Json = {name: f"<{name}>"}
         yield Blocker(BlockerCode.MISSING_REQUIRED_OUTPUT, ContextKey(name), text, example=example)
@@ -197,7 +198,8 @@ def _unmet_criteria(step: Step, text: str, scope: Scope) -> Iterator[Blocker]:
     pointer = WorkflowStep(step.id)
     if failed and not text.strip():
         message = "This step's output is checked, and none was sent."
-        yield Blocker(BlockerCode.MISSING_REQUIRED_OUTPUT, pointer, message)
+        wanted = requirement(step.criteria) if step.criteria is not None else ""
+        yield Blocker(BlockerCode.MISSING_REQUIRED_OUTPUT, pointer, message, wanted)
     elif text.strip():
         for failure in failed:
             yield Blocker(BlockerCode.INVALID_REQUIRED_OUTPUT, pointer, failure.message, failure.requirement)

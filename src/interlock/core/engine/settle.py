@@ -48,7 +48,7 @@ def settle(
 ) -> tuple[tuple[e.Event, ...], RunState, Awaited]:
     """Apply automatic events until something is awaited; a circular run stops, a very long one rests."""
     events: list[e.Event] = []
-    visited = [_Visited(state, _comparable(state), 0)]
+    visited = [_Visited(state, 0)]
     while len(events) < MOST_EVENTS:
         step = next_event(plan, state, policy, now)
         if not isinstance(step, e.RunEvent):
@@ -58,10 +58,10 @@ def settle(
             state = evolve(state, event)
         if isinstance(step, e.ActivityEntered):
             comparable = _comparable(state)
-            before = next((earlier for earlier in visited if earlier.comparable == comparable), None)
+            before = next((past for past in visited if _comparable(past.state) == comparable), None)
             if before is not None:
                 return tuple(events[: before.events]), before.state, _circle(plan, visited, events, before)
-            visited.append(_Visited(state, comparable, len(events)))
+            visited.append(_Visited(state, len(events)))
     message = f"The run has passed {MOST_EVENTS} conditions by itself and has not finished; call again."
     return tuple(events), state, NeedInput(f"{REST}{state.activity}", (), message)
 
@@ -70,13 +70,12 @@ class _Visited(Struct, frozen=True):
     """A state that settling has passed through, and how many events led to it."""
 
     state: RunState
-    comparable: RunState
     events: int
 
 
 def _comparable(state: RunState) -> RunState:
     """Return the state without its counts and times: a run continues alike from states equal but for them."""
-    return replace(state, visit=0, entered_at=0, gaps=0, gaps_ever=0, gap_list=(), completed=())
+    return replace(state, visit=0, entered_at=0, answered=0, gaps=0, gaps_ever=0, gap_list=(), completed=())
 
 
 def _circle(

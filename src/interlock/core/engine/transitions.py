@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from interlock.core.definition.conditions import describe
 from interlock.core.definition.program import Plan
 from interlock.core.definition.workflow import Activity
-from interlock.core.engine.claims import Walk, gate_open, steps_ahead
+from interlock.core.engine.claims import Outlook, Walk, gate_open, steps_ahead
 from interlock.core.engine.decisions import inbox_only
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.exits import ChosenExit, chosen_exit, exits, gate_left_out
@@ -26,6 +26,17 @@ def enter(plan: Plan, state: RunState, command: EnterActivity) -> Decided | Refu
     draft = Draft(plan, state, command.policy, command.now)
     draft.take(command.variables, steps_ahead(plan, state) if command.policy.exits == "claimed" else ())
     return _entered(draft, command) or draft.decided()
+
+
+def outstanding(plan: Plan, state: RunState, command: EnterActivity) -> tuple[Refusal, ...]:
+    """Return what keeps the run in its activity as the variables are now, up to the first gate."""
+    if state.open is not None:
+        return (gate_open(state, {}, command.terms),)
+    draft = Draft(plan, state, command.policy, command.now)
+    pending, ahead = _gates_pending(draft, command), Outlook(draft, command).look()
+    if pending is None:
+        return ahead
+    return (*(refusal for refusal in ahead if refusal.code is not pending.code), pending)
 
 
 def _entered(draft: Draft, command: EnterActivity) -> Refusal | None:

@@ -167,6 +167,15 @@ class ReturnChild(Struct, frozen=True):
     variables: Variables = {}
 
 
+class AbandonRun(Struct, frozen=True):
+    """Give the run up, wherever it stands; a gate that is open is no obstacle (rule 35)."""
+
+    now: int
+    channel: Channel
+    by: str = ""
+    reason: str = ""
+
+
 Command: TypeAlias = (
     StartRun
     | AcknowledgeStep
@@ -177,4 +186,5 @@ Command: TypeAlias = (
     | AdvanceLoop
     | StartChild
     | ReturnChild
+    | AbandonRun
 )

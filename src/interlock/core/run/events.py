@@ -10,7 +10,7 @@ from msgspec import Struct
 from interlock.core.definition.workflow import Capability
 from interlock.core.run.preferences import DecisionPolicy, Enforcement, Preferences
 from interlock.core.run.reasons import Blocker, Category, Severity
-from interlock.core.run.state import CapabilityStatus, LoopDecision
+from interlock.core.run.state import Abandonment, CapabilityStatus, LoopDecision
 from interlock.core.values import Json
 
 Channel = Literal["elicitation", "console", "cli", "agent", "server"]
@@ -64,6 +64,13 @@ class StepCompleted(RunEvent, frozen=True, tag="step_completed"):
     claimed: bool = False
     sets: Mapping[str, Json] = {}
     output: str = ""  # the digest of what came with a claim
+
+
+class StepReported(RunEvent, frozen=True, tag="step_reported"):
+    """An output came for a step that this call did not complete: before its turn, or late."""
+
+    step: str
+    output: str
 
 
 class StepSkipped(RunEvent, frozen=True, tag="step_skipped"):
@@ -221,12 +228,27 @@ class RunCompleted(RunEvent, frozen=True, tag="run_completed"):
     at: int
 
 
+class RunAbandoned(RunEvent, frozen=True, tag="run_abandoned"):
+    """The user or the agent gave the run up, on all its branches and for good (rule 35)."""
+
+    channel: Channel
+    at: int
+    by: str = ""
+    reason: str = ""
+
+    @property
+    def how(self) -> Abandonment:
+        """Who gave it up, and why."""
+        return Abandonment(self.channel, self.at, self.by, self.reason)
+
+
 Event: TypeAlias = (
     RunStarted
     | ContextSet
     | ActivityEntered
     | ActivityLeft
     | StepCompleted
+    | StepReported
     | StepSkipped
     | GateOpened
     | GateResolved
@@ -246,4 +268,5 @@ Event: TypeAlias = (
     | ChildStarted
     | ChildReturned
     | RunCompleted
+    | RunAbandoned
 )

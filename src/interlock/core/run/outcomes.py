@@ -12,7 +12,7 @@ from interlock.core.definition.workflow import Gate, Loop, Step
 from interlock.core.run.events import Event
 from interlock.core.run.notices import NO_NOTICES, Notices
 from interlock.core.run.reasons import Blocker
-from interlock.core.run.state import RunState
+from interlock.core.run.state import Abandonment, RunState
 from interlock.core.values import Json
 
 
@@ -53,12 +53,13 @@ class NeedLoop(Struct, frozen=True):
 class Exit(Struct, frozen=True):
     """An exit of an activity. `open` says whether its condition holds now.
 
-    `decided` says that values which were set in the run close it.
+    `reads` are the variables of its condition; `decided` says that values which were set in the run close it.
     """
 
     to: str
     open: bool
     condition: str = ""
+    reads: tuple[str, ...] = ()
     unset: tuple[str, ...] = ()
     expected: bool = False
     decided: bool = False
@@ -97,6 +98,7 @@ class Code(StrEnum):
     """Why a command was refused: a closed set, shown on the wire as it is or under a surface's own name."""
 
     RUN_FINISHED = "RUN_FINISHED"
+    RUN_ABANDONED = "RUN_ABANDONED"
     DECISION_PENDING = "DECISION_PENDING"
     GATE_UNANSWERED = "GATE_UNANSWERED"
     NO_ACTIVITY = "NO_ACTIVITY"
@@ -139,3 +141,8 @@ class Refusal(Struct, frozen=True):
     about: Mapping[str, Json] = {}
     kept: tuple[Event, ...] = ()
     notices: Notices = NO_NOTICES
+
+
+def run_abandoned(how: Abandonment) -> Refusal:
+    """Refuse whatever would change a run that was given up."""
+    return Refusal(Code.RUN_ABANDONED, {"abandoned": how.text, "at": how.at})

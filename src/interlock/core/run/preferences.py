@@ -13,6 +13,7 @@ DecisionPolicy = Literal["auto", "user", "agent"]
 Enforcement = Literal["strict", "advisory"]
 
 RETENTION_DAYS = 90  # without activity, after which `gc` removes a session
+STALE_HOURS = 24  # without activity, after which a run that waits for nobody is shown as stale
 AUTONOMY: tuple[Autonomy, ...] = get_args(Autonomy)
 RISK: tuple[RiskPolicy, ...] = get_args(RiskPolicy)
 DECISIONS: tuple[DecisionPolicy, ...] = ("user", "auto", "agent")  # the tightest first, like all of these

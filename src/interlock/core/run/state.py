@@ -13,7 +13,7 @@ from interlock.core.run.preferences import DecisionPolicy, Enforcement, Preferen
 from interlock.core.run.reasons import Severity
 from interlock.core.values import Json
 
-Status = Literal["in_progress", "complete", "complete_with_gaps"]
+Status = Literal["in_progress", "complete", "complete_with_gaps", "abandoned"]
 CapabilityStatus = Literal["unknown", "available", "unavailable"]
 LoopDecision = Literal["continue", "stop"]
 
@@ -71,6 +71,22 @@ class Chosen(Struct, frozen=True, array_like=True):
     channel: str
 
 
+class Abandonment(Struct, frozen=True, omit_defaults=True):
+    """Who gave up the run, by which channel, and why."""
+
+    channel: str
+    at: int
+    by: str = ""
+    reason: str = ""
+
+    @property
+    def text(self) -> str:
+        """Say it in words that follow 'The run was'."""
+        whom = "its agent" if self.channel == "agent" else f"the user, {self.channel}"
+        named = f" ({self.by})" if self.by else ""
+        return f"abandoned by {whom}{named}: {self.reason or 'no reason was given'}"
+
+
 class KnownGap(Struct, frozen=True, omit_defaults=True):
     """A gap on the run's path, by its number there; `resolved` says how it was closed later."""
 
@@ -79,20 +95,29 @@ class KnownGap(Struct, frozen=True, omit_defaults=True):
     summary: str
     resolved: str = ""
 
+    @property
+    def text(self) -> str:
+        """The gap in a line."""
+        closed = f", resolved: {self.resolved}" if self.resolved else ""
+        return f"Gap {self.number} ({self.severity}{closed}): {self.summary}"
+
 
 class RunState(Struct, frozen=True, omit_defaults=True):
     """Everything that decides what happens next; the history is in the log.
 
     `next_key` is the operation that comes next in the activity's program; `children` are the sessions that
-    were triggered and have not returned, with their workflows. `decided` are the variables that a user's
-    decision has set, with its gate; `shown` those that a decided question showed, with where it was asked
-    (rules 19 and 26); `declined` the questions that the user was asked and did not answer (rule 27);
-    `waived` the gates that advisory enforcement let pass. `yielded` are the answers that agents have yet to
-    resume from, `resumed` the last that they did, by agent; `reported` are the outputs that came with claims,
-    by step (rule 14). `policy` and `enforcement` are the user's terms for the session, copied at its start
-    (rule 29). `gaps` counts the open ones that keep the run from ending `complete`, `gaps_ever` all;
-    `gap_list` holds the newest. `chosen` is the last answer to each question, for an agent that has lost its
-    memory.
+    were triggered and have not returned, with their workflows. `answered` counts the questions that were
+    answered in this visit, so that a token can say which of the answers its bearer has seen. `decided` are
+    the variables that a user's decision has set, with its gate; `shown` those that a decided question
+    showed, with where it was asked (rules 19 and 26); `declined` the questions that the user was asked and
+    did not answer (rule 27); `waived` the gates that advisory enforcement let pass. `yielded` are the answers
+    that agents have yet to resume from, `resumed` the last that they did, by agent; `reported` are the
+    outputs that came with claims, by step, and `unreported` the steps that were claimed without one
+    (rule 14). `policy` and `enforcement` are the user's terms for the
+    session, copied at its start (rule 29). `gaps` counts the open ones that keep the run from ending
+    `complete`, `gaps_ever` all; `gap_list` holds the newest. `chosen` is the last answer to each question,
+    for an agent that has lost its memory. `abandoned` says who gave the run up; the position stays where
+    that happened.
     """
 
     activity: str | None = None
@@ -102,6 +127,7 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     frames: tuple[Frame, ...] = ()
     variables: Mapping[str, Json] = {}
     answers: Mapping[str, str] = {}
+    answered: int = 0
     decided: Mapping[str, str] = {}
     shown: Mapping[str, str] = {}
     chosen: Mapping[str, Chosen] = {}
@@ -112,6 +138,7 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     yielded: Mapping[str, Resolution] = {}
     resumed: Mapping[str, Resolution] = {}
     reported: Mapping[str, Reported] = {}
+    unreported: tuple[str, ...] = ()
     remark: Remark | None = None
     exit_to: str | None = None
     left_to: str | None = None
@@ -128,10 +155,15 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     gap_list: tuple[KnownGap, ...] = ()
     status: Status = "in_progress"
     finished_at: int | None = None
+    abandoned: Abandonment | None = None
 
     @property
     def finished(self) -> bool:
         return self.status != "in_progress"
+
+    def has_report(self, step: str) -> bool:
+        """Say whether a step's output came with a claim, or the step was acknowledged by itself (rule 14)."""
+        return step in self.reported or (step in self.done and step not in self.unreported)
 
 
 def instance(state: RunState, item_id: str) -> str:

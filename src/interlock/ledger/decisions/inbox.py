@@ -65,9 +65,18 @@ def inbox(ledger: Ledger) -> tuple[WaitingQuestion, ...]:
     return tuple(question for session in sessions for question in questions(ledger, session))
 
 
-def everyones_inbox(ledger: Ledger) -> Iterator[tuple[str, WaitingQuestion]]:
-    """Yield the questions that wait in the sessions of all owners, for those who may decide for others."""
-    for session in asking_sessions(ledger, None):
+def everyones_inbox(ledger: Ledger, session_id: str = "") -> Iterator[tuple[str, WaitingQuestion]]:
+    """Yield the questions that wait in the sessions of all owners, for those who may decide for others.
+
+    With a session id only those of this session, however many others wait.
+    """
+    if session_id:
+        with ledger.store.reading() as reader:
+            named = reader.session(session_id)
+        sessions = [named] if named is not None else []
+    else:
+        sessions = asking_sessions(ledger, None)
+    for session in sessions:
         for question in questions(ledger.of(session.owner), session):
             yield session.owner, question
 
@@ -154,12 +163,10 @@ def decide_question(
     option: str,
     note: str = "",
     channel: Channel = "cli",
-    by: str = "",
 ) -> LedgerError | None:
     """Record the user's answer to exactly the question that was shown.
 
-    The agent's next call uses it; a session with one head goes on at once. `by` names who decides for the
-    owner of the session.
+    The agent's next call uses it; a session with one head goes on at once.
     """
     position = ledger.position(question.session_id, question.node)
     if isinstance(position, LedgerError):
@@ -174,16 +181,14 @@ def decide_question(
         return LedgerError("VALIDATION_ERROR", message, f"Options: {', '.join(options)}.")
     is_gate = find_gate(position.plan, position.state, question.id) is not None
     if is_gate and POLICIES[position.run.surface].exits == "claimed":
-        return _resolve(ledger, position, question, option, note, channel, by)
+        return _resolve(ledger, position, question, option, note, channel)
     with ledger.store.reading() as reader:
         key = decision_key(position.loaded, question.id, imported_up_to(reader, question.session_id))
     if key in {row.key for row in position.loaded.decisions}:
         message = f"'{question.id}' in session {question.ref} is already decided."
         return LedgerError("CONFLICT", message, "The agent uses the decision in its next call.")
-    commit = Commit(position.rows(), ledger.clock())
-    event = DecisionRecorded(
-        question.node, question.id, option, channel, question.shown, commit.now, note, by
-    )
+    commit = Commit(position.rows(), ledger.principal, ledger.clock())
+    event = DecisionRecorded(question.node, question.id, option, channel, question.shown, commit.now, note)
     commit.add(event, run=position.run.run)
     ledger.append(commit.finish(key))
     return None
@@ -196,10 +201,9 @@ def _resolve(
     option: str,
     note: str,
     channel: Channel,
-    by: str,
 ) -> LedgerError | None:
     """Answer the gate of a session with one head; its agents find it answered."""
-    commit = Commit(position.rows(), ledger.clock())
+    commit = Commit(position.rows(), ledger.principal, ledger.clock())
     answer = ResolveCheckpoint(
         policy=POLICIES[position.run.surface],
         now=commit.now,
@@ -207,7 +211,7 @@ def _resolve(
         channel=channel,
         gate=question.id,
         option=option,
-        client=by or "interlock",
+        client=ledger.principal if ledger.principal != ledger.owner else "interlock",
         note=note,
     )
     decided = decide(position.plan, position.state, answer)

@@ -65,6 +65,7 @@ def _tips(ledger: Ledger, session: SessionRow) -> list[tuple[RunRow, NodeRow, Ru
         return [
             (run, tip, state_of(tip, modes.get(tip.node)))
             for run in reader.runs(session.session_id)
+            if run.status != "abandoned"
             for tip in tips(reader, run)
         ]
 
@@ -87,7 +88,7 @@ def set_session_mode(ledger: Ledger, session_id: str, preferences: Preferences) 
             changed.append(tip)
     if not changed and ledger.preferences_within(session_id) == preferences:
         return 0
-    commit = Commit(rows, ledger.clock())
+    commit = Commit(rows, ledger.principal, ledger.clock())
     commit.add(PreferencesChanged(preferences))
     for tip in changed:
         commit.add(PreferencesChanged(preferences), run=tip.run, node=tip.node)

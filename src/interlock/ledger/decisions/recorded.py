@@ -8,7 +8,7 @@ from interlock.core.run.commands import Decision
 from interlock.core.run.events import Event, GateResolved, QuestionDeclined
 from interlock.core.run.outcomes import Awaited
 from interlock.core.run.state import RunState
-from interlock.ledger.log.chain import entries_of
+from interlock.ledger.log.chain import entries_of, logged
 from interlock.ledger.log.records import DecisionRecorded
 from interlock.store.protocol import LoadedRows, Reader
 
@@ -60,10 +60,11 @@ def recorded_decisions(
     decisions: dict[str, Decision] = {}
     for question in questions_at(plan, state, pending):
         row = by_key.get(decision_key(loaded, question.id, imported))
-        for entry in entries_of(row) if row is not None else ():
-            event = entry.event
+        for logged_event in logged((row,)) if row is not None else ():
+            event, principal = logged_event.event, logged_event.principal
             if isinstance(event, DecisionRecorded) and event.shown == question.digest:
-                decisions[question.id] = Decision(event.option, event.channel, event.by, event.note)
+                client = principal if principal != loaded.session.owner else ""
+                decisions[question.id] = Decision(event.option, event.channel, client, event.note)
     return decisions
 
 

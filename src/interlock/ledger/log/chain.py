@@ -23,25 +23,39 @@ class Entry(Struct, frozen=True, array_like=True):
     node: int | None = None
 
 
+class CommitBody(Struct, frozen=True, array_like=True):
+    """What a command brought about, and the principal who gave it: the digest covers both."""
+
+    principal: str
+    entries: tuple[Entry, ...]
+
+
 class Logged(Struct, frozen=True):
-    """One event with its position in the session and the time of its command."""
+    """One event with its position in the session, and the time and the principal of its command."""
 
     index: int
     at: int
     event: LogEntry
     run: int | None
     node: int | None
+    principal: str
 
 
 _encode = msgspec.json.Encoder().encode
-_entries = LazyDecoder(tuple[Entry, ...])
+_body = LazyDecoder(CommitBody)
 
 
 def commit_of(
-    session_id: str, head_index: int, before: bytes, entries: Sequence[Entry], now: int, key: str | None
+    session_id: str,
+    head_index: int,
+    before: bytes,
+    principal: str,
+    entries: Sequence[Entry],
+    now: int,
+    key: str | None,
 ) -> CommitRow:
     """Chain the events of one command onto the commit before it."""
-    body, first = _encode(entries), head_index + 1
+    body, first = _encode((principal, entries)), head_index + 1
     digest = link(before, first, now, key, body)
     return CommitRow(session_id, first, head_index + len(entries), now, digest, body, key)
 
@@ -61,9 +75,14 @@ def digest_after(before: bytes, row: CommitRow) -> bytes:
     return link(before, row.first, row.recorded_at, row.key, row.body)
 
 
+def body_of(row: CommitRow) -> CommitBody:
+    """Decode what a commit holds."""
+    return _body.decode(row.body)
+
+
 def entries_of(row: CommitRow) -> tuple[Entry, ...]:
     """Decode the events of a commit."""
-    return _entries.decode(row.body)
+    return body_of(row).entries
 
 
 def logged(
@@ -73,9 +92,10 @@ def logged(
     for row in commits:
         if end is not None and row.first >= end:
             continue
+        body = body_of(row)
         events = [
-            Logged(row.first + offset, row.recorded_at, entry.event, entry.run, entry.node)
-            for offset, entry in enumerate(entries_of(row))
+            Logged(row.first + offset, row.recorded_at, entry.event, entry.run, entry.node, body.principal)
+            for offset, entry in enumerate(body.entries)
         ]
         yield from reversed(events) if newest_first else events
 

@@ -30,10 +30,11 @@ from interlock.store.protocol import Changes, HandleRow, StartRow
 
 
 class Commit:
-    """The events of one command on one session, in order."""
+    """The events of one command on one session, in order, and the principal who gave it."""
 
-    def __init__(self, rows: Rows, now: int, *, new: bool = False) -> None:
+    def __init__(self, rows: Rows, principal: str, now: int, *, new: bool = False) -> None:
         self.rows = rows
+        self.principal = principal
         self.now = now
         self._before = None if new else rows.session.head_digest
         self._entries: list[Entry] = []
@@ -114,7 +115,7 @@ class Commit:
         awaited: Awaited | None = None,
     ) -> None:
         """Record the attempt with its response; a replay returns exactly this (rule 7)."""
-        response = unnamed(response, self.rows.session.session_id, run)
+        response = unnamed(response, self.rows.runs[run])
         if child is None:
             self._blocked_response = response
         else:
@@ -145,11 +146,10 @@ class Commit:
     ) -> Changes:
         """Chain the events onto the head and return all that the command changes."""
         rows, session = self.rows, self.rows.session
-        row = commit_of(
-            session.session_id, session.head_index, session.head_digest, self._entries, self.now, key
-        )
-        for offset, entry in enumerate(self._entries):
-            apply(rows, Logged(row.first + offset, self.now, entry.event, entry.run, entry.node))
+        before = session.head_index, session.head_digest
+        row = commit_of(session.session_id, *before, self.principal, self._entries, self.now, key)
+        for index, entry in enumerate(self._entries, row.first):
+            apply(rows, Logged(index, self.now, entry.event, entry.run, entry.node, self.principal))
         rows.session = replace(rows.session, updated_at=self.now, head_index=row.last, head_digest=row.digest)
         return Changes(
             session=rows.session,

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from interlock.ledger.log.chain import GENESIS, digest_after, entries_of, follows
-from interlock.store.protocol import CommitRow, Health, LoadedRows, Reader, SessionRow, Store
+from interlock.store.protocol import CommitRow, Health, LoadedRows, Reader, SessionRow, StartRow, Store
 
 
 class ChainReport(Struct, frozen=True):
@@ -29,6 +29,11 @@ class ChainReport(Struct, frozen=True):
 def intact(body: bytes, digest: bytes) -> bool:
     """Say whether stored bytes are what was stored; a column of another type is damage too."""
     return isinstance(body, bytes) and sha256(body).digest() == digest
+
+
+def start_digest(row: StartRow) -> bytes:
+    """Return the digest of a start: of all that its row holds, whatever damage has made of it."""
+    return sha256(msgspec.json.encode(replace(row, digest=b""))).digest()
 
 
 def damage(loaded: LoadedRows) -> str | None:

@@ -24,7 +24,7 @@ from interlock.core.run.state import RunState
 from interlock.core.values import Json
 from interlock.ledger.decoders import LazyDecoder
 from interlock.ledger.ids import run_id
-from interlock.ledger.log.chain import GENESIS, Logged, entries_of
+from interlock.ledger.log.chain import GENESIS, Logged, logged
 from interlock.ledger.log.records import (
     AdvanceRecorded,
     HeadMoved,
@@ -108,8 +108,8 @@ class Rows:
 
     def apply_commit(self, row: CommitRow) -> None:
         """Apply all events of a command, and move the head to it."""
-        for offset, entry in enumerate(entries_of(row)):
-            apply(self, Logged(row.first + offset, row.recorded_at, entry.event, entry.run, entry.node))
+        for event in logged((row,)):
+            apply(self, event)
         self.session = replace(
             self.session, updated_at=row.recorded_at, head_index=row.last, head_digest=row.digest
         )
@@ -293,8 +293,9 @@ def _record_attempt(rows: Rows, attempt: AdvanceRecorded, logged: Logged) -> Non
     if attempt.child is not None:
         child = rows.nodes[attempt.child]
         child = replace(child, attempt=attempt.attempt, request_digest=request, response_digest=response)
-        parent = rows.nodes[child.parent] if child.parent is not None else None
-        rows.nodes[attempt.child] = _counted(rows, child, parent)
+        if child.parent is not None and (rows.blocked.get(child.parent) or rows.notes.get(child.parent)):
+            child = _counted(rows, child, rows.nodes[child.parent])  # some of these lead to this attempt only
+        rows.nodes[attempt.child] = child
         return
     earlier = rows.blocked.setdefault(attempt.node, [])
     kept = {**kept_at(earlier), **attempt.kept}

@@ -11,7 +11,7 @@ from interlock.core.engine.evolve import evolved
 from interlock.core.run.events import RunEvent
 from interlock.core.run.state import RunState
 from interlock.ledger.log.chain import entries_of
-from interlock.ledger.log.health import intact
+from interlock.ledger.log.health import intact, start_digest
 from interlock.ledger.log.projection import Rows
 from interlock.ledger.log.records import AdvanceRecorded
 from interlock.store.protocol import CommitRow, Reader, Recorded, SessionRow, SessionRows
@@ -107,6 +107,7 @@ def differences(reader: Reader, rows: Rows) -> Iterator[str]:
         if not intact(row.response, row.response_digest):
             yield f"response to attempt {row.attempt} on node {row.node}"
     yield from (f"attempt {attempt} on node {node}" for node, attempt in attempts)
+    yield from ("answer of its start" for row in reader.starts(session_id) if row.digest != start_digest(row))
 
 
 def _bare(row: SessionRow) -> SessionRow:

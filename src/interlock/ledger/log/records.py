@@ -90,10 +90,7 @@ class ObservationRecorded(SessionEvent, frozen=True, tag="observation_recorded")
 
 
 class DecisionRecorded(SessionEvent, frozen=True, tag="decision_recorded"):
-    """The user's own answer, given outside the agent's call and used by its next one (rule 26).
-
-    `by` names the principal who gave it, unless that is the owner of the session.
-    """
+    """The user's own answer, given outside the agent's call and used by its next one (rule 26)."""
 
     node: int
     gate: str
@@ -102,7 +99,6 @@ class DecisionRecorded(SessionEvent, frozen=True, tag="decision_recorded"):
     shown: str
     at: int
     note: str = ""
-    by: str = ""
 
 
 class CallTraced(SessionEvent, frozen=True, tag="call_traced"):

@@ -18,7 +18,14 @@ from interlock.core.run.commands import Terms
 from interlock.core.run.notices import Notices
 from interlock.core.run.surface_policy import POLICIES
 from interlock.ledger.log.chain import GENESIS, Entry, commit_of, entries_of, kind_of
-from interlock.ledger.log.health import Trusted, chained, intact, trusted, trusted_of
+from interlock.ledger.log.health import (
+    Trusted,
+    chained,
+    intact,
+    start_digest,
+    trusted,
+    trusted_of,
+)
 from interlock.ledger.log.projection import Rows
 from interlock.ledger.log.rebuild import (
     Answered,
@@ -29,6 +36,7 @@ from interlock.ledger.log.rebuild import (
     session_rows,
 )
 from interlock.ledger.log.records import RepairRecorded, ResponseRestored, SessionCreated
+from interlock.ledger.queries.indexing import is_found_wrongly
 from interlock.ledger.runs.pinned_workflows import PinDamaged, Pins, contents_of
 from interlock.ledger.runs.position import View
 from interlock.ledger.tokens.slots import unnamed
@@ -91,9 +99,11 @@ def inspect(store: Store, session_id: str, pins: Pins) -> Finding | None:
             return Finding(session_id, log.report.health, log.report.reason)
         rebuilt, plan_of = rebuild(session_id, log.commits), plans_of(reader, pins)
         lost = [run.workflow_id for run in rebuilt.runs.values() if plan_of(run.workflow_hash) is None]
-        wrong = (*differences(reader, rebuilt), *(f"pinned workflow {workflow_id}" for workflow_id in lost))
+        wrong = [*differences(reader, rebuilt), *(f"pinned workflow {workflow_id}" for workflow_id in lost)]
+        if not lost and is_found_wrongly(reader, pins, session):
+            wrong.append("words that it is found by")
     if wrong:
-        return Finding(session_id, "healthy", "rows are not what the events make", wrong)
+        return Finding(session_id, "healthy", "rows are not what the events make", tuple(wrong))
     if session.health != "healthy":
         return Finding(session_id, session.health, session.health_reason)
     return None
@@ -159,7 +169,7 @@ def repair(
                 log = trusted_of(chain, session)
                 stored = (*chain, *(row for row in stored if row.body not in {kept.body for kept in chain}))
         damaged = tuple(differences(tx, rebuild(session_id, log.commits)))
-        commits, kept_as, removed = _cut(tx, session, log, stored[len(log.commits) :], now)
+        commits, kept_as, removed = _cut(tx, session, log, stored[len(log.commits) :], owner, now)
         rebuilt = rebuild(session_id, commits)
         responses = _recovered(tx, rebuilt, commits, plans_of(tx, pins), renders)
         # A response that is no longer, byte for byte, the one that was given is recorded with its new digest.
@@ -170,14 +180,24 @@ def repair(
             if row.attempt is not None and digests[node, row.attempt] != row.response_digest
         ]
         if restored:
-            commits = (*commits, _commit(session_id, commits, restored, now))
+            commits = (*commits, _commit(session_id, commits, owner, restored, now))
             rebuilt = rebuild(session_id, commits)
         rebuilt.session = replace(rebuilt.session, keep=session.keep)
         tx.replace_session(session_rows(rebuilt, commits, responses))
         if not tx.handles(session_id):
             tx.add_handle(HandleRow(new_handle(), session_id))
+        _forget_answers(tx, session_id)
     lost = sum(not responses[event.node, event.attempt] for event in restored)
     return Repaired(session_id, removed, kept_as, recovered, rebuilt=damaged, lost_responses=lost)
+
+
+def _forget_answers(tx: Writer, session_id: str) -> None:
+    """Keep a start whose row is damaged without its answer, so that a repeated call starts nothing twice."""
+    for row in tx.starts(session_id):
+        if row.digest != start_digest(row):
+            tx.drop_start(row)
+            unanswered = replace(row, response=b"", digest=b"")
+            tx.add_start(replace(unanswered, digest=start_digest(unanswered)))
 
 
 def _strays(tx: Writer, session_id: str) -> list[CommitRow]:
@@ -195,7 +215,7 @@ def _forget_strays(tx: Writer, session_id: str, chain: Sequence[CommitRow]) -> N
 
 
 def _cut(
-    tx: Writer, session: SessionRow, log: Trusted, cut: Sequence[CommitRow], now: int
+    tx: Writer, session: SessionRow, log: Trusted, cut: Sequence[CommitRow], principal: str, now: int
 ) -> tuple[tuple[CommitRow, ...], str, tuple[str, ...]]:
     """Remove the commits after the trusted prefix, and record that and where they are kept."""
     if log.whole:
@@ -211,7 +231,7 @@ def _cut(
         events.append(SessionCreated(session.owner, title, session.created_at, "execution"))
     removed = tuple(name for row in cut for name in _named(row))
     events.append(RepairRecorded(now, len(removed), kept_as, log.report.reason))
-    return (*log.commits, _commit(session.session_id, log.commits, events, now)), kept_as, removed
+    return (*log.commits, _commit(session.session_id, log.commits, principal, events, now)), kept_as, removed
 
 
 def _named(row: CommitRow) -> list[str]:
@@ -226,12 +246,13 @@ def _named(row: CommitRow) -> list[str]:
 def _commit(
     session_id: str,
     commits: Sequence[CommitRow],
+    principal: str,
     events: Sequence[SessionCreated | RepairRecorded | ResponseRestored],
     now: int,
 ) -> CommitRow:
     last = commits[-1] if commits else None
     index, digest = (last.last, last.digest) if last else (-1, GENESIS)
-    return commit_of(session_id, index, digest, [Entry(event) for event in events], now, None)
+    return commit_of(session_id, index, digest, principal, [Entry(event) for event in events], now, None)
 
 
 def _recovered(
@@ -271,4 +292,4 @@ def _rendered(made: Rows, answered: Answered, plan_of: PlanOf, renders: Renders)
         notices=Notices(event.notices),
         terms=Terms(answered.state.policy, answered.state.enforcement),
     )
-    return unnamed(render(view), made.session.session_id, answered.run)
+    return unnamed(render(view), run)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
@@ -24,3 +24,9 @@ def newest_heads(positions: Positions, owner: str | None) -> Mapping[str, Newest
     with positions.store.reading() as reader:
         sessions = reader.sessions(SessionFilter(owner, limit=NEWEST))
     return {session.session_id: NewestHead(session.updated_at, session.head_index) for session in sessions}
+
+
+def head_digests(positions: Positions, session_ids: Sequence[str]) -> Mapping[str, bytes]:
+    """Return the digests of the last events of these sessions; one that was removed is missing."""
+    with positions.store.reading() as reader:
+        return reader.head_digests(session_ids)

@@ -43,7 +43,7 @@ def catch_up(store: Store, pins: Pins, most: int | None = None) -> int:
                 if session is None:
                     continue
                 try:
-                    row, texts = _entry(writer, pins, session)
+                    row, texts = _entry(writer, pins, session, writer.search_row(session_id))
                 except (ValueError, TypeError):
                     # Its bytes are damaged: it is found only by its title, until a repair marks it again.
                     title_only = search_row(session, (), None, Output())
@@ -53,9 +53,18 @@ def catch_up(store: Store, pins: Pins, most: int | None = None) -> int:
     return done
 
 
-def _entry(reader: Reader, pins: Pins, session: SessionRow) -> tuple[SearchRow, list[str]]:
-    """Return the search row of a session, and the texts of the outputs that are not indexed yet."""
+def is_found_wrongly(reader: Reader, pins: Pins, session: SessionRow) -> bool:
+    """Say whether a session that is indexed up to its head has another search row than its log makes."""
     known = reader.search_row(session.session_id)
+    if known is None or known.indexed_to < session.head_index:
+        return False
+    return known != _entry(reader, pins, session, None)[0]
+
+
+def _entry(
+    reader: Reader, pins: Pins, session: SessionRow, known: SearchRow | None
+) -> tuple[SearchRow, list[str]]:
+    """Return the search row of a session, and the texts of the outputs that are not in its known one."""
     start = known.indexed_to + 1 if known else 0
     texts, newest = list[str](), list[OutputAppended]()
     for commit in reader.commits(session.session_id, start=start):

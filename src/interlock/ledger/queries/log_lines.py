@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import get_args
 
 import msgspec
 
 from interlock.core.values import Json
 from interlock.ledger.decisions.recorded import imported_up_to
 from interlock.ledger.log.chain import kind_of, logged
+from interlock.ledger.log.records import LogEntry
 from interlock.ledger.queries.status import Shown, step_label
 from interlock.ledger.runs.positions import Positions
 
@@ -30,6 +32,7 @@ NOT_SUMMARIZED = frozenset(
 )
 DECISIONS = ("gate_resolved", "decision_recorded")
 EMPTY: tuple[Json, ...] = (None, "", [], {})
+EVENT_KINDS = tuple(sorted(str(event.__struct_config__.tag) for event in get_args(LogEntry)))
 
 
 class EventLine(Shown, frozen=True):
@@ -41,13 +44,18 @@ class EventLine(Shown, frozen=True):
     run: int | None
     node: int | None
     event: Mapping[str, Json]
+    principal: str
     imported: bool = False
 
-    @property
-    def summary(self) -> str:
-        """The event in a few words; a decision that came with a bundle is not this store's own."""
+    def summary(self, owner: str) -> str:
+        """Return the event in a few words, and whose it is if that is not the owner of the session.
+
+        A decision that came with a bundle is not this store's own.
+        """
         text = summary_of(self.event)
-        return f"{text}, imported" if self.imported and self.kind in DECISIONS else text
+        if self.imported and self.kind in DECISIONS:
+            text += ", imported"
+        return text if self.principal == owner else f"{self.principal}: {text}"
 
     def fields(self) -> dict[str, Json]:
         fields: dict[str, Json] = msgspec.to_builtins(self)
@@ -66,7 +74,10 @@ def event_lines(
             if start <= row.index < end and (not kinds or kind in kinds):
                 fields: dict[str, Json] = msgspec.json.decode(msgspec.json.encode(row.event))
                 is_imported = row.index <= imported
-                lines.append(EventLine(row.index, kind, row.at, row.run, row.node, fields, is_imported))
+                line = EventLine(
+                    row.index, kind, row.at, row.run, row.node, fields, row.principal, is_imported
+                )
+                lines.append(line)
     return lines
 
 

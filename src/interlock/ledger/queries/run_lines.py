@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from interlock.ledger.ledger import Ledger
 from interlock.ledger.log.health import damage_of
 from interlock.ledger.log.projection import state_of
 from interlock.ledger.queries.indexing import catch_up
-from interlock.ledger.queries.search import words_of
+from interlock.ledger.queries.search import FINISHED, words_of
 from interlock.ledger.queries.status import Shown, head_run, ref_of, referred
-from interlock.ledger.runs.positions import Positions
-from interlock.store.protocol import Reader, SessionFilter, SessionRow
+from interlock.store.protocol import Reader, RunRow, SessionFilter, SessionRow
 
+HOUR = 3_600_000
 MOST_MATCHES = 500
+MOST_POINTS = 200
+MOST_PROJECTS = 100
 TITLE = ("title", "notes", "workflows")
 
 
 class RunsWanted(Struct, frozen=True):
-    """Which sessions to list. `status` is that of a run, or `waiting` for those that wait for the user."""
+    """Which sessions to list. `status` is one that `shown_status` returns.
+
+    `active` and `idle` are milliseconds: with activity within that time, without any for that time.
+    """
 
     status: str = ""
     workflow: str = ""
+    project: str = ""
+    active: int | None = None
+    idle: int | None = None
     text: str = ""
     offset: int = 0
     limit: int = 50
@@ -47,71 +58,163 @@ class RunLine(Shown, frozen=True):
     keep: bool
 
 
-class RunsPage(Shown, frozen=True):
+class RunPoint(Shown, frozen=True):
+    """A session as a point in a scatter plot: when it began, and how long until its last activity."""
+
+    session_id: str
+    ref: str
+    title: str
+    status: str
+    started_at: int
+    milliseconds: int
+
+
+class RunLines(Shown, frozen=True):
     """One page of the list; `more` says that another one follows."""
 
     lines: tuple[RunLine, ...]
-    offset: int
-    limit: int
     more: bool
 
 
-def runs_page(positions: Positions, wanted: RunsWanted) -> RunsPage:
+def shown_status(run: RunRow, active_at: int, stale_before: int) -> str:
+    """Return a run's status as people see it: one that waits for the user, or is stale, is not running.
+
+    A run is stale that is in progress, waits for nobody, and had no activity for the time in the settings.
+    """
+    if run.awaiting and run.status not in FINISHED:
+        return "waiting"
+    if run.status == "in_progress" and active_at < stale_before:
+        return "stale"
+    return run.status
+
+
+def stale_before(ledger: Ledger) -> int:
+    """Return the time before which the last activity of a stale run lies."""
+    return ledger.clock() - ledger.settings.stale_hours * HOUR
+
+
+def run_lines(ledger: Ledger, wanted: RunsWanted) -> RunLines:
     """Return one page of the sessions that are wanted, newest activity first."""
     if wanted.text.strip():
-        catch_up(positions.store, positions.pins)
-    with positions.store.reading() as reader:
-        lines = [run_line(reader, session) for session in matching(reader, positions.owner, wanted)]
-    more = len(lines) > wanted.limit
-    return RunsPage(tuple(lines[: wanted.limit]), wanted.offset, wanted.limit, more)
+        catch_up(ledger.store, ledger.pins)
+    with ledger.store.reading() as reader:
+        listed = [
+            run_line(reader, session, stale_before(ledger)) for session in matching(reader, ledger, wanted)
+        ]
+    return RunLines(tuple(listed[: wanted.limit]), len(listed) > wanted.limit)
 
 
-def matching(reader: Reader, owner: str, wanted: RunsWanted) -> Iterator[SessionRow]:
-    """Yield the sessions of a page, and one more if another page follows."""
-    is_waiting = wanted.status == "waiting"
-    status = None if is_waiting else wanted.status or None
-    if not wanted.text.strip():
-        yield from reader.sessions(
-            SessionFilter(
-                owner,
-                status=status,
-                workflow=wanted.workflow or None,
-                awaiting=is_waiting,
-                limit=wanted.limit + 1,
-                offset=wanted.offset,
+def lines_of(ledger: Ledger, session_ids: Iterable[str]) -> tuple[RunLine, ...]:
+    """Return those of the owner's sessions that are named, in the order in which they are named."""
+    with ledger.store.reading() as reader:
+        rows = (reader.session(session_id) for session_id in dict.fromkeys(session_ids))
+        own = [row for row in rows if row is not None and row.owner == ledger.owner]
+        return tuple(run_line(reader, session, stale_before(ledger)) for session in own)
+
+
+def run_points(ledger: Ledger, wanted: RunsWanted) -> tuple[RunPoint, ...]:
+    """Return the newest of all sessions that are wanted, on whichever page they are."""
+    before = stale_before(ledger)
+    with ledger.store.reading() as reader:
+        newest = matching(reader, ledger, replace(wanted, offset=0, limit=MOST_POINTS))
+        return tuple(
+            RunPoint(
+                session_id=session.session_id,
+                ref=ref_of(session.session_id),
+                title=session.title,
+                status=shown_status(run, session.updated_at, before) if run else "no run",
+                started_at=session.created_at,
+                milliseconds=session.updated_at - session.created_at,
             )
+            for session in newest
+            for run in [head_run(session, reader.runs(session.session_id))]
         )
+
+
+def projects(ledger: Ledger) -> tuple[str, ...]:
+    """Return the project folders in which sessions of this owner were started."""
+    with ledger.store.reading() as reader:
+        return tuple(reader.observed_values("repo_root", owner=ledger.owner, limit=MOST_PROJECTS))
+
+
+def matching(reader: Reader, ledger: Ledger, wanted: RunsWanted) -> Iterator[SessionRow]:
+    """Yield the sessions of a page, and one more if another page follows."""
+    filtered = session_filter(ledger, wanted)
+    if not wanted.text.strip():
+        yield from reader.sessions(filtered)
         return
     words, text = words_of(wanted.text), wanted.text.strip()
-    found = [match.session_id for match in referred(reader, text, owner)]
-    found += reader.search(words, owner=owner, columns=TITLE, limit=MOST_MATCHES)
-    sessions = (reader.session(session_id) for session_id in dict.fromkeys(found))
-    rows = [session for session in sessions if session is not None]
-    kept: list[SessionRow] = []
-    for session in sorted(rows, key=lambda row: (-row.updated_at, row.session_id)):
-        run = head_run(session, reader.runs(session.session_id))
-        is_wanted = (
-            (not wanted.workflow or (run is not None and run.workflow_id == wanted.workflow))
-            and (status is None or (run is not None and run.status == status))
-            and (not is_waiting or (run is not None and bool(run.awaiting)))
-        )
-        if is_wanted:
-            kept.append(session)
-    yield from kept[wanted.offset : wanted.offset + wanted.limit + 1]
+    found = [match.session_id for match in referred(reader, text, ledger.owner)]
+    found += reader.search(words, owner=ledger.owner, columns=TITLE, limit=MOST_MATCHES)
+    named = {*found}
+    everywhere = replace(filtered, limit=MOST_MATCHES, offset=0)
+    sessions = (reader.session(session_id) for session_id in named)
+    rows = [session for session in sessions if session is not None and fits(reader, session, everywhere)]
+    rows.sort(key=lambda row: (-row.updated_at, row.session_id))
+    yield from rows[wanted.offset : wanted.offset + wanted.limit + 1]
 
 
-def run_line(reader: Reader, session: SessionRow) -> RunLine:
+def session_filter(ledger: Ledger, wanted: RunsWanted) -> SessionFilter:
+    """Turn what is wanted into what a store is asked; `shown_status` tells the same of each session."""
+    now, before = ledger.clock(), stale_before(ledger)
+    filtered = SessionFilter(
+        ledger.owner,
+        workflow=wanted.workflow or None,
+        of_head=True,
+        repo_root=wanted.project or None,
+        active_since=None if wanted.active is None else now - wanted.active,
+        active_before=None if wanted.idle is None else now - wanted.idle,
+        limit=wanted.limit + 1,
+        offset=wanted.offset,
+    )
+    match wanted.status:
+        case "":
+            return filtered
+        case "waiting":
+            return replace(filtered, awaiting=True)
+        case "stale":
+            idle = filtered.active_before
+            until = before if idle is None else min(idle, before)
+            return replace(filtered, status="in_progress", awaiting=False, active_before=until)
+        case "in_progress":
+            since = max(filtered.active_since or 0, before)
+            return replace(filtered, status="in_progress", awaiting=False, active_since=since)
+        case "blocked":
+            return replace(filtered, status="blocked", awaiting=False)
+        case status:
+            return replace(filtered, status=status)
+
+
+def fits(reader: Reader, session: SessionRow, wanted: SessionFilter) -> bool:
+    """Tell whether a session that words have found is one that a store would list."""
+    run = head_run(session, reader.runs(session.session_id))
+    root = reader.observations(session.session_id).get("repo_root") if wanted.repo_root else None
+    tests: list[tuple[Any, Any]] = [
+        (wanted.status, run.status if run else ""),
+        (wanted.workflow, run.workflow_id if run else ""),
+        (wanted.awaiting, bool(run and run.awaiting)),
+        (wanted.repo_root, root),
+    ]
+    since, before = wanted.active_since, wanted.active_before
+    is_in_time = (since is None or session.updated_at >= since) and (
+        before is None or session.updated_at < before
+    )
+    return is_in_time and all(expected in (None, actual) for expected, actual in tests)
+
+
+def run_line(reader: Reader, session: SessionRow, stale_before: int) -> RunLine:
     """Describe one session in a line."""
     runs = reader.runs(session.session_id)
     run = head_run(session, runs)
     node = reader.node(session.session_id, session.head_node) if session.head_node is not None else None
     is_damaged = damage_of(reader, session) is not None
     observed = reader.observations(session.session_id)
+    status = shown_status(run, session.updated_at, stale_before) if run else "no run"
     return RunLine(
         session_id=session.session_id,
         ref=ref_of(session.session_id),
         title=session.title,
-        status="damaged" if is_damaged else run.status if run else "no run",
+        status="damaged" if is_damaged else status,
         workflow_id=run.workflow_id if run else "",
         awaiting=run.awaiting if run else "",
         runs=len(runs),

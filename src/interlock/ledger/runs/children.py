@@ -11,7 +11,8 @@ from interlock.core.engine.decide import decide
 from interlock.core.run.commands import Command, ReturnChild, StartChild
 from interlock.core.run.events import ActivityEntered, ChildStarted, GateResolved
 from interlock.core.run.outcomes import Decided
-from interlock.core.values import Json, Missing, Variables
+from interlock.core.run.state import RunState
+from interlock.core.values import Json, Missing
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.log.chain import entries_of, logged
 from interlock.ledger.log.commit import Commit
@@ -36,21 +37,24 @@ def passed_on(parent: Position, workflow_id: str) -> dict[str, Json] | None:
     return {name: value for name, value in values.items() if not isinstance(value, Missing)}
 
 
-def begin_in_parent(parent: Position, child_id: str, workflow_id: str, now: int) -> Changes:
+def begin_in_parent(parent: Position, child_id: str, workflow_id: str, principal: str, now: int) -> Changes:
     """Record in the parent that the child has begun."""
-    return _recorded(parent, StartChild(workflow_id, child_id), now, _key(child_id))
+    return _recorded(parent, StartChild(workflow_id, child_id), principal, now, _key(child_id))
 
 
 def return_to_parent(
-    positions: Positions, child: SessionRow, workflow_id: str, variables: Variables, now: int
+    positions: Positions, child: SessionRow, workflow_id: str, state: RunState, now: int
 ) -> list[Changes]:
-    """Record in the parent, if it still waits for this child, that it has returned."""
+    """Record in the parent, if it still waits for this child, that it has ended or was abandoned."""
     if child.parent_session is None:
         return []
     parent = _waiting_parent(positions, child.parent_session, child.session_id)
     if parent is None:
         return []
-    return [_recorded(parent, ReturnChild(workflow_id, child.session_id, True, variables), now, None)]
+    completed = state.abandoned is None
+    values = state.variables if completed else {}
+    returned = ReturnChild(workflow_id, child.session_id, completed, values)
+    return [_recorded(parent, returned, positions.principal, now, None)]
 
 
 def _waiting_parent(positions: Positions, parent_id: str, child_id: str) -> Position | None:
@@ -79,10 +83,10 @@ def _waiting_parent(positions: Positions, parent_id: str, child_id: str) -> Posi
     return None if isinstance(branch, LedgerError) or child_id not in branch.state.children else branch
 
 
-def _recorded(position: Position, command: Command, now: int, key: str | None) -> Changes:
+def _recorded(position: Position, command: Command, principal: str, now: int, key: str | None) -> Changes:
     decided = decide(position.plan, position.state, command)
     assert isinstance(decided, Decided), "a child can always begin and return"
-    commit = Commit(position.rows(), now)
+    commit = Commit(position.rows(), principal, now)
     held = decided.state.open is not None
     run, node = position.run.run, position.node.node
     commit.add_node(run, node, decided.events, "advanced", decided.awaited, held=held)

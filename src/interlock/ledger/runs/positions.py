@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 from _thread import allocate_lock  # threading costs start-up and adds nothing here
 from collections.abc import Callable
-from functools import cache
 
 from interlock.core.definition.program import Plan
-from interlock.core.engine.evolve import evolved
+from interlock.core.engine.evolve import abandoned, evolved
 from interlock.core.engine.settle import awaited
 from interlock.core.run.notices import Notice, of_mode
 from interlock.core.run.state import RunState
@@ -19,15 +18,32 @@ from interlock.ledger.log.health import damage, intact
 from interlock.ledger.log.projection import kept_at, state_of
 from interlock.ledger.runs.drift import DriftCheck
 from interlock.ledger.runs.pinned_workflows import Pins
-from interlock.ledger.runs.position import Position
+from interlock.ledger.runs.position import Position, tip_of
 from interlock.ledger.tokens.keyring import Keys
 from interlock.ledger.tokens.slots import fill
 from interlock.ledger.tokens.tokens import Kind, Pointer, TokenError, mint, read
 from interlock.store.protocol import Changes, LoadedRows, RunRow, Store, TraceRow
 
 
-def milliseconds() -> int:
-    return time.time_ns() // 1_000_000
+class ProcessClock:
+    """Milliseconds since 1970 that never go back within a process, also when the clock does (rule 24)."""
+
+    def __init__(
+        self,
+        wall: Callable[[], int] = time.time_ns,
+        monotonic: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
+        self._wall, self._monotonic = wall, monotonic
+        self._read = wall(), monotonic()
+
+    def __call__(self) -> int:
+        last, at = self._read
+        ticks = self._monotonic()
+        self._read = max(self._wall(), last + ticks - at), ticks
+        return self._read[0] // 1_000_000
+
+
+milliseconds = ProcessClock()
 
 
 class Positions:
@@ -38,6 +54,7 @@ class Positions:
     ) -> None:
         self.store = store
         self.owner = owner
+        self.principal = owner
         self.keys = keys
         self.drift = drift
         self.clock = clock
@@ -59,8 +76,15 @@ class Positions:
 
     def minter(self, handle: bytes) -> Callable[[Kind, int, int], str]:
         """Return the function that mints the tokens of a handle for the slots of a response, each once."""
-        key = self.keys.keyring().current
-        return cache(lambda kind, node, attempt: mint(key, Pointer(kind, handle, node, attempt)))
+        key, minted = self.keys.keyring().current, dict[Pointer, str]()
+
+        def token(kind: Kind, node: int, attempt: int) -> str:
+            pointer = Pointer(kind, handle, node, attempt)
+            if pointer not in minted:
+                minted[pointer] = mint(key, pointer)
+            return minted[pointer]
+
+        return token
 
     def filled(self, response: bytes, handle: bytes) -> bytes:
         """Put live tokens into an encoded response."""
@@ -116,6 +140,13 @@ class Positions:
             return not_healthy(session_id, "a node's state does not match its digest")
         plan = self.pins.plan(self.content, run.workflow_hash)
         state = evolved(state_of(node, loaded.mode), recorded_declines(loaded))
+        if run.status == "abandoned" and state.abandoned is None:
+            with self.store.reading() as reader:
+                tip = reader.node(session_id, tip_of(loaded.session, run))
+            how = state_of(tip).abandoned if tip is not None else None
+            if how is None:
+                return not_healthy(session_id, "nothing says who abandoned its run")
+            state = abandoned(state, how)
         need = awaited(plan, state, EXECUTION)
         decisions = {}
         if loaded.decisions:

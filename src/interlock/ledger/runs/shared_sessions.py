@@ -16,7 +16,7 @@ from interlock.core.engine.claims import claimed_outputs
 from interlock.core.engine.evolve import evolved
 from interlock.core.run.commands import Claim
 from interlock.core.run.events import ActivityEntered, Event, GateOpened, GateResolved
-from interlock.core.run.notices import NO_NOTICES, Notices
+from interlock.core.run.notices import NO_NOTICES, Notice, Notices
 from interlock.core.run.outcomes import Code, Decided, Refusal
 from interlock.core.run.state import OpenGate, RunState
 from interlock.core.run.surface_policy import SurfacePolicy
@@ -30,11 +30,18 @@ from interlock.ledger.log.health import intact
 from interlock.ledger.log.records import CallTraced
 from interlock.ledger.queries.traces import keep_trace
 from interlock.ledger.runs.position import Position, tip_of
-from interlock.ledger.tokens.slots import named
-from interlock.ledger.tokens.tokens import Pointer, TokenError, new_handle, peek, read
+from interlock.ledger.tokens.slots import named, slot
+from interlock.ledger.tokens.tokens import HANDLE_MARK, Pointer, TokenError, new_handle, peek, read
 from interlock.store.protocol import HandleRow, Reader
 
+KNOWN_BY = 16  # bytes of a request's digest that tell whether it is the same call
 OWN_ATTEMPT = 2**40  # above every attempt that a token can name: session calls are replayed by their visit
+
+ADOPTED = Notice(
+    "ADOPTED",
+    "The session token's signature did not match; the session it names was found and the token signed again. "
+    "Its state comes from the log.",
+)
 
 
 class Calling(Struct, frozen=True):
@@ -68,7 +75,7 @@ class Joined(Struct, frozen=True):
     handle: bytes
     position: Position
     agent: str
-    previous_agent: str
+    notices: Notices
     adopted: bool = False
 
 
@@ -84,7 +91,8 @@ class SessionCall:
         self.pointer = pointer
         self.position = position
         self.calling = calling
-        self.request: Mapping[str, Json] = {}  # what a repeated call is compared by, beside its tool
+        self.request: Mapping[str, Json] = {}  # what a repeated call is known by, beside its tool
+        self.beside: Json = None  # what else the call has sent, which a repeat does not read again
         self.agent = position.agent
         self.now = self._attempt.now
 
@@ -100,7 +108,7 @@ class SessionCall:
     @property
     def token(self) -> str:
         """The caller's token for the visit that the call found."""
-        return self._ledger.mint("ses", self.pointer.handle, self.state.visit)
+        return session_token(self._ledger, self.pointer.handle, self.state)
 
     @property
     def trace_range(self) -> tuple[int, int]:
@@ -116,7 +124,7 @@ class SessionCall:
         number: int | None = self.position.node.node
         with self._ledger.store.reading() as reader:
             made = reader.node(session.session_id, self.position.node.node)
-            while made is not None and made.request_digest != wanted:
+            while made is not None and made.request_digest[:KNOWN_BY] != wanted[:KNOWN_BY]:
                 number = None if made.node == session.visit_node else made.parent
                 made = None if number is None else reader.node(session.session_id, number)
         if made is None or not made.response:
@@ -124,7 +132,8 @@ class SessionCall:
         if not intact(made.response, made.response_digest):
             return not_healthy(session.session_id, "a recorded response does not match its digest")
         self.trace_repeat()
-        return Replayed(named(made.response, session.session_id), self.pointer.handle)
+        response = named(made.response, session.session_id)
+        return Replayed(response, self.pointer.handle, made.request_digest != wanted)
 
     def notices(self, decided: Decided) -> Notices:
         """Return what the answer to the call should disclose."""
@@ -136,7 +145,9 @@ class SessionCall:
         keep_trace(self._ledger, self.position.session, self._traced("", NO_NOTICES))
 
     def _request(self) -> bytes:
-        return request_digest({"tool": self.calling.tool, **self.request})
+        """Return what the call is known by, and behind it what else it has sent."""
+        known_by = request_digest({"tool": self.calling.tool, **self.request})
+        return known_by[:KNOWN_BY] + request_digest({"beside": self.beside})[KNOWN_BY:]
 
     def record(
         self,
@@ -213,11 +224,14 @@ class Sessions:
             handles = {row.agent: row for row in reader.handles(session_id)}
         new = () if joining in handles else (HandleRow(new_handle(), session_id, joining),)
         handle = new[0].handle if new else handles[joining].handle
-        commit = Commit(position.rows(), self.ledger.clock())
-        commit.add(calling.traced(joining, position.state, commit.now), run=position.run.run)
+        commit = Commit(position.rows(), self.ledger.principal, self.ledger.clock())
+        notices = Notices(self.ledger.standing(position.run, position.plan, position.state))
+        notices = notices.plus([ADOPTED]) if adopted else notices
+        traced = calling.traced(joining, position.state, commit.now, notices=notices)
+        commit.add(traced, run=position.run.run)
         commit.make_head(position.run.run, position.node.node)
         self.ledger.append(commit.finish(handles=new))
-        return Joined(handle, position, joining, loaded.agent, adopted)
+        return Joined(handle, position, joining, notices, adopted)
 
     def _head_of_run(self, pointer: Pointer) -> Position | LedgerError:
         """Return the head of the session, or the tip of another run that the token belongs to."""
@@ -230,10 +244,20 @@ class Sessions:
         return self.ledger.position(head.session_id, tip_of(head.session, named_run.run))
 
 
+def session_token(ledger: Ledger, handle: bytes, state: RunState) -> str:
+    """Return an agent's token: the visit, and how many of its answers the agent has seen (rule 13)."""
+    return ledger.mint("ses", handle, state.visit, state.answered)
+
+
+def session_slot(state: RunState) -> str:
+    """Return what stands for such a token in a response until it is sent."""
+    return slot("ses", state.visit, state.answered)
+
+
 def mark(opened: OpenGate) -> int:
     """Return what a checkpoint handle carries beside the visit: which opening of which gate it is for."""
     opening = f"{opened.key}:{opened.opened_at}".encode()
-    return int.from_bytes(sha256(opening).digest()[:4], "big") or 1
+    return int.from_bytes(sha256(opening).digest()[:4], "big") | HANDLE_MARK
 
 
 def answer_of(ledger: Ledger, position: Position, opening: int) -> GateResolved | None:

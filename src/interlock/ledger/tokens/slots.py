@@ -12,6 +12,7 @@ from typing import cast, get_args
 
 from interlock.ledger.ids import run_id
 from interlock.ledger.tokens.tokens import Kind
+from interlock.store.protocol import RunRow
 
 _KINDS = "|".join(get_args(Kind))
 _SLOT = re.compile(rf"\\u0000({_KINDS}):(\d+):(\d+)\\u0000".encode())
@@ -42,10 +43,10 @@ def fill(encoded: bytes, mint: Callable[[Kind, int, int], str]) -> bytes:
     return _SLOT.sub(minted, encoded)
 
 
-def unnamed(encoded: bytes, session_id: str, run: int) -> bytes:
-    """Put slots where a response names its session and its run."""
-    blank = encoded.replace(session_id.encode(), b"\\u0000session:0\\u0000")
-    return blank.replace(run_id(session_id, run).encode(), b"\\u0000run:%d\\u0000" % run)
+def unnamed(encoded: bytes, run: RunRow) -> bytes:
+    """Put slots where a response names its run and the session of it."""
+    blank = encoded.replace(run.session_id.encode(), b"\\u0000session:0\\u0000")
+    return blank.replace(run.run_id.encode(), b"\\u0000run:%d\\u0000" % run.run)
 
 
 def named(encoded: bytes, session_id: str) -> bytes:

@@ -52,13 +52,24 @@ NAMES: dict[Kind, str] = {
 }
 
 
+HANDLE_MARK = 1 << 31  # set in the attempt of a checkpoint handle, never in that of a session token
+
+
 class Pointer(Struct, frozen=True):
-    """Where a token leads. `node` is a node ordinal or an activity visit; the handle is a secret."""
+    """Where a token leads. `node` is a node ordinal or an activity visit; the handle is a secret.
+
+    The `attempt` of a session token is the number of answers of the visit that its bearer has seen; that
+    of a checkpoint handle says which opening of which gate it was given for.
+    """
 
     kind: Kind
     handle: bytes
     node: int = 0
     attempt: int = 0
+
+    @property
+    def is_checkpoint_handle(self) -> bool:
+        return self.kind == "ses" and self.attempt >= HANDLE_MARK
 
     def __repr__(self) -> str:
         return f"Pointer({self.kind}, node={self.node}, attempt={self.attempt})"

@@ -98,7 +98,7 @@ def import_bundle(store: Store, bundle: Bundle, owner: str, now: int) -> Session
             tx.add_content(key, text.encode())
         responses = {(response.node, response.attempt): response.body.encode() for response in body.responses}
         commits = commit_rows(body, session_id)
-        commit = Commit(rebuilt, now)
+        commit = Commit(rebuilt, owner, now)
         commit.add(SessionImported(owner, now, rebuilt.session.head_index))
         times = sum((row.key or "").startswith(IMPORTED) for row in commits)
         commits.append(commit.finish(imported_key(times)).commit)

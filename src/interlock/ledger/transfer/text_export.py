@@ -11,9 +11,13 @@ from datetime import UTC, datetime
 from html import escape
 from unicodedata import category
 
+import msgspec
 from msgspec import Struct
 
-from interlock.ledger.transfer.bundle import Bundle, Graph, Meta, Run
+from interlock.core.run.events import GateResolved
+from interlock.ledger.log.chain import logged
+from interlock.ledger.log.records import DecisionRecorded, OutputAppended
+from interlock.ledger.transfer.bundle import Bundle, Meta, Run, Session, commit_rows
 
 SPECIAL = re.compile(r"([\\`*_{}\[\]#|~$@]|!(?=\[)|(?<=\])\(|:(?=//))")
 STYLE = (
@@ -28,7 +32,7 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
 
 class Passage(Struct, frozen=True):
-    """A heading and the text below it; `kind` tells notes from artifacts."""
+    """A heading and the text below it; `kind` tells notes, artifacts and decisions apart."""
 
     heading: str
     kind: str
@@ -45,7 +49,7 @@ def as_markdown(bundle: Bundle) -> str:
         lines.append(f"- {_plain(key)}: {_plain(value)}")
     for run in session.graph.runs:
         lines += ["", f"## {_plain(_run(run))}", ""]
-        for passage in _passages(session.graph, run):
+        for passage in _passages(session, run):
             # The fence is longer than any in the text.
             longest = max((len(ticks) for ticks in re.findall(r"`+", passage.body)), default=0)
             fence, language = "`" * max(3, longest + 1), "json" if passage.kind == "artifact" else "text"
@@ -56,7 +60,8 @@ def as_markdown(bundle: Bundle) -> str:
 
 def as_html(bundle: Bundle) -> str:
     """Write the session as one HTML page that loads nothing and runs nothing."""
-    meta, graph = bundle.session.meta, bundle.session.graph
+    session = bundle.session
+    meta, graph = session.meta, session.graph
     parts = [
         '<!doctype html><html lang="en"><head><meta charset="utf-8">',
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
@@ -70,7 +75,7 @@ def as_html(bundle: Bundle) -> str:
         parts.append(f'<p class="quiet">{_html(key)}: {_html(value)}</p>')
     for run in graph.runs:
         parts.append(f"<h2>{_html(_run(run))}</h2>")
-        for passage in _passages(graph, run):
+        for passage in _passages(session, run):
             parts.append(f"<h3>{_html(passage.heading)}</h3><pre>{_html(passage.body)}</pre>")
     return "".join((*parts, "</body></html>\n"))
 
@@ -93,14 +98,27 @@ def _run(run: Run) -> str:
     return f"{run.workflow_id}, {run.status.replace('_', ' ')}"
 
 
-def _passages(graph: Graph, run: Run) -> Iterator[Passage]:
-    """Yield what was noted in a run, in the order in which it was recorded."""
-    nodes = {node.node for node in graph.nodes if node.run == run.run}
-    outputs = [output for output in graph.outputs if output.node in nodes]
-    for output in sorted(outputs, key=lambda output: (output.recorded_at, output.node, output.ordinal)):
-        child = "" if output.child is None else f" to node {output.child}"
-        heading = f"{output.step or output.kind} (node {output.node}{child}, {_moment(output.recorded_at)})"
-        yield Passage(heading, output.kind, "".join(filter(_harmless, output.body)))
+def _passages(session: Session, run: Run) -> Iterator[Passage]:
+    """Yield what was handed in and decided in a run and by whom, in the order in which it was recorded."""
+    log = logged(commit_rows(session, session.meta.session_id))
+    decided: dict[tuple[str, str], str] = {}  # who answered a question before the agent used the answer
+    for entry in (entry for entry in log if entry.run == run.run):
+        event, by, at = entry.event, f"by {entry.principal}", _moment(entry.at)
+        match event:
+            case OutputAppended(channel="recap"):
+                heading = f"{event.step or 'notes'} (node {event.node}, {by}, {at})"
+                yield Passage(heading, "notes", "".join(filter(_harmless, event.notes)))
+            case OutputAppended():
+                heading = f"{event.step or 'artifact'} (node {event.node}, {by}, {at})"
+                body = msgspec.json.encode(event.artifact).decode()
+                yield Passage(heading, "artifact", "".join(filter(_harmless, body)))
+            case DecisionRecorded():
+                decided[event.gate, event.shown] = by
+            case GateResolved():
+                by = decided.get((event.gate, event.shown), by)
+                heading = f"{event.gate}: {event.option or event.how} ({by}, channel {event.channel}, {at})"
+                body = f"{event.question}\n\n{event.note}".strip() or event.how
+                yield Passage(heading, "decision", "".join(filter(_harmless, body)))
 
 
 def _harmless(char: str) -> bool:

@@ -82,6 +82,13 @@ OBSERVED = (
     f" ORDER BY observed_at DESC LIMIT {LATEST}) AS latest"
     " ORDER BY updated_at DESC, session_id LIMIT $5::int8"
 )
+OBSERVED_VALUES = (  # steps from value to value: many sessions share one
+    "WITH RECURSIVE listed (value) AS (SELECT '' COLLATE \"C\" UNION ALL"
+    " SELECT (SELECT o.value FROM observations AS o JOIN sessions AS s ON s.session_id = o.session_id"
+    " WHERE o.key = $1 AND s.owner = $2 AND o.value > listed.value ORDER BY o.value LIMIT 1)"
+    " FROM listed WHERE listed.value IS NOT NULL)"
+    " SELECT value FROM listed WHERE value <> '' LIMIT $3::int8"
+)
 RANKED = (
     "SELECT s.session_id FROM unnest($1::text[]) AS wanted (session_id)"
     " JOIN sessions AS s ON s.session_id = wanted.session_id"
@@ -116,6 +123,8 @@ SET_INDEXED = (  # never waits for a command: a session that is being written st
 class PostgresReader:
     """Answers from one consistent view of the database."""
 
+    locks = ""
+
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
@@ -131,6 +140,10 @@ class PostgresReader:
 
     def session(self, session_id: str) -> SessionRow | None:
         return self._one(SessionRow, SESSION + "WHERE session_id = $1", session_id)
+
+    def head_digests(self, session_ids: Sequence[str]) -> dict[str, bytes]:
+        sql = "SELECT session_id, head_digest FROM sessions WHERE session_id = ANY ($1::text[])"
+        return dict(self._rows(sql, list(session_ids)))
 
     def sessions(self, wanted: SessionFilter) -> list[SessionRow]:
         """Return an owner's sessions, newest first: those not yet indexed, and the newest of the others."""
@@ -158,12 +171,21 @@ class PostgresReader:
         sql = "SELECT session_id FROM sessions WHERE session_id > $1 ORDER BY session_id LIMIT $2::int8"
         return self._all(str, sql, after, limit)
 
-    def stale_sessions(self, before: int, after: str, limit: int, *, waiting: bool = False) -> list[str]:
-        """Return the next sessions without a keep mark whose last activity lies before a time.
+    def stale_sessions(
+        self,
+        before: int,
+        after: str,
+        limit: int,
+        *,
+        waiting: bool = False,
+        among: Sequence[str] | None = None,
+    ) -> list[str]:
+        """Return the next sessions, of all or `among` some, without a keep mark and without activity since.
 
         Those that wait for the user are left out, unless they are asked for.
         """
-        return self._all(str, STALE, after, before, limit, waiting)
+        given = None if among is None else list(among)
+        return self._all(str, STALE + self.locks, after, before, limit, waiting, given)
 
     def stray_sessions(self) -> list[str]:
         """Return the ids that have commits but no session row."""
@@ -303,6 +325,10 @@ class PostgresReader:
             str, OBSERVED.format(where="value BETWEEN $2 AND $3"), key, value, last, owner, limit
         )
 
+    def observed_values(self, key: str, *, owner: str, limit: int) -> list[str]:
+        """Return the different values that were observed in an owner's sessions, in order."""
+        return self._all(str, OBSERVED_VALUES, key, owner, limit)
+
     def setting(self, owner: str, key: str) -> str | None:
         return self._one(str, "SELECT value FROM settings WHERE owner = $1 AND key = $2", owner, key)
 
@@ -359,6 +385,8 @@ class PostgresWriter(PostgresReader):
     What is read here to be changed is locked, because other processes write at the same time.
     """
 
+    locks = " FOR UPDATE SKIP LOCKED"  # no session becomes active before it is removed
+
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
         self._heads: dict[str, bytes] = {}
@@ -370,10 +398,6 @@ class PostgresWriter(PostgresReader):
         if row is not None:
             self._heads[session_id] = row.head_digest
         return row
-
-    def stale_sessions(self, before: int, after: str, limit: int, *, waiting: bool = False) -> list[str]:
-        """Return stale sessions and lock them, so that none becomes active before it is removed."""
-        return self._all(str, STALE + " FOR UPDATE SKIP LOCKED", after, before, limit, waiting)
 
     def search_row(self, session_id: str) -> SearchRow | None:
         """Read what a session is found by; processes take turns, so that no output is indexed twice."""
@@ -469,7 +493,7 @@ STALE = (
     "SELECT session_id FROM sessions AS s WHERE session_id > $1 AND updated_at < $2::int8 AND NOT keep"
     " AND ($4::bool OR NOT EXISTS"
     " (SELECT 1 FROM runs WHERE runs.session_id = s.session_id AND awaiting <> ''))"
-    " ORDER BY session_id LIMIT $3::int8"
+    " AND ($5::text[] IS NULL OR session_id = ANY ($5::text[])) ORDER BY session_id LIMIT $3::int8"
 )
 ADD_OUTPUT = insert("indexed_outputs")
 
@@ -488,19 +512,26 @@ def _storable(text: str) -> str:
 
 
 def _conditions(wanted: SessionFilter) -> tuple[str, list[Any]]:
-    where, values = [], list[Any]()
-    within = ["runs.session_id = sessions.session_id"]
-    if wanted.owner is not None:
-        values.append(wanted.owner)
-        where.append(f"owner = ${len(values)}")
-    for column, value in (("workflow_id", wanted.workflow), ("status", wanted.status)):
-        if value is not None:
-            values.append(value)
-            within.append(f"{column} = ${len(values)}")
-    if wanted.awaiting:
-        within.append("awaiting <> ''")
+    observed = "SELECT 1 FROM observations AS o WHERE o.session_id = sessions.session_id AND"
+    of_session: list[tuple[str, Any]] = [
+        ("owner = {}", wanted.owner),
+        ("updated_at >= {}::int8", wanted.active_since),
+        ("updated_at < {}::int8", wanted.active_before),
+        (f"EXISTS ({observed} key = 'repo_root' AND value = {{}})", wanted.repo_root),
+    ]
+    of_run: list[tuple[str, Any]] = [("workflow_id = {}", wanted.workflow), ("status = {}", wanted.status)]
+    where, within, values = list[str](), list[str](), list[Any]()
+    for tests, conditions in ((of_session, where), (of_run, within)):
+        for test, value in tests:
+            if value is not None:
+                values.append(value)
+                conditions.append(test.format(f"${len(values)}"))
+    if wanted.awaiting is not None:
+        within.append("awaiting <> ''" if wanted.awaiting else "awaiting = ''")
     if wanted.status == "blocked":
         within.append("status = 'blocked'")  # in these words, for the index of the few
-    if len(within) > 1:
-        where.append(f"EXISTS (SELECT 1 FROM runs WHERE {' AND '.join(within)})")
+    if within:
+        head = ["runs.run = sessions.head_run"] if wanted.of_head else []
+        of_it = " AND ".join(["runs.session_id = sessions.session_id", *head, *within])
+        where.append(f"EXISTS (SELECT 1 FROM runs WHERE {of_it})")
     return " AND ".join(where) or "true", values

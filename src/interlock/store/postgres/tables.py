@@ -32,7 +32,7 @@ CREATE TABLE handles (
 CREATE TABLE starts (
     owner text COLLATE "C" NOT NULL, request_id bytea NOT NULL, request_digest bytea NOT NULL,
     session_id text COLLATE "C" NOT NULL, handle bytea NOT NULL, response bytea NOT NULL,
-    started_at int8 NOT NULL,
+    started_at int8 NOT NULL, digest bytea NOT NULL,
     PRIMARY KEY (owner, request_id)
 );
 CREATE INDEX starts_session ON starts (session_id);

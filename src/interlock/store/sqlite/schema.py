@@ -33,7 +33,8 @@ CREATE UNIQUE INDEX handles_secret ON handles (handle);
 
 CREATE TABLE starts (
     owner TEXT NOT NULL, request_id BLOB NOT NULL, request_digest BLOB NOT NULL,
-    session_id TEXT NOT NULL, handle BLOB NOT NULL, response BLOB NOT NULL, started_at INTEGER NOT NULL
+    session_id TEXT NOT NULL, handle BLOB NOT NULL, response BLOB NOT NULL, started_at INTEGER NOT NULL,
+    digest BLOB NOT NULL
 );
 CREATE UNIQUE INDEX starts_key ON starts (owner, request_id);
 CREATE INDEX starts_session ON starts (session_id);

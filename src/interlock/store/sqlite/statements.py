@@ -43,7 +43,8 @@ from interlock.store.sqlite.witness import Head
 
 T = TypeVar("T")
 
-COMPRESS_OVER = 512
+COMPRESS_OVER = 256
+WINDOW_BITS = 13  # small, so that little memory is set up for a response of a few kilobytes
 LATEST = 2000  # matches looked at, newest first: common words and values stay cheap (rule 47)
 NOT_IN_STRINGS = {ord('"'): " ", 0: " "}
 LAST_CHARACTER = chr(0x10FFFF)
@@ -110,6 +111,17 @@ OBSERVED = (
     " (SELECT observations.rowid FROM observations JOIN sessions USING (session_id)"
     f" WHERE key = ? AND {{where}} AND owner = ? ORDER BY observations.rowid DESC LIMIT {LATEST})"
     " ORDER BY updated_at DESC, session_id LIMIT ?"
+)
+HEAD_DIGESTS = (
+    "SELECT sessions.session_id, head_digest FROM json_each(?) AS given"
+    " CROSS JOIN sessions ON sessions.session_id = given.value"
+)
+OBSERVED_VALUES = (  # steps from value to value: many sessions share one
+    "WITH RECURSIVE listed (value) AS (SELECT '' UNION ALL"
+    " SELECT (SELECT o.value FROM observations AS o JOIN sessions AS s ON s.session_id = o.session_id"
+    " WHERE o.key = ?1 AND s.owner = ?2 AND o.value > listed.value ORDER BY o.value LIMIT 1)"
+    " FROM listed WHERE listed.value IS NOT NULL)"
+    " SELECT value FROM listed WHERE value <> '' LIMIT ?3"
 )
 RANKED = (
     "SELECT sessions.session_id FROM json_each(?) AS given"
@@ -202,6 +214,9 @@ class SqliteReader:
     def session(self, session_id: str) -> SessionRow | None:
         return self._one(_session, SESSION + "WHERE session_id = ?", session_id)
 
+    def head_digests(self, session_ids: Sequence[str]) -> dict[str, bytes]:
+        return dict(self._connection.execute(HEAD_DIGESTS, (encode(list(session_ids)).decode(),)))
+
     def sessions(self, wanted: SessionFilter) -> list[SessionRow]:
         """Return an owner's sessions, newest first: those not yet indexed, and the newest of the others."""
         where, bindings = _conditions(wanted)
@@ -226,16 +241,26 @@ class SqliteReader:
         sql = "SELECT session_id FROM sessions WHERE session_id > ? ORDER BY session_id LIMIT ?"
         return self._all(str, sql, after, limit)
 
-    def stale_sessions(self, before: int, after: str, limit: int, *, waiting: bool = False) -> list[str]:
-        """Return the next sessions without a keep mark whose last activity lies before a time.
+    def stale_sessions(
+        self,
+        before: int,
+        after: str,
+        limit: int,
+        *,
+        waiting: bool = False,
+        among: Sequence[str] | None = None,
+    ) -> list[str]:
+        """Return the next sessions, of all or `among` some, without a keep mark and without activity since.
 
         Those that wait for the user are left out, unless they are asked for.
         """
+        given = [] if among is None else [encode(list(among)).decode()]
+        chosen = " AND session_id IN (SELECT value FROM json_each(?))" if given else ""
         sql = (
             "SELECT session_id FROM sessions AS s WHERE session_id > ? AND updated_at < ? AND NOT keep"
-            f" AND (? OR NOT EXISTS ({WAITING})) ORDER BY session_id LIMIT ?"
+            f" AND (? OR NOT EXISTS ({WAITING})){chosen} ORDER BY session_id LIMIT ?"
         )
-        return self._all(str, sql, after, before, waiting, limit)
+        return self._all(str, sql, after, before, waiting, *given, limit)
 
     def stray_sessions(self) -> list[str]:
         """Return the ids that have commits but no session row: what a salvage may leave."""
@@ -376,6 +401,10 @@ class SqliteReader:
         where, bounds = (BEGINS, (value, value + LAST_CHARACTER)) if prefix else (EQUALS, (value,))
         return self._all(str, OBSERVED.format(where=where), key, *bounds, owner, limit)
 
+    def observed_values(self, key: str, *, owner: str, limit: int) -> list[str]:
+        """Return the different values that were observed in an owner's sessions, in order."""
+        return self._all(str, OBSERVED_VALUES, key, owner, limit)
+
     def setting(self, owner: str, key: str) -> str | None:
         return self._one(str, "SELECT value FROM settings WHERE owner = ? AND key = ?", owner, key)
 
@@ -441,7 +470,8 @@ class SqliteWriter(SqliteReader):
         self, nodes: Sequence[NodeRow], blocked: Sequence[BlockedRow], modes: Sequence[ModeRow]
     ) -> None:
         for node in nodes:
-            self._run(ADD_NODE, astuple(replace(node, response=_deflated(node.response))))
+            small = replace(node, state=_deflated(node.state), response=_deflated(node.response))
+            self._run(ADD_NODE, astuple(small))
         for row in blocked:
             self._run(ADD_BLOCKED, astuple(replace(row, response=_deflated(row.response))))
         for mode in modes:
@@ -559,7 +589,7 @@ def _session(*values: Any) -> SessionRow:
 
 def _node(*values: Any) -> NodeRow:
     node = NodeRow(*values)
-    return replace(node, response=_inflated(node.response)) if node.response else node
+    return replace(node, state=_inflated(node.state), response=_inflated(node.response))
 
 
 def _blocked(*values: Any) -> BlockedRow:
@@ -577,13 +607,16 @@ def _summed(body: bytes) -> bytes:
 
 
 def _deflated(body: bytes) -> bytes:
-    """Compress a long response; JSON never begins with the byte that marks a compressed one."""
-    return zlib.compress(body, 1) if len(body) > COMPRESS_OVER else body
+    """Compress JSON that is long; what is compressed begins with neither bracket nor brace."""
+    if len(body) <= COMPRESS_OVER:
+        return body
+    deflating = zlib.compressobj(1, wbits=WINDOW_BITS, memLevel=WINDOW_BITS - 7)
+    return deflating.compress(body) + deflating.flush()
 
 
 def _inflated(body: bytes) -> bytes:
     """Undo the compression; damaged bytes come back as they are, and fail their digest."""
-    if not isinstance(body, bytes) or body[:1] != b"\x78":  # a body that was not compressed
+    if not isinstance(body, bytes) or body[:1] in (b"", b"{", b"["):  # it was short
         return body
     try:
         return zlib.decompress(body)
@@ -592,19 +625,32 @@ def _inflated(body: bytes) -> bytes:
 
 
 def _conditions(wanted: SessionFilter) -> tuple[str, list[Any]]:
+    observed = "SELECT 1 FROM observations AS o WHERE o.session_id = sessions.session_id AND"
+    of_session: list[tuple[str, Any]] = [
+        ("owner = ?", wanted.owner),
+        ("updated_at >= ?", wanted.active_since),
+        ("updated_at < ?", wanted.active_before),
+        (f"EXISTS ({observed} key = 'repo_root' AND value = ?)", wanted.repo_root),
+    ]
     of_run: list[tuple[str, Any]] = [("workflow_id = ?", wanted.workflow), ("status = ?", wanted.status)]
+    where = [test for test, value in of_session if value is not None]
     within = [test for test, value in of_run if value is not None]
-    where = ["owner = ?"] if wanted.owner is not None else []
     # Each has an index of its own, which SQLite uses only for a condition in these words.
-    rare = ["awaiting <> ''"] * wanted.awaiting + ["status = 'blocked'"] * (wanted.status == "blocked")
+    rare = ["awaiting <> ''"] if wanted.awaiting else []
+    rare += ["status = 'blocked'"] if wanted.status == "blocked" else []
+    free = ["awaiting = ''"] if wanted.awaiting is False else []
     if rare:
-        few = " AND ".join([*rare, *within])
-        where = ["+owner = ?"] * len(where)  # not by the index of owners: these are few
-        where.append(f"session_id IN (SELECT session_id FROM runs WHERE {few})")
-    elif within:
-        many = " AND ".join(["runs.session_id = sessions.session_id", *within])
+        key, columns = (
+            ("(session_id, head_run)", "session_id, run") if wanted.of_head else ("session_id",) * 2
+        )
+        few = " AND ".join([*rare, *free, *within])
+        where = [test.replace("owner = ?", "+owner = ?") for test in where]  # not by the index of owners
+        where.append(f"{key} IN (SELECT {columns} FROM runs WHERE {few})")
+    elif within or free:
+        head = ["runs.run = sessions.head_run"] if wanted.of_head else []
+        many = " AND ".join(["runs.session_id = sessions.session_id", *head, *free, *within])
         where.append(f"EXISTS (SELECT 1 FROM runs INDEXED BY runs_key WHERE {many})")
-    bindings = [value for value in (wanted.owner, wanted.workflow, wanted.status) if value is not None]
+    bindings = [value for _, value in (*of_session, *of_run) if value is not None]
     return " AND ".join(where) or "true", bindings
 
 

@@ -34,7 +34,7 @@ from interlock.store.sqlite.witness import Head, Witness
 CHECKPOINT_PAGES = 2000
 CACHE = -500  # in kB, as SQLite writes it: many chats have a server each, and the system caches the file
 PROBE_PATIENCE = 1.0
-PAGE_SIZE = 4096
+PAGE_SIZE = 2048  # a step changes a few rows in many pages
 LARGE, RESERVE = 16 * 2**20, 4 * 2**20
 ROOM_FACTOR = 3  # a VACUUM writes its result to a temporary file, then to the log
 
@@ -287,6 +287,7 @@ def migrate(connection: apsw.Connection, path: Path, migrations: tuple[str, ...]
     if version == 0:
         if connection.pragma("application_id") and witness_of(connection, path).newest() is not None:
             raise StoreCorrupt(f"{path} has lost its log; `interlock doctor --repair` recovers what is left")
+        connection.pragma("page_size", PAGE_SIZE)
         connection.pragma("application_id", int.from_bytes(os.urandom(4), "big", signed=True) or 1)
         _use_wal(connection, path)
     elif version < len(migrations):

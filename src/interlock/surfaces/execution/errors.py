@@ -16,6 +16,7 @@ from interlock.surfaces.call import Reply
 from interlock.surfaces.refusals import INBOX, Words, fields, names, only_the_user_answers, sentence
 
 FIND = "Use resume_session to find the run and continue from the token it returns, or start a new one."
+READABLE = "It cannot go on; continue_workflow with only stateToken shows what was done."
 READ_AGAIN = "Call continue_workflow with only stateToken to see what is pending."
 
 
@@ -30,6 +31,8 @@ def _next_action(refusal: Refusal) -> str:
     match refusal.code:
         case Code.RUN_FINISHED:
             return "Start a new run with start_workflow."
+        case Code.RUN_ABANDONED:
+            return f"{READABLE} Start a new run with start_workflow."
         case Code.INPUT_REQUIRED | Code.LOOP_ITEMS_REQUIRED:
             return f"Send in context: {names(refusal.about, 'variables')}."
         case Code.VARIABLES_TOO_LARGE:
@@ -93,7 +96,8 @@ def suggested_fix(blocker: Blocker) -> str:
         case BlockerCode.MISSING_REQUIRED_OUTPUT if isinstance(pointer, ContractPointer):
             return f"Add it to output.artifacts and {AGAIN}."
         case BlockerCode.MISSING_REQUIRED_OUTPUT:
-            return f"Put the result into output.notesMarkdown and {AGAIN}."
+            wanted = f" ({blocker.requirement})" if blocker.requirement else ""
+            return f"Put the result into output.notesMarkdown{wanted} and {AGAIN}."
         case BlockerCode.INVALID_REQUIRED_OUTPUT if blocker.requirement:
             return blocker.requirement
         case BlockerCode.INVALID_REQUIRED_OUTPUT if pointer == ContractPointer(DECISION_REF):

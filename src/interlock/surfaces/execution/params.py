@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from interlock.core.values import Json
-from interlock.surfaces.strict_params import Params, RequestId
+from interlock.surfaces.strict_params import Params, Reason, RequestId
 
 Context = Annotated[
     dict[str, Json],
@@ -56,6 +56,9 @@ class ContinueWorkflow(Params, frozen=True):
     context: Context | None = None
     output: Output | None = None
     waitSeconds: WaitSeconds | None = None
+    abandon: (
+        Annotated[Reason, Meta(description="With ackToken: give up the run for good, and why.")] | None
+    ) = None
 
 
 class CheckpointWorkflow(Params, frozen=True):

@@ -81,7 +81,8 @@ def token_slots(view: View, *, complete: bool) -> dict[str, str]:
     slots = {"stateToken": slot("st", view.node)}
     if not complete:
         slots["ackToken"] = slot("ack", view.node, view.attempt)
-    slots["checkpointToken"] = slot("chk", view.node, view.note_attempt)
+    if view.state.abandoned is None:
+        slots["checkpointToken"] = slot("chk", view.node, view.note_attempt)
     return slots
 
 
@@ -132,8 +133,8 @@ def fields(view: View, pending: Pending | None, tokens: Mapping[str, str]) -> di
         "kind": "blocked" if view.blockers else "ok",
         **tokens,
         "pending": msgspec.to_builtins(pending),
-        "isComplete": pending is None,
-        "nextIntent": next_intent(pending),
+        "isComplete": pending is None and view.state.abandoned is None,
+        "nextIntent": "rehydrate_only" if view.state.abandoned else next_intent(pending),
         "session": {"sessionId": view.session.session_id, "runId": view.run.run_id},
         "workflow": {"id": view.run.workflow_id, "hash": view.run.workflow_hash},
         "preferences": {
@@ -147,6 +148,8 @@ def fields(view: View, pending: Pending | None, tokens: Mapping[str, str]) -> di
 def _optional_fields(view: View) -> Iterator[tuple[str, Json]]:
     if view.state.status != "in_progress":
         yield "status", view.state.status
+    if view.state.abandoned is not None:
+        yield "abandoned", msgspec.to_builtins(view.state.abandoned)
     if view.state.gaps:
         yield "gaps", view.state.gaps
     if view.state.gap_list and view.state.finished:
@@ -210,8 +213,11 @@ def _reference_line(reference: Mapping[str, Json]) -> str:
 
 def _pending_text(view: View, pending: Pending | None, tokens: Mapping[str, str]) -> str:
     token_lines = "\n".join(f"{name}: {token}" for name, token in tokens.items())
+    if view.state.abandoned is not None:
+        given_up = f"The run was {view.state.abandoned.text.rstrip('.')}."
+        return f"{given_up} It cannot go on. Start a new run with start_workflow.\n\n{token_lines}"
     if pending is None:
-        gaps = f", with {view.state.gaps} recorded gaps" if view.state.gaps else ""
+        gaps = f", open gaps: {view.state.gaps}" if view.state.gaps else ""
         return f"The workflow is complete{gaps}.\n\n{token_lines}"
     if isinstance(view.awaited, NeedAnswer) and _waits_for_user(view):
         how = "The user decides in the inbox (interlock inbox). Then continue_workflow with these tokens."

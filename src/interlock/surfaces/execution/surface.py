@@ -8,12 +8,12 @@ from msgspec.structs import replace
 
 from interlock.authoring.diagnostics.diagnostic import ABSENT, Diagnostic, located
 from interlock.core.engine.decide import decide
-from interlock.core.run.commands import AcknowledgeStep
+from interlock.core.run.commands import AbandonRun, AcknowledgeStep
 from interlock.core.run.notices import Notice
-from interlock.core.run.outcomes import Refusal
+from interlock.core.run.outcomes import Decided, Refusal, run_abandoned
 from interlock.core.run.output import Output
 from interlock.core.run.surface_policy import EXECUTION
-from interlock.core.values import Json
+from interlock.core.values import Json, Variables
 from interlock.ledger.attempt import Attempt, Replayed
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger, note_attempt
@@ -34,9 +34,9 @@ from interlock.surfaces.recorded import body_of, encoded, live, repeatable, repl
 from interlock.surfaces.tool import Tool
 
 USED_BEFORE = (
-    "This call was made before with other arguments: its recorded answer follows, and the output and context "
-    "of this call were not read. To try another way, call continue_workflow with only stateToken: its fresh "
-    "ackToken forks."
+    "This call was made before with other arguments: its recorded answer follows, and what this call sent "
+    "beside the tokens was not read. To try another way, call continue_workflow with only stateToken: its "
+    "fresh ackToken forks."
 )
 NOTED_BEFORE = (
     "This checkpointToken was used before: its recorded answer follows, and the output of this call was not "
@@ -95,7 +95,8 @@ class ExecutionSurface(LedgerSurface):
         if isinstance(start, LedgerError):
             return of_error(start)
         answer = encoded(reply(start.view))
-        self.ledger.record_start(start, body_of(answer), key)
+        traced = start.disclosed("start_workflow", call.client.name, start.view.notices)
+        self.ledger.record_start(start, body_of(answer), key, traced)
         return live(answer, self.ledger, start.handle)
 
     def continue_workflow(self, params: p.ContinueWorkflow, call: Call) -> Outcome:
@@ -109,10 +110,21 @@ class ExecutionSurface(LedgerSurface):
         ack = self._pointer(params.stateToken, params.ackToken, "ack")
         if isinstance(ack, LedgerError):
             return of_error(ack)
-        attempt = self._attempt(ack, ack.attempt, {"output": params.output, "context": params.context})
+        request: dict[str, Json] = {"output": params.output, "context": params.context}
+        attempt = self._attempt(
+            ack, ack.attempt, request | ({"abandon": why} if (why := params.abandon) else {})
+        )
         if isinstance(attempt, Reply):
             return attempt
         position = attempt.position
+        if params.abandon is not None:
+            abandon = AbandonRun(attempt.now, "agent", call.client.name, params.abandon.strip())
+            given_up = decide(attempt.plan, attempt.state, abandon)
+            return (
+                of_refusal(given_up)
+                if isinstance(given_up, Refusal)
+                else self._recorded(attempt, given_up, output)
+            )
         command = AcknowledgeStep(
             policy=EXECUTION,
             now=attempt.now,
@@ -132,7 +144,13 @@ class ExecutionSurface(LedgerSurface):
             if call.may_wait:
                 return Wait(params.waitSeconds)
             decided = replace(decided, notices=decided.notices.plus([STILL_WAITING]))
-        view = attempt.view(decided, command.terms)
+        return self._recorded(attempt, decided, output, command.variables)
+
+    def _recorded(
+        self, attempt: Attempt, decided: Decided, output: Output, variables: Variables | None = None
+    ) -> Reply:
+        """Record what came of an attempt with its answer, and return the answer with its tokens."""
+        view = attempt.view(decided, self.ledger.terms(attempt.state))
         answer = encoded(reply(view))
         attempt.record(
             decided,
@@ -140,9 +158,9 @@ class ExecutionSurface(LedgerSurface):
             surface="execution",
             notices=view.notices,
             output=output,
-            variables=command.variables,
+            variables=variables,
         )
-        return live(answer, self.ledger, ack.handle)
+        return live(answer, self.ledger, attempt.position.handle)
 
     def _pointer(self, state_token: str, token: str, kind: Kind) -> Pointer | LedgerError:
         """Check a state token and the token beside it, which must belong to the same node."""
@@ -185,8 +203,8 @@ class ExecutionSurface(LedgerSurface):
         if isinstance(position, LedgerError):
             return of_error(position)
         view = self.ledger.rehydrate(position)
-        if params.output is not None or params.context is not None:
-            text = "output and context were ignored: without ackToken nothing is recorded."
+        if (params.output, params.context, params.abandon) != (None, None, None):
+            text = "output, context and abandon were ignored: without ackToken nothing is recorded."
             view = replace(view, notices=view.notices.plus([Notice("ARGUMENTS_IGNORED", text)]))
         answer = encoded(reply(view))
         return live(answer, self.ledger, position.handle)
@@ -209,6 +227,8 @@ class ExecutionSurface(LedgerSurface):
         attempt = self._attempt(pointer, note_attempt(pointer.attempt), {"output": params.output})
         if isinstance(attempt, Reply):
             return attempt
+        if attempt.state.abandoned is not None:
+            return of_refusal(run_abandoned(attempt.state.abandoned))
         answer = encoded(kept_reply(attempt.unmoved(output, self.ledger.terms(attempt.state))))
         attempt.save_notes(body_of(answer), output)
         return live(answer, self.ledger, pointer.handle)

@@ -113,6 +113,7 @@ RESULT: Mapping[str, Json] = {
         "session": {"type": "object"},
         "workflow": {"type": "object"},
         "status": {"type": "string"},
+        "abandoned": {"type": "object"},
         "gaps": {"type": "integer"},
         "preferences": {"type": "object"},
         "recap": {"type": "object"},

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from interlock import __version__
 from interlock.authoring.diagnostics.diagnostic import Diagnostic
+from interlock.core.definition.conditions import holds
 from interlock.core.definition.program import Plan
-from interlock.core.definition.prompts import remark_text
+from interlock.core.definition.prompts import filled_value, remark_text
 from interlock.core.definition.workflow import Activity, Gate
 from interlock.core.engine.decisions import waits_for_user
-from interlock.core.engine.exits import chosen_exit
+from interlock.core.engine.exits import chosen_exit, exits
 from interlock.core.engine.gates import auto_advances, find_gate, pending_gates
 from interlock.core.run.events import GateResolved
 from interlock.core.run.outcomes import Code, Refusal
@@ -19,12 +20,17 @@ from interlock.core.run.surface_policy import GATED
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.runs.shared_sessions import Calling, SessionCall, answer_to, answered_already
-from interlock.ledger.tokens.slots import slot
+from interlock.ledger.runs.shared_sessions import (
+    Calling,
+    SessionCall,
+    answer_to,
+    answered_already,
+    session_slot,
+)
 from interlock.ledger.tokens.tokens import Pointer, peek
 from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.gated import params as p
-from interlock.surfaces.gated.errors import words
+from interlock.surfaces.gated.errors import next_action, words
 from interlock.surfaces.gated.reading import GatedReading
 from interlock.surfaces.gated.tools import INSTRUCTIONS, PROMPTS, tools
 from interlock.surfaces.ledger_surface import LedgerSurface
@@ -50,7 +56,7 @@ class GatedSurface(LedgerSurface):
 
     def __init__(self, ledger: Ledger) -> None:
         super().__init__(ledger)
-        self.shared = SessionTools(ledger, GATED)
+        self.shared = SessionTools(ledger, GATED, next_action)
         self.reading = GatedReading(self.shared)
         self.tools: Mapping[str, Tool] = {tool.name: tool for tool in tools(self, self.shared, self.reading)}
 
@@ -128,33 +134,45 @@ class GatedSurface(LedgerSurface):
         return failure("WORKFLOW_MISMATCH", text, f"Send workflow_id '{head.run.workflow_id}'.")
 
     def next_activity(self, params: shared.NextActivity, call: Call) -> Outcome:
+        if not params.step_manifest and not params.variables:
+            reread = self._read_again(params)
+            if reread is not None:
+                return reread
         entered = self.shared.enter_activity(params, call.client.name)
         if isinstance(entered, Reply):
             return entered
         if isinstance(entered, NotEntered):
-            return self._not_entered(params, entered)
+            return self._not_entered(entered)
         state, plan = entered.decided.state, entered.progress.position.plan
-        body = _entered_body(entered.activity, pending_gates(plan, state)) | _expected(plan, state)
+        body = _entered_body(plan, state, entered.activity)
         if state.finished:
             body = {"id": state.left_to, "name": "Completed", "status": "completed"}
         elif state.remark is not None:
             body["user_note"] = remark_text(state.remark)
         return self.shared.record_entry(entered, body)
 
-    def _not_entered(self, params: shared.NextActivity, entry: NotEntered) -> Outcome:
-        """Name every pending checkpoint with how to resolve it; entering the current activity only reads."""
+    def _read_again(self, params: shared.NextActivity) -> Reply | None:
+        """Return the current activity to an agent that names it and hands nothing in.
+
+        None where the call is a move: to another activity, or back into this one where an exit leads there.
+        """
+        reading = self.shared.reading_call(params.session_token, Calling("next_activity"))
+        if isinstance(reading, Reply) or params.activity_id != reading.state.activity:
+            return None
+        if reading.pointer.node != reading.state.visit:  # the call that entered it, sent again, is a repeat
+            return None
+        plan, state, activity = reading.position.plan, reading.state, reading.activity
+        is_exit = any(exit_.to == state.activity for exit_ in exits(plan, state))
+        if activity is None or state.finished or (is_exit and not pending_gates(plan, state)):
+            return None
+        return reading.json_answer(_entered_body(plan, state, activity))
+
+    def _not_entered(self, entry: NotEntered) -> Outcome:
+        """Name every pending checkpoint with how to resolve it."""
         progress, refusal = entry.progress, entry.refusal
         pending = pending_gates(progress.position.plan, progress.state)
         if refusal.code is not Code.GATE_UNANSWERED or not pending:
             return of_refusal(refusal, words(refusal), progress.token)
-        if params.activity_id == progress.state.activity:
-            reading = self.shared.reading_call(params.session_token, Calling("next_activity"))
-            if isinstance(reading, Reply):
-                return reading
-            assert reading.activity is not None, "the current activity is entered again"
-            pending = pending_gates(reading.position.plan, reading.state)
-            body = _entered_body(reading.activity, pending)
-            return reading.json_answer(body | _expected(reading.position.plan, reading.state))
         position = progress.position
         terms = self.ledger.terms(position.state)
         inbox = [gate.id for gate in pending if waits_for_user(position.state, gate.id, terms)]
@@ -209,10 +227,9 @@ class GatedSurface(LedgerSurface):
             return self._answered_before(progress, params, decided)
         answer = next(event for event in decided.events if isinstance(event, GateResolved))
         progress.request = answering(answer.key, params)
-        token = slot("ses", decided.state.visit)
+        token = session_slot(decided.state)
         notices = progress.notices(decided)
-        body = _answered_body(answer, pending_gates(position.plan, decided.state), token)
-        body |= _expected(position.plan, decided.state)
+        body = _answered_body(position.plan, decided.state, answer, token)
         return self.shared.record(progress, decided, json_reply(body, token, notices), notices=notices)
 
     def _answered_before(self, progress: SessionCall, params: p.RespondCheckpoint, refusal: Refusal) -> Reply:
@@ -223,8 +240,8 @@ class GatedSurface(LedgerSurface):
             progress.refuse(sentence(refusal), refusal.kept)
             return of_refusal(refusal, words(refusal), progress.token)
         progress.request = answering(answer.key, params)
-        pending = pending_gates(progress.position.plan, progress.state)
-        told = json_reply(_answered_body(answer, pending, progress.token), progress.token)
+        body = _answered_body(progress.position.plan, progress.state, answer, progress.token)
+        told = json_reply(body, progress.token)
         return self.shared.repeated(progress) or self.shared.told_again(progress, told)
 
 
@@ -239,25 +256,30 @@ def _ways_to_resolve(gate: Gate, *, by_user: bool) -> Iterator[str]:
         yield "condition_not_met: true if its condition is false"
 
 
-def _entered_body(activity: Activity, pending: Sequence[Gate]) -> dict[str, Json]:
-    """Return an activity whole, with the checkpoints that are pending from now on."""
+def _entered_body(plan: Plan, state: RunState, activity: Activity) -> dict[str, Json]:
+    """Return an activity whole, its variables filled in, with the checkpoints that are pending."""
     shape = activity_shape(activity)
     if "transitions" not in shape and "decisions" not in shape:
         shape["transitions"] = [{"to": "__terminal__", "isDefault": True}]
-    return {**shape, "pending_checkpoints": [gate.id for gate in pending]}
+    scope = plan.scope(state.variables)
+    body = {name: filled_value(value, scope) for name, value in shape.items()}
+    return {**body, **_ahead(plan, state, "pending_checkpoints")}
 
 
-def _expected(plan: Plan, state: RunState) -> dict[str, Json]:
-    """Name the activity that comes next as the variables are now; nothing where they do not decide it."""
+def _ahead(plan: Plan, state: RunState, name: str) -> dict[str, Json]:
+    """Return what stands before the next activity as the variables are now, and which one that is.
+
+    Nothing is expected where the variables do not decide it.
+    """
+    scope, pending = plan.scope(state.variables), pending_gates(plan, state)
+    idle = [gate.id for gate in pending if gate.condition is not None and not holds(gate.condition, scope)]
+    body: dict[str, Json] = {name: [gate.id for gate in pending]}
+    if idle:
+        body["dismissible_checkpoints"] = list(idle)
     chosen = None if state.finished or state.activity is None else chosen_exit(plan, state)
-    return {} if chosen is None else {"expected_next": chosen.to}
+    return body if chosen is None else {**body, "expected_next": chosen.to}
 
 
-def _answered_body(answer: GateResolved, pending: Sequence[Gate], token: str) -> dict[str, Json]:
-    body: dict[str, Json] = {
-        "checkpoint_id": answer.gate,
-        "resolved": True,
-        "session_token": token,
-        "remaining_checkpoints": [gate.id for gate in pending],
-    }
-    return {**body, **resolution(answer)}
+def _answered_body(plan: Plan, state: RunState, answer: GateResolved, token: str) -> dict[str, Json]:
+    body: dict[str, Json] = {"checkpoint_id": answer.gate, "resolved": True, "session_token": token}
+    return {**body, **_ahead(plan, state, "remaining_checkpoints"), **resolution(answer)}

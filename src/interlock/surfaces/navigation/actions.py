@@ -9,6 +9,7 @@ from typing import TypeAlias, assert_never
 import msgspec
 
 from interlock.core.run.commands import (
+    AbandonRun,
     AcknowledgeStep,
     AdvanceLoop,
     EnterActivity,
@@ -21,13 +22,14 @@ from interlock.core.values import Json
 from interlock.ledger.runs.position import Position, View
 from interlock.surfaces.navigation.params import NavAction
 
-Action: TypeAlias = AcknowledgeStep | ResolveCheckpoint | EnterActivity | AdvanceLoop
+Action: TypeAlias = AcknowledgeStep | ResolveCheckpoint | EnterActivity | AdvanceLoop | AbandonRun
 
 _NEEDS: Mapping[str, tuple[str, ...]] = {
     "complete_step": ("step_id",),
     "respond_to_checkpoint": ("checkpoint_id", "option_id"),
     "transition": ("activity_id",),
     "advance_loop": ("loop_id",),
+    "abandon": ("note",),
 }
 
 
@@ -99,6 +101,8 @@ def command_of(
             items = None if params.loop_items is None else tuple(params.loop_items)
             loop = params.loop_id or ""
             return AdvanceLoop(NAVIGATION, now, terms, loop, items, variables, params.abandon_children)
+        case "abandon":
+            return AbandonRun(now, "agent", client, (params.note or "").strip())
         case _:
             assert_never(params.action)
 
@@ -119,9 +123,13 @@ def done_message(params: NavAction, view: View) -> str:
                 text = f"Started loop '{params.loop_id}'"
             elif frame is not None:
                 text = f"Advanced loop '{params.loop_id}' to iteration {frame.iteration + 1}"
+        case "abandon":
+            assert view.state.abandoned is not None, "the action has given the run up"
+            text = f"The run was {view.state.abandoned.text}"
         case _:
             assert_never(params.action)
     if not view.state.finished:
         return text
+    ended = f". Workflow '{view.plan.workflow.name}' is completed" if view.state.abandoned is None else ""
     back = ". Go on with the parent's state" if view.session.parent_session else ""
-    return f"{text}. Workflow '{view.plan.workflow.name}' is completed{back}"
+    return f"{text}{ended}{back}"

@@ -22,6 +22,7 @@ CODES: Mapping[Code, str] = {
     Code.ACTIVITY_NOT_FOUND: "TARGET_ACTIVITY_NOT_FOUND",
     Code.CHECKPOINT_ALREADY_ANSWERED: "CHECKPOINT_ALREADY_RESPONDED",
     Code.RUN_FINISHED: "WORKFLOW_COMPLETED",
+    Code.RUN_ABANDONED: "WORKFLOW_ABANDONED",
 }
 START_AGAIN = "Send the state of the last response; if it is lost, start a new run with nav_start."
 AVAILABLE = "Take one of availableActions."
@@ -44,6 +45,8 @@ def _next_action(refusal: Refusal) -> str:
     match refusal.code:
         case Code.RUN_FINISHED:
             return "Start another run with nav_start."
+        case Code.RUN_ABANDONED:
+            return "It cannot go on; nav_situation shows what was done. Start another run with nav_start."
         case Code.DECISION_PENDING | Code.GATE_UNANSWERED:
             gate = about.get("checkpoint") or names(about, "pending")
             return f"Send action respond_to_checkpoint for '{gate}' first."

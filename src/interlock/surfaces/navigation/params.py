@@ -15,7 +15,7 @@ from interlock.surfaces.strict_params import Params, RequestId
 WorkflowId = str
 State = Annotated[str, Meta(description="Of the last response, whole")]
 Variables = Annotated[dict[str, Json], Meta(description="Merged; null deletes")]
-Action = Literal["complete_step", "respond_to_checkpoint", "transition", "advance_loop"]
+Action = Literal["complete_step", "respond_to_checkpoint", "transition", "advance_loop", "abandon"]
 
 
 class NavStart(Params, frozen=True):
@@ -36,7 +36,10 @@ class NavAction(Params, frozen=True):
     step_id: str | None = None
     checkpoint_id: str | None = None
     option_id: str | None = None
-    note: Annotated[str, Meta(description="The user's words with a response.", max_length=2048)] | None = None
+    note: (
+        Annotated[str, Meta(description="The user's words with a response; why you abandon", max_length=2048)]
+        | None
+    ) = None
     activity_id: str | None = None
     loop_id: str | None = None
     loop_items: Annotated[list[Json], Meta(description="What a forEach loop goes through.")] | None = None

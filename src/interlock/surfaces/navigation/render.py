@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from interlock.core.definition.conditions import Scope
 from interlock.core.definition.criteria import requirement
-from interlock.core.definition.prompts import effect_text, interpolate, step_prompt
+from interlock.core.definition.prompts import effect_text, interpolate, step_prompt, text_of
 from interlock.core.definition.workflow import Activity, Loop, Step, walk
 from interlock.core.engine.gates import question_of
 from interlock.core.engine.loops import rounds
@@ -18,7 +18,7 @@ from interlock.core.engine.moves import Decisions, Move, moves
 from interlock.core.run.commands import Terms
 from interlock.core.run.outcomes import Awaited, NeedAnswer, NeedInput, NeedLoop, NeedStep
 from interlock.core.run.reasons import Blocker, ContextKey, ContractPointer
-from interlock.core.values import Json
+from interlock.core.values import Json, Missing, cut
 from interlock.ledger.runs.position import View
 from interlock.ledger.tokens.slots import slot
 from interlock.surfaces.call import Reply
@@ -29,6 +29,9 @@ _NAMES = {
     "transition": "activity",
     "advance_loop": "loop",
 }
+
+VALUE_BYTES = 200
+ABANDON = {"action": "abandon", "note": "<why>", "description": "Give up the run for good."}
 
 _encode = msgspec.json.Encoder().encode
 
@@ -91,7 +94,7 @@ def response_body(situation: Situation, message: str) -> dict[str, Json]:
         "state": slot("nav", view.node),
     }
     if view.state.finished:
-        body["status"] = "completed"
+        body["status"] = "completed" if view.state.abandoned is None else "abandoned"
     if view.state.children:
         body["children"] = [{"workflow": name, "status": "running"} for name in view.state.children.values()]
     if view.notices.listed:
@@ -156,13 +159,18 @@ def _available_actions(situation: Situation) -> dict[str, Json]:
         blocked.append({**refused, "reason": move.reason, **variables})
     return {
         "required": [_offer(situation, move) for move in open_moves.required],
-        "optional": [*(_offer(situation, move) for move in open_moves.optional), *_side_actions(situation)],
+        "optional": [
+            *(_offer(situation, move) for move in open_moves.optional),
+            *_side_actions(situation),
+            *([] if view.state.finished else [ABANDON]),
+        ],
         "blocked": blocked,
     }
 
 
 def _offer(situation: Situation, move: Move) -> dict[str, Json]:
-    offer: dict[str, Json] = {"action": move.action, _NAMES[move.action]: move.target}
+    name = _NAMES[move.action]  # as the document writes it; the other one is the parameter
+    offer: dict[str, Json] = {"action": move.action, name: move.target, f"{name}_id": move.target}
     if move.options:
         offer["options"] = list(move.options)
     if move.items is not None:
@@ -173,7 +181,16 @@ def _offer(situation: Situation, move: Move) -> dict[str, Json]:
         offer["needs"] = [_need(move.step, blocker) for blocker in move.needs]
     if move.condition:
         offer["condition"] = move.condition
+    if move.reads:
+        offer["reads"] = {name: _shown_value(situation.scope.value(name)) for name in move.reads}
     return {**offer, "description": _description(situation, move)}
+
+
+def _shown_value(value: Json | Missing) -> Json:
+    """Return a variable that a condition reads: as it is if it is short, else the beginning of it."""
+    if isinstance(value, Missing):
+        return "[unset]"
+    return cut(text_of(value), VALUE_BYTES, "…") if isinstance(value, (str, list, tuple, dict)) else value
 
 
 def _need(step: Step | None, blocker: Blocker) -> dict[str, Json]:
@@ -211,7 +228,7 @@ def _description(situation: Situation, move: Move) -> str:
                 return "End the workflow."
             if view.state.activity is None:
                 return f"Begin with '{target.name}'. {target.problem or target.description or ''}".strip()
-            claim = f" By taking it you state that {move.condition}." if move.condition else ""
+            claim = f" By taking it you state that {move.condition}." if move.unset else ""
             return f"Go on to '{interpolate(target.name, situation.scope)}'.{claim}"
         case "advance_loop":
             return _loop_description(view.awaited)
@@ -256,7 +273,9 @@ def _side_actions(situation: Situation) -> Iterator[Json]:
 def situation_line(situation: Situation) -> str:
     """Return one line that says where the run is."""
     parts: list[str] = []
-    if situation.view.state.finished:
+    if situation.view.state.abandoned is not None:
+        parts.append(f"The run was {situation.view.state.abandoned.text}")
+    elif situation.view.state.finished:
         parts.append(f"Workflow '{situation.view.plan.workflow.name}' is completed")
     if situation.activity is not None:
         parts.append(f"Activity: {interpolate(situation.activity.name, situation.scope)}")

@@ -55,7 +55,8 @@ def tools(handlers: NavigationHandlers, reading: CatalogueTools, texts: Texts) -
         Tool(
             "nav_action",
             "Take an available action: complete_step (step_id), respond_to_checkpoint (checkpoint_id, "
-            "option_id: the user's choice), transition (activity_id), advance_loop (loop_id, loop_items). "
+            "option_id: the user's choice), transition (activity_id), advance_loop (loop_id, loop_items), "
+            "abandon (note). "
             "The same call again returns the same answer; an older state starts a new branch.",
             p.NavAction,
             handlers.nav_action,

@@ -5,11 +5,12 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from interlock.core.definition.prompts import effect_text
+from interlock.core.definition.workflow import Gate
 from interlock.core.engine.decide import decide
 from interlock.core.engine.gates import Question, question_of, round_of
 from interlock.core.run import commands as c
 from interlock.core.run.events import GateResolved
-from interlock.core.run.outcomes import Code, Decided, Refusal
+from interlock.core.run.outcomes import Code, Decided, Refusal, run_abandoned
 from interlock.core.run.state import RunState
 from interlock.core.values import Json
 from interlock.ledger.runs.position import Position
@@ -20,23 +21,25 @@ from interlock.ledger.runs.shared_sessions import (
     answer_to,
     answered_already,
     mark,
+    session_slot,
+    session_token,
 )
 from interlock.ledger.tokens.slots import slot
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.refusals import sentence
 from interlock.surfaces.session import params as p
-from interlock.surfaces.session.errors import words
+from interlock.surfaces.session.errors import open_now, words
 from interlock.surfaces.shared.asking import asked
 from interlock.surfaces.shared.reading_call import open_gate, presented_gate
-from interlock.surfaces.shared.replies import failure, json_reply, of_refusal, text_reply
+from interlock.surfaces.shared.replies import failure, json_reply, of_refusal, text_reply, with_warning
 from interlock.surfaces.shared.resolutions import answering, repeats, resolution
-from interlock.surfaces.shared.session_tools import SessionTools, claims_of
+from interlock.surfaces.shared.session_tools import SessionTools, beside, claims_of
 from interlock.surfaces.shared.workflow_shapes import as_toon
 
 YIELDED = (
-    "Yield the checkpoint_handle to the orchestrator in a <checkpoint_yield> block and wait; "
-    "then call resume_checkpoint."
+    "Yield the checkpoint_handle to the orchestrator in a <checkpoint_yield> block and wait; then call "
+    "resume_checkpoint with your session_token. The handle only names this question: it is no session_token."
 )
 NEITHER = "Either checkpoint_handle or session_token must be provided. Both were omitted."
 
@@ -58,7 +61,7 @@ class Checkpoints:
             return claims
         if progress.is_stale:
             return self._tools.refuse_stale(progress)
-        position = progress.position
+        position, progress.beside = progress.position, beside(params, "session_token", "checkpoint_id")
         command = c.OpenCheckpoint(
             policy=self._tools.policy,
             now=progress.now,
@@ -77,15 +80,17 @@ class Checkpoints:
         opened = decided.state.open
         assert opened is not None, "a yield opens a gate"
         progress.request = _asking(opened.key, progress.agent)
+        token = session_slot(decided.state)
         body: dict[str, Json] = {
             "status": "yielded",
             "checkpoint_id": opened.gate,
             **round_of(decided.state, opened.key),
             "checkpoint_handle": slot("ses", decided.state.visit, mark(opened)),
             "message": YIELDED,
+            "session_token": token,
         }
         notices = progress.notices(decided)
-        reply = json_reply(body, slot("ses", decided.state.visit), notices)
+        reply = json_reply(body, token, notices)
         return self._tools.record(progress, decided, reply, notices=notices, claims=claims)
 
     def _yielded_before(self, progress: SessionCall, params: p.YieldCheckpoint, refusal: Refusal) -> Reply:
@@ -116,14 +121,19 @@ class Checkpoints:
         if isinstance(reading, Reply):
             return reading
         gate, opened = open_gate(reading.position), reading.state.open
-        if gate is None or opened is None or _is_another(reading.pointer.attempt, reading.state):
-            refusal = Refusal(Code.CHECKPOINT_NOT_ACTIVE)
+        if gate is None or opened is None or _is_another(reading.pointer, reading.state):
+            how = reading.state.abandoned
+            refusal = run_abandoned(how) if how else Refusal(Code.CHECKPOINT_NOT_ACTIVE)
             return reading.answer(of_refusal(refusal, words(refusal), reading.token))
         shape = presented_gate(reading, gate)
         shape.pop("options")
         listed = _options_list(question_of(reading.position.plan, reading.state, gate))
         handle = self._ledger.mint("ses", reading.pointer.handle, reading.state.visit, mark(opened))
-        return reading.answer(text_reply(f"{as_toon(shape)}\n{listed}\ncheckpoint_handle: {handle}", None))
+        named = f"checkpoint_handle: {handle}"
+        if reading.pointer.is_checkpoint_handle:
+            return reading.answer(text_reply(f"{as_toon(shape)}\n{listed}\n{named}", None))
+        named = f"{named}\nsession_token: {reading.token}"
+        return reading.answer(text_reply(f"{as_toon(shape)}\n{listed}\n{named}", reading.token))
 
     def respond_checkpoint(self, params: p.RespondCheckpoint, call: Call) -> Outcome:
         token = params.checkpoint_handle or params.session_token
@@ -132,46 +142,79 @@ class Checkpoints:
         progress = self._tools.progress_call(token, Calling("respond_checkpoint"), params.variables)
         if isinstance(progress, Reply):
             return progress
-        position, gate = progress.position, open_gate(progress.position)
-        if params.checkpoint_handle:  # the handle is the worker's, and whoever answers is another agent
+        position, gate, pointer = progress.position, open_gate(progress.position), progress.pointer
+        progress.beside = beside(params, "session_token", "checkpoint_handle")
+        if pointer.is_checkpoint_handle:  # it is the worker's, and whoever answers is another agent
             caller = self._ledger.open(params.session_token, "ses") if params.session_token else None
             progress.agent = caller.agent if isinstance(caller, Position) else ""
-        if gate is not None:
+        else:
+            progress.request = _by_token(progress, params)
+        if progress.is_stale:
+            return self._tools.refuse_stale(progress)
+        if not pointer.is_checkpoint_handle and pointer.attempt < position.state.answered:
+            return self._answered_since(progress, params, gate)
+        decided: Decided | Refusal = Refusal(Code.CHECKPOINT_NOT_ACTIVE)
+        if position.state.abandoned is not None:
+            decided = run_abandoned(position.state.abandoned)
+        elif gate is not None and not _is_another(pointer, position.state):
             progress.calling = replace(progress.calling, about={"checkpoint": gate.id})
             terms = self._ledger.terms(position.state)
             ask = asked(position, position.state, gate, terms, call) if params.option_id else None
             if ask is not None:
                 return ask
-        if progress.is_stale:
-            return self._tools.refuse_stale(progress)
-        decided: Decided | Refusal = Refusal(Code.CHECKPOINT_NOT_ACTIVE)
-        if gate is not None and not _is_another(progress.pointer.attempt, position.state):
             decided = self._tools.resolve(progress, gate, gate.id, params, call)
         if isinstance(decided, Refusal):
             return self._answered_before(progress, params, decided)
         answer = next(event for event in decided.events if isinstance(event, GateResolved))
         opened = position.state.open
         assert opened is not None, "only an open gate is answered"
-        progress.request = answering(answer.key, params)
         notices = progress.notices(decided)
-        handle = slot("ses", decided.state.visit, mark(opened))
-        reply = json_reply(_responded_body(position.state, answer, handle), None, notices)
-        return self._tools.record(progress, decided, reply, notices=notices)
+        handle, token = slot("ses", decided.state.visit, mark(opened)), None
+        body = _responded_body(position.state, answer, handle)
+        if pointer.is_checkpoint_handle:
+            progress.request = answering(answer.key, params)
+        else:
+            token = session_slot(decided.state)
+            body["session_token"] = token
+        return self._tools.record(progress, decided, json_reply(body, token, notices), notices=notices)
+
+    def _answered_since(self, progress: SessionCall, params: p.RespondCheckpoint, gate: Gate | None) -> Reply:
+        """Answer a call whose session token is older than an answer of this visit (rule 13).
+
+        It is a repeat, or it means a question that is answered; never does it answer a newer one.
+        """
+        repeated = self._tools.repeated(progress)
+        if gate is None:
+            return repeated or self._answered_before(progress, params, Refusal(Code.CHECKPOINT_NOT_ACTIVE))
+        if repeated is not None:
+            return with_warning(repeated, f"Checkpoint '{gate.id}' was not answered. {open_now(gate.id)}")
+        answer = answer_of(self._ledger, progress.position, 0)
+        assert answer is not None, "what was answered in this visit is in its log"
+        about: dict[str, Json] = {"checkpoint": answer.gate, "option": answer.option, "open": gate.id}
+        refusal = Refusal(Code.CHECKPOINT_ALREADY_ANSWERED, about)
+        progress.refuse(sentence(refusal))
+        return of_refusal(refusal, words(refusal), progress.token)
 
     def _answered_before(self, progress: SessionCall, params: p.RespondCheckpoint, refusal: Refusal) -> Reply:
         """Return the recorded answer for a repeat; another answer is refused, with the recorded one."""
         caller = self._ledger.read_token(params.session_token, "ses") if params.session_token else None
         token = None  # the handle is the worker's, and is no token to go on with
         if isinstance(caller, Pointer):
-            token = self._ledger.mint("ses", caller.handle, progress.state.visit)
+            token = session_token(self._ledger, caller.handle, progress.state)
         pointer = progress.pointer
-        answer = answer_of(self._ledger, progress.position, pointer.attempt)
+        opening = pointer.attempt if pointer.is_checkpoint_handle else 0
+        answer = answer_of(self._ledger, progress.position, opening)
+        was_answered = refusal.code in (Code.CHECKPOINT_NOT_ACTIVE, Code.RUN_ABANDONED)
+        if answer is not None and was_answered and repeats(answer, params):
+            progress.request = answering(answer.key, params)
+            handle = self._ledger.mint("ses", pointer.handle, pointer.node, pointer.attempt)
+            body = _responded_body(progress.state, answer, handle)
+            if opening == 0:
+                body = {**body, "session_token": token}
+                del body["checkpoint_handle"]
+            told = json_reply(body, token if opening == 0 else None)
+            return self._tools.repeated(progress) or self._tools.told_again(progress, told)
         if answer is not None and refusal.code is Code.CHECKPOINT_NOT_ACTIVE:
-            if repeats(answer, params):
-                progress.request = answering(answer.key, params)
-                handle = self._ledger.mint("ses", pointer.handle, pointer.node, pointer.attempt)
-                told = json_reply(_responded_body(progress.state, answer, handle), None)
-                return self._tools.repeated(progress) or self._tools.told_again(progress, told)
             about: dict[str, Json] = {"checkpoint": answer.gate, "option": answer.option}
             refusal = Refusal(Code.CHECKPOINT_ALREADY_ANSWERED, about, refusal.kept, refusal.notices)
         progress.refuse(sentence(refusal), refusal.kept)
@@ -205,15 +248,15 @@ class Checkpoints:
         if (remark := position.state.remark) is not None and remark.gate == answer.gate:
             body["note"] = remark.note
         body["message"] = "The checkpoint is answered and its effects are applied. Go on."
-        token = slot("ses", decided.state.visit)
+        token = session_slot(decided.state)
         notices = progress.notices(decided)
         reply = json_reply({**body, "session_token": token}, token, notices)
         return self._tools.record(progress, decided, reply, notices=notices)
 
 
-def _is_another(opening: int, state: RunState) -> bool:
+def _is_another(pointer: Pointer, state: RunState) -> bool:
     """Tell whether a handle was given for another question than the one that is open."""
-    return opening != 0 and (state.open is None or mark(state.open) != opening)
+    return pointer.is_checkpoint_handle and (state.open is None or mark(state.open) != pointer.attempt)
 
 
 def _options_list(question: Question) -> str:
@@ -226,6 +269,11 @@ def _options_list(question: Question) -> str:
         if effect := effect_text(option.effect):
             lines.append(f"    effect: {effect}")
     return "\n".join(lines)
+
+
+def _by_token(progress: SessionCall, params: p.RespondCheckpoint) -> dict[str, Json]:
+    """Return what a repeated answer by session token is known by: a token answers one question."""
+    return {**answering("", params), "agent": progress.agent, "seen": progress.pointer.attempt}
 
 
 def _asking(key: str, agent: str) -> dict[str, Json]:

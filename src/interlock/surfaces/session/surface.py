@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import msgspec
+
 from interlock import __version__
 from interlock.core.definition.prompts import interpolate, remark_text
 from interlock.core.run.notices import Notices
@@ -13,7 +15,7 @@ from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.runs.children import Ancestor, ancestors, last_answer
 from interlock.ledger.runs.position import Position
-from interlock.ledger.runs.shared_sessions import Calling
+from interlock.ledger.runs.shared_sessions import Calling, session_token
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.briefs import brief_fields
 from interlock.surfaces.call import Call, Outcome, Reply
@@ -21,7 +23,7 @@ from interlock.surfaces.ledger_surface import LedgerSurface
 from interlock.surfaces.recorded import repeatable
 from interlock.surfaces.session import params as p
 from interlock.surfaces.session.checkpoints import Checkpoints
-from interlock.surfaces.session.errors import words
+from interlock.surfaces.session.errors import next_action, words
 from interlock.surfaces.session.reading import SessionReading
 from interlock.surfaces.session.tools import INSTRUCTIONS, PROMPTS, tools
 from interlock.surfaces.shared import session_params as shared
@@ -43,7 +45,7 @@ class SessionSurface(LedgerSurface):
 
     def __init__(self, ledger: Ledger) -> None:
         super().__init__(ledger)
-        self.shared = SessionTools(ledger, SESSION)
+        self.shared = SessionTools(ledger, SESSION, next_action)
         self.reading = SessionReading(self.shared)
         self.checkpoints = Checkpoints(self.shared)
         self.tools: Mapping[str, Tool] = {
@@ -112,7 +114,10 @@ class SessionSurface(LedgerSurface):
 
     def get_workflow_status(self, params: shared.WithToken, call: Call) -> Outcome:
         """Return the position of the session; readable at any time, and never traced."""
-        position = self.ledger.open(params.session_token, "ses")
+        pointer = self.shared.pointer(params.session_token, "get_workflow_status")
+        if isinstance(pointer, Reply):
+            return pointer
+        position = self.ledger.at(pointer)
         if isinstance(position, LedgerError):
             return of_error(position)
         with self.ledger.store.reading() as reader:
@@ -125,8 +130,9 @@ class SessionSurface(LedgerSurface):
                 "option_id": last.event.option,
                 "timestamp": last.event.at // 1000,
             }
-        token = self.ledger.mint("ses", position.handle, position.state.visit)
+        token = session_token(self.ledger, position.handle, position.state)
         body |= _parent(ancestors(self.ledger, position))
+        body["next_action"] = self.shared.next_action(position)
         standing = self.ledger.standing(position.run, position.plan, position.state)
         return json_reply({**body, "session_token": token}, token, Notices(standing))
 
@@ -142,7 +148,9 @@ def _status(position: Position) -> dict[str, Json]:
     }
     if state.open is not None:
         body["open_checkpoint"] = state.open.gate
-    if state.finished_at is not None:
+    if state.abandoned is not None:
+        body["abandoned"] = msgspec.to_builtins(state.abandoned)
+    elif state.finished_at is not None:
         body["completed_at"] = state.finished_at // 1000
     if state.children:
         body["children"] = [{"session_id": key, "workflow_id": name} for key, name in state.children.items()]

@@ -65,7 +65,7 @@ def tools(
         ),
         Tool(
             "get_workflow_status",
-            "Where the session stands: active, blocked or completed, activity, last checkpoint, parent.",
+            "Where the session stands: status, activity, last checkpoint, parent.",
             shared.WithToken,
             handlers.get_workflow_status,
             read_only=True,

@@ -13,7 +13,7 @@ from interlock.core.run.notices import NO_NOTICES, Notice, Notices
 from interlock.core.run.state import RunState
 from interlock.core.values import Json
 from interlock.ledger.runs.position import Position
-from interlock.ledger.runs.shared_sessions import Calling, Sessions
+from interlock.ledger.runs.shared_sessions import Calling, Sessions, session_token
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.call import Reply
 from interlock.surfaces.shared.documents import Documents
@@ -44,7 +44,7 @@ class ReadingCall(Struct, frozen=True):
     @property
     def token(self) -> str:
         """The caller's token for the current visit."""
-        return self.sessions.ledger.mint("ses", self.pointer.handle, self.state.visit)
+        return session_token(self.sessions.ledger, self.pointer.handle, self.state)
 
     @property
     def documents(self) -> Documents:
@@ -92,9 +92,9 @@ class ReadingCall(Struct, frozen=True):
 
 
 def status_of(position: Position) -> str:
-    """Return active, blocked or completed."""
+    """Return active, blocked, completed or abandoned."""
     if position.state.finished:
-        return "completed"
+        return "completed" if position.state.abandoned is None else "abandoned"
     return "blocked" if position.state.open is not None else "active"
 
 

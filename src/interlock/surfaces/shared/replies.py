@@ -45,6 +45,15 @@ def json_reply(
     return _reply(as_json({**body, **warned}), token, notices, meta)
 
 
+def with_warning(reply: Reply, warning: str) -> Reply:
+    """Add a warning to a reply whose text is a JSON object; the rest of it stays as it is."""
+    body = msgspec.json.decode(reply.text)
+    told: list[Json] = [warning, *body.get("warnings", ())]
+    validation: dict[str, Json] = {"status": "warning", "warnings": told}
+    text, meta = as_json({**body, "warnings": told}), {**reply.meta, "validation": validation}
+    return Reply(text, reply.structured, meta, reply.is_error)
+
+
 def as_json(body: Json) -> str:
     """JSON as text; its slots for tokens stay slots when the text is encoded once more."""
     return _SLOT.sub(lambda match: f"\0{match[1]}\0", _encode(body).decode())

@@ -2,13 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import assert_never
 
 from interlock.core.run.outcomes import Code, Refusal
 from interlock.ledger.errors import LedgerError
+from interlock.ledger.runs.position import Position
 from interlock.surfaces.refusals import Words, names, sentence
 
 ASK_THE_USER = "Send the user's choice as option_id with respond_checkpoint."
+
+
+def entry_action(position: Position) -> str:
+    """Say what to do next in a session that has entered no activity yet, or has ended."""
+    if position.state.finished:
+        return "Nothing: the workflow is completed."
+    workflow = position.plan.workflow
+    first = workflow.initial or " or ".join(activity.id for activity in workflow.activities)
+    return f"Call get_workflow, then next_activity with activity_id {first}."
+
+
+def actions(refusals: Sequence[Refusal], words: Callable[[Refusal], Words]) -> str:
+    """Say what to do about several refusals; steps that lack their output are named together."""
+    steps: dict[str, None] = {}
+    others: list[str] = []
+    for refusal in refusals:
+        match refusal.code:
+            case Code.OUTPUT_REQUIRED:
+                wanted = refusal.about.get("requirement")
+                steps[f"{refusal.about['step']}{f' ({wanted})' if wanted else ''}"] = None
+            case Code.INPUT_REQUIRED:
+                others += [str(refusal.about["reason"]), words(refusal).next_action]
+            case _:
+                others.append(words(refusal).next_action)
+    outputs = [f"Send in step_manifest what these steps produce: {', '.join(steps)}."] if steps else []
+    return " ".join(dict.fromkeys([*outputs, *others]))
 
 
 def words(refusal: Refusal) -> Words:
@@ -21,6 +49,8 @@ def _next_action(refusal: Refusal) -> str:
     match refusal.code:
         case Code.RUN_FINISHED:
             return "Start a new session with start_session."
+        case Code.RUN_ABANDONED:
+            return "It cannot go on; what was done stays readable. Start a new session with start_session."
         case Code.DECISION_PENDING:
             return "Resolve it with respond_checkpoint first."
         case Code.GATE_UNANSWERED:
@@ -45,7 +75,8 @@ def _next_action(refusal: Refusal) -> str:
             return "Send less in variables: keep large data in files, and null for a name that is done with."
         case Code.OUTPUT_REQUIRED:
             step = f"step '{about['step']}'" if "step" in about else "the step"
-            return f"Send what {step} produces as its output in step_manifest."
+            wanted = f" ({about['requirement']})" if about.get("requirement") else ""
+            return f"Send what {step} produces{wanted} as its output in step_manifest."
         case Code.INPUT_REQUIRED if "limit" in about:
             return "Send shorter lists for its loops in variables."
         case Code.INPUT_REQUIRED if "step" in about:

@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from interlock.core.values import Json
-from interlock.surfaces.strict_params import Params
+from interlock.surfaces.strict_params import Params, Reason
 
 Variables = Annotated[
     dict[str, Json],
@@ -58,6 +58,7 @@ class NextActivity(Params, frozen=True):
     step_manifest: StepManifest | None = None
     activity_manifest: list[ActivityDone] | None = None
     variables: Variables | None = None
+    abandon: Annotated[Reason, Meta(description="With __terminal__: give up the run, and why")] | None = None
 
 
 class GetTrace(Params, frozen=True):

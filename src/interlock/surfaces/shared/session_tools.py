@@ -7,6 +7,7 @@ from _thread import allocate_lock
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 
+import msgspec
 from msgspec import Struct
 
 from interlock import __version__
@@ -14,7 +15,8 @@ from interlock.authoring.diagnostics.diagnostic import ABSENT, Diagnostic, locat
 from interlock.authoring.library import Listed, Shadowed
 from interlock.core.definition.workflow import Activity, Gate, Workflow
 from interlock.core.engine.decide import decide
-from interlock.core.run.commands import Claim, EnterActivity, ResolveCheckpoint
+from interlock.core.engine.transitions import outstanding
+from interlock.core.run.commands import AbandonRun, Claim, EnterActivity, ResolveCheckpoint
 from interlock.core.run.notices import Notice, Notices
 from interlock.core.run.outcomes import Decided, Refusal
 from interlock.core.run.surface_policy import SurfacePolicy
@@ -23,7 +25,13 @@ from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.runs.children import passed_on
 from interlock.ledger.runs.position import Position
-from interlock.ledger.runs.shared_sessions import Calling, SessionCall, Sessions
+from interlock.ledger.runs.shared_sessions import (
+    Calling,
+    SessionCall,
+    Sessions,
+    session_slot,
+    session_token,
+)
 from interlock.ledger.starts import StartKey
 from interlock.ledger.tokens.slots import slot
 from interlock.ledger.tokens.tokens import Pointer
@@ -37,7 +45,7 @@ from interlock.surfaces.shared import validation
 from interlock.surfaces.shared.asking import heard
 from interlock.surfaces.shared.documents import META, Documents
 from interlock.surfaces.shared.reading_call import ReadingCall, status_of
-from interlock.surfaces.shared.replies import failure, json_reply, of_error
+from interlock.surfaces.shared.replies import failure, json_reply, of_error, with_warning
 from interlock.surfaces.shared.resolutions import Answering
 from interlock.surfaces.shared.trace_json import trace_segments_json, whole_trace_json
 from interlock.surfaces.strict_params import NoParams
@@ -45,6 +53,11 @@ from interlock.surfaces.tool import Tool
 
 SERVER = "interlock"
 MOST_TEXTS = 256
+TAKE_HANDLES = ("present_checkpoint", "respond_checkpoint", "resume_checkpoint")
+MADE_BEFORE = (
+    "This call was made before: this is its recorded answer. What you sent differently this time "
+    "(manifests, outputs, variables, note) was not read."
+)
 RECOVERED = (
     "The session token was not recognised. This is a fresh session; the earlier state was NOT inherited."
 )
@@ -76,9 +89,12 @@ class NotEntered(Struct, frozen=True):
 class SessionTools:
     """The tools that both surfaces have, and what their own tools build on."""
 
-    def __init__(self, ledger: Ledger, policy: SurfacePolicy) -> None:
+    def __init__(
+        self, ledger: Ledger, policy: SurfacePolicy, next_action: Callable[[Position, Sequence[Refusal]], str]
+    ) -> None:
         self.ledger = ledger
         self.policy = policy
+        self._next_action = next_action
         self.sessions = Sessions(ledger, policy)
         self.began = time.monotonic()
         self._texts: OrderedDict[tuple[str, str], str] = OrderedDict()
@@ -145,7 +161,7 @@ class SessionTools:
         start = self.ledger.start(loaded, passed or {}, policy=self.policy, parent=parent, agent=agent)
         if isinstance(start, LedgerError):
             return of_error(start)
-        token = slot("ses", start.view.state.visit)
+        token = session_slot(start.view.state)
         notices = Notices(tuple(warned)).plus(start.view.notices.listed)
         reply = encoded(_session_reply(loaded.workflow, token, flags or {}, notices))
         traced = calling.traced(agent, start.view.state, self.ledger.clock(), notices=notices)
@@ -160,21 +176,28 @@ class SessionTools:
         if isinstance(joined, LedgerError):
             return of_error(joined)
         position = joined.position
-        warned = list(self.ledger.standing(position.run, position.plan, position.state))
-        if joined.adopted:
-            text = (
-                "The session token's signature did not match; the session it names was found and the token "
-                "signed again. Its state comes from the log."
-            )
-            warned.append(Notice("ADOPTED", text))
         flags: dict[str, Json] = {"adopted": True} if joined.adopted else {"inherited": True}
         if joined.agent:
             flags["message"] = f"Joined as {joined.agent}."
         with self.ledger.store.reading() as reader:
             flags |= brief_fields(self.ledger.brief(reader, position))
         flags["current_activity"] = position.state.activity or "none"
-        token = self.ledger.mint("ses", joined.handle, position.state.visit)
-        return _session_reply(position.plan.workflow, token, flags, Notices(tuple(warned)))
+        flags["next_action"] = self.next_action(position)
+        token = session_token(self.ledger, joined.handle, position.state)
+        return _session_reply(position.plan.workflow, token, flags, joined.notices)
+
+    def next_action(self, position: Position) -> str:
+        """Say what an agent that takes up the session here does next."""
+        return self._next_action(position, self.outstanding(position))
+
+    def outstanding(self, position: Position) -> tuple[Refusal, ...]:
+        """Return what keeps the session in its activity now."""
+        state = position.state
+        if state.activity is None or state.finished:
+            return ()
+        terms = self.ledger.terms(state)
+        leaving = EnterActivity(self.policy, self.ledger.clock(), terms, "", decisions=position.decisions)
+        return outstanding(position.plan, state, leaving)
 
     def cached_text(self, reading: ReadingCall, name: str, write: Callable[[], str]) -> str:
         """Return a text that follows from the pinned workflow alone, written once."""
@@ -188,13 +211,25 @@ class SessionTools:
                     self._texts.popitem(last=False)
         return text
 
+    def pointer(self, token: str, tool: str) -> Pointer | Reply:
+        """Check a session token; a checkpoint handle, which looks like one, is refused as what it is."""
+        pointer = self.ledger.read_token(token, "ses")
+        if isinstance(pointer, LedgerError):
+            return of_error(pointer)
+        if not pointer.is_checkpoint_handle or tool in TAKE_HANDLES:
+            return pointer
+        text = "This is a checkpoint_handle, not a session_token: it names one question and moves nothing."
+        next_action = "Send your own session_token. A handle answers its question, with respond_checkpoint."
+        return failure("TOKEN_SCOPE_MISMATCH", text, next_action)
+
     def reading_call(self, token: str, calling: Calling) -> ReadingCall | Reply:
         """Open a session's head for a reading call."""
-        pointer = self.ledger.read_token(token, "ses")
-        position = pointer if isinstance(pointer, LedgerError) else self.ledger.at(pointer)
+        pointer = self.pointer(token, calling.tool)
+        if isinstance(pointer, Reply):
+            return pointer
+        position = self.ledger.at(pointer)
         if isinstance(position, LedgerError):
             return of_error(position)
-        assert isinstance(pointer, Pointer)
         return ReadingCall(self.sessions, pointer, position, calling)
 
     def progress_call(
@@ -204,9 +239,9 @@ class SessionTools:
         invalid = check_context(variables, "variables")
         if invalid is not None:
             return failure("VALIDATION_ERROR", invalid.message, invalid.next_action)
-        pointer = self.ledger.read_token(token, "ses")
-        if isinstance(pointer, LedgerError):
-            return of_error(pointer)
+        pointer = self.pointer(token, calling.tool)
+        if isinstance(pointer, Reply):
+            return pointer
         call = self.sessions.call(pointer, calling)
         return of_error(call) if isinstance(call, LedgerError) else call
 
@@ -233,7 +268,11 @@ class SessionTools:
         if isinstance(claims, Reply):
             return claims
         progress.request, state = {"target": params.activity_id}, progress.state
-        if progress.pointer.node == state.visit - (not state.finished):
+        progress.beside = beside(params, "session_token", "activity_id", "abandon")
+        if params.abandon is not None:
+            return self._abandon(progress, params.activity_id, params.abandon, client)
+        has_ended = state.finished and state.abandoned is None
+        if progress.pointer.node == state.visit - (not has_ended):
             repeated = self.repeated(progress)
             if repeated is not None:
                 return repeated
@@ -264,9 +303,33 @@ class SessionTools:
         )
         return Entered(progress, decided, notices, claims)
 
+    def _abandon(self, progress: SessionCall, target: str, reason: str, client: str) -> NotEntered | Reply:
+        """Give the run up (rule 35); the same call again returns the recorded reply."""
+        if not progress.position.plan.workflow.is_end(target):
+            text = f"abandon gives up the whole run; '{target}' is an activity of it."
+            return failure("VALIDATION_ERROR", text, "Send activity_id '__terminal__' with abandon.")
+        progress.request = {"abandon": reason}
+        repeated = self.repeated(progress)
+        if repeated is not None:
+            return repeated
+        if progress.is_stale:
+            return self.refuse_stale(progress)
+        command = AbandonRun(progress.now, "agent", progress.agent or client, reason.strip())
+        decided = decide(progress.position.plan, progress.state, command)
+        if isinstance(decided, Refusal):
+            progress.refuse(sentence(decided))
+            return NotEntered(progress, decided)
+        assert decided.state.abandoned is not None, "the run is given up"
+        token, notices = session_slot(decided.state), progress.notices(decided)
+        message = f"The run was {decided.state.abandoned.text}"
+        reply = json_reply(
+            {"status": "abandoned", "message": message, "session_token": token}, token, notices
+        )
+        return self.record(progress, decided, reply, notices=notices)
+
     def record_entry(self, entered: Entered, body: Mapping[str, Json]) -> Reply:
         """Record an entry with its reply, and return the reply with the caller's tokens."""
-        progress, token = entered.progress, slot("ses", entered.decided.state.visit)
+        progress, token = entered.progress, session_slot(entered.decided.state)
         meta: dict[str, Json] = {"trace_token": slot("trc", *progress.trace_range)}
         reply = json_reply({**body, "session_token": token}, token, entered.notices, meta)
         return self.record(
@@ -317,7 +380,10 @@ class SessionTools:
         recorded = progress.repeated()
         if isinstance(recorded, LedgerError):
             return of_error(recorded)
-        return None if recorded is None else replayed(recorded, self.ledger)
+        if recorded is None:
+            return None
+        reply = replayed(recorded, self.ledger)
+        return with_warning(reply, MADE_BEFORE) if recorded.differs else reply
 
     def told_again(self, progress: SessionCall, reply: Reply) -> Reply:
         """Return what is told again of an answer that another call has recorded."""
@@ -326,14 +392,17 @@ class SessionTools:
 
     def get_trace(self, params: p.GetTrace, call: Call) -> Outcome:
         """Read the trace; this is the one call that leaves none."""
-        position = self.ledger.open(params.session_token, "ses")
+        pointer = self.pointer(params.session_token, "get_trace")
+        if isinstance(pointer, Reply):
+            return pointer
+        position = self.ledger.at(pointer)
         if isinstance(position, LedgerError):
             return of_error(position)
         if params.trace_tokens:
             body = trace_segments_json(self.ledger, position, params.trace_tokens)
         else:
             body = whole_trace_json(self.ledger, position)
-        token = self.ledger.mint("ses", position.handle, position.state.visit)
+        token = session_token(self.ledger, position.handle, position.state)
         if position.session.parent_session is not None:
             body["psid"] = position.session.parent_session
         return json_reply({**body, "session_token": token}, token)
@@ -362,6 +431,12 @@ def claims_of(manifest: Sequence[p.StepDone] | None) -> tuple[Claim, ...] | Repl
             return failure("VALIDATION_ERROR", text, output.next_action, output.details)
         claims.append(Claim(entry.step_id, output))
     return tuple(claims)
+
+
+def beside(params: Struct, *known_by: str) -> dict[str, Json]:
+    """Return what a call has sent beside what it is known by."""
+    sent: dict[str, Json] = msgspec.to_builtins(params)
+    return {name: value for name, value in sent.items() if name not in known_by}
 
 
 def digest_mark(digest: str) -> str:

@@ -17,20 +17,20 @@ import msgspec
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
-from mcp.server.subscriptions import ListenHandler
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from msgspec.structs import replace
 
-from interlock.core.principals import LOCAL
+from interlock.core.principals import LOCAL, Principal
 from interlock.core.run.surface_policy import SurfaceName
-from interlock.surfaces.call import Ask, Call, Client, FormAnswer, Outcome, Reply, RpcError, Wait
+from interlock.surfaces.call import Ask, Call, Client, Era, FormAnswer, Outcome, Reply, RpcError, Wait
 from interlock.surfaces.tool import Surface, call_tool
 from interlock.transport.documents import document_result
 from interlock.transport.http.metrics import Metrics
 from interlock.transport.http.seal import KeyringCodec
 from interlock.transport.http.service import RequestRecord, Service, record_of
 from interlock.transport.http.stopping import Stopping
+from interlock.transport.http.subscribers import Subscribers, notification_of
 from interlock.transport.results import (
     CAPABILITIES,
     CLIENT_INFO,
@@ -38,6 +38,7 @@ from interlock.transport.results import (
     UNCACHED,
     JsonObject,
     call_with_answers,
+    capabilities_of,
     client_of,
     elicitation_params,
     form_answer,
@@ -45,6 +46,7 @@ from interlock.transport.results import (
     listed_tools,
     tool_result,
 )
+from interlock.transport.subscriptions import SUBSCRIPTION_ID, listen
 
 Context = ServerRequestContext[Any, Any]
 T = TypeVar("T")
@@ -64,38 +66,38 @@ class SurfaceServer:
         service: Service,
         workers: anyio.CapacityLimiter,
         metrics: Metrics,
-        listen: ListenHandler,
+        subscribers: Subscribers,
         stopping: Stopping,
     ) -> None:
         self.name = name
         self._service = service
         self._workers = workers
         self._metrics = metrics
+        self._subscribers = subscribers
         self._stopping = stopping
         surface = service.surface(name, LOCAL)
         self._tools = {tool.name: tool.argument_schema() for tool in surface.tools.values()}
-        self.server: Server[Any] = Server(
+        self.server: Server[Any] = AnnouncedServer(
+            capabilities_of(surface),
             SERVER_NAME,
             version=service.version,
             instructions=surface.instructions or None,
             get_tool_input_schema=self._tools.get,
-            on_list_tools=self._list_tools,  # type: ignore[arg-type]  # dicts are sieved per version
-            on_call_tool=self._call_tool,  # type: ignore[arg-type]
-            on_subscriptions_listen=listen,
-            on_list_prompts=self._document,  # type: ignore[arg-type]
-            on_get_prompt=self._document,  # type: ignore[arg-type]
-            on_list_resources=self._document,  # type: ignore[arg-type]
-            on_list_resource_templates=self._document,  # type: ignore[arg-type]
-            on_read_resource=self._document,  # type: ignore[arg-type]
-            on_completion=self._document,  # type: ignore[arg-type]
+            on_list_tools=self._list_tools,
+            on_call_tool=self._call_tool,
+            on_subscriptions_listen=self._listen,
+            on_subscribe_resource=self._document,
+            on_unsubscribe_resource=self._document,
+            on_list_prompts=self._document,
+            on_get_prompt=self._document,
+            on_list_resources=self._document,
+            on_list_resource_templates=self._document,
+            on_read_resource=self._document,
+            on_completion=self._document,
         )
-        security = RequestStateSecurity(
-            codec=KeyringCodec(service.secrets),
-            ttl=STATE_SECONDS,
-            bind_principal=lambda ctx: request_record(ctx).principal.name,
-        )
-        boundary = RequestStateBoundary(security, default_audience=f"{SERVER_NAME}/{name}")
-        self.server.middleware.append(boundary)
+        # Nothing is logged to clients, but every client of the handshake era may choose a level.
+        self.server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, self._set_level)
+        seal_states(self.server, service, name)
 
     def surface_of(self, ctx: Context) -> Surface:
         """Return the surface as the caller may see it."""
@@ -120,12 +122,52 @@ class SurfaceServer:
         finally:
             self._metrics.observe_call(self.name, record.tool, outcome, time.perf_counter() - began)
 
+    async def _set_level(self, ctx: Context, params: types.SetLevelRequestParams) -> types.EmptyResult:
+        return types.EmptyResult()
+
+    async def tell(self, session_id: str, principal: Principal) -> None:
+        """Tell a session of the handshake era of changes, while its stream is open."""
+        await self._subscribers.tell_session(session_id, self._service.surface(self.name, principal))
+
+    def forget(self, session_id: str) -> None:
+        """Drop the subscriptions of a session that its client has ended."""
+        self._subscribers.forget(session_id)
+
     async def _document(self, ctx: Context, params: Any) -> JsonObject:
-        surface, era = self.surface_of(ctx), client_in(ctx).era
-        result = await self.in_thread(document_result, surface, ctx.method, ctx.params or {}, era)
+        surface, subscription = self.surface_of(ctx), None
+        if not is_modern(ctx):
+            assert ctx.request is not None, "every message over HTTP comes with a request"
+            own = self._subscribers.of_session(ctx.request.headers["mcp-session-id"], surface)
+            own.session, subscription = ctx.session, own.subscription
+        era: Era = "modern" if is_modern(ctx) else "handshake"
+        result = await self.in_thread(
+            document_result, surface, ctx.method, ctx.params or {}, era, subscription
+        )
         if isinstance(result, RpcError):
             raise mcp_error(result)
         return result | COMPLETE | UNCACHED
+
+    async def _listen(
+        self, ctx: Context, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        """Serve one stream of changes, until the client closes it or the server stops."""
+        listening = await self.in_thread(
+            listen, self.surface_of(ctx), (ctx.params or {}).get("notifications")
+        )
+        if isinstance(listening, RpcError):
+            raise mcp_error(listening)
+        subscription, granted = listening
+        assert ctx.request_id is not None, "the SDK hands over requests only"
+        meta = {SUBSCRIPTION_ID: ctx.request_id}
+        acknowledged = types.SubscriptionsAcknowledgedNotification.model_validate(
+            {"params": {"notifications": granted, "_meta": meta}}
+        )
+        with self._subscribers.listening(subscription):
+            await ctx.session.send_notification(acknowledged, ctx.request_id)
+            while changes := await self._subscribers.changes(subscription):
+                for change in changes:
+                    await ctx.session.send_notification(notification_of(change, meta), ctx.request_id)
+        return types.SubscriptionsListenResult.model_validate({"_meta": meta})
 
     async def _waited(self, ctx: Context, began: float, seconds: float) -> bool:
         """Wait a second and report it; tell whether the call may wait on."""
@@ -142,25 +184,58 @@ class SurfaceServer:
         if isinstance(call, RpcError):
             raise mcp_error(call)
         began = 0.0
-        while True:
-            outcome: Outcome = await self.in_thread(call_tool, surface, tool, raw.get("arguments"), call)
-            match outcome:
-                case Reply():
-                    result = tool_result(outcome, ctx.protocol_version)
-                    if isinstance(structured := result.get("structuredContent"), msgspec.Raw):
-                        result["structuredContent"] = msgspec.json.decode(structured)  # the SDK encodes
-                    return result | COMPLETE
-                case RpcError():
-                    raise mcp_error(outcome)
-                case Wait():
-                    began = began or anyio.current_time()
-                    call = replace(call, may_wait=await self._waited(ctx, began, outcome.seconds))
-                case Ask() if is_modern(ctx):
-                    return input_required(outcome)
-                case Ask():
-                    call = Call(client, await _answers(ctx, outcome), outcome.state)
-                case _:
-                    assert_never(outcome)
+        try:
+            while True:
+                outcome: Outcome = await self.in_thread(call_tool, surface, tool, raw.get("arguments"), call)
+                match outcome:
+                    case Reply():
+                        return reply_result(outcome, ctx.protocol_version)
+                    case RpcError():
+                        raise mcp_error(outcome)
+                    case Wait():
+                        if not began:
+                            began = anyio.current_time()
+                            self._metrics.calls_waiting += 1
+                        call = replace(call, may_wait=await self._waited(ctx, began, outcome.seconds))
+                    case Ask() if is_modern(ctx):
+                        return input_required(outcome)
+                    case Ask():
+                        call = Call(client, await _answers(ctx, outcome), outcome.state)
+                    case _:
+                        assert_never(outcome)
+        finally:
+            if began:
+                self._metrics.calls_waiting -= 1
+
+
+def reply_result(reply: Reply, version: str) -> JsonObject:
+    """Return an answer as the SDK encodes it."""
+    result = tool_result(reply, version)
+    if isinstance(structured := result.get("structuredContent"), msgspec.Raw):
+        result["structuredContent"] = msgspec.json.decode(structured)
+    return result | COMPLETE
+
+
+def seal_states(server: Server[Any], service: Service, name: str) -> None:
+    """Let clients carry the state of a call that asked the user, so that nobody can read or change it."""
+    security = RequestStateSecurity(
+        codec=KeyringCodec(service.secrets),
+        ttl=STATE_SECONDS,
+        bind_principal=lambda ctx: request_record(ctx).principal.name,
+    )
+    boundary = RequestStateBoundary(security, default_audience=f"{SERVER_NAME}/{name}")
+    server.middleware.append(boundary)
+
+
+class AnnouncedServer(Server[Any]):
+    """A server that says itself what it can do, the same in both eras."""
+
+    def __init__(self, capabilities: JsonObject, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._announced = types.ServerCapabilities.model_validate(capabilities)
+
+    def get_capabilities(self, *args: Any, **kwargs: Any) -> types.ServerCapabilities:
+        return self._announced
 
 
 async def _answers(ctx: Context, ask: Ask) -> dict[str, FormAnswer]:
@@ -183,7 +258,20 @@ def outcome_of(result: JsonObject) -> str:
         return "asked"
     if "isError" not in result:
         return "ok"
-    return "store_failed" if b'"STORE_' in msgspec.json.encode(result) else "refused"
+    body = result.get("structuredContent") or decoded(result["content"][0]["text"])
+    match body:
+        case {"code": str(code)} | {"error": {"code": str(code)}} if code.startswith("STORE_"):
+            return "store_failed"
+        case _:
+            return "refused"
+
+
+def decoded(text: str) -> Any:
+    """Return what a text holds that is JSON, as navigation's is."""
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return None
 
 
 def request_record(ctx: Context) -> RequestRecord:

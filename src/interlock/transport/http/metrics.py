@@ -30,6 +30,7 @@ class Metrics:
         self._calls: defaultdict[Labels, int] = defaultdict(int)
         self._requests: defaultdict[Labels, int] = defaultdict(int)
         self._durations: defaultdict[Labels, Histogram] = defaultdict(Histogram)
+        self.calls_waiting = 0
 
     def observe_call(self, surface: str, tool: str, outcome: str, seconds: float) -> None:
         """Count a tool call by what came of it."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import socket
 import sys
+import threading
 from collections import OrderedDict
 from types import FrameType
 from typing import Any, ClassVar
@@ -19,7 +21,8 @@ KEEP_ALIVE_SECONDS = 75
 HEADER_BYTES = 64 * 1024
 MOST_CONNECTIONS = 2000
 BACKLOG = 2048
-DRAIN_SECONDS = 4
+DRAIN_SECONDS = 4  # for answers that are under way when a signal arrives
+EXIT_SECONDS = 4.8  # for everything; what is not answered by then was not acknowledged either
 
 
 def listening(host: str, port: int) -> socket.socket:
@@ -57,9 +60,14 @@ def run(app: Starlette, listener: socket.socket, *messages: str) -> int:
 
 
 class OrderlyServer(uvicorn.Server):
-    """Ends streams before it waits for answers, and exits with 0 after a signal."""
+    """Ends streams before it waits for answers, and exits with 0 after a signal, in time."""
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if not self.should_exit:
+            # A thread that waits for a disk or a database cannot be cancelled; the process would wait for it.
+            overdue = threading.Timer(EXIT_SECONDS, os._exit, (0,))
+            overdue.daemon = True
+            overdue.start()
         self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

@@ -5,9 +5,10 @@ If a tool must ask the user, we send a request of our own and serve other calls 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from itertools import count
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 import msgspec
 from msgspec import Struct
@@ -21,6 +22,7 @@ from interlock.transport.results import (
     capabilities_of,
     client_of,
     elicitation_params,
+    folders_of,
     form_answer,
     invalid_params,
     listed_tools,
@@ -43,8 +45,14 @@ from interlock.transport.rpc import (
 )
 from interlock.transport.stdio.waiting import WaitingTurns
 
+if TYPE_CHECKING:
+    from interlock.transport.subscriptions import Subscription
+
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 BATCHING = "2025-03-26"
+INITIALIZED = "notifications/initialized"
+ROOTS = "roots"  # the id of our question for the client's folders
+CONNECTION = None  # what the whole connection watches; no request has this id
 
 
 class WaitingCall(Struct):
@@ -66,9 +74,11 @@ class Handshake:
         self._surface = surface
         self._server = server
         self._client = Client()
+        self._has_roots = False
         self._turns = turns
         self._waiting: list[WaitingCall] = []
         self._form_numbers = count(1)
+        self._subscription: Subscription | None = None
 
     def answer(self, request: Request) -> list[bytes]:
         """Answer a request; if the user must be asked, send the forms instead and answer later."""
@@ -87,17 +97,15 @@ class Handshake:
                     return [error_line(request.id, tool)]
                 return self._call(request.id, tool, request.params, Call(self._client))
             case method, str() if self._surface.prompt_texts and method.startswith(DOCUMENTS):
-                from interlock.transport.documents import document_result
-
-                result = document_result(self._surface, method, request.params, "handshake")
-                if isinstance(result, RpcError):
-                    return [error_line(request.id, result)]
-                return [result_line(request.id, result)]
+                return [self._document(request)]
             case method, _:
                 return [error_line(request.id, method_not_found(method))]
 
     def handle_notification(self, notification: Notification) -> list[bytes]:
-        """Withdraw the forms of a cancelled call; no other notification matters here."""
+        """Withdraw the forms of a cancelled call; ask for the client's folders where they are wanted."""
+        if notification.method in (INITIALIZED, "notifications/roots/list_changed"):
+            wanted = self._has_roots and self._surface.take_folders is not None
+            return [request_line(ROOTS, "roots/list", {})] if wanted else []
         if notification.method != "notifications/cancelled":
             return []
         request_id = notification.params.get("requestId")
@@ -110,7 +118,11 @@ class Handshake:
         ]
 
     def handle_response(self, response: Response) -> list[bytes]:
-        """Take the answer to a form; after the last one, make the waiting call again."""
+        """Take the client's folders, or a form's answer; after the last one, make the waiting call again."""
+        if response.id == ROOTS:
+            if self._surface.take_folders is not None:
+                self._surface.take_folders(folders_of(response.result))
+            return []
         waiting = next((call for call in self._waiting if response.id in call.open_forms), None)
         if waiting is None:
             return []
@@ -132,14 +144,30 @@ class Handshake:
         self.version = requested if requested in VERSIONS else VERSIONS[-1]
         capabilities, info = request.params.get("capabilities"), request.params.get("clientInfo")
         self._client = client_of(info, capabilities, "handshake", self.version)
+        self._has_roots = isinstance(capabilities, Mapping) and "roots" in capabilities
         welcome: dict[str, Json] = {
             "protocolVersion": self.version,
-            "capabilities": capabilities_of(self._surface, "handshake"),
+            "capabilities": capabilities_of(self._surface),
             "serverInfo": msgspec.to_builtins(self._server),
         }
         if self._surface.instructions:
             welcome["instructions"] = self._surface.instructions
         return result_line(request.id, welcome)
+
+    def _document(self, request: Request) -> bytes:
+        """Answer a request for prompts or resources, and look from then on for what the client follows."""
+        from interlock.transport.documents import document_result
+        from interlock.transport.subscriptions import Subscription, changed_lines
+
+        self._subscription = subscription = self._subscription or Subscription(self._surface)
+        result = document_result(self._surface, request.method, request.params, "handshake", subscription)
+        if subscription.topics():
+            self._turns.watch(CONNECTION, partial(changed_lines, subscription, {}))
+        else:
+            self._turns.cancel(CONNECTION)
+        if isinstance(result, RpcError):
+            return error_line(request.id, result)
+        return result_line(request.id, result)
 
     def _call(self, request_id: RequestId, tool: str, params: Params, call: Call) -> list[bytes]:
         outcome = call_tool(self._surface, tool, params.get("arguments"), call)

@@ -57,7 +57,7 @@ def unsupported_version(requested: Json) -> RpcError:
 
 
 class Modern:
-    """Answers requests one by one; nothing is kept between them."""
+    """Answers requests one by one; nothing is kept between them but what the client listens to."""
 
     def __init__(self, surface: Surface, server: ServerInfo, turns: WaitingTurns) -> None:
         self._turns = turns
@@ -73,7 +73,7 @@ class Modern:
             case "server/discover":
                 discovered: JsonObject = {
                     "supportedVersions": [VERSION],
-                    "capabilities": capabilities_of(self._surface, "modern"),
+                    "capabilities": capabilities_of(self._surface),
                 }
                 if self._surface.instructions:
                     discovered["instructions"] = self._surface.instructions
@@ -84,7 +84,7 @@ class Modern:
             case "tools/call":
                 return self._call(request, client)
             case "subscriptions/listen":
-                return [_subscription_line(request)]
+                return [self._listen(request)]
             case method if self._surface.prompt_texts and method.startswith(DOCUMENTS):
                 from interlock.transport.documents import document_result
 
@@ -122,6 +122,20 @@ class Modern:
             case _:
                 assert_never(outcome)
 
+    def _listen(self, request: Request) -> bytes:
+        """Acknowledge a subscription, and look for changes until the client cancels it."""
+        from interlock.transport.subscriptions import SUBSCRIPTION_ID, changed_lines, listen
+
+        listening = listen(self._surface, request.params.get("notifications"))
+        if isinstance(listening, RpcError):
+            return error_line(request.id, listening)
+        subscription, granted = listening
+        meta = {SUBSCRIPTION_ID: request.id}
+        if granted:
+            self._turns.watch(request.id, partial(changed_lines, subscription, meta))
+        params = {"notifications": granted, "_meta": meta}
+        return notification_line("notifications/subscriptions/acknowledged", params)
+
     def _result_line(self, request: Request, result: JsonObject) -> bytes:
         meta = {**result.get("_meta", {}), **self._server_meta}
         return result_line(request.id, {**COMPLETE, **result, "_meta": meta})
@@ -139,12 +153,3 @@ def _calling_client(params: Params) -> Client | RpcError:
     if version != VERSION:
         return unsupported_version(version)
     return client_of(meta.get(CLIENT_INFO), meta[CAPABILITIES], "modern", version)
-
-
-def _subscription_line(request: Request) -> bytes:
-    """Acknowledge a subscription. Nothing follows, because the tools of a surface never change."""
-    wanted = request.params.get("notifications")
-    tools = isinstance(wanted, Mapping) and wanted.get("toolsListChanged") is True
-    granted: Params = {"toolsListChanged": True} if tools else {}
-    params = {"notifications": granted, "_meta": {PREFIX + "subscriptionId": request.id}}
-    return notification_line("notifications/subscriptions/acknowledged", params)

@@ -1,6 +1,6 @@
 """Calls that wait for the user: each is made again once a second, until it has an answer or its time is over.
 
-Nothing is held meanwhile, and other calls are answered.
+Nothing is held meanwhile, and other calls are answered. In the same rhythm clients hear of changes.
 """
 
 from __future__ import annotations
@@ -28,12 +28,20 @@ class WaitingTurn(Struct):
     looked_at: float
 
 
+class Watch(Struct):
+    """A look that is made once a second until it is cancelled; it returns what there is to send."""
+
+    look: Callable[[], list[bytes]]
+    looked_at: float
+
+
 class WaitingTurns:
-    """The calls of one connection that wait for the user."""
+    """The calls of one connection that wait for the user, and what its client wants to hear of."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._turns: dict[RequestId, WaitingTurn] = {}
+        self._watches: dict[RequestId, Watch] = {}
 
     def add(
         self, id: RequestId, wait: Wait, call: Call, params: Params, again: Callable[[Call], list[bytes]]
@@ -44,17 +52,22 @@ class WaitingTurns:
             self._turns[id] = WaitingTurn(call, again, now, wait.seconds, progress_token(params), now)
         return []
 
+    def watch(self, id: RequestId, look: Callable[[], list[bytes]]) -> None:
+        """Look once a second from now on."""
+        if id not in self._watches:
+            self._watches[id] = Watch(look, self._clock())
+
     def cancel(self, id: object) -> None:
-        """Forget a call that the client no longer waits for."""
-        if isinstance(id, (int, float, str)):
+        """Forget a call or a watch that the client no longer waits for."""
+        if id is None or isinstance(id, (int, float, str)):
             self._turns.pop(id, None)
+            self._watches.pop(id, None)
 
     def patience(self) -> float | None:
         """Return the seconds until the next look; None if nothing waits."""
-        if not self._turns:
-            return None
-        next_look = min(turn.looked_at for turn in self._turns.values()) + LOOK_SECONDS
-        return max(0.0, next_look - self._clock())
+        looked_at = [turn.looked_at for turn in self._turns.values()]
+        looked_at += [watch.looked_at for watch in self._watches.values()]
+        return max(0.0, min(looked_at) + LOOK_SECONDS - self._clock()) if looked_at else None
 
     def look(self) -> list[bytes]:
         """Make the calls again whose second is over; return what there is to send."""
@@ -73,6 +86,10 @@ class WaitingTurns:
                 params = progress_params(turn.progress_token, waited, turn.seconds)
                 answers = [notification_line("notifications/progress", params)]
             lines += answers
+        for watch in self._watches.values():
+            if now - watch.looked_at >= LOOK_SECONDS:
+                watch.looked_at = now
+                lines += watch.look()
         return lines
 
 

@@ -85,9 +85,12 @@ def start_server(flags: Mapping[str, Any], *, logs: bool, opens: bool) -> int:
             )
         if not config.allowed_hosts:
             raise BadConfig("host: name what clients call this server with --allowed-hosts")
+    secret = token_urlsafe(24) if is_local else None
+    access = ConsoleAccess(service, secret)
     settings = HttpSettings(
         hosts=(*LOOPBACK, *config.allowed_hosts),
         verifier=verifier,
+        signed_in=access.principal_in,
         challenge=challenge(oauth) if oauth is not None else {},
         requests_per_second=config.rate_limit,
         requests_in_flight=config.concurrency_limit,
@@ -98,8 +101,7 @@ def start_server(flags: Mapping[str, Any], *, logs: bool, opens: bool) -> int:
         SettingLine(name, text_of_setting(value), origin.get(name, "default"))
         for name, value in shown_values(config).items()
     )
-    secret = token_urlsafe(24) if is_local else None
-    console = ConsoleRoutes(service.console(lines), ConsoleAccess(service, secret))
+    console = ConsoleRoutes(service.console(lines), access)
     try:
         listener = listening(config.host, config.port)
     except OSError as error:

@@ -59,17 +59,17 @@ def command(
         fields = [event.fields() for event in events]
         print_json({"sessionId": session.session_id, "health": report.health, "events": fields})
     else:
-        _show(events)
+        _show(events, ledger.owner)
     if report.health != "healthy":
         damage = f"The log is damaged ({report.reason}); its first {report.events} events are sound."
         stop(CHECK_FAILED, f"{damage} Run `interlock doctor --repair`.")
 
 
-def _show(events: list[EventLine]) -> None:
+def _show(events: list[EventLine], owner: str) -> None:
     for event in events:
         node = "" if event.node is None else f"n{event.node}"
         head = f"{event.index:>4}  {clock(event.at)[11:]}  {node:<4} {event.kind:<20}  "
-        say(paint(head, "quiet") + fit(line_of(event.summary), room_after(len(head))))
+        say(paint(head, "quiet") + fit(line_of(event.summary(owner)), room_after(len(head))))
 
 
 def _follow(
@@ -87,7 +87,7 @@ def _follow(
                 for event in events:
                     print_json_line(event.fields())
             else:
-                _show(events)
+                _show(events, ledger.owner)
             time.sleep(PAUSE_SECONDS)
             session = find_session(ledger, session_id)
             if isinstance(session, LedgerError):

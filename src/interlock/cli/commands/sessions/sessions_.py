@@ -11,7 +11,7 @@ from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.status import session_lines
 from interlock.store.protocol import SessionFilter
 
-STATUSES = ("in_progress", "blocked", "complete", "complete_with_gaps")
+STATUSES = ("in_progress", "blocked", "complete", "complete_with_gaps", "abandoned")
 
 
 @click.command(epilog="Example: interlock sessions --awaiting --limit 5")
@@ -27,7 +27,7 @@ def command(
     ledger: Ledger, status: str | None, workflow: str | None, awaiting: bool, limit: int, as_json: bool
 ) -> None:
     """List sessions, newest activity first. ◆ marks those that wait for a decision or an input."""
-    wanted = SessionFilter(ledger.owner, status, workflow, awaiting, limit=limit + 1)
+    wanted = SessionFilter(ledger.owner, status, workflow, awaiting or None, limit=limit + 1)
     lines = session_lines(ledger, wanted)
     sessions = lines[:limit]
     if as_json:

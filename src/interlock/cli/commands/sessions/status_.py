@@ -48,6 +48,8 @@ def command(ledger: Ledger, ref: str, as_json: bool) -> None:
         status = paint(words(run.status), STATUS_TONES.get(run.status, "plain"))
         say(f"{paint(run.workflow_id, 'accent')}  {status}, {age(run.updated_at)}")
         rows = [("run", run.run_id), ("mode", f"{run.mode}, {run.risk_policy} risk")]
+        if run.abandoned is not None:
+            rows.append(("given up", run.abandoned))
         if run.pending.kind != "nothing":
             rows.append((f"waits for {run.pending.kind}", f"{run.pending.title} ({run.pending.id})"))
         if run.decided is not None:

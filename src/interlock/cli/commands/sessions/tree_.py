@@ -106,7 +106,7 @@ def _line(lead: str, node: TreeNode, tone: Tone, blocked: int) -> str:
         remarks.append(f"fork: rewound to {node.parent}")
     if node.tip:
         tip = "preferred tip" if node.preferred else "tip"
-        pending = {"nothing": "complete", "decision": f"waits: {node.pending.id}"}
+        pending = {"nothing": node.pending.title or "complete", "decision": f"waits: {node.pending.id}"}
         remarks.append(f"{tip}, {pending.get(node.pending.kind, f'next: {node.pending.id}')}")
         if node.blocked:
             remarks.append(f"{node.blocked} blocked")

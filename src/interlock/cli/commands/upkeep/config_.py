@@ -8,6 +8,7 @@ from interlock.cli.config import origins, shown_values, text_of_setting
 from interlock.cli.interactive import require_pin, require_terminal
 from interlock.cli.options import config_of, data_options, flags_of, json_option, with_ledger
 from interlock.cli.screen import inform, print_json, say, table
+from interlock.core.run.preferences import LABELS, PRESETS
 from interlock.ledger.decisions.user_pin import set_pin
 from interlock.ledger.ledger import Ledger
 
@@ -25,14 +26,18 @@ def show(data_dir: str | None, project: str | None, workflows: tuple[str, ...], 
     config = config_of(data_dir, project, workflows)
     origin = origins(flags_of(data_dir, project, workflows))
     values = shown_values(config)
+    label = LABELS[PRESETS[config.mode].autonomy] if config.mode else None
     if as_json:
-        print_json(
-            {name: {"value": value, "from": origin.get(name, "default")} for name, value in values.items()}
-        )
+        entries = {
+            name: {"value": value, "from": origin.get(name, "default")} for name, value in values.items()
+        }
+        if label:
+            entries["mode"] |= {"label": label.label, "description": label.description}
+        print_json(entries)
         return
-    rows = []
-    for name, value in values.items():
-        rows.append((name, text_of_setting(value) or "-", origin.get(name, "default")))
+    shown = {name: text_of_setting(value) or "-" for name, value in values.items()}
+    shown["mode"] = f"{config.mode} ({label.label})" if label else "as chosen with interlock mode"
+    rows = [(name, text, origin.get(name, "default")) for name, text in shown.items()]
     table(rows, [("accent", "plain", "quiet")] * len(rows))
 
 

@@ -1,4 +1,7 @@
-"""How much one principal may ask for at a time, so that others are served."""
+"""How much one caller may ask for at a time, so that others are served.
+
+A caller is a principal; somebody who is not known yet is told apart by the address.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from typing import TypeAlias
 
 from msgspec import Struct
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -13,11 +17,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from interlock.transport.http.responses import refusal
 from interlock.transport.http.service import record_of
 
-MOST_PRINCIPALS = 10_000
+MOST_CALLERS = 10_000
+ALIVE = "/healthz"  # whoever asks this restarts a server that does not answer
+
+Caller: TypeAlias = tuple[str, str]  # a principal's name, or an address
 
 
 class Allowance(Struct):
-    """What a principal has left: requests that it may send at once, and requests in flight."""
+    """What a caller has left: requests that it may send at once, and requests in flight."""
 
     tokens: float
     at: float
@@ -39,13 +46,14 @@ class Limits:
         self._burst = max(1.0, per_second * 2)
         self._most = in_flight
         self._clock = clock
-        self._allowances: OrderedDict[str, Allowance] = OrderedDict()
+        self._allowances: OrderedDict[Caller, Allowance] = OrderedDict()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] != "http" or scope["path"] == ALIVE:
             await self.app(scope, receive, send)
             return
-        allowance = self._allowance(record_of(scope).principal.name)
+        name, (address, *_) = record_of(scope).principal.name, scope.get("client") or ("",)
+        allowance = self._allowance((name, "" if name else address))
         wait = 0.0 if allowance.tokens >= 1 else (1 - allowance.tokens) / self._rate
         if wait or allowance.in_flight >= self._most:
             message = f"At most {self._rate:g} requests a second and {self._most} at a time."
@@ -59,15 +67,15 @@ class Limits:
         finally:
             allowance.in_flight -= 1
 
-    def _allowance(self, name: str) -> Allowance:
-        """Return what a principal has left now."""
+    def _allowance(self, caller: Caller) -> Allowance:
+        """Return what a caller has left now."""
         now = self._clock()
-        allowance = self._allowances.get(name)
+        allowance = self._allowances.get(caller)
         if allowance is None:
-            allowance = self._allowances[name] = Allowance(self._burst, now)
-            while len(self._allowances) > MOST_PRINCIPALS:
+            allowance = self._allowances[caller] = Allowance(self._burst, now)
+            while len(self._allowances) > MOST_CALLERS:
                 self._allowances.popitem(last=False)
-        self._allowances.move_to_end(name)
+        self._allowances.move_to_end(caller)
         allowance.tokens = min(self._burst, allowance.tokens + (now - allowance.at) * self._rate)
         allowance.at = now
         return allowance

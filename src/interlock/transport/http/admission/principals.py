@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from typing import Protocol, TypeAlias
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from interlock.core.principals import Principal
 from interlock.transport.http.responses import refusal
 from interlock.transport.http.service import Service, record_of
 
-OPEN = ("/healthz", "/readyz", "/.well-known/", "/console")  # the console knows its users by a cookie
+OPEN = ("/healthz", "/readyz", "/.well-known/")
+CONSOLE = "/console"  # knows its users by a cookie, and refuses others by itself
+NOBODY = Principal("")
+
+
+SignedIn: TypeAlias = Callable[[Mapping[str, str]], Principal | None]
 
 
 class Verifier(Protocol):
@@ -32,29 +38,44 @@ class TokenVerifier:
         return self._service.principal_of(token)
 
 
-class Authentication:
-    """Refuses requests without a valid token. Without a verifier everybody is the local user."""
+class Identification:
+    """Finds out who sends a request: by a bearer token, or by the console's cookie.
 
-    def __init__(self, app: ASGIApp, verifier: Verifier | None, challenge: Mapping[str, str]) -> None:
+    Without a verifier everybody is the local user.
+    """
+
+    def __init__(self, app: ASGIApp, verifier: Verifier | None, signed_in: SignedIn | None) -> None:
         self.app = app
         self._verifier = verifier
+        self._signed_in = signed_in
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and self._verifier is not None:
+            headers, principal = Headers(scope=scope), None
+            kind, _, token = headers.get("authorization", "").partition(" ")
+            if scope["path"].startswith(CONSOLE):
+                principal = self._signed_in(headers) if self._signed_in is not None else None
+            elif kind.lower() == "bearer":
+                principal = await self._verifier.principal_of(token)
+            record_of(scope).principal = principal or NOBODY
+            if principal is not None:  # the SDK lets nobody else use an MCP session: it compares this user
+                scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=principal.name, scopes=[]))
+        await self.app(scope, receive, send)
+
+
+class Authentication:
+    """Refuses requests of nobody, but for routes that are open."""
+
+    def __init__(self, app: ASGIApp, challenge: Mapping[str, str]) -> None:
+        self.app = app
         self._challenge = ", ".join(f'{name}="{value}"' for name, value in challenge.items())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        is_open = scope["type"] != "http" or scope["path"].startswith(OPEN)
-        if is_open or self._verifier is None:
+        is_open = scope["type"] != "http" or scope["path"].startswith((*OPEN, CONSOLE))
+        if is_open or record_of(scope).principal is not NOBODY:
             await self.app(scope, receive, send)
             return
-        header = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
-        kind, _, token = header.decode("latin-1").partition(" ")
-        principal = await self._verifier.principal_of(token) if kind.lower() == "bearer" else None
-        if principal is None:
-            message = "Send a valid token: Authorization: Bearer … (interlock auth add NAME makes one)."
-            challenge = f"Bearer {self._challenge}".strip()
-            response = refusal(401, "UNAUTHORIZED", message, {"WWW-Authenticate": challenge})
-            await response(scope, receive, send)
-            return
-        record_of(scope).principal = principal
-        # The SDK lets nobody else use an MCP session: it compares this user.
-        scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=principal.name, scopes=[]))
-        await self.app(scope, receive, send)
+        message = "Send a valid token: Authorization: Bearer … (interlock auth add NAME makes one)."
+        challenge = f"Bearer {self._challenge}".strip()
+        response = refusal(401, "UNAUTHORIZED", message, {"WWW-Authenticate": challenge})
+        await response(scope, receive, send)

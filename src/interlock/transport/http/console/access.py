@@ -53,6 +53,10 @@ class ConsoleAccess:
         is_ours = payload.startswith(PREFIX)
         return self._service.principal_of(payload.removeprefix(PREFIX).decode()) if is_ours else None
 
+    def principal_in(self, headers: Mapping[str, str]) -> Principal | None:
+        """Return whom the cookie of a request was given to."""
+        return self.principal_of(cookie_in(headers))
+
     def csrf_of(self, cookie: str) -> str:
         """Return the token that a write must carry beside this cookie; every replica knows it."""
         return csrf_token(self._service.secrets()[0], cookie)

@@ -164,7 +164,7 @@ class ConsoleRoutes:
 
     async def principal(self, request: Request) -> Principal | None:
         """Return whom the cookie of a request was given to."""
-        known = await self.in_thread(partial(self._access.principal_of, cookie_in(request.headers)))
+        known = await self.in_thread(partial(self._access.principal_in, request.headers))
         if known is not None:
             record_of(request.scope).principal = known
         return known

@@ -128,8 +128,9 @@ def what_follows(ledger: Ledger, position: Position, question: WaitingQuestion) 
             answers = {question.id: Decision(option.id, "console")}
             command = AcknowledgeStep(EXECUTION, now, terms, variables=position.kept, decisions=answers)
             outcome = decide(plan, state, command)
-        is_known = isinstance(outcome, Decided) and not outcome.blockers
-        pending = pending_line(outcome.awaited) if isinstance(outcome, Decided) and is_known else None
+        pending = None
+        if isinstance(outcome, Decided) and not outcome.blockers:
+            pending = pending_line(outcome.awaited, plan.scope(outcome.state.variables))
         yield WhatFollows(option.id, effects.get(option.id, ()), pending)
 
 

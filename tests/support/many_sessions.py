@@ -1,0 +1,49 @@
+"""A store with thousands of sessions, made within seconds: rows of a few real ones, copied by the database.
+
+Only what lists read is copied: of the nodes the heads alone, and no words to search for.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import apsw
+
+from interlock.store.sqlite.schema import FILE
+
+HOUR = 3_600_000
+LETTERS = "abcdefghij"
+OTHER_VALUES = {
+    "session_id": "'sess_0' || letters || substr(session_id, 10)",  # no other id has a 0
+    "run_id": "'run_0' || letters || substr(run_id, 9)",
+    "handle": "randomblob(length(handle))",
+    "title": "title || ', copy ' || number",
+    "created_at": f"created_at - number * {HOUR}",
+    "unindexed": "0",
+    "recent_at": f"updated_at - number * {HOUR}",
+}
+COPIED = ("sessions", "runs", "commits", "handles", "observations", "nodes")
+HEADS = "WHERE (session_id, node) IN (SELECT session_id, head_node FROM sessions)"
+
+
+def multiply_sessions(folder: Path, copies: int) -> None:
+    """Add copies of every session of a store that nobody has open; each copy is an hour older."""
+    database = apsw.Connection(str(folder / FILE))
+    database.execute("PRAGMA synchronous = OFF")
+    letters = "||".join(f"substr('{LETTERS}', number / {power} % 10 + 1, 1)" for power in (100, 10, 1))
+    database.execute(
+        "CREATE TEMP TABLE copies AS WITH RECURSIVE counted (number) AS"
+        " (SELECT 1 UNION ALL SELECT number + 1 FROM counted WHERE number < ?)"
+        f" SELECT number, {letters} AS letters FROM counted",
+        (copies,),
+    )
+    with database:
+        for table in reversed(COPIED):
+            columns = [row[1] for row in database.execute(f"PRAGMA table_info({table})")]
+            other = {**OTHER_VALUES}
+            if table == "sessions":
+                other["updated_at"] = f"updated_at - number * {HOUR}"
+            values = ", ".join(other.get(column, column) for column in columns)
+            where = HEADS if table == "nodes" else ""
+            database.execute(f"INSERT INTO {table} SELECT {values} FROM {table} CROSS JOIN copies {where}")
+    database.close()

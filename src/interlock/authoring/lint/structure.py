@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from interlock.authoring.compile.items import CompileDraft
 from interlock.authoring.diagnostics.codes import did_you_mean
 from interlock.authoring.lint.contradictions import contradicts
+from interlock.authoring.lint.value_types import check_value_types
 from interlock.authoring.lint.variables import check_variables
 from interlock.authoring.text.locations import SourceLocation
 from interlock.core.definition.conditions import Condition, describe
@@ -34,6 +35,7 @@ def lint(workflow: Workflow, head: SourceLocation, draft: CompileDraft) -> None:
         linter.check_items(activity)
         linter.check_unreachable_items(activity)
     check_variables(workflow, head, draft)
+    check_value_types(workflow, head, draft)
 
 
 class _Linter:
@@ -60,6 +62,8 @@ class _Linter:
 
     def _report_unknown(self, target: str, location: SourceLocation) -> None:
         next_action = did_you_mean(target, [activity.id for activity in self._workflow.activities])
+        if self._workflow.form == "steps":
+            next_action = "use __terminal__ to end the run; a condition on a step leads elsewhere"
         self._report.add("IL202", f"unknown activity '{target}'", location, next_action)
 
     def _named_targets(self, activity: Activity) -> Iterator[tuple[str, SourceLocation]]:

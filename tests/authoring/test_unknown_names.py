@@ -279,3 +279,36 @@ def test_an_error_of_yaml_syntax_says_what_to_do(
     assert (diagnostic.code, diagnostic.line, diagnostic.column) == ("IL004", line, column)
     assert "token" not in diagnostic.message
     assert "node" not in diagnostic.message
+
+
+MODES = (
+    "id: w\nversion: 1.0.0\ntitle: W\ninitialActivity: a\nvariables: [{name: quick, type: boolean}]\nmodes:\n"
+)
+ONE = "id: a\nversion: 1.0.0\nname: A\nsteps: [{id: s, name: S, description: Set quick.}]\n"
+
+
+@pytest.mark.parametrize(
+    ("mode", "activity", "code", "fix"),
+    [
+        ("{id: q, name: Q, activationVariable: quik}", ONE, "IL507", "did you mean 'quick'?"),
+        (
+            *("{id: q, name: Q, activationVariable: quick, skipActivities: [bb]}", ONE),
+            *("IL202", "use one of: a"),
+        ),
+        (
+            *(
+                "{id: q, name: Q, activationVariable: quick}",
+                ONE.replace("name: S,", "name: S, checkpoint: g,"),
+            ),
+            *("IL204", "correct the id"),
+        ),
+    ],
+    ids=["mode variable", "skipped activity", "checkpoint of a step"],
+)
+def test_an_unknown_name_in_an_activity_folder_is_an_error(
+    tmp_path: Path, mode: str, activity: str, code: str, fix: str
+) -> None:
+    write(tmp_path, {"w/workflow.yaml": f"{MODES}  - {mode}\n", "w/activities/01-a.yaml": activity})
+    (diagnostic,) = diagnostics(tmp_path)
+    assert (diagnostic.code, diagnostic.severity) == (code, "error")
+    assert fix in diagnostic.next_action

@@ -72,7 +72,7 @@ CASES: dict[str, dict[str, str]] = {
     "IL201": gate("options: [{id: x}, {id: §x, effect: {transitionTo: a}}]"),
     "IL202": activity(exits("{to: §bb, isDefault: true}")),
     "IL203": loop("{type: for, count: 1, maxIterations: 2}", "§asc"),
-    "IL204": {"w/workflow.yaml": FLOW, "w/activities/a.yaml": ACT.replace("Do it.", "D, checkpoint: §no")},
+    "IL204": {"w/workflow.yaml": FLOW, "w/activities/a.yaml": "$lenient: true\n" + ACT.replace("Do it.", "D, checkpoint: §no")},
     "IL205": {"w.json": '{"id": "t.w", "name": "W", "version": "1.0.0", "steps": [{"id": "ask", "title": "A", "prompt": "P", "output": {"contractRef": §"x.y"}}]}'},
     "IL206": activity("skills: {primary: §nobody}\n"),
     "IL207": {**activity(SKILLED), "w/skills/00-k.toon": "id: k\nresources[1]:\n  §- 09\n"},

@@ -17,7 +17,7 @@ __all__ = ["CODES", "Diagnostic", "DiagnosticKind", "Report", "did_you_mean", "o
 
 
 # Warnings that are errors in files of our own form, where such a thing can only be a mistake.
-STRICT = ("IL105", "IL205", "IL212", "IL213", "IL222", "IL507", "IL513", "IL514")
+STRICT = ("IL105", "IL204", "IL205", "IL212", "IL213", "IL222", "IL507", "IL513", "IL514")
 
 
 class DiagnosticKind(Struct, frozen=True):
@@ -282,7 +282,8 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         "IL204",
         "unknown checkpoint",
         "warning",
-        "A step names a checkpoint that its activity does not have; nothing is asked there.",
+        "A step names a checkpoint that its activity does not have; nothing is asked there. In a file of our "
+        "own form this is an error.",
         "correct the id or add the checkpoint",
     ),
     (

@@ -214,28 +214,36 @@ def test_a_modern_stream_ends_with_an_answer_when_the_server_stops(bench: Bench)
     assert anyio.run(story, running) == 0
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("mode", MODES)
-def test_a_client_of_one_replica_hears_of_a_move_at_another(bench: Bench, mode: str) -> None:
+@pytest.fixture(scope="module")
+def replicas(bench: Bench) -> Iterator[tuple[HttpServer, HttpServer]]:
     require_postgres()
-
-    async def story(here: HttpServer, there: HttpServer) -> None:
-        async with connected(f"{here.url}/mcp", mode) as (client, hear):
-            answer = await started(client)
-            async with following(client, hear, mode, uri_of(answer), lists=False) as heard:
-                async with connected(f"{there.url}/mcp", mode) as (other, _):
-                    tokens = {"stateToken": answer["stateToken"], "ackToken": answer["ackToken"]}
-                    await other.call_tool("continue_workflow", tokens)
-                assert await heard() == f"notifications/resources/updated {uri_of(answer)}"
-
     postgres = PostgresServer()
     postgres.start()
     try:
         arguments = ("--store", postgres.url, "--workflows", str(bench.workflows), "--quiet")
         with serving(bench.folder, *arguments) as here, serving(bench.folder, *arguments) as there:
-            anyio.run(story, here, there)
+            yield here, there
     finally:
         postgres.remove()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", MODES)
+def test_a_client_of_one_replica_hears_of_a_move_at_another(
+    replicas: tuple[HttpServer, HttpServer], mode: str
+) -> None:
+    here, there = (f"{server.url}/mcp" for server in replicas)
+
+    async def story() -> None:
+        async with connected(here, mode) as (client, hear):
+            answer = await started(client)
+            async with following(client, hear, mode, uri_of(answer), lists=False) as heard:
+                async with connected(there, mode) as (other, _):
+                    tokens = {"stateToken": answer["stateToken"], "ackToken": answer["ackToken"]}
+                    await other.call_tool("continue_workflow", tokens)
+                assert await heard() == f"notifications/resources/updated {uri_of(answer)}"
+
+    anyio.run(story)
 
 
 @pytest.fixture
@@ -298,6 +306,20 @@ def test_the_subscriptions_of_an_ended_session_are_forgotten(surface: ExecutionS
     assert subscribers.of_session("a", surface) is own
     subscribers.forget("a")
     assert subscribers.of_session("a", surface) is not own
+
+
+def test_the_subscriptions_of_an_idle_session_are_forgotten_with_it(surface: ExecutionSurface) -> None:
+    async def story() -> None:
+        now = 0.0
+        subscribers = Subscribers(_no_look, Stopping(), lambda: now)
+        gone, listening = subscribers.of_session("gone", surface), subscribers.of_session("here", surface)
+        with subscribers.listening(listening.subscription):
+            now = 3600.0
+            await subscribers.look()
+        assert subscribers.of_session("here", surface) is listening
+        assert subscribers.of_session("gone", surface) is not gone
+
+    anyio.run(story)
 
 
 async def _no_look(topics: Collection[Topic]) -> Versions:

@@ -6,21 +6,22 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import anyio.to_thread
 import pytest
 
-from interlock.surfaces.call import Call
+from interlock.surfaces.call import Call, RpcError
 from interlock.surfaces.execution import ExecutionSurface
-from interlock.surfaces.resources import Topic
+from interlock.surfaces.resources import FIXED, Topic
 from interlock.surfaces.tool import call_tool
+from interlock.transport.documents import subscribed
 from interlock.transport.http.stopping import Stopping
 from interlock.transport.http.subscribers import Subscribers
 from interlock.transport.results import ServerInfo
 from interlock.transport.stdio.connection import Connection
-from interlock.transport.subscriptions import Subscription, Versions
+from interlock.transport.subscriptions import MOST_RESOURCES, Changed, Subscription, Versions, listen
 from support.harness import Bench, steps, workflow
 from support.http_server import HttpServer, serving
 from support.postgres_server import PostgresServer, require_postgres
@@ -320,6 +321,57 @@ def test_the_subscriptions_of_an_idle_session_are_forgotten_with_it(surface: Exe
         assert subscribers.of_session("gone", surface) is not gone
 
     anyio.run(story)
+
+
+class HeardMethods:
+    """Stands in for the SDK's session of a client: it keeps what is sent."""
+
+    def __init__(self) -> None:
+        self.methods: list[str] = []
+
+    async def send_notification(self, notification: Any) -> None:
+        self.methods.append(notification.method)
+
+
+def test_a_session_hears_after_a_break_of_its_stream_what_it_has_missed(surface: ExecutionSurface) -> None:
+    async def story() -> None:
+        versions = iter(["1", "2"])
+
+        async def look(topics: Collection[Topic]) -> Versions:
+            return dict.fromkeys(topics, next(versions))
+
+        subscribers, session = Subscribers(look, Stopping()), HeardMethods()
+        own = subscribers.of_session("a", surface)
+        own.session = cast("Any", session)
+        own.subscription.follow_list("prompts")
+        for _ in range(2):  # streams, one after the other
+            async with anyio.create_task_group() as stream:
+                stream.start_soon(subscribers.tell_session, "a", surface)
+                await anyio.wait_all_tasks_blocked()
+                await subscribers.look()
+                await anyio.wait_all_tasks_blocked()
+                stream.cancel_scope.cancel()
+            await subscribers.look()  # nobody listens meanwhile
+        assert session.methods == ["notifications/prompts/list_changed"] * 2
+
+    anyio.run(story)
+
+
+@pytest.mark.parametrize(
+    "uris", [["interlock://workflows"] * (MOST_RESOURCES + 1), "interlock://workflows", [7]]
+)
+def test_a_list_of_resources_that_is_no_list_or_too_long_is_refused(
+    surface: ExecutionSurface, uris: Any
+) -> None:
+    assert isinstance(listen(surface, {"resourceSubscriptions": uris}), RpcError)
+
+
+def test_a_session_can_follow_only_so_many_resources(surface: ExecutionSurface) -> None:
+    subscription = Subscription(surface)
+    assert subscribed(subscription, {"uri": "interlock://workflows"}) == {}
+    for number in range(MOST_RESOURCES):
+        subscription._add(Changed("resource", f"interlock://{number}"), FIXED)
+    assert isinstance(subscribed(subscription, {"uri": "interlock://workflows"}), RpcError)
 
 
 async def _no_look(topics: Collection[Topic]) -> Versions:

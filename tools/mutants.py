@@ -69,6 +69,20 @@ MUTANTS = (
         ("tests/surfaces/test_repeated_starts.py",),
     ),
     Mutant(
+        "the answer of a start is checked whenever it is read: believe it",
+        "src/interlock/ledger/starts.py",
+        "    if known.digest != start_digest(known) or not known.response:",
+        "    if not known.response:",
+        ("tests/surfaces/test_repeated_starts.py",),
+    ),
+    Mutant(
+        "a commit whose answer was lost is looked for: take it for stored",
+        "src/interlock/store/postgres/database.py",
+        "        if stored is None:",
+        "        if False:",
+        ("tests/store/test_store_postgres.py",),
+    ),
+    Mutant(
         "a session is advanced from its own last commit: accept a stale head",
         "src/interlock/ledger/log/health.py",
         "    if last.last != session.head_index or last.digest != session.head_digest:",

@@ -1,6 +1,6 @@
-"""Run the long figures and write what they printed to docs/proof.md.
+"""Run the long figures and write what they printed to docs/proof.md, each part into its own section.
 
-    python -m tools.proof [--seed N] [--only kills,flips,faults,crashes] [--sessions 1000,100000,1000000]
+    python -m tools.proof [--seed N] [--only kills,crashes,faults,flips,mutants,growth]
 
 The tests marked `proof` run a tenth of each figure with every `make test`; here they run in full.
 """
@@ -11,34 +11,73 @@ import argparse
 import os
 import platform
 import random
+import re
 import subprocess
 import sys
 from pathlib import Path
 from time import perf_counter
 
 import apsw
+from msgspec import Struct
 
 PAGE = Path("docs/proof.md")
+PRINTED = "proof: "
+TEXT = re.compile(r"^## (.+)\n\n.*\n\n```text\n((?:.*\n)*?)```$", re.MULTILINE)
+
+
+class Part(Struct, frozen=True):
+    """One part of the proof: what it shows, and the module with its arguments that shows it."""
+
+    title: str
+    about: str
+    arguments: tuple[str, ...]
+
+
+def _tests(file: str) -> tuple[str, ...]:
+    return ("pytest", "-q", "-s", "-m", "proof", "-p", "no:xdist", file)
+
+
 PARTS = {
-    "kills": "tests/ledger/test_crashes.py",
-    "faults": "tests/ledger/test_faults.py",
-    "flips": "tests/ledger/test_byte_flips.py",
-    "crashes": "tests/store/test_postgres_processes.py",
+    "kills": Part(
+        "Kills",
+        "A server that records steps is killed at random moments, and the call in flight is sent again.",
+        _tests("tests/ledger/test_crashes.py"),
+    ),
+    "crashes": Part(
+        "Crashes of PostgreSQL",
+        "Eight servers on own and shared sessions are killed, and their database is stopped as in a crash.",
+        _tests("tests/store/test_postgres_processes.py"),
+    ),
+    "faults": Part(
+        "Disk faults",
+        "Writes and syncs of the file fail, or succeed and are reported as failed.",
+        _tests("tests/ledger/test_faults.py"),
+    ),
+    "flips": Part(
+        "Byte flips",
+        "One bit of the store's files is changed; then `interlock doctor` is run, and `doctor --repair`.",
+        _tests("tests/ledger/test_byte_flips.py"),
+    ),
+    "mutants": Part(
+        "Mutants",
+        "The promises of the store are broken one by one; the tests notice each.",
+        ("tools.mutants",),
+    ),
+    "growth": Part(
+        "Growth",
+        "What a step costs, in milliseconds, after many steps of its run and beside many stored sessions.",
+        ("bench.growth", "--postgres", "1000,100000,1000000", "--plots", "docs/images"),
+    ),
 }
 HEAD = """\
 # Proof
 
-What `make proof` printed: servers killed while they record steps, failing disks, changed bytes, and a
-PostgreSQL that is stopped in immediate mode again and again. `lost` and `doubled` count acknowledged steps.
-Every `make test` runs a tenth of these figures with a new seed.
+What `make proof` printed. `lost` and `doubled` count acknowledged steps. Every `make test` runs a tenth of
+the kills, crashes, faults and flips with a new seed, which it prints.
 
-In *byte flips* one bit of the store's files is changed; then `interlock doctor` is run, and
-`interlock doctor --repair`. A flip is `harmless` if doctor finds nothing and every stored row is as before;
-`repaired` if all events are in their logs again; `cut` if a damaged command and those after it were taken out
-of their log, named, and kept beside it. There is no fourth outcome.
-
-`python -m tools.mutants` breaks the promises of the store one by one and shows that the tests notice each.
-
+A flip is `harmless` if doctor finds nothing and every stored row is as before; `repaired` if all events are
+in their logs again; `cut` if a damaged command and those after it were taken out of their log, named, and
+kept beside it. There is no fourth outcome.
 """
 
 
@@ -46,35 +85,38 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=random.randrange(10**6))
     parser.add_argument("--only", default=",".join(PARTS))
-    parser.add_argument("--sessions", default="1000,100000,1000000", help="sizes to measure; empty for none")
     options = parser.parse_args()
-    lines = [f"{platform.system()} on {os.cpu_count()} cores, Python {platform.python_version()}"]
-    lines[0] += f", SQLite {apsw.sqlite_lib_version()}, seed {options.seed}"
-    failed = False
-    for part in filter(None, options.only.split(",")):
-        started = perf_counter()
-        command = [sys.executable, "-m", "pytest", "-q", "-s", "-m", "proof", "-p", "no:xdist", PARTS[part]]
-        environment = {**os.environ, "PROOF": "1", "PROOF_SEED": str(options.seed)}
-        ran = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=False)
-        failed = failed or ran.returncode != 0
-        lines += [
-            line.removeprefix("proof: ") for line in ran.stdout.splitlines() if line.startswith("proof:")
-        ]
-        lines.append(
-            f"  {part}: {'passed' if ran.returncode == 0 else 'FAILED'} in {perf_counter() - started:.0f} s"
-        )
-        print("\n".join(lines[-3:]), flush=True)
-        if ran.returncode:
-            print(ran.stdout)
-    if options.sessions:
-        command = [sys.executable, "-m", "bench.growth", "--sessions", options.sessions]
-        grown = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
-        failed = failed or grown.returncode != 0
-        lines += ["", grown.stdout.rstrip()]
-        print(grown.stdout)
-    body = "\n".join(lines)
-    PAGE.write_text(f"{HEAD}```text\n{body}\n```\n")
-    sys.exit(failed)
+    results = [run(PARTS[name], options.seed) for name in options.only.split(",")]
+    sys.exit(not all(results))
+
+
+def run(part: Part, seed: int) -> bool:
+    """Run one part, write its section, and say whether it passed."""
+    began, environment = perf_counter(), {**os.environ, "PROOF": "1", "PROOF_SEED": str(seed)}
+    command = [sys.executable, "-m", *part.arguments]
+    ran = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=False)
+    lines = ran.stdout.rstrip().splitlines()
+    told = [line.removeprefix(PRINTED) for line in lines if line.startswith(PRINTED)] or lines
+    verdict = "passed" if ran.returncode == 0 else "FAILED"
+    machine = f"{platform.system()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+    told.append(f"{verdict} in {perf_counter() - began:.0f} s; {machine}, SQLite {apsw.sqlite_lib_version()}")
+    write(part, "\n".join(told))
+    print("\n".join([part.title, *told]), flush=True)
+    if ran.returncode:
+        print(ran.stdout)
+    return ran.returncode == 0
+
+
+def write(part: Part, told: str) -> None:
+    """Put what a part printed into its section; the others stay as they are."""
+    texts = dict(TEXT.findall(PAGE.read_text("utf-8"))) if PAGE.exists() else {}
+    texts[part.title] = f"{told}\n"
+    sections = (
+        f"\n## {each.title}\n\n{each.about}\n\n```text\n{texts[each.title]}```\n"
+        for each in PARTS.values()
+        if each.title in texts
+    )
+    PAGE.write_text(HEAD + "".join(sections), "utf-8")
 
 
 if __name__ == "__main__":

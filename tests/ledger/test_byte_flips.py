@@ -8,7 +8,8 @@ from random import Random
 
 import pytest
 
-from support.byte_flips import STAGES, Subject, flipped
+from interlock.store.sqlite.schema import FILE
+from support.byte_flips import STAGES, Subject, flip_at, flipped, in_structure
 from support.proof import SEED, line, times
 
 NAMES = {"folded": "everything in the database file", "wal": "everything in the log beside it"}
@@ -26,4 +27,21 @@ def test_a_changed_byte_is_harmless_or_found_and_repaired(
     outcomes = Counter(flip.outcome for flip in flips)
     with capsys.disabled():
         print(line(f"byte flips, {NAMES[stage]}", flips=len(flips), **outcomes))
+    assert [flip for flip in flips if flip.outcome not in FINE] == []
+
+
+@pytest.mark.slow
+@pytest.mark.proof
+def test_a_changed_bit_in_the_structure_of_the_log_hides_no_event(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Such bytes are few, so that changes at random seldom meet them."""
+    chance, subject = Random(SEED), Subject(tmp_path, "folded")
+    flips = [
+        flip_at(subject, tmp_path / "scratch", FILE, in_structure(subject, chance), 1 << chance.randrange(8))
+        for _ in range(times(200))
+    ]
+    outcomes = Counter(flip.outcome for flip in flips)
+    with capsys.disabled():
+        print(line("byte flips, the structure of the log's pages", flips=len(flips), **outcomes))
     assert [flip for flip in flips if flip.outcome not in FINE] == []

@@ -33,7 +33,9 @@ def repeated(id_: str, body: list[dict[str, Any]]) -> dict[str, Any]:
 
 LONG = workflow(repeated("again", [repeated("and-again", steps("once"))]), id="test.long")
 SECONDS = times(600)
+CRASHES = times(200)
 AGENTS = 8
+LAST_TRIES = 600
 
 
 @pytest.fixture
@@ -156,9 +158,11 @@ def test_a_server_that_is_away_is_told_and_the_call_can_be_repeated(tmp_path: Pa
 class Walker(threading.Thread):
     """An agent that takes steps and repeats a call, with the same tokens, until it is answered."""
 
-    def __init__(self, name: str, data: Path, url: str, until: float, at: dict[str, Any] | None) -> None:
+    def __init__(
+        self, name: str, data: Path, url: str, ended: threading.Event, at: dict[str, Any] | None
+    ) -> None:
         super().__init__(name=name)
-        self.data, self.url, self.until = data, url, until
+        self.data, self.url, self.ended = data, url, ended
         self.at = at
         self.acknowledged: list[str] = []
         self.counts: Counter[str] = Counter()
@@ -172,7 +176,7 @@ class Walker(threading.Thread):
             self.at = self.answered(
                 lambda: self.server.call("continue_workflow", stateToken=root["stateToken"])
             )
-        while time.monotonic() < self.until and self.at is not None:
+        while not self.ended.is_set() and self.at is not None:
             text, here = f"{self.name}-{len(self.acknowledged)}", self.at
             answer = self.answered(lambda text=text, here=here: self.server.ack(here, text))
             if answer is None:
@@ -181,7 +185,9 @@ class Walker(threading.Thread):
             self.at = answer
 
     def answered(self, call: Any) -> dict[str, Any] | None:
-        while time.monotonic() < self.until + 30:
+        tries_left = LAST_TRIES
+        while tries_left:
+            tries_left -= self.ended.is_set()
             try:
                 answer: dict[str, Any] = call()
             except ServerGone:
@@ -210,24 +216,27 @@ def test_kills_and_crashes_lose_nothing_and_double_nothing(
         with serve(tmp_path, database.url) as first:
             shared = first.call("start_workflow", workflowId="test.long")
             first.ack(shared, "shared")
-        end = time.monotonic() + SECONDS
+        ended, began = threading.Event(), time.monotonic()
         names = [f"{'shared' if number % 2 else 'own'}{number}" for number in range(AGENTS)]
         walkers = [
-            Walker(name, tmp_path, database.url, end, shared if name.startswith("shared") else None)
+            Walker(name, tmp_path, database.url, ended, shared if name.startswith("shared") else None)
             for name in names
         ]
         for walker in walkers:
             walker.start()
-        while time.monotonic() < end - 2:
-            time.sleep(chance.uniform(0.3, 1.2))
-            if chance.random() < 0.3:
-                database.stop("immediate")
-                time.sleep(chance.uniform(0, 0.5))
-                database.start()
-                crashes["database stopped"] += 1
-            else:
+        for number in range(CRASHES):
+            due = began + SECONDS * (number + chance.random()) / CRASHES
+            is_due = False
+            while not is_due:
+                time.sleep(chance.uniform(0.3, 1.2))
                 chance.choice(walkers).server.process.kill()
                 crashes["process killed"] += 1
+                is_due = time.monotonic() >= due
+            database.stop("immediate")
+            time.sleep(chance.uniform(0, 0.5))
+            database.start()
+            crashes["database stopped"] += 1
+        ended.set()
         for walker in walkers:
             walker.join()
             walker.server.kill()

@@ -428,7 +428,7 @@ def test_rule_44_a_damaged_page_is_told_and_the_rest_recovered(tmp_path: Path) -
 def test_a_truncated_file_keeps_what_is_left(tmp_path: Path) -> None:
     path = folded(tmp_path)
     with path.open("r+b") as file:
-        file.truncate(path.stat().st_size // PAGE_SIZE * 3 // 4 * PAGE_SIZE)
+        file.truncate(path.stat().st_size // (2 * PAGE_SIZE) * PAGE_SIZE)
     with pytest.raises(StoreCorrupt):
         indexes(open_store(tmp_path))
     saved = salvage(path, tmp_path / "new" / "interlock.db")

@@ -16,6 +16,7 @@ from interlock.cli.doctor_checks import Check, run_checks
 from interlock.store.protocol import CommitRow
 from interlock.store.sqlite.schema import FILE, TABLES
 from interlock.store.sqlite.statements import _inflated
+from interlock.store.sqlite.store import PAGE_SIZE
 from support.harness import Agent, Bench, gate, steps, workflow
 
 FLOW = workflow(*steps("one", "two"), gate("fork", "left", "right"), *steps("three"))
@@ -74,6 +75,19 @@ def flipped(subject: Subject, scratch: Path, chance: Random) -> Flip:
     file = chance.choices(files, sizes)[0]
     offset, mask = chance.randrange(file.stat().st_size), 1 << chance.randrange(8)
     return flip_at(subject, scratch, file.name, offset, mask)
+
+
+def in_structure(subject: Subject, chance: Random) -> int:
+    """Return where a byte lies that says where the commits of some page are, or how one of them is read."""
+    with _copied(subject.kept, subject.kept) as connection:
+        pages = connection.execute("SELECT pageno FROM dbstat WHERE name = 'commits'").fetchall()
+    start = (int(str(chance.choice(pages)[0])) - 1) * PAGE_SIZE
+    page = (subject.kept / FILE).read_bytes()[start : start + PAGE_SIZE]
+    is_leaf = page[0] == 13
+    pointers = range(8 if is_leaf else 12, (8 if is_leaf else 12) + 2 * int.from_bytes(page[3:5], "big"), 2)
+    cells = [int.from_bytes(page[at : at + 2], "big") for at in pointers]
+    headers = [at + place for at in cells for place in range(13 if is_leaf else 5)]
+    return start + chance.choice([*range(pointers.stop), *headers])
 
 
 def flip_at(subject: Subject, scratch: Path, name: str, offset: int, mask: int) -> Flip:

@@ -14,8 +14,10 @@ from interlock.console.actions import EXPORTS, Actions
 from interlock.console.answers import Answer, answer_to, refused
 from interlock.console.comparison import compared
 from interlock.console.health import SettingLine, SettingsPage, Upkeep, health_page
-from interlock.console.pages import events_page, inbox_page, search_page, session_page
+from interlock.console.inbox_pages import inbox_page
 from interlock.console.run_pages import exported_runs, number, removal_page, runs_page
+from interlock.console.search_pages import search_page
+from interlock.console.session_pages import events_page, node_page, session_page
 from interlock.console.simulation import simulation_page
 from interlock.console.workflow_pages import builtins_page, run_graph, workflow_page, workflows_page
 from interlock.core.principals import Principal
@@ -27,7 +29,6 @@ from interlock.ledger.queries.branch_artifacts import branch_artifacts
 from interlock.ledger.queries.heads import NewestHead, newest_heads
 from interlock.ledger.queries.run_lines import RunsWanted, run_lines
 from interlock.ledger.queries.status import find_session
-from interlock.ledger.queries.story import story_of
 
 LAST_RUNS = 10
 
@@ -112,7 +113,9 @@ class Console:
                 return answer_to(page)
             case ["sessions", ref, "events"]:
                 kinds = tuple(filter(None, query.get("kind", "").split(",")))
-                return answer_to(events_page(ledger, ref, number(query, "before"), kinds))
+                return answer_to(events_page(ledger, ref, number(query, "before"), kinds, query.get("q", "")))
+            case ["sessions", ref, "node"]:
+                return answer_to(node_page(ledger, ref, number(query, "node")))
             case ["sessions", ref, "graph"]:
                 shown = session_page(ledger, ref, query.get("run", ""), number(query, "node"))
                 if isinstance(shown, LedgerError):
@@ -162,20 +165,15 @@ class Console:
 
     def comparison(self, ledger: Ledger, query: Query) -> Answer:
         """Compare two branches: `left` and `right` name a session, `leftNode` and `rightNode` a tip."""
-        stories = []
+        pages = []
         for side in ("left", "right"):
-            session = find_session(ledger, query.get(side, ""))
-            if isinstance(session, LedgerError):
-                return answer_to(session)
-            page = session_page(ledger, session.session_id, query.get(f"{side}Run", ""), None)
+            run, node = query.get(f"{side}Run", ""), number(query, f"{side}Node")
+            page = session_page(ledger, query.get(side, ""), run, node)
             if isinstance(page, LedgerError):
                 return answer_to(page)
-            story = story_of(ledger, session, page.run_id, number(query, f"{side}Node"))
-            if isinstance(story, LedgerError):
-                return answer_to(story)
-            stories.append((story, session.title))
-        (left, left_title), (right, right_title) = stories
-        return answer_to(compared(left, right, left_title, right_title))
+            pages.append(page)
+        left, right = pages
+        return answer_to(compared(left, right))
 
 
 def built_page() -> Traversable:

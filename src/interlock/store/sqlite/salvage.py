@@ -15,9 +15,11 @@ from tempfile import TemporaryDirectory
 
 import apsw
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from interlock.store.protocol import StoreCorrupt
 from interlock.store.sqlite.lock import FileLock
+from interlock.store.sqlite.raw_commits import raw_commits
 from interlock.store.sqlite.schema import FILE, MIGRATIONS, TABLES
 from interlock.store.sqlite.store import (
     PAGE_SIZE,
@@ -31,8 +33,17 @@ from interlock.store.sqlite.store import (
 UNREADABLE = (apsw.CorruptError, apsw.NotADBError, apsw.IOError)
 LOG_HEADER, FRAME_HEADER = 32, 24
 EMPTY: Mapping[str, apsw.SQLiteValue] = {"TEXT": "", "INTEGER": 0, "BLOB": b""}
+KINDS = {"TEXT": str, "INTEGER": int, "BLOB": bytes}
 LARGEST_GAP = 2**40
 LARGEST_FILE = 2**40
+OF_A_SESSION = (
+    " INTO commits SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 FROM sessions WHERE session_id = ?1 AND head_index >= ?3"
+)
+FORGET_COPIES = (
+    "DELETE FROM commits WHERE session_id NOT IN (SELECT session_id FROM sessions) AND digest IN"
+    " (SELECT digest FROM commits JOIN sessions USING (session_id))"
+)
+ADD_COMMIT, MEND_COMMIT = f"INSERT OR IGNORE{OF_A_SESSION}", f"INSERT OR REPLACE{OF_A_SESSION}"
 
 
 class Salvaged(Struct, frozen=True):
@@ -70,11 +81,13 @@ def salvage(path: Path, into: Path) -> Salvaged:
         with TemporaryDirectory(dir=into.parent) as folder:
             target = connect(into)
             migrate(target, into, MIGRATIONS)
-            source = _readable(_folded_copy(path, Path(folder)), target)
+            copy = _folded_copy(path, Path(folder))
+            source = _readable(copy, target)
             try:
                 if store_id := source.pragma("application_id"):
                     target.pragma("application_id", store_id)
                 salvaged = copy_tables(source, target)
+                salvaged.rows["commits"] += _add_hidden(copy, target)
                 target.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
             finally:
                 source.close()
@@ -162,6 +175,9 @@ def copy_tables(source: apsw.Connection, target: apsw.Connection) -> Salvaged:
             sql = f"INSERT OR IGNORE INTO {table} VALUES ({', '.join('?' * reader.width)})"
             copied[table] = 0
             for row in reader.rows():
+                if table == "commits" and not row[0]:
+                    reader.gaps += 1  # bytes that are no row
+                    continue
                 target.execute(sql, row)
                 if not target.changes() and table == "commits":
                     # Its key was damaged into another one's: the chain will tell where it belongs.
@@ -172,6 +188,17 @@ def copy_tables(source: apsw.Connection, target: apsw.Connection) -> Salvaged:
                 damaged.append(table)
         target.execute("UPDATE sessions SET unindexed = 1")  # the words are derived from the log again
     return Salvaged(copied, tuple(damaged))
+
+
+def _add_hidden(copy: Path, target: apsw.Connection) -> int:
+    """Add the commits that SQLite could not read to the sessions that miss them; returns how many."""
+    added = 0
+    with target:
+        for raw in raw_commits(copy):
+            target.execute(MEND_COMMIT if raw.mended else ADD_COMMIT, astuple(raw.row))
+            added += target.changes()
+        target.execute(FORGET_COPIES)
+    return added
 
 
 class TableReader:
@@ -185,26 +212,37 @@ class TableReader:
             for _, name, kind, not_null, *_ in fresh.execute(f"PRAGMA table_info({table})")
         ]
         self.width = len(columns)
-        self._kinds = [(kind == "TEXT", empty) for _, kind, empty in columns]
+        self._kinds = [(KINDS[kind], empty) for _, kind, empty in columns]
         # Text is read as bytes, because damaged text may not be valid.
-        listed = ", ".join(f"CAST({name} AS BLOB)" if kind == "TEXT" else name for name, kind, _ in columns)
+        listed = ", ".join(
+            f"CAST({name} AS BLOB)" if kind == "TEXT" else f"iif(typeof({name}) = 'text', x'', {name})"
+            for name, kind, _ in columns
+        )
         self._sql = f"SELECT rowid, {listed} FROM {table} NOT INDEXED WHERE rowid > ? ORDER BY rowid"
 
     def rows(self) -> Iterator[tuple[apsw.SQLiteValue, ...]]:
-        """Yield the readable rows in the order of their ids."""
+        """Yield the readable rows in the order of their ids; one with a value of another type is none."""
         last: int | None = 0
         while last is not None:
             try:
                 for rowid, *row in self._source.execute(self._sql, (last,)):
                     last = int(str(rowid))
-                    yield tuple(
+                    values = [
                         value.decode(errors="replace")
-                        if is_text and isinstance(value, bytes)
+                        if kind is str and isinstance(value, bytes)
                         else empty
                         if value is None
                         else value
-                        for value, (is_text, empty) in zip(row, self._kinds, strict=True)
-                    )
+                        for value, (kind, empty) in zip(row, self._kinds, strict=True)
+                    ]
+                    kinds = (kind for kind, _ in self._kinds)
+                    if all(
+                        value is None or isinstance(value, kind)
+                        for value, kind in zip(values, kinds, strict=True)
+                    ):
+                        yield tuple(values)
+                    else:
+                        self.gaps += 1
                 return
             except UNREADABLE:
                 self.gaps += 1

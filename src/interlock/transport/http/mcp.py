@@ -259,7 +259,20 @@ def outcome_of(result: JsonObject) -> str:
         return "asked"
     if "isError" not in result:
         return "ok"
-    return "store_failed" if b'"STORE_' in msgspec.json.encode(result) else "refused"
+    body = result.get("structuredContent") or decoded(result["content"][0]["text"])
+    match body:
+        case {"code": str(code)} | {"error": {"code": str(code)}} if code.startswith("STORE_"):
+            return "store_failed"
+        case _:
+            return "refused"
+
+
+def decoded(text: str) -> Any:
+    """Return what a text holds that is JSON, as navigation's is."""
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return None
 
 
 def request_record(ctx: Context) -> RequestRecord:

@@ -146,7 +146,7 @@ function Shell() {
       <main id="main" tabIndex={-1}>
         {inbox.error?.code === "UNAUTHORIZED" ? <SignIn /> : <View room={room} rest={route.path.slice(1)} />}
       </main>
-      {open === "palette" && <Palette pages={NAV.map(([path, label]) => [path, label])} onClose={() => setOpen(null)} setTheme={setTheme} />}
+      {open === "palette" && <Palette pages={NAV.map(([path, label]) => [path, label])} onClose={() => setOpen((now) => (now === "palette" ? null : now))} onKeys={() => setOpen("keys")} setTheme={setTheme} />}
       {open === "keys" && <Keys onClose={() => setOpen(null)} />}
     </div>
   );
@@ -176,10 +176,12 @@ function View({ room, rest }: { room: string; rest: string[] }) {
 const KEYS: [string, string][] = [
   ["1 … 9", "Choose an answer in the inbox"],
   ["Enter", "Decide what was chosen"],
-  ["j, k", "Next and previous question"],
+  ["j, k", "Next and previous question, session or step"],
+  ["x", "Select the session in the list of runs"],
+  ["[, ]", "Previous and next tab of a session"],
   ["g then i, r, w, s, c, h", "Go to inbox, runs, workflows, search, compare, health"],
   ["/", "Search"],
-  ["Ctrl K", "Command palette"],
+  ["Ctrl K", "Command palette: every page and every action of the view"],
   ["?", "This list"],
   ["Esc", "Close, or think again"],
 ];

@@ -392,7 +392,7 @@ export interface StoryDecision {
 }
 
 export interface StoryMark {
-  kind: "activity" | "capability" | "child" | "divergence" | "ended" | "gap" | "loop" | "mode" | "skipped";
+  kind: "activity" | "capability" | "child" | "divergence" | "ended" | "gap" | "loop" | "mode" | "resolved" | "skipped";
   text: string;
   weight: "critical" | "info" | "warning";
 }
@@ -685,6 +685,9 @@ export interface BuiltinLine {
 export interface SearchPage {
   query: string;
   hits: Array<SearchHit>;
+  more: boolean;
+  workflows: Array<WorkflowHit>;
+  builtins: Array<BuiltinHit>;
 }
 
 export interface SearchHit {
@@ -696,6 +699,24 @@ export interface SearchHit {
   why: string;
   snippet: string;
   updatedAt: number;
+}
+
+export interface WorkflowHit {
+  id: string;
+  name: string;
+  description: string;
+  items: Array<ItemHit>;
+}
+
+export interface ItemHit {
+  id: string;
+  title: string;
+}
+
+export interface BuiltinHit {
+  kind: string;
+  ref: string;
+  title: string;
 }
 
 export interface HealthPage {

@@ -286,3 +286,24 @@ def test_what_is_not_there_is_an_error_with_a_code(desk: Desk, path: str, query:
 )
 def test_a_request_that_cannot_be_read_changes_nothing(desk: Desk, name: str, body: bytes) -> None:
     assert desk.console.act(LOCAL, name, body).status in (400, 404)
+
+
+def test_a_search_finds_sessions_workflows_their_steps_and_what_is_built_in(desk: Desk) -> None:
+    desk.to_the_gate()
+    page = desk.shows("search", q="ship")
+    assert [(hit["title"], hit["status"]) for hit in page["hits"]] == [("Ship it", "waiting")]
+    assert [(hit["id"], [item["id"] for item in hit["items"]]) for hit in page["workflows"]] == [
+        ("test.flow", ["ship"])
+    ]
+    built_in = desk.shows("search", q="verification report")
+    assert "wr.contracts.verification_report" in [hit["ref"] for hit in built_in["builtins"]]
+    small = desk.shows("search", q="SMALL task")
+    assert "wr.small_task" in [hit["id"] for hit in small["workflows"]]
+    assert desk.shows("search", q="ship", principal=Principal("eve"))["hits"] == []
+    assert desk.shows("search", q=" ") == {
+        "query": " ",
+        "hits": [],
+        "more": False,
+        "workflows": [],
+        "builtins": [],
+    }

@@ -14,8 +14,9 @@ from interlock.console.actions import EXPORTS, Actions
 from interlock.console.answers import Answer, answer_to, refused
 from interlock.console.comparison import compared
 from interlock.console.health import SettingLine, SettingsPage, Upkeep, health_page
-from interlock.console.pages import inbox_page, search_page
+from interlock.console.inbox_pages import inbox_page
 from interlock.console.run_pages import exported_runs, number, removal_page, runs_page
+from interlock.console.search_pages import search_page
 from interlock.console.session_pages import events_page, node_page, session_page
 from interlock.console.simulation import simulation_page
 from interlock.console.workflow_pages import builtins_page, run_graph, workflow_page, workflows_page

@@ -269,7 +269,7 @@ def _opening(source: StepSource, at: SourceLocation, draft: CompileDraft) -> lis
             duties.append(f"Produce the variable `{action.target}`{_because(reason)}")
     duties += [f"Produce the variable `{name}`." for name in source.sets if f"`{name}`" not in body]
     if source.skill:
-        duties.append(f"Use the skill `{source.skill}`.")
+        duties.append(use_of(source.skill))
     for trigger in read_triggers(source.triggers):
         duties.append(f"Start the workflow `{trigger.workflow}`{_because(trigger.description)}")
     role = source.agent_role or draft.role
@@ -282,6 +282,11 @@ def _opening(source: StepSource, at: SourceLocation, draft: CompileDraft) -> lis
         Fragment(prompts.bullets("Guidance", guidance), part="guidance"),
         Fragment(prompts.join(("\n".join(duties), files))),
     ]
+
+
+def use_of(skill: str) -> str:
+    """Return the sentence of a prompt that names the skill of its step."""
+    return f"Use the skill `{skill}`."
 
 
 def _because(reason: str | None) -> str:

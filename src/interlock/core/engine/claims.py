@@ -198,7 +198,7 @@ class Outlook(Walk):
 
     def _lacks(self, need: NeedStep, verdict: Verdict) -> None:
         self.missing += (_unclaimable(need, blocker) for blocker in verdict.stopping)
-        complete(self.draft, need, claimed=Output())
+        complete(self.draft, need, "")
 
 
 class ClaimedOutputs(Struct, frozen=True):

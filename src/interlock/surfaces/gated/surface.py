@@ -159,6 +159,8 @@ class GatedSurface(LedgerSurface):
         reading = self.shared.reading_call(params.session_token, Calling("next_activity"))
         if isinstance(reading, Reply) or params.activity_id != reading.state.activity:
             return None
+        if reading.pointer.node != reading.state.visit:  # the call that entered it, sent again, is a repeat
+            return None
         plan, state, activity = reading.position.plan, reading.state, reading.activity
         is_exit = any(exit_.to == state.activity for exit_ in exits(plan, state))
         if activity is None or state.finished or (is_exit and not pending_gates(plan, state)):

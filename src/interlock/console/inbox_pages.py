@@ -1,4 +1,4 @@
-"""What each page of the console shows, as values: the page draws them, scripts read them as JSON."""
+"""The inbox: each question as its user must see it, with what was handed in before it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ from interlock.core.run.surface_policy import EXECUTION
 from interlock.ledger.decisions.inbox import WaitingQuestion
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.queries.search import find
 from interlock.ledger.queries.status import (
     PendingLine,
     Shown,
     pending_line,
-    ref_of,
 )
 from interlock.ledger.queries.story import HandedIn, last_handed_in
 
@@ -43,26 +41,6 @@ class InboxPage(Shown, frozen=True):
 
     questions: tuple[InboxQuestion, ...]
     needs_pin: bool
-
-
-class SearchHit(Shown, frozen=True):
-    """A session that a search found, and why."""
-
-    session_id: str
-    ref: str
-    title: str
-    workflow_id: str
-    status: str
-    why: str
-    snippet: str
-    updated_at: int
-
-
-class SearchPage(Shown, frozen=True):
-    """The best sessions for some words."""
-
-    query: str
-    hits: tuple[SearchHit, ...]
 
 
 def inbox_page(ledger: Ledger, waiting: Iterable[tuple[str, WaitingQuestion]], needs_pin: bool) -> InboxPage:
@@ -97,24 +75,3 @@ def inbox_question(ledger: Ledger, question: WaitingQuestion) -> InboxQuestion |
         handed_in=last_handed_in(position),
         follows=tuple(follows),
     )
-
-
-def search_page(ledger: Ledger, query: str) -> SearchPage:
-    """Search everything: ids, titles, notes, workflows, branches and commits."""
-    if not query.strip():
-        return SearchPage(query, ())
-    hits = (
-        SearchHit(
-            session_id=hit.session.session_id,
-            ref=ref_of(hit.session.session_id),
-            title=hit.session.title,
-            workflow_id=hit.run.workflow_id if hit.run else "",
-            status=hit.run.status if hit.run else "no run",
-            why=hit.why,
-            snippet=hit.snippet,
-            updated_at=hit.session.updated_at,
-        )
-        for hit in find(ledger, query)
-        if hit.why != "recency_fallback"
-    )
-    return SearchPage(query, tuple(hits))

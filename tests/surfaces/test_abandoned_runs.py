@@ -25,8 +25,8 @@ from interlock.ledger.transfer.bundle import Bundle, read_bundle
 from interlock.ledger.transfer.export_import import export_session, import_bundle
 from interlock.store.protocol import SessionFilter, SessionRow
 from interlock.surfaces.gated import GatedSurface
+from support.cli_process import Terminal, interlock, to_the_gate
 from support.cli_process import agent as cli_agent
-from support.cli_process import interlock, to_the_gate
 from support.harness import Agent, Bench, gate, steps, workflow
 from support.log import logged_events
 from support.navigation_client import NavigationClient, events, opened
@@ -205,6 +205,9 @@ def test_a_run_that_was_given_up_stays_readable_and_is_not_offered_first(bench: 
     assert [line.session_id for line in run_lines(ledger, RunsWanted(status="abandoned")).lines] == [
         session_id
     ]
+    resumed = agent.call("resume_session", resumeRef=session_id)
+    assert resumed["best"]["status"] == "abandoned"
+    assert "ready to go on" not in agent.text
     found = find(ledger, "pelican")
     assert [candidate.session.session_id for candidate in found] == [going_on, session_id]
     assert examine(ledger.store, row).health == "healthy"
@@ -270,7 +273,10 @@ def test_an_orchestrator_gives_up_its_session_while_a_checkpoint_is_pending(
     else:
         answer = lead.tell("respond_checkpoint", checkpoint_id="scope", option_id="yes")
         assert answer.code == "RUN_ABANDONED"
-    assert not lead.tell("get_workflow").error
+    read = lead.tell("get_workflow")
+    assert (read.error, "The run was abandoned by its agent (lead)" in read.text) == (False, True)
+    named = {"agent_id": "late", "workflow_id": "flow", "session_token": lead.token}
+    assert "It cannot go on." in lead.call("start_session", **named).warnings[0]
     assert len(given_up(lead.ledger, _id(lead))) == 1
     assert inbox(lead.ledger) == ()
 
@@ -403,6 +409,9 @@ def test_the_command_line_gives_up_a_run(tmp_path: Path) -> None:
     assert "preferred tip, abandoned" in interlock(tmp_path, "tree", session_id).out
     listed = interlock(tmp_path, "sessions", "--status", "abandoned", "--json").json["sessions"]
     assert [line["sessionId"] for line in listed] == [again.json["sessionId"]]
+    played = Terminal(tmp_path, "play", session_id)
+    assert played.until(WHY)
+    assert played.end()[0] == 0
     assert interlock(tmp_path, "abandon", "nowhere").code == 3
     assert interlock(tmp_path, "abandon", session_id, "--run", "run_none").code == 3
 

@@ -650,6 +650,21 @@ def test_d3_a_repeat_after_a_kill_returns_the_recorded_answer(tmp_path: Path, su
         assert status["open_checkpoint"] == "g2"
 
 
+def test_d3_a_token_from_before_a_rewind_answers_nothing(bench: Bench) -> None:
+    """The answer that the token has seen is on another branch, where the question is not open again."""
+    lead, worker = begin_rounds(bench, files=LATE)
+    execution = Agent(ExecutionSurface(bench.ledger()))
+    start = execution.call("continue_workflow", stateToken=lead.token)
+    worker.tell("yield_checkpoint", checkpoint_id="g1")
+    assert not lead.tell("respond_checkpoint", option_id="yes").error
+    seen = lead.token
+    execution.ack("one, in another way", at=execution.look(start))
+    assert execution.pending == "g1"
+    refused = lead.call("respond_checkpoint", session_token=seen, option_id="yes")
+    assert refused.code == "STALE_TOKEN"
+    assert not lead.tell("respond_checkpoint", option_id="yes").error  # by the token of the refusal
+
+
 # E9: a handle is no session token
 
 

@@ -106,6 +106,12 @@ def of_output(output: Output, step: str = "") -> Iterator[Notice]:
         yield Notice("NOTES_TRUNCATED", text)
 
 
+def of_abandonment(state: RunState) -> Iterator[Notice]:
+    """Disclose that a run which is read was given up (rule 35)."""
+    if state.abandoned is not None:
+        yield Notice("ABANDONED", f"The run was {state.abandoned.text.rstrip('.')}. It cannot go on.")
+
+
 def of_mode(preferences: Preferences, recommended: Preferences | None) -> Iterator[Notice]:
     """Disclose a mode that goes beyond what the author recommends."""
     if recommended is not None and (over := exceeds(preferences, recommended)):

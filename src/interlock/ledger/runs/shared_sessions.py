@@ -16,7 +16,7 @@ from interlock.core.engine.claims import claimed_outputs
 from interlock.core.engine.evolve import evolved
 from interlock.core.run.commands import Claim
 from interlock.core.run.events import ActivityEntered, Event, GateOpened, GateResolved
-from interlock.core.run.notices import NO_NOTICES, Notice, Notices
+from interlock.core.run.notices import NO_NOTICES, Notice, Notices, of_abandonment
 from interlock.core.run.outcomes import Code, Decided, Refusal
 from interlock.core.run.state import OpenGate, RunState
 from interlock.core.run.surface_policy import SurfacePolicy
@@ -226,7 +226,7 @@ class Sessions:
         handle = new[0].handle if new else handles[joining].handle
         commit = Commit(position.rows(), self.ledger.principal, self.ledger.clock())
         notices = Notices(self.ledger.standing(position.run, position.plan, position.state))
-        notices = notices.plus([ADOPTED]) if adopted else notices
+        notices = notices.plus([*of_abandonment(position.state), *([ADOPTED] if adopted else [])])
         traced = calling.traced(joining, position.state, commit.now, notices=notices)
         commit.add(traced, run=position.run.run)
         commit.make_head(position.run.run, position.node.node)

@@ -58,4 +58,5 @@ def resumed(ledger: Ledger, query: str, reference: str | None) -> Outcome:
     shown = live(encoded(reply(ledger.rehydrate(position))), ledger, best.handle)
     assert isinstance(shown.structured, msgspec.Raw)
     body["best"] = msgspec.json.decode(shown.structured)
-    return Reply("\n\n".join(["\n".join(lines), "The best match, ready to go on:", shown.text]), body)
+    ready = "" if position.state.abandoned else ", ready to go on"
+    return Reply("\n\n".join(["\n".join(lines), f"The best match{ready}:", shown.text]), body)

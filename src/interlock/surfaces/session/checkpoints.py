@@ -149,7 +149,8 @@ class Checkpoints:
             progress.agent = caller.agent if isinstance(caller, Position) else ""
         else:
             progress.request = _by_token(progress, params)
-        if progress.is_stale:
+        was_rewound = not pointer.is_checkpoint_handle and pointer.attempt > position.state.answered
+        if progress.is_stale or was_rewound:
             return self._tools.refuse_stale(progress)
         if not pointer.is_checkpoint_handle and pointer.attempt < position.state.answered:
             return self._answered_since(progress, params, gate)

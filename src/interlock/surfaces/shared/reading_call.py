@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from interlock.core.definition.workflow import Activity, Gate, Workflow
 from interlock.core.engine.gates import find_gate, question_of, round_of
-from interlock.core.run.notices import NO_NOTICES, Notice, Notices
+from interlock.core.run.notices import NO_NOTICES, Notice, Notices, of_abandonment
 from interlock.core.run.state import RunState
 from interlock.core.values import Json
 from interlock.ledger.runs.position import Position
@@ -83,7 +83,10 @@ class ReadingCall(Struct, frozen=True):
     def notices(self) -> Notices:
         """Return what the caller should know about its token and the definition."""
         position = self.position
-        standing = self.sessions.ledger.standing(position.run, position.plan, self.state)
+        standing = (
+            *self.sessions.ledger.standing(position.run, position.plan, self.state),
+            *of_abandonment(self.state),
+        )
         if self.pointer.node == self.state.visit:
             return Notices(standing)
         where = f"'{self.state.activity}'" if self.state.activity else "its beginning"

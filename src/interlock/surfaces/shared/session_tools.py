@@ -254,7 +254,7 @@ class SessionTools:
         progress.refuse("stale token")
         position = progress.position
         where = f"activity '{position.state.activity}'" if position.state.activity else "its beginning"
-        text = f"This token is of an earlier activity; the session is now in {where}."
+        text = f"This token is of another position; the session is now in {where}."
         about: dict[str, Json] = {
             "current_activity": position.state.activity,
             "status": status_of(position),

@@ -36,6 +36,7 @@ from support.session_agents import (
     SessionAgent,
     gated,
     join_session,
+    manifest,
     session,
     session_id_of,
     start_flow,
@@ -80,7 +81,8 @@ def given_up(ledger: Ledger, session_id: str) -> list[str]:
 
 def test_an_agent_gives_up_its_run_and_leaves_what_it_has(agent: Agent) -> None:
     agent.start("test.flow")
-    gone = abandon(agent, output={"notesMarkdown": "half of it is done"})
+    gone = abandon(agent, output={"notesMarkdown": "half of it is done"}, context={"x": 1})
+    assert "The variables of this call were not read" in agent.text
     assert (gone["status"], gone["isComplete"], gone["pending"]) == ("abandoned", False, None)
     assert gone["nextIntent"] == "rehydrate_only"
     assert "abandoned by its agent (test-client): the ticket was withdrawn. It cannot go on." in agent.text
@@ -249,11 +251,15 @@ def test_an_orchestrator_gives_up_its_session_while_a_checkpoint_is_pending(
         join_session(lead).tell("yield_checkpoint", checkpoint_id="scope", variables={"goal": "bread"})
     held, token = lead.go("build"), lead.token
     assert held.code in ("DECISION_PENDING", "GATE_UNANSWERED")
-    gone = lead.go("__terminal__", abandon=WHY)
+    given = {"step_manifest": manifest("look"), "variables": {"x": 1}}
+    gone = lead.go("__terminal__", abandon=WHY, **given)
+    assert gone.warnings == ["The variables of this call were not read: the run is given up."]
     assert gone.body["status"] == "abandoned"
     assert gone.body["message"] == f"The run was abandoned by its agent (lead): {WHY}"
-    repeated = lead.call("next_activity", session_token=token, activity_id="__terminal__", abandon=WHY)
-    assert repeated.text == gone.text
+    repeat = {"session_token": token, "activity_id": "__terminal__", "abandon": WHY}
+    assert lead.call("next_activity", **repeat, **given).text == gone.text
+    outputs = logged_events(lead.ledger.store, _id(lead), "node_output_appended")
+    assert [row.event.step for row in outputs] == ["look"]  # type: ignore[attr-defined]
     refused = lead.go("build")
     assert refused.code == "RUN_ABANDONED"
     assert f"abandoned by its agent (lead): {WHY}. " in refused.text.replace("\n", " ")

@@ -51,6 +51,9 @@ class Notices(Struct, frozen=True):
 
 
 NO_NOTICES = Notices()
+VARIABLES_UNREAD = Notice(
+    "ARGUMENTS_IGNORED", "The variables of this call were not read: the run is given up."
+)
 HOW_GAPS_CLOSE = (
     "Once a gap is closed, say so with the step that closed it: output artifact "
     '{"kind":"wr.gaps","resolved":[{"gap":<number>,"summary":"<how>"}]}'

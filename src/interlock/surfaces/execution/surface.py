@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from interlock.authoring.diagnostics.diagnostic import ABSENT, Diagnostic, located
 from interlock.core.engine.decide import decide
 from interlock.core.run.commands import AbandonRun, AcknowledgeStep
-from interlock.core.run.notices import Notice
+from interlock.core.run.notices import VARIABLES_UNREAD, Notice
 from interlock.core.run.outcomes import Decided, Refusal, run_abandoned
 from interlock.core.run.output import Output
 from interlock.core.run.surface_policy import EXECUTION
@@ -120,11 +120,11 @@ class ExecutionSurface(LedgerSurface):
         if params.abandon is not None:
             abandon = AbandonRun(attempt.now, "agent", call.client.name, params.abandon.strip())
             given_up = decide(attempt.plan, attempt.state, abandon)
-            return (
-                of_refusal(given_up)
-                if isinstance(given_up, Refusal)
-                else self._recorded(attempt, given_up, output)
-            )
+            if isinstance(given_up, Refusal):
+                return of_refusal(given_up)
+            unread = [VARIABLES_UNREAD] if params.context else []
+            given_up = replace(given_up, notices=given_up.notices.plus(unread))
+            return self._recorded(attempt, given_up, output)
         command = AcknowledgeStep(
             policy=EXECUTION,
             now=attempt.now,

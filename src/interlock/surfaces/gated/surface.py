@@ -41,7 +41,13 @@ from interlock.surfaces.shared.asking import asked
 from interlock.surfaces.shared.reading_call import presented_gate
 from interlock.surfaces.shared.replies import as_json, failure, json_reply, of_error, of_refusal
 from interlock.surfaces.shared.resolutions import answering, repeats, resolution
-from interlock.surfaces.shared.session_tools import RECOVERED, SERVER, NotEntered, SessionTools
+from interlock.surfaces.shared.session_tools import (
+    RECOVERED,
+    SERVER,
+    NotEntered,
+    SessionTools,
+    beside,
+)
 from interlock.surfaces.shared.workflow_shapes import activity_shape, gates_of
 from interlock.surfaces.strict_params import NoParams
 from interlock.surfaces.tool import Tool
@@ -212,7 +218,7 @@ class GatedSurface(LedgerSurface):
             return progress
         if progress.is_stale:
             return self.shared.refuse_stale(progress)
-        position = progress.position
+        position, progress.beside = progress.position, beside(params, "session_token")
         if params.option_id is not None:
             gates = pending_gates(position.plan, position.state)
             pending = next((gate for gate in gates if gate.id == params.checkpoint_id), None)

@@ -17,7 +17,7 @@ from interlock.core.definition.workflow import Activity, Gate, Workflow
 from interlock.core.engine.decide import decide
 from interlock.core.engine.transitions import outstanding
 from interlock.core.run.commands import AbandonRun, Claim, EnterActivity, ResolveCheckpoint
-from interlock.core.run.notices import Notice, Notices
+from interlock.core.run.notices import VARIABLES_UNREAD, Notice, Notices
 from interlock.core.run.outcomes import Decided, Refusal
 from interlock.core.run.surface_policy import SurfacePolicy
 from interlock.core.values import Json, Variables
@@ -274,7 +274,7 @@ class SessionTools:
         progress.request, state = {"target": params.activity_id}, progress.state
         progress.beside = beside(params, "session_token", "activity_id", "abandon")
         if params.abandon is not None:
-            return self._abandon(progress, params.activity_id, params.abandon, client)
+            return self._abandon(progress, params, params.abandon, claims, client)
         has_ended = state.finished and state.abandoned is None
         if progress.pointer.node == state.visit - (not has_ended):
             repeated = self.repeated(progress)
@@ -307,10 +307,17 @@ class SessionTools:
         )
         return Entered(progress, decided, notices, claims)
 
-    def _abandon(self, progress: SessionCall, target: str, reason: str, client: str) -> NotEntered | Reply:
-        """Give the run up (rule 35); the same call again returns the recorded reply."""
-        if not progress.position.plan.workflow.is_end(target):
-            text = f"abandon gives up the whole run; '{target}' is an activity of it."
+    def _abandon(
+        self,
+        progress: SessionCall,
+        params: p.NextActivity,
+        reason: str,
+        claims: tuple[Claim, ...],
+        client: str,
+    ) -> NotEntered | Reply:
+        """Give the run up, with what was done so far (rule 35); a repeat returns the recorded reply."""
+        if not progress.position.plan.workflow.is_end(params.activity_id):
+            text = f"abandon gives up the whole run; '{params.activity_id}' is an activity of it."
             return failure("VALIDATION_ERROR", text, "Send activity_id '__terminal__' with abandon.")
         progress.request = {"abandon": reason}
         repeated = self.repeated(progress)
@@ -325,11 +332,12 @@ class SessionTools:
             return NotEntered(progress, decided)
         assert decided.state.abandoned is not None, "the run is given up"
         token, notices = session_slot(decided.state), progress.notices(decided)
+        notices = notices.plus([VARIABLES_UNREAD] if params.variables else [])
         message = f"The run was {decided.state.abandoned.text}"
         reply = json_reply(
             {"status": "abandoned", "message": message, "session_token": token}, token, notices
         )
-        return self.record(progress, decided, reply, notices=notices)
+        return self.record(progress, decided, reply, notices=notices, claims=claims)
 
     def record_entry(self, entered: Entered, body: Mapping[str, Json]) -> Reply:
         """Record an entry with its reply, and return the reply with the caller's tokens."""

@@ -83,8 +83,10 @@ def _play(run: PlayedRun) -> None:
                 if error is not None:
                     reason = sentence(error) if isinstance(error, Refusal) else error.message
                     inform(f"interlock: {reason}")
-    if (how := run.view.state.abandoned) is not None:
-        say(f"The run was {line_of(how.text)}. See: interlock tree {ref_of(run.view.session.session_id)}")
+    if (given_up := run.view.state.abandoned) is not None:
+        say(
+            f"The run was {line_of(given_up.text)}. See: interlock tree {ref_of(run.view.session.session_id)}"
+        )
         return
     gaps = f", open gaps: {run.view.state.gaps}" if run.view.state.gaps else ""
     say(f"{paint('Complete', 'good')}{gaps}. See: interlock tree {ref_of(run.view.session.session_id)}")

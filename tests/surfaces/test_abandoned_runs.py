@@ -374,6 +374,18 @@ def test_a_parent_on_navigation_goes_on_when_its_child_was_given_up(
     assert [event["outcome"] for event in events(bench, "child_returned")] == ["abandoned"]
 
 
+def test_a_parent_goes_on_when_the_user_gives_up_its_child(client: NavigationClient, bench: Bench) -> None:
+    parent = client.into_build()
+    client.call("nav_start", workflow_id="helper", parent_state=parent["state"])
+    ledger = bench.ledger()
+    with ledger.store.reading() as reader:
+        sessions = reader.sessions(SessionFilter(ledger.owner))
+    child = next(session for session in sessions if session.parent_session)
+    by_user(ledger, child.session_id)
+    assert client.situation(parent["state"])["availableActions"]["required"]
+    assert [event["outcome"] for event in events(bench, "child_returned")] == ["abandoned"]
+
+
 # processes
 
 

@@ -91,10 +91,10 @@ KEYS = {
         "awaiting createdAt keep ref runs sessionId status title updatedAt workflowId",
     ),
     "tree DONE": ("runs", "forks nodes runId status tip workflowId"),
-    "log DONE": ("events", "at event imported index kind node run"),
+    "log DONE": ("events", "at event imported index kind node principal run"),
     "status DONE": (
         "runs",
-        "autonomy branches decided gapList gaps mode pending riskPolicy runId startedAt status tip updatedAt "
+        "abandoned autonomy branches decided gapList gaps mode pending riskPolicy runId startedAt status tip updatedAt "
         "workflowHash workflowId",
     ),
     "notes DONE": ("entries", "notes recordedAt step"),

@@ -94,8 +94,8 @@ KEYS = {
     "log DONE": ("events", "at event imported index kind node principal run"),
     "status DONE": (
         "runs",
-        "abandoned autonomy branches decided gapList gaps mode pending riskPolicy runId startedAt status tip updatedAt "
-        "workflowHash workflowId",
+        "abandoned autonomy branches decided gapList gaps mode pending riskPolicy runId startedAt status tip "
+        "updatedAt workflowHash workflowId",
     ),
     "notes DONE": ("entries", "notes recordedAt step"),
     "inbox": ("questions", "id message name node options ref runId sessionId shown since title"),

@@ -91,11 +91,11 @@ KEYS = {
         "awaiting createdAt keep ref runs sessionId status title updatedAt workflowId",
     ),
     "tree DONE": ("runs", "forks nodes runId status tip workflowId"),
-    "log DONE": ("events", "at event imported index kind node run"),
+    "log DONE": ("events", "at event imported index kind node principal run"),
     "status DONE": (
         "runs",
-        "autonomy branches decided gapList gaps mode pending riskPolicy runId startedAt status tip updatedAt "
-        "workflowHash workflowId",
+        "abandoned autonomy branches decided gapList gaps mode pending riskPolicy runId startedAt status tip "
+        "updatedAt workflowHash workflowId",
     ),
     "notes DONE": ("entries", "notes recordedAt step"),
     "inbox": ("questions", "id message name node options ref runId sessionId shown since title"),

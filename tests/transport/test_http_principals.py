@@ -193,7 +193,7 @@ def test_the_command_line_gives_lists_and_revokes_tokens(tmp_path: Path) -> None
     token = interlock(tmp_path, "auth", "add", "ada", "--role", "approver").out.strip()
     assert token.startswith("ilk_")
     assert token not in (tmp_path / "keys" / "principals.json").read_text()
-    assert interlock(tmp_path, "auth", "list", "--json").json[0]["role"] == "approver"
+    assert interlock(tmp_path, "auth", "list", "--json").json["principals"][0]["role"] == "approver"
     assert interlock(tmp_path, "auth", "add", "ada").code == 2
     assert interlock(tmp_path, "auth", "add", "local").code == 2
     assert interlock(tmp_path, "auth", "revoke", "ada").code == 0

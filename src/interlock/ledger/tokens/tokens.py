@@ -175,7 +175,7 @@ def _read_word(keyring: Keyring, token: str, expected: Collection[Kind]) -> Poin
     kind, _, rest = token.partition(".")
     version, _, word = rest.partition(".")
     if kind not in WORD_KINDS or not word:
-        return _malformed(f"It must be {_names_of(expected)}", expected)
+        return _malformed("It begins with no known prefix", expected)
     if version != VERSION:
         return TokenError(
             "TOKEN_UNSUPPORTED_VERSION",
@@ -240,7 +240,7 @@ def _malformed(reason: str, expected: Collection[Kind]) -> TokenError:
     return TokenError(
         "TOKEN_INVALID_FORMAT",
         f"This is not a token. {reason}.",
-        f"Send {_names_of(expected)} exactly as the last response gave it.",
+        f"Send {_names_of(expected)}, exactly as a response gave it.",
     )
 
 
@@ -254,4 +254,5 @@ def _bad_signature() -> TokenError:
 
 
 def _names_of(expected: Collection[Kind]) -> str:
-    return " or ".join(name for kind, name in NAMES.items() if kind in expected)
+    *others, last = (name for kind, name in NAMES.items() if kind in expected)
+    return f"{', '.join(others)} or {last}" if others else last

@@ -47,7 +47,7 @@ def list_(data_dir: str | None, as_json: bool) -> None:
     tokens = AccessTokens(config_of(data_dir).folder).all()
     if as_json:
         shown: Any = [{"name": token.name, "role": token.role, "madeAt": token.made_at} for token in tokens]
-        print_json(msgspec.to_builtins(shown))
+        print_json({"principals": msgspec.to_builtins(shown)})
         return
     rows = [(token.name, token.role, age(token.made_at)) for token in tokens]
     table(rows, [("accent", "plain", "quiet")] * len(rows))

@@ -2,7 +2,9 @@
 
 export interface InboxPage {
   questions: Array<InboxQuestion>;
+  more: boolean;
   needsPin: boolean;
+  canDecide: boolean;
 }
 
 export interface InboxQuestion {
@@ -165,7 +167,8 @@ export interface WorkflowStep {
 
 export interface WhatFollows {
   option: string;
-  pending: PendingLine;
+  effects: Array<string>;
+  pending: PendingLine | null;
 }
 
 export interface PendingLine {

@@ -49,8 +49,14 @@ class Replicas:
         self._store = store
         access = AccessTokens(folder)
         self.agent, self.approver = access.add("ada", "user", 1), access.add("eve", "approver", 1)
-        self.servers = [self._started() for _ in range(count)]
         self._turns = itertools.count()
+        self.servers: list[HttpServer] = []
+        try:
+            for _ in range(count):
+                self.servers.append(self._started())
+        except BaseException:
+            self.close()
+            raise
 
     def _started(self, *more: str) -> HttpServer:
         arguments = ("--store", self._store, "--workflows", str(self.bench.workflows), "--quiet")

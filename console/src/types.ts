@@ -2,7 +2,9 @@
 
 export interface InboxPage {
   questions: Array<InboxQuestion>;
+  more: boolean;
   needsPin: boolean;
+  canDecide: boolean;
 }
 
 export interface InboxQuestion {
@@ -165,7 +167,8 @@ export interface WorkflowStep {
 
 export interface WhatFollows {
   option: string;
-  pending: PendingLine;
+  effects: Array<string>;
+  pending: PendingLine | null;
 }
 
 export interface PendingLine {
@@ -392,7 +395,7 @@ export interface StoryDecision {
 }
 
 export interface StoryMark {
-  kind: "activity" | "capability" | "child" | "divergence" | "ended" | "gap" | "loop" | "mode" | "skipped";
+  kind: "activity" | "capability" | "child" | "divergence" | "ended" | "gap" | "loop" | "mode" | "resolved" | "skipped";
   text: string;
   weight: "critical" | "info" | "warning";
 }

@@ -9,13 +9,13 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from interlock.core.definition.conditions import Scope, holds, is_known_false, variables_of
+from interlock.core.definition.conditions import holds, is_known_false, variables_of
 from interlock.core.definition.program import ENTRANCE, AskGate, ConfirmStep, EnterLoop, Plan, RepeatLoop
-from interlock.core.definition.prompts import interpolate, variables_in
+from interlock.core.definition.prompts import interpolate, rendered_option, variables_in
 from interlock.core.definition.workflow import Effect, Gate, Loop, Option, Step, Workflow, walk
 from interlock.core.hashing import digest_of
 from interlock.core.run.state import RunState, instance
-from interlock.core.values import Json, Missing
+from interlock.core.values import Json
 
 
 class FoundGate(Struct, frozen=True):
@@ -200,30 +200,9 @@ class Question(Struct, frozen=True):
 def question_of(plan: Plan, state: RunState, gate: Gate, confirms: Step | None = None) -> Question:
     """Render a gate's question with the variables in force."""
     scope = plan.scope(state.variables)
-    options = tuple(
-        replace(
-            option,
-            label=interpolate(option.label, scope),
-            description=interpolate(option.description, scope) if option.description else None,
-            effect=replace(
-                option.effect,
-                set_variables={
-                    name: interpolate(value, scope) if isinstance(value, str) else value
-                    for name, value in option.effect.set_variables.items()
-                    if not unset_in_effect(value, scope)
-                },
-            ),
-        )
-        for option in gate.options
-    )
+    options = tuple(rendered_option(option, scope) for option in gate.options)
     text = interpolate(gate.message, scope)
     return Question(gate.id, interpolate(gate.name, scope), text, options, shown_by(gate, confirms))
-
-
-def unset_in_effect(value: Json, scope: Scope) -> tuple[str, ...]:
-    """Name the variables that the value of an effect needs and nobody has set; it then stores nothing."""
-    paths = variables_in(value) if isinstance(value, str) else ()
-    return tuple(path for path in paths if isinstance(scope.value(path), Missing))
 
 
 def shown_by(gate: Gate, confirms: Step | None = None) -> tuple[str, ...]:

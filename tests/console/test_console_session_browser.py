@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -96,3 +97,22 @@ def test_a_comparison_marks_what_only_one_side_has(desk: BrowserDesk, browser: B
     page.get_by_role("link", name="Swap the sides").click()
     page.wait_for_url(f"**rightNode={left}**")
     assert page.get_by_label("Right branch").input_value() == left
+
+
+def test_a_session_that_was_exported_is_imported_from_its_file(
+    desk: BrowserDesk, browser: Browser, tmp_path: Path
+) -> None:
+    session = to_the_gate(desk.worker)
+    page = desk.open(browser, f"sessions/{session}")
+    with page.expect_download() as bundle:
+        page.get_by_role("link", name="Export bundle").click()
+    file = tmp_path / "bundle.json"
+    bundle.value.save_as(file)
+    page.goto(f"{desk.server.url}/console/runs")
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Import").click()
+    chooser.value.set_files(file)
+    page.get_by_role("heading", name="Fix the flaky login test", level=1).wait_for()
+    assert session not in page.url
+    page.goto(f"{desk.server.url}/console/runs")
+    page.get_by_role("rowheader", name="Fix the flaky login test").nth(1).wait_for()

@@ -159,6 +159,8 @@ class GatedSurface(LedgerSurface):
         reading = self.shared.reading_call(params.session_token, Calling("next_activity"))
         if isinstance(reading, Reply) or params.activity_id != reading.state.activity:
             return None
+        if reading.pointer.node != reading.state.visit:  # a repeat of the call that entered it
+            return None
         plan, state, activity = reading.position.plan, reading.state, reading.activity
         is_exit = any(exit_.to == state.activity for exit_ in exits(plan, state))
         if activity is None or state.finished or (is_exit and not pending_gates(plan, state)):
@@ -197,8 +199,9 @@ class GatedSurface(LedgerSurface):
         gate = next((gate for gate in gates if gate.id == params.checkpoint_id), None)
         if gate is None:
             text = f"Checkpoint not found: {params.checkpoint_id} in activity {params.activity_id}"
-            names = ", ".join(gate.id for gate in gates) or "none"
-            return reading.error_answer("CHECKPOINT_NOT_FOUND", text, f"Its checkpoints: {names}.")
+            names = ", ".join(gate.id for gate in gates)
+            known = f"Send one of these as checkpoint_id: {names}." if names else "It has no checkpoints."
+            return reading.error_answer("CHECKPOINT_NOT_FOUND", text, known)
         return reading.json_answer(
             {"checkpoint": {**presented_gate(reading, gate), "blocking": gate.blocking}}
         )

@@ -18,7 +18,7 @@ from interlock.console.actions import (
 from interlock.console.answers import ConsoleError
 from interlock.console.comparison import Comparison
 from interlock.console.health import DoctorReport, HealthPage, SettingsPage
-from interlock.console.pages import InboxPage, SearchPage
+from interlock.console.inbox_pages import InboxPage
 from interlock.console.run_pages import (
     KeepRequest,
     RemovalPage,
@@ -27,6 +27,7 @@ from interlock.console.run_pages import (
     RunsPage,
     ViewRequest,
 )
+from interlock.console.search_pages import SearchPage
 from interlock.console.session_pages import EventsPage, ForkText, NodePage, SessionPage
 from interlock.console.simulation import SimulationPage
 from interlock.console.workflow_pages import BuiltinsPage, RunGraph, WorkflowPage, WorkflowsPage

@@ -2,7 +2,9 @@
 
 export interface InboxPage {
   questions: Array<InboxQuestion>;
+  more: boolean;
   needsPin: boolean;
+  canDecide: boolean;
 }
 
 export interface InboxQuestion {
@@ -165,7 +167,8 @@ export interface WorkflowStep {
 
 export interface WhatFollows {
   option: string;
-  pending: PendingLine;
+  effects: Array<string>;
+  pending: PendingLine | null;
 }
 
 export interface PendingLine {
@@ -392,7 +395,7 @@ export interface StoryDecision {
 }
 
 export interface StoryMark {
-  kind: "activity" | "capability" | "child" | "divergence" | "ended" | "gap" | "loop" | "mode" | "skipped";
+  kind: "activity" | "capability" | "child" | "divergence" | "ended" | "gap" | "loop" | "mode" | "resolved" | "skipped";
   text: string;
   weight: "critical" | "info" | "warning";
 }
@@ -685,6 +688,9 @@ export interface BuiltinLine {
 export interface SearchPage {
   query: string;
   hits: Array<SearchHit>;
+  more: boolean;
+  workflows: Array<WorkflowHit>;
+  builtins: Array<BuiltinHit>;
 }
 
 export interface SearchHit {
@@ -696,6 +702,24 @@ export interface SearchHit {
   why: string;
   snippet: string;
   updatedAt: number;
+}
+
+export interface WorkflowHit {
+  id: string;
+  name: string;
+  description: string;
+  items: Array<ItemHit>;
+}
+
+export interface ItemHit {
+  id: string;
+  title: string;
+}
+
+export interface BuiltinHit {
+  kind: string;
+  ref: string;
+  title: string;
 }
 
 export interface HealthPage {

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import re
 import socket
+import sys
 from contextlib import suppress
 from pathlib import Path
 from shutil import copyfile
 from typing import Any
 
 import anyio
+import anyio.to_thread
 import msgspec
 import pytest
 
 from interlock.ledger.tokens.access_tokens import AccessTokens
+from interlock.ledger.tokens.keyring import Keys
 from interlock.store.sqlite.lock import FileLock
 from support.harness import Bench, gate, steps, workflow
-from support.http_server import Answer, HttpServer, bearer, connected, serving
+from support.http_server import Answer, HttpServer, ModernCaller, bearer, connected, serving
 
 SECRET = "pelican"
 
@@ -138,3 +141,53 @@ def test_a_gate_that_waits_and_a_refusal_are_counted(tmp_path: Path) -> None:
     assert values[f'interlock_calls_total{{{of_call},outcome="refused"}}'] == "1"
     assert values[f"interlock_call_seconds_count{{{of_call}}}"] == "2"
     assert values[f'interlock_call_seconds_bucket{{{of_call},le="+Inf"}}'] == "2"
+
+
+@pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
+def test_a_key_that_is_rotated_while_the_user_answers_a_form_spoils_nothing(
+    tmp_path: Path, mode: str
+) -> None:
+    import mcp
+    from mcp.types import ElicitResult
+
+    bench = Bench(tmp_path)
+    bench.write(workflow(gate("which", "left", "right"), *steps("last")))
+
+    async def answer(_context: Any, params: Any) -> Any:
+        await anyio.to_thread.run_sync(Keys(tmp_path).rotate)
+        return ElicitResult(action="accept", content={"choice": "right"})
+
+    async def story(server: HttpServer) -> Any:
+        async with mcp.Client(f"{server.url}/mcp", mode=mode, elicitation_callback=answer) as client:
+            begun = (await client.call_tool("start_workflow", {"workflowId": "test.flow"})).structured_content
+            tokens = {"stateToken": begun["stateToken"], "ackToken": begun["ackToken"]}
+            return (await client.call_tool("continue_workflow", tokens)).structured_content
+
+    with serving(tmp_path, "--workflows", str(bench.workflows)) as server:
+        assert anyio.run(story, server)["pending"]["stepId"] == "last"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no other system limits the files of a running process")
+def test_a_full_disk_is_told_and_nothing_is_lost_when_there_is_room_again(tmp_path: Path) -> None:
+    import resource
+
+    bench = Bench(tmp_path)
+    bench.write(workflow(*steps("first", "second")))
+    with serving(tmp_path, "--workflows", str(bench.workflows), "--quiet") as server:
+        caller = ModernCaller(f"{server.host}:{server.port}")
+        begun = caller.call("start_workflow", workflowId="test.flow")
+        step = {
+            "stateToken": begun["stateToken"],
+            "ackToken": begun["ackToken"],
+            "output": {"notesMarkdown": "x"},
+        }
+        before = resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
+        refused = caller.call("continue_workflow", **step)
+        assert refused["code"] == "STORE_UNAVAILABLE", refused
+        assert (
+            caller.call("continue_workflow", stateToken=begun["stateToken"])["pending"]["stepId"] == "first"
+        )
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, before)
+        assert caller.call("continue_workflow", **step)["pending"]["stepId"] == "second"
+        caller.close()
+        assert codes(server) == (200, 200)

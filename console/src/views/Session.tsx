@@ -8,6 +8,7 @@ import type { ActionDone, RunGraph, SessionPage } from "../types";
 import { CopyButton, Empty, ErrorBox, Json, Skeleton, StatusBadge, Time } from "../ui";
 import { Events } from "./Events";
 import { Graph } from "./Graph";
+import { isTyping } from "./Inbox";
 import { ForkDialog, Inspector } from "./Inspector";
 import { Story } from "./Story";
 import { SessionLanes, Timeline } from "./Timeline";
@@ -28,6 +29,23 @@ export function Session({ reference }: { reference: string }) {
   const { data, error, reload } = usePage<SessionPage>(`sessions/${encodeURIComponent(reference)}`, { run, node }, sessionId);
   useEffect(() => setSessionId(data?.status.sessionId), [data]);
   useCommands(TABS.map((each) => ({ label: `Tab: ${each}`, hint: "this session", run: () => go(withQuery(route, { tab: each === "story" ? null : each })) })));
+  const steps = data?.story?.steps;
+  useEffect(() => {
+    const pressed = (event: KeyboardEvent) => {
+      if (isTyping(event)) return;
+      const way = event.key === "j" || event.key === "]" ? 1 : -1;
+      if (event.key === "j" || event.key === "k") {
+        const now = steps?.findIndex((step) => step.node === selected) ?? -1;
+        const next = steps?.[Math.min(Math.max(now + way, 0), steps.length - 1)];
+        if (next) go(withQuery(route, { at: String(next.node) }), true);
+      } else if (event.key === "[" || event.key === "]") {
+        const next = TABS[(TABS.indexOf(tab) + way + TABS.length) % TABS.length];
+        go(withQuery(route, { tab: next === "story" ? null : (next ?? null) }), true);
+      }
+    };
+    window.addEventListener("keydown", pressed);
+    return () => window.removeEventListener("keydown", pressed);
+  }, [steps, selected, tab, route]);
   if (error && !data) return <ErrorBox error={error} />;
   if (!data) return <Skeleton rows={8} />;
   const { status, story } = data;

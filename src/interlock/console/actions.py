@@ -123,7 +123,7 @@ class Actions:
         owner = request.owner or principal.name
         if owner != principal.name and not principal.decides_for_others:
             return refused(403, "FORBIDDEN", "Only an approver decides for others.")
-        if (refusal := self.pin_refused(principal, request.pin)) is not None:
+        if (refusal := self.decision_refused(principal, request.pin)) is not None:
             return refusal
         ledger = self._ledger.of(owner, principal.name)
         session = find_session(ledger, request.session_id)
@@ -150,11 +150,17 @@ class Actions:
             ActionDone(f"{asked.name}: {request.option}. The agent continues with its next call.")
         )
 
-    def pin_refused(self, principal: Principal, pin: str) -> Answer | None:
-        """Return why a PIN is not accepted; None if it is, or if none is set."""
+    def decision_refused(self, principal: Principal, pin: str) -> Answer | None:
+        """Return why this principal may not decide now; None if it may.
+
+        An agent may hold a token of the role user, so that token alone decides nothing (rule 27).
+        """
         store, name, now = self._ledger.store, principal.name, self._ledger.clock()
         if not has_pin(store, name):
-            return None
+            if principal.decides_for_others:
+                return None
+            message = "A token of the role user decides nothing: an agent may hold it."
+            return refused(403, "FORBIDDEN", message, "Ask a principal of the role approver.")
         if not pin:
             return refused(403, "PIN_REQUIRED", "Deciding needs your PIN.", "Enter it with your answer.")
         wrong = [at for at in self._wrong_pins.get(name, ()) if now - at < PIN_PAUSE]
@@ -179,7 +185,7 @@ class Actions:
 
     def mode(self, principal: Principal, request: ModeRequest) -> Answer:
         """Attach a mode to all unfinished branches of a session."""
-        if (refusal := self.pin_refused(principal, request.pin)) is not None:
+        if (refusal := self.decision_refused(principal, request.pin)) is not None:
             return refusal
         ledger = self._ledger.of(principal.name)
         session = find_session(ledger, request.session_id)

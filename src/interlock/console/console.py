@@ -14,14 +14,14 @@ from interlock.console.actions import EXPORTS, Actions
 from interlock.console.answers import Answer, answer_to, refused
 from interlock.console.comparison import compared
 from interlock.console.health import SettingLine, SettingsPage, Upkeep, health_page
-from interlock.console.pages import inbox_page, search_page
+from interlock.console.inbox_pages import WaitingQuestions
 from interlock.console.run_pages import exported_runs, number, removal_page, runs_page
+from interlock.console.search_pages import search_page
 from interlock.console.session_pages import events_page, node_page, session_page
 from interlock.console.simulation import simulation_page
 from interlock.console.workflow_pages import builtins_page, run_graph, workflow_page, workflows_page
 from interlock.core.principals import Principal
-from interlock.ledger.decisions.inbox import everyones_inbox, inbox, questions
-from interlock.ledger.decisions.user_pin import has_pin
+from interlock.ledger.decisions.inbox import questions
 from interlock.ledger.errors import LedgerError, error_of
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.branch_artifacts import branch_artifacts
@@ -49,6 +49,7 @@ class Console:
         self._settings = settings
         self._upkeep = upkeep
         self._examining = Lock()
+        self._waiting = WaitingQuestions(ledger)
         self.actions = Actions(ledger)
 
     def page(self, principal: Principal, path: str, query: Query) -> Answer:
@@ -93,10 +94,7 @@ class Console:
         ledger = self._ledger.of(principal.name)
         match parts:
             case ["inbox"]:
-                own = [(principal.name, question) for question in inbox(ledger)]
-                others = everyones_inbox(ledger) if principal.decides_for_others else ()
-                waiting = dict.fromkeys((*own, *others))
-                return answer_to(inbox_page(ledger, waiting, has_pin(ledger.store, principal.name)))
+                return answer_to(self._waiting.page(principal))
             case ["runs"]:
                 return answer_to(runs_page(ledger, query))
             case ["runs", "removal"]:

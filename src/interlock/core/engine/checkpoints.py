@@ -27,6 +27,8 @@ from interlock.core.run.outcomes import Code, Decided, NeedAnswer, Refusal
 from interlock.core.run.state import OpenGate, RunState, instance
 from interlock.core.values import Json
 
+CLOCKS_DIFFER_MS = 60_000  # at most, on machines that share a store
+
 
 def open_checkpoint(plan: Plan, state: RunState, command: OpenCheckpoint) -> Decided | Refusal:
     """Ask a gate's question; steps ahead of a bound gate are thereby claimed."""
@@ -120,9 +122,9 @@ def resolve_checkpoint(plan: Plan, state: RunState, command: ResolveCheckpoint) 
     if command.policy.gates == "opened":
         draft.settle()
     target = _gate_meant(draft, command)
-    if isinstance(target, Refusal) and command.policy.exits == "offered" and draft.state.open is None:
+    if isinstance(target, Refusal) and command.policy.exits == "offered":
         ahead = Draft(plan, state, command.policy, command.now)
-        ahead.skip_optional()
+        ahead.skip_optional(until=command.gate)
         if ahead.state.open is not None and ahead.state.open.gate == command.gate:
             draft, target = ahead, _gate_meant(ahead, command)
     if isinstance(target, Refusal):
@@ -184,9 +186,8 @@ def _decision(
     """The decision that the call brings; None where it dismisses a gate whose condition is false."""
     if (command.option is not None) + command.auto_advance + command.condition_not_met != 1:
         return Refusal(Code.RESOLUTION_MODE)
-    elapsed = command.now - opened.opened_at
     if command.auto_advance:
-        return _auto_advanced(gate, elapsed)
+        return _auto_advanced(gate, max(command.now - opened.opened_at, 0))
     if command.option is not None:
         return _chosen(draft, gate, opened, command, command.option)
     if gate.condition is None:
@@ -207,9 +208,9 @@ def _chosen(
     if not counts(decision, draft.state, opened.key, command.terms):
         asked: dict[str, Json] = {"asked": True} if opened.key in draft.state.declined else {}
         return Refusal(Code.USER_MUST_DECIDE, {"checkpoint": gate.id, **asked})
-    # A negative time says that the clock was set back, and nothing about the user.
-    if decided is None and command.channel == "agent" and 0 <= elapsed < least:
-        about: dict[str, Json] = {"checkpoint": gate.id, "elapsed_ms": elapsed, "minimum_ms": least}
+    # More than a little below zero says that the clock was set back, and nothing about the user.
+    if decided is None and command.channel == "agent" and -CLOCKS_DIFFER_MS <= elapsed < least:
+        about: dict[str, Json] = {"checkpoint": gate.id, "elapsed_ms": max(elapsed, 0), "minimum_ms": least}
         return Refusal(Code.TOO_FAST, about)
     if gate.option(option) is None:
         listed = [valid.id for valid in gate.options]
@@ -234,7 +235,7 @@ def _auto_advanced(gate: Gate, elapsed: int) -> Decision | Refusal:
         return Refusal(Code.NOT_AUTO_ADVANCING, {"checkpoint": gate.id, "blocking": True})
     if elapsed < gate.auto_advance_ms:
         least = gate.auto_advance_ms
-        about: dict[str, Json] = {"checkpoint": gate.id, "elapsed_ms": max(elapsed, 0), "minimum_ms": least}
+        about: dict[str, Json] = {"checkpoint": gate.id, "elapsed_ms": elapsed, "minimum_ms": least}
         return Refusal(Code.TIMER_RUNNING, about)
     return Decision(gate.default_option, "server", note="the time to answer has passed")
 

@@ -51,6 +51,10 @@ class Notices(Struct, frozen=True):
 
 
 NO_NOTICES = Notices()
+HOW_GAPS_CLOSE = (
+    "Once a gap is closed, say so with the step that closed it: output artifact "
+    '{"kind":"wr.gaps","resolved":[{"gap":<number>,"summary":"<how>"}]}'
+)
 
 
 def of_events(events: Iterable[e.Event], state: RunState) -> Iterator[Notice]:
@@ -60,8 +64,9 @@ def of_events(events: Iterable[e.Event], state: RunState) -> Iterator[Notice]:
     yield from _passed_over(happened)
     for gap in state.gap_list:
         if state.finished or gap.number >= first:
-            resolved = f", resolved: {gap.resolved}" if gap.resolved else ""
-            yield Notice("GAP", f"Gap {gap.number} ({gap.severity}{resolved}): {gap.summary}")
+            yield Notice("GAP", gap.text)
+    if first == 1 <= state.gaps and not state.finished:
+        yield Notice("GAP_OPEN", HOW_GAPS_CLOSE)
     if state.finished and (left_out := state.gaps_ever - len(state.gap_list)):
         yield Notice("GAPS_OMITTED", f"{left_out} earlier gaps are not listed here; the log has them all.")
 

@@ -95,6 +95,12 @@ class KnownGap(Struct, frozen=True, omit_defaults=True):
     summary: str
     resolved: str = ""
 
+    @property
+    def text(self) -> str:
+        """The gap in a line."""
+        closed = f", resolved: {self.resolved}" if self.resolved else ""
+        return f"Gap {self.number} ({self.severity}{closed}): {self.summary}"
+
 
 class RunState(Struct, frozen=True, omit_defaults=True):
     """Everything that decides what happens next; the history is in the log.

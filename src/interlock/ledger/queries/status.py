@@ -119,7 +119,7 @@ class Note(Shown, frozen=True):
 
 
 class Notes(Shown, frozen=True):
-    """What was noted along one branch; `session` notes belong to no run."""
+    """What was noted along one branch, and its gaps, open and resolved; `session` notes belong to no run."""
 
     session_id: str
     title: str
@@ -127,6 +127,7 @@ class Notes(Shown, frozen=True):
     entries: tuple[Note, ...]
     session: tuple[str, ...] = ()
     omitted: int = 0
+    gap_list: tuple[KnownGap, ...] = ()
 
 
 def ref_of(session_id: str) -> str:
@@ -306,6 +307,7 @@ def notes_of(positions: Positions, session: SessionRow, node: int | None = None)
             return LedgerError("NOT_FOUND", message, next_action)
         run = reader.run(session_id, row.run) if row else None
         path = recap(reader, row, EVERYTHING, farthest=EVERYTHING) if row else Recap(())
+        gaps = state_of(row).gap_list if row and damage_of(reader, session) is None else ()
         session_notes = tuple(
             logged_event.event.notes
             for logged_event in logged(reader.commits(session_id))
@@ -320,6 +322,7 @@ def notes_of(positions: Positions, session: SessionRow, node: int | None = None)
         entries=tuple(Note(step_label(note.step), note.notes, note.recorded_at) for note in path.entries),
         session=session_notes,
         omitted=path.omitted,
+        gap_list=gaps,
     )
 
 

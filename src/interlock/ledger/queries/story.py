@@ -31,7 +31,9 @@ from interlock.store.protocol import BlockedRow, NodeRow, Recorded, SessionRow
 
 MOST_STEPS = 200
 
-MarkKind = Literal["gap", "divergence", "capability", "mode", "child", "skipped", "loop", "activity", "ended"]
+MarkKind = Literal[
+    "gap", "resolved", "divergence", "capability", "mode", "child", "skipped", "loop", "activity", "ended"
+]
 Weight = Literal["info", "warning", "critical"]
 
 
@@ -245,6 +247,8 @@ def marks_of(event: LogEntry) -> Iterator[StoryMark]:
     match event:
         case e.GapRecorded():
             yield StoryMark("gap", f"{event.summary} ({event.category.replace('_', ' ')})", event.severity)
+        case e.GapResolved():
+            yield StoryMark("resolved", f"gap {event.gap} resolved: {event.summary}")
         case e.DivergenceRecorded():
             yield StoryMark("divergence", f"{event.reason.replace('_', ' ')}: {event.summary}", "warning")
         case e.CapabilityObserved():

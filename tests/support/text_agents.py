@@ -348,12 +348,14 @@ class SessionTextAgent(ActivityTextAgent):
         open_exits = [exit_.partition(" ")[0] for exit_ in exits.split("; ")]
         expected = [exit_.partition(" ")[0] for exit_ in exits.split("; ") if exit_.endswith("(expected)")]
         self.visit.target = self.rotate([*expected * 3, *open_exits], exits)
-        if gate := re.search(r"^before next_activity: .*yield_checkpoint '([^']+)'", text, re.MULTILINE):
+        if gate := re.search(
+            r"^before next_activity: .*yield_checkpoint with checkpoint_id '([^']+)'", text, re.MULTILINE
+        ):
             return self.progress("yield_checkpoint", checkpoint_id=gate[1])
         return self.progress("next_activity", activity_id=self.visit.target)
 
     def _put_right(self, text: str) -> str:
-        if gate := re.search(r"yield_checkpoint '([^']+)'", text):
+        if gate := re.search(r"yield_checkpoint with checkpoint_id '([^']+)'", text):
             return self.progress("yield_checkpoint", checkpoint_id=gate[1])
         assert self.supply(text) is None, text
         return self.progress("next_activity", activity_id=self.visit.target)

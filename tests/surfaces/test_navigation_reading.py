@@ -23,7 +23,7 @@ def test_an_id_that_is_no_id_reaches_nothing(client: NavigationClient, tool: str
 def test_an_unknown_workflow_is_named_with_what_is_near(client: NavigationClient) -> None:
     answer = client.call("nav_start", workflow_id="biuld")
     assert answer["error"]["code"] == "WORKFLOW_NOT_FOUND"
-    assert "build" in answer["error"]["next"]
+    assert answer["error"]["message"] == "There is no workflow 'biuld'; did you mean 'build'?"
 
 
 def test_workflows_are_listed_with_meta(client: NavigationClient) -> None:

@@ -234,7 +234,8 @@ def test_a_lost_agent_of_a_session_is_told_what_is_missing_before_it_can_go_on(b
     agent.go("main", variables={"goal": "mend the boiler"})
     missing = (
         "Send in step_manifest what these steps produce: one, two (the output contains 'jwt'). "
-        "The worker must yield_checkpoint 'ship'; the orchestrator answers it."
+        "The worker calls yield_checkpoint with checkpoint_id 'ship'; "
+        "the orchestrator answers with respond_checkpoint."
     )
     assert f"\nbefore next_activity: {missing}\n" in agent.tell("get_activity").text
     status = agent.tell("get_workflow_status").body

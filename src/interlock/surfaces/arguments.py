@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 import msgspec
@@ -14,6 +15,11 @@ CONTEXT_BYTES = 256 * 1024
 ARTIFACT_BYTES = 256 * 1024
 DEEPEST = 64
 FORBIDDEN = ("__proto__", "constructor", "prototype")
+PLAIN_WORDS = {
+    "^Object missing required field `(.+)`$": r"'\1' is missing",
+    "^Object contains unknown field `(.+)`$": r"there is no parameter '\1'",
+    "^Invalid enum value (.+)$": r"\1 is not one of the values that are allowed",
+}
 
 
 class InvalidArgument(Struct, frozen=True):
@@ -37,8 +43,10 @@ class DecodingError(Struct, frozen=True):
 
 def decoding_error(reason: str) -> DecodingError:
     """Split msgspec's message into what is wrong and where; the path is empty for the whole."""
-    message, separator, path = reason.rpartition(" - at `$")
-    return DecodingError(message, path.rstrip("`").lstrip(".")) if separator else DecodingError(reason, "")
+    message, _, path = reason.partition(" - at `$")
+    for pattern, plain in PLAIN_WORDS.items():
+        message = re.sub(pattern, plain, message)
+    return DecodingError(message, path.rstrip("`").lstrip("."))
 
 
 def check_context(context: Mapping[str, Json] | None, name: str = "context") -> InvalidArgument | None:

@@ -31,6 +31,12 @@ def located(diagnostic: Diagnostic) -> str:
     return f"{diagnostic.file}:{diagnostic.line}: {diagnostic.message} ({diagnostic.code})"
 
 
+def absence(diagnostic: Diagnostic) -> str:
+    """Say that there is no such workflow, and which one is spelled like it."""
+    similar = f"; {diagnostic.next_action}" if diagnostic.next_action else "."
+    return f"{diagnostic.message[0].upper()}{diagnostic.message[1:]}{similar}"
+
+
 class Mention(Struct, frozen=True, array_like=True):
     """A workflow that a file names, and where; only a listing of all sources shows whether it exists."""
 

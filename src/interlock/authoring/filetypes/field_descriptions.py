@@ -172,7 +172,8 @@ _STEPS: Mapping[type[Struct], Mapping[str, str]] = {
         "actions": "What happens when the step is done.",
         "sets": "Variables that the step sets. One that a condition reads is required when the step is done.",
         "triggers": "Child workflows that the agent starts in this step; one object or a list.",
-        "required": "Documentation only; every step whose condition holds has to be done.",
+        "required": "Whether the step has to be done. One that is not may be passed over, also if it "
+        "declares an output.",
         "probes": "The capability that this step tries out: the run goes on once it was observed to work.",
         "notesOptional": _KEPT.format("step"),
         "audit": _KEPT.format("step"),

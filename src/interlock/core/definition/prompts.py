@@ -48,6 +48,7 @@ DISABLED: Mapping[Capability, str] = {
     "delegation": "Do not delegate to subagents: this workflow is to be done without it.",
     "web_browsing": "Do not browse the web: this workflow is to be done without it.",
 }
+OPTIONAL = "This step is optional: do it if it helps here."
 UNASKED = "Only the user could answer this, and nobody is asked in this mode; state what you assume:"
 
 
@@ -116,6 +117,8 @@ def step_prompt(plan: Plan, state: RunState, step: Step) -> str:
     if step.user_input:
         asked = UNASKED if state.preferences.never_stops else FOR_THE_USER
         parts.append("\n".join([asked, *(f"- {user_question(need, scope)}" for need in step.user_input)]))
+    if not step.required:
+        parts.append(OPTIONAL)
     if not state.preferences.guided:
         parts.append(AUTO_LINE)
     if state.remark is not None:

@@ -115,6 +115,9 @@ def input_required(need: NeedInput, code: Code = Code.INPUT_REQUIRED) -> Refusal
 def _close_step(draft: Draft, settled: RunState, need: NeedStep, ack: AcknowledgeStep) -> Decided | Refusal:
     if ack.step is not None and ack.step not in (need.step.id, need.key):
         return _other_step(draft, {"step": ack.step, "pending_step": need.step.id})
+    if ack.step is None and not need.step.required and ack.output == Output():
+        draft.skip(need)
+        return draft.decided()
     verdict = examine(
         draft.plan,
         draft.state,

@@ -118,6 +118,9 @@ class Walk:
     def _claim(self, need: NeedStep) -> Refusal | None:
         draft = self.draft
         new = self.new.get(need.step.id, [])
+        if not need.step.required and not new and need.step.id not in self.repeated:
+            draft.skip(need)
+            return None
         claim = new.pop(0) if new else None
         output = claim or next(self.repeated.get(need.step.id, iter(())), Output())
         draft.receive(output, need.step.id)

@@ -235,6 +235,8 @@ def _pending_text(view: View, pending: Pending | None, tokens: Mapping[str, str]
         how = "When done, ask the user to confirm; then continue_workflow with output and these tokens."
     else:
         how = "When done: continue_workflow with output and these tokens."
+    if isinstance(view.awaited, NeedStep) and not view.awaited.step.required:
+        how += " Without output, the step is passed over."
     lines = [
         f"## {pending.title} ({pending.stepId})",
         "",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from interlock.authoring.diagnostics.diagnostic import ABSENT, Diagnostic, located
+from interlock.authoring.diagnostics.diagnostic import ABSENT, Diagnostic, absence, located
 from interlock.core.engine.decide import decide
 from interlock.core.run.commands import AbandonRun, AcknowledgeStep
 from interlock.core.run.notices import VARIABLES_UNREAD, Notice
@@ -220,7 +220,9 @@ class ExecutionSurface(LedgerSurface):
             return self._note(params.sessionToken, output)
         if params.stateToken is None or params.checkpointToken is None:
             next_action = "Send stateToken and checkpointToken of one response, or a sessionToken."
-            return invalid("A checkpoint needs to know where it belongs.", next_action, "stateToken")
+            return invalid(
+                "The position or session that the notes belong to is missing.", next_action, "stateToken"
+            )
         pointer = self._pointer(params.stateToken, params.checkpointToken, "chk")
         if isinstance(pointer, LedgerError):
             return of_error(pointer)
@@ -270,6 +272,4 @@ def _not_loaded(diagnostic: Diagnostic) -> Reply:
     if diagnostic.code != ABSENT:
         next_action = f"{diagnostic.next_action}; the author of the file must fix it."
         return envelope("VALIDATION_ERROR", located(diagnostic), next_action)
-    return envelope(
-        "NOT_FOUND", diagnostic.message, diagnostic.next_action or "Call list_workflows for the ids."
-    )
+    return envelope("NOT_FOUND", absence(diagnostic), "Call list_workflows for the ids.")

@@ -205,8 +205,9 @@ class GatedSurface(LedgerSurface):
         gate = next((gate for gate in gates if gate.id == params.checkpoint_id), None)
         if gate is None:
             text = f"Checkpoint not found: {params.checkpoint_id} in activity {params.activity_id}"
-            names = ", ".join(gate.id for gate in gates) or "none"
-            return reading.error_answer("CHECKPOINT_NOT_FOUND", text, f"Its checkpoints: {names}.")
+            names = ", ".join(gate.id for gate in gates)
+            known = f"Send one of these as checkpoint_id: {names}." if names else "It has no checkpoints."
+            return reading.error_answer("CHECKPOINT_NOT_FOUND", text, known)
         return reading.json_answer(
             {"checkpoint": {**presented_gate(reading, gate), "blocking": gate.blocking}}
         )

@@ -50,7 +50,10 @@ class Endless(Struct, frozen=True):
 def due_step(
     workflow: Workflow, names: Names, completed: AbstractSet[str], context: Variables
 ) -> Offered | Endless:
-    """Run the workflow until a step is due that is not among the completed ones."""
+    """Run the workflow until a step is due that is not among the completed ones.
+
+    An optional step is passed over if a later one is completed.
+    """
     activities = tuple(
         replace(activity, items=tuple(_without_gates(activity.items))) for activity in workflow.activities
     )
@@ -58,6 +61,7 @@ def due_step(
     initial = workflow.initial or (chosen if isinstance(chosen, str) and chosen in ids else ids[0])
     plan = Plan(replace(workflow, activities=activities, initial=initial))
     visits, warnings, passes = Visits(names), dict[str, None](), 0
+    optional: Offered | None = None  # the first one since the last completed step
     run = _decided(plan, RunState(), StartRun(EXECUTION, 0, "", "", PRESETS["never-stop"], context))
     while passes < MOST_PASSES:
         # What was passed over because of unset variables (rule 20), and loops and exits without their input.
@@ -68,11 +72,15 @@ def due_step(
         match run.awaited:
             case NeedStep(step=step):
                 name = visits.name((run.state.activity or "", step.id))
-                if name not in completed:
-                    return Offered(plan, run.state, step, name, tuple(warnings))
-                passes = 0
+                if name in completed:
+                    optional, passes = None, 0
+                elif step.required:
+                    return optional or Offered(plan, run.state, step, name, tuple(warnings))
+                else:
+                    passes += 1
+                    optional = optional or Offered(plan, run.state, step, name, tuple(warnings))
             case Done():
-                return Offered(plan, run.state, None, "", tuple(warnings))
+                return optional or Offered(plan, run.state, None, "", tuple(warnings))
             case _:
                 passes += 1
         run = _decided(plan, run.state, _ACK)

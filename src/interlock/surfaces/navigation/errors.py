@@ -7,7 +7,7 @@ from typing import assert_never
 
 import msgspec
 
-from interlock.authoring.diagnostics.diagnostic import ABSENT, Diagnostic, located
+from interlock.authoring.diagnostics.diagnostic import ABSENT, Diagnostic, absence, located
 from interlock.core.run.outcomes import Code, Refusal
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
@@ -135,8 +135,7 @@ def of_state(error: StateError) -> Reply:
 def not_loaded(diagnostic: Diagnostic) -> Reply:
     """Answer for a workflow that does not exist, or whose file has errors."""
     if diagnostic.code == ABSENT:
-        next_action = diagnostic.next_action or "Call list_workflows for the ids."
-        return failure("WORKFLOW_NOT_FOUND", diagnostic.message, next_action)
+        return failure("WORKFLOW_NOT_FOUND", absence(diagnostic), "Call list_workflows for the ids.")
     return failure("WORKFLOW_INVALID", located(diagnostic), diagnostic.next_action)
 
 

@@ -67,7 +67,7 @@ class NavigationSurface(LedgerSurface):
 
     def invalid(self, tool: Tool, reason: str) -> Outcome:
         message = f"{tool.name}: {decoding_error(reason)}"
-        return failure("INVALID_PARAMETERS", message, "correct the arguments and call again")
+        return failure("INVALID_PARAMETERS", message, "Correct the arguments and call again.")
 
     def unknown(self, name: str) -> Outcome:
         return failure(
@@ -172,7 +172,9 @@ class NavigationSurface(LedgerSurface):
         missing = missing_parameters(params)
         if missing:
             text = f"{params.action} needs {' and '.join(missing)}"
-            return self._unserved(params.state, failure("MISSING_PARAMETER", text, "send it too"))
+            return self._unserved(
+                params.state, failure("MISSING_PARAMETER", text, "Send the same action with it.")
+            )
         return self._act(pointer, params, output, call)
 
     def _unserved(self, state: str, reply: Reply) -> Reply:

@@ -45,7 +45,8 @@ def words(refusal: Refusal) -> Words:
         )
     if only_the_user_answers(refusal) and refusal.code is Code.GATE_UNANSWERED:
         action = (
-            f"The worker must yield_checkpoint '{about.get('checkpoint')}'; the user answers it in the inbox."
+            f"The worker calls yield_checkpoint with checkpoint_id '{about.get('checkpoint')}'; "
+            "the user answers it in the inbox."
         )
         return Words(text, action)
     if only_the_user_answers(refusal):
@@ -60,8 +61,8 @@ def words(refusal: Refusal) -> Words:
             )
             return Words(text, f"{action}then call respond_checkpoint with the user's option_id.")
         case Code.GATE_UNANSWERED if "checkpoint" in about:
-            action = f"The worker must yield_checkpoint '{about['checkpoint']}'; the orchestrator answers it."
-            return Words(text, action)
+            action = f"The worker calls yield_checkpoint with checkpoint_id '{about['checkpoint']}'; "
+            return Words(text, f"{action}the orchestrator answers with respond_checkpoint.")
         case Code.CHECKPOINT_ALREADY_ANSWERED if "open" in about:
             return Words(text, open_now(str(about["open"])))
         case Code.CHECKPOINT_NOT_ACTIVE if not about:

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from interlock import __version__
-from interlock.authoring.diagnostics.diagnostic import ABSENT, Diagnostic, located
+from interlock.authoring.diagnostics.diagnostic import ABSENT, Diagnostic, absence, located
 from interlock.authoring.library import Listed, Shadowed
 from interlock.core.definition.workflow import Activity, Gate, Workflow
 from interlock.core.engine.decide import decide
@@ -150,10 +150,9 @@ class SessionTools:
         """Begin a session of a workflow, under a parent if one is given (rule 35)."""
         loaded = self.ledger.library.load(workflow_id)
         if isinstance(loaded, Diagnostic):
-            next_action = loaded.next_action or "Call list_workflows for the ids."
-            if loaded.code != ABSENT:
-                return failure("WORKFLOW_INVALID", located(loaded), next_action)
-            return failure("NOT_FOUND", loaded.message, next_action)
+            if loaded.code == ABSENT:
+                return failure("NOT_FOUND", absence(loaded), "Call list_workflows for the ids.")
+            return failure("WORKFLOW_INVALID", located(loaded), f"{loaded.next_action}.")
         passed = passed_on(parent, loaded.workflow.id) if parent else {}
         warned = [Notice("RECOVERED", warning)] if warning else []
         if parent is not None and passed is None:

@@ -220,6 +220,7 @@ def test_every_view_fits_and_axe_finds_nothing_serious(
     axe = (installed_from(ROOT / "console") / "axe-core" / "axe.min.js").read_text()
     page = desk.open(browser, width=width, theme=theme)
     tabs = [f"sessions/{session}?tab={tab}" for tab in TABS]
+    tabs.append(f"sessions/{session}?at=1&all=1")
     views = [
         "inbox",
         "runs",

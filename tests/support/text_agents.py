@@ -187,7 +187,8 @@ class NavigationTextAgent(TextAgent):
         given = {name: value for name, value in action.items() if name == "action" or name.endswith("_id")}
         where = str(given)
         round_text = (body["position"]["loop"] or {}).get("round", "")
-        variables = self.decisive(f"{action.get('description', '')}\n\n{round_text}", where)
+        told = f"{action.get('description', '')}\n\n{round_text}"
+        variables = self.decisive(told, where) if action["action"] == "complete_step" else {}
         artifacts: list[Any] = []
         for need in action.get("needs", []):
             filled = self.filled(need.get("example"), where)
@@ -258,7 +259,7 @@ class ActivityTextAgent(TextAgent):
                     )
         for loop in listed(activity.get("loops")):
             if "over" in loop:
-                self.visit.variables.setdefault(loop["over"].partition(".")[0], ["one"])
+                self.visit.variables[loop["over"].partition(".")[0]] = ["one"]
 
     def take_missing(self, told: str) -> bool:
         """Take in the variables that a text asks for; say whether it asks for any."""

@@ -36,7 +36,8 @@ class Curious(NavigationTextAgent):
         if self.calls < MOST_STATES * 10:
             offered = body["availableActions"]
             for action in (*offered["required"], *offered["optional"]):
-                self.attempt(body, action)
+                if action["action"] != "abandon":  # which ends the run for every state of it
+                    self.attempt(body, action)
         return super().go_on(text)
 
     def attempt(self, body: dict[str, Any], action: dict[str, Any]) -> None:
@@ -60,6 +61,15 @@ def try_everything(bench: Bench, library: Library, workflow_id: str, **inputs: A
 @pytest.mark.parametrize("workflow_id", ["wr.small_task", "work-packages"])
 def test_every_action_that_navigation_offers_passes(bench: Bench, workflow_id: str) -> None:
     try_everything(bench, Library([BUNDLED], compile_cache()), workflow_id)
+
+
+def test_the_offer_to_abandon_a_run_passes(bench: Bench) -> None:
+    agent = NavigationTextAgent(NavigationSurface(bench.ledger()), "wr.small_task", "pelican")
+    body = json.loads(agent.begin())
+    offer = next(offer for offer in body["availableActions"]["optional"] if offer["action"] == "abandon")
+    assert offer["note"] == "<why>"
+    answer = json.loads(agent.call("nav_action", state=body["state"], action="abandon", note="not needed"))
+    assert answer["success"]
 
 
 @pytest.mark.slow

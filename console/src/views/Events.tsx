@@ -2,7 +2,7 @@ import { useEffect, useState } from "react";
 import { get, usePage } from "../api";
 import { visible } from "../markdown";
 import { go, useRoute, withQuery } from "../router";
-import type { EventsPage } from "../types";
+import type { EventRow, EventsPage } from "../types";
 import { Empty, ErrorBox, Json, Skeleton, Time } from "../ui";
 
 /** The log of a session, filtered by the server; the filters are in the address. */
@@ -40,14 +40,7 @@ export function Events({ reference, sessionId }: { reference: string; sessionId:
       {rows.length > 0 && (
         <ol className="events" aria-label="Events, newest first">
           {rows.map((row) => (
-            <li key={row.index}>
-              <details>
-                <summary>
-                  <span className="number quiet">{row.index}</span> <code>{row.kind}</code> <span className="summary">{visible(row.summary)}</span> <Time at={row.at} />
-                </summary>
-                <Json value={row.event} />
-              </details>
-            </li>
+            <Row key={row.index} row={row} />
           ))}
         </ol>
       )}
@@ -57,5 +50,20 @@ export function Events({ reference, sessionId }: { reference: string; sessionId:
         </button>
       )}
     </>
+  );
+}
+
+/** One event; its JSON is drawn when somebody opens it. */
+function Row({ row }: { row: EventRow }) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <li>
+      <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+        <summary>
+          <span className="number quiet">{row.index}</span> <code>{row.kind}</code> <span className="summary">{visible(row.summary)}</span> <Time at={row.at} />
+        </summary>
+        {isOpen && <Json value={row.event} />}
+      </details>
+    </li>
   );
 }

@@ -300,6 +300,11 @@ def read_confirmation(raw: Json, at: SourceLocation, report: Report) -> bool | C
     if isinstance(raw, Mapping) and "kind" in raw:
         inner = read_condition(raw.get("condition"), at / "condition", report)
         return True if inner is None else inner
+    if not isinstance(raw, Mapping):
+        report.add(
+            "IL102", f"expected true, false or a condition, got {name_of(raw)}", at, "use true or false"
+        )
+        return True
     return read_condition(raw, at, report) or False
 
 

@@ -31,7 +31,7 @@ from interlock.core.run.outcomes import (
     Refusal,
 )
 from interlock.core.run.output import Output
-from interlock.core.run.reasons import Blocker, ContextKey
+from interlock.core.run.reasons import Blocker, BlockerCode, ContextKey
 from interlock.core.run.state import Reported, RunState, instance
 from interlock.core.values import Json
 
@@ -276,6 +276,7 @@ def _unclaimable(need: NeedStep, blocker: Blocker) -> Refusal:
     if blocker.waits_for_user:
         return Refusal(Code.USER_MUST_DECIDE, about)
     if isinstance(blocker.pointer, ContextKey):
+        about["from_user"] = blocker.code is BlockerCode.USER_ONLY_DEPENDENCY
         return Refusal(Code.INPUT_REQUIRED, {**about, "variables": [blocker.pointer.key]})
     return Refusal(
         Code.OUTPUT_REQUIRED, about if blocker.example is None else {**about, "example": blocker.example}

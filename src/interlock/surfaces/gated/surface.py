@@ -56,7 +56,7 @@ class GatedSurface(LedgerSurface):
 
     def __init__(self, ledger: Ledger) -> None:
         super().__init__(ledger)
-        self.shared = SessionTools(ledger, GATED, next_action)
+        self.shared = SessionTools(ledger, GATED, next_action, "respond_checkpoint")
         self.reading = GatedReading(self.shared)
         self.tools: Mapping[str, Tool] = {tool.name: tool for tool in tools(self, self.shared, self.reading)}
 

@@ -53,7 +53,6 @@ from interlock.surfaces.tool import Tool
 
 SERVER = "interlock"
 MOST_TEXTS = 256
-TAKE_HANDLES = ("present_checkpoint", "respond_checkpoint", "resume_checkpoint")
 MADE_BEFORE = (
     "This call was made before: this is its recorded answer. What you sent differently this time "
     "(manifests, outputs, variables, note) was not read."
@@ -90,10 +89,15 @@ class SessionTools:
     """The tools that both surfaces have, and what their own tools build on."""
 
     def __init__(
-        self, ledger: Ledger, policy: SurfacePolicy, next_action: Callable[[Position, Sequence[Refusal]], str]
+        self,
+        ledger: Ledger,
+        policy: SurfacePolicy,
+        next_action: Callable[[Position, Sequence[Refusal]], str],
+        *take_handles: str,
     ) -> None:
         self.ledger = ledger
         self.policy = policy
+        self._take_handles = take_handles
         self._next_action = next_action
         self.sessions = Sessions(ledger, policy)
         self.began = time.monotonic()
@@ -216,7 +220,7 @@ class SessionTools:
         pointer = self.ledger.read_token(token, "ses")
         if isinstance(pointer, LedgerError):
             return of_error(pointer)
-        if not pointer.is_checkpoint_handle or tool in TAKE_HANDLES:
+        if not pointer.is_checkpoint_handle or tool in self._take_handles:
             return pointer
         text = "This is a checkpoint_handle, not a session_token: it names one question and moves nothing."
         next_action = "Send your own session_token. A handle answers its question, with respond_checkpoint."

@@ -137,6 +137,7 @@ class SurfaceServer:
         surface, subscription = self.surface_of(ctx), None
         if not is_modern(ctx):
             assert ctx.request is not None, "every message over HTTP comes with a request"
+            # Only a session gets here: the SDK refuses what comes before `initialize`.
             own = self._subscribers.of_session(ctx.request.headers["mcp-session-id"], surface)
             own.session, subscription = ctx.session, own.subscription
         era: Era = "modern" if is_modern(ctx) else "handshake"

@@ -18,7 +18,7 @@ from tools.console_seed import seed
 
 DOCS = Path(__file__).resolve().parents[1] / "docs" / "images" / "console"
 WIDTHS = {"wide": (1280, 800), "narrow": (390, 844)}
-NARROW = ("inbox", "runs", "story")
+NARROW = ("inbox", "runs", "story", "artifacts", "simulation")
 THEMES = ("light", "dark")
 
 

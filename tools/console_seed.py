@@ -58,6 +58,36 @@ CHANGED = {
         {"path": "src/session.py", "summary": "Return after the cookie is stored", "risk": "M"},
     ],
 }
+TRIAGE = {
+    "kind": "mr_review.phase_0_triage",
+    "review": {
+        "mrTitle": "fix(start): load plug-ins late",
+        "classification": "Standard",
+        "focusAreas": ["start-up time", "error paths"],
+    },
+    "revisionLogEntry": "Read the change; two places need a closer look.",
+}
+FOUND = {
+    "kind": "mr_review.findings",
+    "findings": [
+        {
+            "severity": "Major",
+            "location": {"file": "src/plugins.py", "line": 41},
+            "title": "A plug-in that fails to load ends the process",
+            "rationale": "The import now runs inside the first call, outside the handler of start-up.",
+            "suggestion": "Catch it where it is loaded, and name the plug-in in the message.",
+        },
+        {"severity": "Nit", "location": {"file": "src/session.py", "line": 7}, "title": "An unused import"},
+    ],
+    "mrComments": [
+        {
+            "location": {"file": "src/plugins.py", "line": 41},
+            "title": "Keep a broken plug-in from ending the process",
+            "body": "A plug-in that cannot be imported raises inside the first call. Catch and report it.",
+        }
+    ],
+    "revisionLogEntry": "Found one fault and one nit.",
+}
 
 
 class SeededAgent:
@@ -70,7 +100,7 @@ class SeededAgent:
 
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
         self._times[0] += 3 * MINUTE
-        reply = call_tool(self._surface, tool, arguments, Call(Client("seed")))
+        reply = call_tool(self._surface, tool, arguments, Call(Client("demo-agent", "1.0.0")))
         assert isinstance(reply, Reply)
         assert not reply.is_error, reply.text
         raw = reply.structured
@@ -80,11 +110,11 @@ class SeededAgent:
     def start(self, goal: str, workflow: str = TASK) -> dict[str, Any]:
         return self.call("start_workflow", workflowId=workflow, context={"goal": goal})
 
-    def ack(self, notes: str, *artifacts: Mapping[str, Any]) -> dict[str, Any]:
+    def ack(self, notes: str, *artifacts: Mapping[str, Any], **context: Any) -> dict[str, Any]:
         """Hand in what a step asks for."""
         tokens = {name: self.last[name] for name in ("stateToken", "ackToken")}
         output = {"notesMarkdown": notes, "artifacts": list(artifacts)}
-        return self.call("continue_workflow", **tokens, output=output)
+        return self.call("continue_workflow", **tokens, context=context, output=output)
 
     def decide(self, option: str) -> dict[str, Any]:
         gate = self.last["pending"]["stepId"]
@@ -96,8 +126,12 @@ class SeededAgent:
         self.ack(PLAN)
         before = self.last
         self.ack("Waits for the cookie now; the sleep is gone.", CHANGED)
-        self.ack("Checked on a slow machine too.", REPORT)
+        self.ack("Checked on a slow machine too.", REPORT, checked="pass")
         return before
+
+    def rest(self) -> None:
+        """Do what a server does while nobody waits for an answer."""
+        self._surface.idle()
 
 
 def seed(folder: Path, now: int) -> None:
@@ -133,12 +167,13 @@ def seed(folder: Path, now: int) -> None:
     before = forked.to_gate("Shorten the cold start")
     forked.decide("rework")
     forked.call("continue_workflow", stateToken=before["stateToken"])
-    forked.ack("Another way: load the plug-ins late.", CHANGED)
-    forked.ack("Measured again.", REPORT)
+    forked.ack("Another way: load the plug-ins late.", CHANGED, TRIAGE)
+    forked.ack("Measured again.", REPORT, FOUND, checked="pass")
     forked.decide("accept")
     forked.ack("Closed; the first try stays on its branch.")
     waiting = agent(25 * MINUTE)
     waiting.to_gate(GOALS[0])
+    waiting.rest()
     store.close()
 
 

@@ -145,7 +145,9 @@ def shown_values(config: Config) -> dict[str, Json]:
 
 def text_of_setting(value: Json) -> str:
     """Return the value of a setting in one line; empty if it has none."""
-    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value or "")
+    if isinstance(value, (list, tuple)):
+        return ", ".join(map(str, value))
+    return "" if value is None else str(value)
 
 
 def variable_of(name: str) -> str:

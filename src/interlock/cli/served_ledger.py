@@ -44,7 +44,10 @@ class ServedUpkeep:
         self._config = config
 
     def facts(self) -> tuple[HealthFact, ...]:
-        versions = (("Python", platform.python_version()), ("system", platform.platform(terse=True)))
+        versions = (
+            ("Python", platform.python_version()),
+            ("system", f"{platform.system()}, {platform.machine()}"),
+        )
         packages = [(name, version(name)) for name in ("mcp", "starlette", "uvicorn", "apsw")]
         return (*self._store(), *(HealthFact(name, value) for name, value in (*versions, *packages)))
 

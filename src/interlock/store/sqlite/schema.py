@@ -109,9 +109,9 @@ CREATE VIRTUAL TABLE words USING fts5 (
 );
 """
 
-BLOCKED = "CREATE INDEX runs_blocked ON runs (session_id) WHERE status = 'blocked';"
+BY_STATUS = "CREATE INDEX runs_status ON runs (status, session_id);"
 
-MIGRATIONS: tuple[str, ...] = (FIRST, BLOCKED)
+MIGRATIONS: tuple[str, ...] = (FIRST, BY_STATUS)
 
 FOUND_BY = ("search", "indexed_outputs")  # derived from the log when the index catches up
 PROJECTIONS = ("nodes", "blocked", "modes", "runs", "observations", "sessions")

@@ -47,6 +47,7 @@ COMPRESS_OVER = 256
 WINDOW_BITS = 13  # small, so that little memory is set up for a response of a few kilobytes
 LATEST = 2000  # matches looked at, newest first: common words and values stay cheap (rule 47)
 NOT_IN_STRINGS = {ord('"'): " ", 0: " "}
+FEW = 1000  # runs with a status that are looked up by it
 LAST_CHARACTER = chr(0x10FFFF)
 
 
@@ -219,7 +220,7 @@ class SqliteReader:
 
     def sessions(self, wanted: SessionFilter) -> list[SessionRow]:
         """Return an owner's sessions, newest first: those not yet indexed, and the newest of the others."""
-        where, bindings = _conditions(wanted)
+        where, bindings = _conditions(wanted, self._is_rare(wanted))
         most = wanted.limit + wanted.offset
         fresh = f"SELECT * FROM sessions WHERE unindexed AND {where}"
         rest = f"SELECT * FROM sessions WHERE NOT unindexed AND {where} ORDER BY recent_at DESC LIMIT ?"
@@ -228,6 +229,13 @@ class SqliteReader:
             " ORDER BY updated_at DESC, session_id LIMIT ? OFFSET ?"
         )
         return self._all(_session, sql, *bindings, *bindings, most, wanted.limit, wanted.offset)
+
+    def _is_rare(self, wanted: SessionFilter) -> bool:
+        """Tell whether few runs can match: they are looked up, where many are met soon by going backwards."""
+        if wanted.awaiting:
+            return True
+        sql = "SELECT count(*) FROM (SELECT 1 FROM runs WHERE status = ? LIMIT ?)"
+        return wanted.status is not None and self._all(int, sql, wanted.status, FEW)[0] < FEW
 
     def sessions_by_prefix(self, prefix: str, *, owner: str, limit: int) -> list[str]:
         sql = (
@@ -624,7 +632,7 @@ def _inflated(body: bytes) -> bytes:
         return body
 
 
-def _conditions(wanted: SessionFilter) -> tuple[str, list[Any]]:
+def _conditions(wanted: SessionFilter, is_rare: bool) -> tuple[str, list[Any]]:
     observed = "SELECT 1 FROM observations AS o WHERE o.session_id = sessions.session_id AND"
     of_session: list[tuple[str, Any]] = [
         ("owner = ?", wanted.owner),
@@ -635,20 +643,18 @@ def _conditions(wanted: SessionFilter) -> tuple[str, list[Any]]:
     of_run: list[tuple[str, Any]] = [("workflow_id = ?", wanted.workflow), ("status = ?", wanted.status)]
     where = [test for test, value in of_session if value is not None]
     within = [test for test, value in of_run if value is not None]
-    # Each has an index of its own, which SQLite uses only for a condition in these words.
-    rare = ["awaiting <> ''"] if wanted.awaiting else []
-    rare += ["status = 'blocked'"] if wanted.status == "blocked" else []
-    free = ["awaiting = ''"] if wanted.awaiting is False else []
-    if rare:
+    if wanted.awaiting is not None:
+        within.insert(0, "awaiting <> ''" if wanted.awaiting else "awaiting = ''")
+    if is_rare:
         key, columns = (
             ("(session_id, head_run)", "session_id, run") if wanted.of_head else ("session_id",) * 2
         )
-        few = " AND ".join([*rare, *free, *within])
+        few = " AND ".join(within)
         where = [test.replace("owner = ?", "+owner = ?") for test in where]  # not by the index of owners
         where.append(f"{key} IN (SELECT {columns} FROM runs WHERE {few})")
-    elif within or free:
+    elif within:
         head = ["runs.run = sessions.head_run"] if wanted.of_head else []
-        many = " AND ".join(["runs.session_id = sessions.session_id", *head, *free, *within])
+        many = " AND ".join(["runs.session_id = sessions.session_id", *head, *within])
         where.append(f"EXISTS (SELECT 1 FROM runs INDEXED BY runs_key WHERE {many})")
     bindings = [value for _, value in (*of_session, *of_run) if value is not None]
     return " AND ".join(where) or "true", bindings

@@ -32,7 +32,7 @@ ready:
 	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) is not installed; Interlock needs Python 3.11 or newer." >&2; exit 1; }
 	@$(PYTHON) tools/set_up.py $(VENV) "$(or $(MAKECMDGOALS),run)"
 
-# Lock the newest versions that pyproject.toml and tests/node/package.json allow.
+# Lock the newest versions that pyproject.toml and the package.json files of tests/node allow.
 lock: ready
 	@rm -rf build/lock
 	@$(BIN)/python -m venv build/lock
@@ -40,7 +40,9 @@ lock: ready
 	@echo '# The versions that `make` installs into .venv, on every Python. Written by `make lock`.' > $(LOCK)
 	@build/lock/bin/python -m pip freeze --exclude-editable >> $(LOCK)
 	@rm -rf build/lock
-	@cd tests/node && rm -f package-lock.json && npm install --package-lock-only --loglevel=error
+	@for folder in tests/node tests/node/claude; do \
+		(cd $$folder && rm -f package-lock.json && npm install --package-lock-only --loglevel=error) || exit 1; \
+	done
 
 clean:
 	rm -rf $(VENV) build

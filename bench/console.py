@@ -14,30 +14,20 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import msgspec
 
+from bench.seeded import seed
 from bench.timing import milliseconds, percentile
-from interlock.authoring.library import BUNDLED, Library
 from interlock.console.console import built_page
-from interlock.ledger.ids import new_id
-from interlock.ledger.ledger import Ledger
-from interlock.ledger.log.rebuild import session_rows
-from interlock.ledger.queries.indexing import catch_up
-from interlock.ledger.settings import Settings
-from interlock.ledger.tokens.keyring import Keys
-from interlock.ledger.tokens.tokens import new_handle
-from interlock.ledger.transfer.bundle import commit_rows, rebuilt_as
-from interlock.ledger.transfer.export_import import export_session
-from interlock.store.protocol import HandleRow, SessionFilter
 from interlock.store.sqlite.store import open_store
-from tools.console_seed import seed
+from tools.console_seed import seed as demo
 
-BATCH = 500
 TIMES = 30
 PAGES = {
     "inbox": "inbox.json",
@@ -66,53 +56,49 @@ def main() -> None:
 
 
 def fill(folder: Path, count: int) -> None:
-    """Copy one seeded, finished session under other ids until there are so many."""
+    """Make a few sessions of every kind, and copies of finished ones until there are so many."""
     if count == 0:
         return
-    seed(folder, time.time_ns() // 1_000_000)
+    demo(folder, time.time_ns() // 1_000_000)
     store = open_store(folder)
-    ledger = Ledger(store, Keys(folder), Library([BUNDLED], folder / "cache"), Settings())
-    with store.reading() as reader:
-        finished = reader.sessions(SessionFilter("local", status="complete", limit=1))[0]
-    body = export_session(store, finished, ledger.pins, ledger.clock()).session
-    responses = {(each.node, each.attempt): each.body.encode() for each in body.responses}
-    for first in range(0, count, BATCH):
-        with store.writing() as writer:
-            for _ in range(first, min(first + BATCH, count)):
-                session_id = new_id("sess")
-                rebuilt = rebuilt_as(body, session_id)
-                writer.replace_session(session_rows(rebuilt, commit_rows(body, session_id), responses))
-                writer.add_handle(HandleRow(new_handle(), session_id))
-    catch_up(store, ledger.pins)  # as an idle server would have done
+    seed(store, count)
     store.close()
 
 
-def measure(folder: Path, count: int) -> None:
-    """Ask a server for every page a few times and print the medians."""
+@contextmanager
+def console(folder: Path) -> Iterator[str]:
+    """Serve the console while the block runs; yields the address that lets a browser in."""
     command = [sys.executable, "-m", "interlock", "console", "--no-open", "--data-dir", str(folder)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
         try:
             assert server.stderr is not None
             printed = server.stderr.readline() + server.stderr.readline()
-            found = re.search(r"http://([^:]+):(\d+)(/console/enter\S+)", printed)
+            found = re.search(r"http://\S+/console/enter\S+", printed)
             assert found is not None, printed
-            connection = http.client.HTTPConnection(found[1], int(found[2]), timeout=600)
-            connection.request("GET", found[3])
-            response = connection.getresponse()
-            response.read()
-            cookie = {"Cookie": (response.getheader("set-cookie") or "").partition(";")[0]}
-            pages = dict(PAGES)
-            connection.request("GET", "/console/runs.json", headers=cookie)
-            if lines := msgspec.json.decode(connection.getresponse().read())["lines"]:
-                pages["one session"] = f"sessions/{lines[0]['sessionId']}.json"
-            medians = []
-            for name, path in pages.items():
-                times = [milliseconds(partial(ask, connection, path, cookie)) for _ in range(TIMES)]
-                medians.append(f"{name} {percentile(times, 0.5):.1f}")
-            print(f"{count} sessions, ms: {', '.join(medians)}", flush=True)
-            connection.close()
+            yield found[0]
         finally:
             server.terminate()
+
+
+def measure(folder: Path, count: int) -> None:
+    """Ask a server for every page a few times and print the medians."""
+    with console(folder) as entrance:
+        host, _, path = entrance.removeprefix("http://").partition("/")
+        connection = http.client.HTTPConnection(host, timeout=600)
+        connection.request("GET", f"/{path}")
+        response = connection.getresponse()
+        response.read()
+        cookie = {"Cookie": (response.getheader("set-cookie") or "").partition(";")[0]}
+        pages = dict(PAGES)
+        connection.request("GET", "/console/runs.json", headers=cookie)
+        if lines := msgspec.json.decode(connection.getresponse().read())["lines"]:
+            pages["one session"] = f"sessions/{lines[0]['sessionId']}.json"
+        medians = []
+        for name, page in pages.items():
+            times = [milliseconds(partial(ask, connection, page, cookie)) for _ in range(TIMES)]
+            medians.append(f"{name} {percentile(times, 0.5):.1f} (first {times[0]:.0f})")
+        print(f"{count} sessions, ms: {', '.join(medians)}", flush=True)
+        connection.close()
 
 
 def ask(connection: http.client.HTTPConnection, path: str, headers: Mapping[str, str]) -> None:

@@ -55,8 +55,13 @@ def load_workflow(name: str, folder: Path | None) -> tuple[Workflow, int]:
     return loaded.workflow, sum(path.stat().st_size for path in files)
 
 
-def enter(agent: Agent, target: str, workflow: Workflow, visits: Counter[str]) -> str:
-    manifest: list[dict[str, Any]] = []
+def enter(
+    agent: Agent,
+    target: str,
+    workflow: Workflow,
+    visits: Counter[str],
+    manifest: Sequence[dict[str, Any]] = (),
+) -> str:
     variables: dict[str, Any] = {}
     while True:
         result = agent.call("next_activity", activity_id=target, step_manifest=manifest, variables=variables)

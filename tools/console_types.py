@@ -7,11 +7,18 @@ from typing import Any
 
 import msgspec
 
-from interlock.console.actions import ActionDone, DecideRequest, ModeRequest, NoteRequest
+from interlock.console.actions import (
+    AbandonRequest,
+    ActionDone,
+    DecideRequest,
+    ForkRequest,
+    ModeRequest,
+    NoteRequest,
+)
 from interlock.console.answers import ConsoleError
 from interlock.console.comparison import Comparison
 from interlock.console.health import DoctorReport, HealthPage, SettingsPage
-from interlock.console.pages import EventsPage, InboxPage, SearchPage, SessionPage
+from interlock.console.inbox_pages import InboxPage
 from interlock.console.run_pages import (
     KeepRequest,
     RemovalPage,
@@ -20,6 +27,8 @@ from interlock.console.run_pages import (
     RunsPage,
     ViewRequest,
 )
+from interlock.console.search_pages import SearchPage
+from interlock.console.session_pages import EventsPage, ForkText, NodePage, SessionPage
 from interlock.console.simulation import SimulationPage
 from interlock.console.workflow_pages import BuiltinsPage, RunGraph, WorkflowPage, WorkflowsPage
 from interlock.ledger.queries.branch_artifacts import BranchArtifacts
@@ -31,6 +40,8 @@ SENT = [
     RemovalPage,
     RunsChanged,
     SessionPage,
+    NodePage,
+    ForkText,
     EventsPage,
     BranchArtifacts,
     RunGraph,
@@ -46,7 +57,16 @@ SENT = [
     ActionDone,
     ConsoleError,
 ]
-RECEIVED = [DecideRequest, NoteRequest, ModeRequest, KeepRequest, RemoveRequest, ViewRequest]
+RECEIVED = [
+    DecideRequest,
+    NoteRequest,
+    ModeRequest,
+    ForkRequest,
+    AbandonRequest,
+    KeepRequest,
+    RemoveRequest,
+    ViewRequest,
+]
 PLAIN = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}
 HEAD = "// Written by tools/console_types.py from the structs of the server. Do not edit.\n"
 

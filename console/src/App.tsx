@@ -1,5 +1,6 @@
 import { useContext, useEffect, useRef, useState } from "react";
 import { LiveContext, useLiveChanges, usePage } from "./api";
+import type { Page } from "./api";
 import { Palette } from "./Palette";
 import { SignIn } from "./SignIn";
 import { Link, RouteContext, go, useRoute, useRouter } from "./router";
@@ -53,7 +54,7 @@ function Shell() {
   const [open, setOpen] = useState<"palette" | "keys" | null>(null);
   const inbox = usePage<InboxPage>("inbox");
   const waiting = inbox.data?.questions.length ?? 0;
-  const notified = useRef(new Set<string>());
+  const notified = useRef<Set<string> | null>(null);
   const room = route.path[0] ?? (waiting > 0 || inbox.data === null ? "inbox" : "runs");
 
   useEffect(() => {
@@ -62,15 +63,22 @@ function Shell() {
   }, [theme]);
 
   useEffect(() => {
-    document.title = `${waiting ? `(${waiting}) ` : ""}Interlock`;
+    if (!inbox.data) return;
+    document.title = `${waiting ? `(${waiting}${inbox.data.more ? "+" : ""}) ` : ""}Interlock`;
     const icon = document.querySelector<HTMLLinkElement>("link[rel=icon]");
-    if (icon) icon.href = waiting ? "/console/icon-waiting.svg" : "/console/icon.svg";
-    for (const { question } of inbox.data?.questions ?? []) {
+    if (icon) icon.href = waiting ? `/console/icon-${waiting}.svg` : "/console/icon.svg";
+    const known = notified.current;
+    for (const { question } of known ? inbox.data.questions : []) {
       const key = `${question.sessionId} ${question.node} ${question.id}`;
-      if (!notified.current.has(key) && document.hidden && "Notification" in window && Notification.permission === "granted")
-        new Notification(question.name, { body: question.title, tag: key });
-      notified.current.add(key);
+      if (known?.has(key) || !document.hidden || !("Notification" in window) || Notification.permission !== "granted") continue;
+      const notification = new Notification(question.name, { body: question.title, tag: key });
+      notification.onclick = () => {
+        window.focus();
+        go("/console/inbox");
+        notification.close();
+      };
     }
+    notified.current = new Set([...(known ?? []), ...inbox.data.questions.map(({ question }) => `${question.sessionId} ${question.node} ${question.id}`)]);
   }, [waiting, inbox.data]);
 
   useEffect(() => {
@@ -144,17 +152,17 @@ function Shell() {
         </div>
       </header>
       <main id="main" tabIndex={-1}>
-        {inbox.error?.code === "UNAUTHORIZED" ? <SignIn /> : <View room={room} rest={route.path.slice(1)} />}
+        {inbox.error?.code === "UNAUTHORIZED" ? <SignIn /> : <View room={room} rest={route.path.slice(1)} inbox={inbox} />}
       </main>
-      {open === "palette" && <Palette pages={NAV.map(([path, label]) => [path, label])} onClose={() => setOpen(null)} setTheme={setTheme} />}
+      {open === "palette" && <Palette pages={NAV.map(([path, label]) => [path, label])} onClose={() => setOpen((now) => (now === "palette" ? null : now))} onKeys={() => setOpen("keys")} setTheme={setTheme} />}
       {open === "keys" && <Keys onClose={() => setOpen(null)} />}
     </div>
   );
 }
 
-function View({ room, rest }: { room: string; rest: string[] }) {
+function View({ room, rest, inbox }: { room: string; rest: string[]; inbox: Page<InboxPage> }) {
   const [id, part] = rest;
-  if (room === "inbox") return <Inbox />;
+  if (room === "inbox") return <Inbox page={inbox} />;
   if (room === "runs") return <Runs />;
   if (room === "sessions" && id) return <Session key={id} reference={id} />;
   if (room === "workflows" && id && part === "simulate") return <Simulation key={id} id={id} />;
@@ -176,10 +184,12 @@ function View({ room, rest }: { room: string; rest: string[] }) {
 const KEYS: [string, string][] = [
   ["1 … 9", "Choose an answer in the inbox"],
   ["Enter", "Decide what was chosen"],
-  ["j, k", "Next and previous question"],
+  ["j, k", "Next and previous question, session or step"],
+  ["x", "Select the session in the list of runs"],
+  ["[, ]", "Previous and next tab of a session"],
   ["g then i, r, w, s, c, h", "Go to inbox, runs, workflows, search, compare, health"],
   ["/", "Search"],
-  ["Ctrl K", "Command palette"],
+  ["Ctrl K", "Command palette: every page and every action of the view"],
   ["?", "This list"],
   ["Esc", "Close, or think again"],
 ];
@@ -200,11 +210,6 @@ function Keys({ onClose }: { onClose: () => void }) {
           </div>
         ))}
       </dl>
-      {"Notification" in window && Notification.permission === "default" && (
-        <button type="button" className="button" onClick={() => void Notification.requestPermission()}>
-          Notify me when a question waits
-        </button>
-      )}
       <button type="button" className="button" onClick={() => dialog.current?.close()}>
         Close
       </button>

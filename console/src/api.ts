@@ -99,29 +99,49 @@ export interface Live {
 
 const POLL_MS = 5000;
 
-/** Hear of changes; where the stream is cut, look again every few seconds. */
+/**
+ * Hear of changes. A stream that is cut resumes after the last change that arrived; meanwhile the page looks again
+ * every few seconds. It is offline while not even that is answered.
+ */
 export function useLiveChanges(): Live {
   const [live, setLive] = useState<Live>({ state: "reconnecting", tick: 0, moved: new Set() });
   useEffect(() => {
     let source: EventSource | null = null;
     let again = 0;
     let last = "";
+    let isOpen = false;
     const to = (state: LiveState) => setLive((now) => (now.state === state ? now : { ...now, state }));
+    const look = () => setLive((now) => ({ ...now, tick: now.tick + 1, moved: new Set() }));
     const open = () => {
       source = new EventSource(address("live", { after: last }));
-      source.onopen = () => to("live");
+      source.addEventListener("began", (event) => {
+        last = event.lastEventId;
+        isOpen = true;
+        setLive((now) => ({ state: "live", tick: now.state === "live" ? now.tick : now.tick + 1, moved: new Set() }));
+      });
       source.addEventListener("moved", (event) => {
         last = event.lastEventId;
         const { sessions } = JSON.parse(event.data as string) as { sessions: string[] };
         setLive((now) => ({ state: "live", tick: now.tick + 1, moved: new Set(sessions) }));
       });
       source.onerror = () => {
-        to(navigator.onLine ? "reconnecting" : "offline");
+        isOpen = false;
+        setLive((now) => (now.state === "live" ? { ...now, state: "reconnecting" } : now));
         if (source?.readyState === EventSource.CLOSED) again = window.setTimeout(open, POLL_MS);
       };
     };
     const polling = window.setInterval(() => {
-      setLive((now) => (now.state === "live" ? now : { ...now, tick: now.tick + 1, moved: new Set() }));
+      if (isOpen) return;
+      void get("csrf").then(
+        () => {
+          if (isOpen) return;
+          to("reconnecting");
+          look();
+        },
+        (error: unknown) => {
+          if (!isOpen && error instanceof Refused && error.status === 0) to("offline");
+        },
+      );
     }, POLL_MS);
     open();
     return () => {

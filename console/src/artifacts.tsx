@@ -34,7 +34,7 @@ function From({ revision }: { revision: Revision | null }) {
   if (!revision) return null;
   return (
     <span className="revision quiet">
-      revision {revision.number}, <Link to={`${withQuery(route, { tab: null })}#node-${revision.node}`}>{visible(revision.step)}</Link>, <Time at={revision.at} />
+      revision {revision.number}, <Link to={withQuery(route, { tab: null, at: String(revision.node) })}>{visible(revision.step)}</Link>, <Time at={revision.at} />
     </span>
   );
 }

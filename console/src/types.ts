@@ -2,7 +2,9 @@
 
 export interface InboxPage {
   questions: Array<InboxQuestion>;
+  more: boolean;
   needsPin: boolean;
+  canDecide: boolean;
 }
 
 export interface InboxQuestion {
@@ -165,7 +167,8 @@ export interface WorkflowStep {
 
 export interface WhatFollows {
   option: string;
-  pending: PendingLine;
+  effects: Array<string>;
+  pending: PendingLine | null;
 }
 
 export interface PendingLine {
@@ -238,9 +241,13 @@ export interface SessionPage {
   status: SessionStatus;
   notes: Array<string>;
   modes: Array<ModeLine>;
+  runs: Array<SessionRun>;
+  lanes: Array<SessionLane>;
   trees: Array<LaneTree>;
   runId: string;
   story: RunStory | null;
+  forks: Array<Fork>;
+  timeline: RunTimeline | null;
   questions: Array<WaitingQuestion>;
 }
 
@@ -294,6 +301,30 @@ export interface ModeLine {
   node: number | null;
 }
 
+export interface SessionRun {
+  runId: string;
+  workflowId: string;
+  title: string;
+  status: string;
+  branches: number;
+  startedAt: number;
+  updatedAt: number;
+}
+
+export interface SessionLane {
+  runId: string;
+  name: string;
+  status: string;
+  start: number;
+  end: number;
+  marks: Array<SessionMark>;
+}
+
+export interface SessionMark {
+  at: number;
+  text: string;
+}
+
 export interface LaneTree {
   runId: string;
   workflowId: string;
@@ -308,6 +339,7 @@ export interface LaneNode {
   node: TreeNode;
   lane: number;
   onPath: boolean;
+  branch: number;
 }
 
 export interface TreeNode {
@@ -322,6 +354,7 @@ export interface TreeNode {
   blocked: number;
   pending: PendingLine;
   diverged: Array<string>;
+  probe: boolean;
 }
 
 export interface RunStory {
@@ -345,6 +378,9 @@ export interface StoryStep {
   noted: Array<HandedIn>;
   decisions: Array<StoryDecision>;
   marks: Array<StoryMark>;
+  activity: string;
+  loop: string;
+  probe: boolean;
 }
 
 export interface StoryDecision {
@@ -359,15 +395,66 @@ export interface StoryDecision {
 }
 
 export interface StoryMark {
-  kind: "activity" | "capability" | "child" | "divergence" | "ended" | "gap" | "loop" | "mode" | "skipped";
+  kind: "activity" | "capability" | "child" | "divergence" | "ended" | "gap" | "loop" | "mode" | "resolved" | "skipped";
   text: string;
   weight: "critical" | "info" | "warning";
+}
+
+export interface Fork {
+  node: number;
+  child: number;
+  branch: number;
+  label: string;
+  cause: "first" | "rewound";
+}
+
+export interface RunTimeline {
+  start: number;
+  end: number;
+  working: number;
+  waiting: number;
+  lanes: Array<TimelineLane>;
+}
+
+export interface TimelineLane {
+  name: string;
+  kind: "activity" | "loop";
+  working: number;
+  waiting: number;
+  bars: Array<TimelineBar>;
+}
+
+export interface TimelineBar {
+  node: number;
+  id: string;
+  title: string;
+  waiting: boolean;
+  start: number;
+  end: number;
+  open: boolean;
+}
+
+export interface NodePage {
+  node: number;
+  parent: number | null;
+  kind: string;
+  createdAt: number;
+  activity: string;
+  pending: PendingLine;
+  mode: string;
+  variables: Record<string, unknown>;
+  gaps: Array<KnownGap>;
+}
+
+export interface ForkText {
+  text: string;
 }
 
 export interface EventsPage {
   sessionId: string;
   total: number;
   start: number;
+  kinds: Array<string>;
   events: Array<EventRow>;
 }
 
@@ -443,12 +530,24 @@ export interface Comparison {
 }
 
 export interface ComparedSide {
+  sessionId: string;
+  ref: string;
   runId: string;
   tip: number;
   title: string;
-  milliseconds: number;
+  workflowId: string;
+  status: string;
+  working: number;
+  waiting: number;
   gaps: number;
   blocked: number;
+  choices: Array<BranchChoice>;
+}
+
+export interface BranchChoice {
+  runId: string;
+  tip: number;
+  label: string;
 }
 
 export interface ComparedStep {
@@ -456,6 +555,14 @@ export interface ComparedStep {
   right: StoryStep | null;
   shared: boolean;
   differences: Array<"artifacts" | "decisions" | "notes" | "only_left" | "only_right">;
+  onlyLeft: OnlyHere;
+  onlyRight: OnlyHere;
+}
+
+export interface OnlyHere {
+  notes: Array<number>;
+  artifacts: Array<number>;
+  decisions: Array<number>;
 }
 
 export interface WorkflowsPage {
@@ -581,6 +688,9 @@ export interface BuiltinLine {
 export interface SearchPage {
   query: string;
   hits: Array<SearchHit>;
+  more: boolean;
+  workflows: Array<WorkflowHit>;
+  builtins: Array<BuiltinHit>;
 }
 
 export interface SearchHit {
@@ -592,6 +702,24 @@ export interface SearchHit {
   why: string;
   snippet: string;
   updatedAt: number;
+}
+
+export interface WorkflowHit {
+  id: string;
+  name: string;
+  description: string;
+  items: Array<ItemHit>;
+}
+
+export interface ItemHit {
+  id: string;
+  title: string;
+}
+
+export interface BuiltinHit {
+  kind: string;
+  ref: string;
+  title: string;
 }
 
 export interface HealthPage {
@@ -676,6 +804,17 @@ export interface ModeRequest {
   sessionId: string;
   mode: "guided" | "never-stop" | "stop";
   pin?: string;
+}
+
+export interface ForkRequest {
+  sessionId: string;
+  node: number;
+}
+
+export interface AbandonRequest {
+  sessionId: string;
+  runId: string;
+  reason?: string;
 }
 
 export interface KeepRequest {

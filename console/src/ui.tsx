@@ -15,6 +15,7 @@ const PATHS = {
   moon: "M20 14A8 8 0 0 1 10 4a8 8 0 1 0 10 10z",
   check: "M5 13l4 4L19 7",
   copy: "M8 8h11v12H8zM5 16V4h11",
+  fork: "M7 4v16M7 12h6a4 4 0 0 0 4-4V4",
   keys: "M3 7h18v10H3zM7 11h.01M11 11h.01M15 11h.01M8 14h8",
 } as const;
 export type IconName = keyof typeof PATHS;
@@ -130,7 +131,7 @@ export function Command({ text }: { text: string }) {
   );
 }
 
-export function CopyButton({ text, label, children }: { text: string; label: string; children?: ReactNode }) {
+export function CopyButton({ text, label, children }: { text: string | (() => string); label: string; children?: ReactNode }) {
   const [copied, setCopied] = useState(false);
   const timer = useRef(0);
   useEffect(() => () => window.clearTimeout(timer.current), []);
@@ -141,7 +142,7 @@ export function CopyButton({ text, label, children }: { text: string; label: str
       aria-label={children ? undefined : label}
       title={label}
       onClick={() => {
-        void navigator.clipboard.writeText(text).then(() => {
+        void navigator.clipboard.writeText(typeof text === "string" ? text : text()).then(() => {
           setCopied(true);
           timer.current = window.setTimeout(() => setCopied(false), 1500);
         });

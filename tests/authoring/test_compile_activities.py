@@ -324,7 +324,7 @@ def test_a_borrowed_activity_brings_the_skills_of_its_home(tmp_path: Path) -> No
     texts = {
         (document.kind, document.ref): found.text(document.digest) for document in found.workflow.documents
     }
-    assert texts["skill", "lead"] == TREE["review/skills/00-lead.toon"].replace("05", "review/05")
+    assert texts["skill", "review/lead"] == TREE["review/skills/00-lead.toon"].replace("05", "review/05")
     assert texts["resource", "review/05"] == "# Guide"
 
 

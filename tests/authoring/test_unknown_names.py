@@ -66,6 +66,33 @@ TYPOS: dict[str, tuple[str, dict[str, Any], str]] = {
         in_loop("Run.", {"type": "for", "count": "chekcs", "maxIterations": 3}),
         "checks",
     ),
+    "type in a condition": (
+        "IL514",
+        with_step(runCondition={"var": "risky", "equals": "ture"}),
+        "declared type",
+    ),
+    "type in a list": ("IL514", with_step(runCondition={"var": "risky", "in": ["maybe"]}), "declared type"),
+    "type of a default": (
+        *("IL514", head(STEP, variables=[{"name": "risky", "type": "boolean", "defaultValue": "no"}])),
+        "declared type",
+    ),
+    "type of an effect": (
+        *("IL514", asking("Is it?", effect={"setVariable": {"risky": "yes"}})),
+        "declared type",
+    ),
+    "keyword of a schema": (
+        "IL105",
+        with_step(
+            output={"kind": "x", "schema": {"type": "object", "requierd": ["y"]}, "example": {"kind": "x"}}
+        ),
+        "required",
+    ),
+    "feature": ("IL212", {**with_step(), "features": ["wr.features.memory"]}, "memory_context"),
+    "reference": (
+        "IL213",
+        with_step(prompt=[{"kind": "ref", "refId": "wr.refs.memry_usage"}]),
+        "memory_usage",
+    ),
     "variable without declarations": (
         "IL507",
         head({**STEP, "runCondition": {"var": "riksy", "equals": True}}),
@@ -111,6 +138,36 @@ def test_it_is_a_warning_elsewhere(
         (code, "warning")
     ]
     assert [entry.id for entry in library(tmp_path).listing().entries] == ["t.w"]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"runCondition": {"var": "risky", "equals": "yes"}},
+        {"runCondition": {"var": "risky", "equals": None}},
+        {"runCondition": {"var": "count", "equals": "5"}},
+        {"runCondition": {"var": "name", "equals": 5}},
+        {"runCondition": {"var": "risky.part", "equals": "any"}},
+    ],
+)
+def test_a_value_that_lenient_equality_accepts_is_right(tmp_path: Path, fields: dict[str, Any]) -> None:
+    others = [{"name": "count", "type": "number", "required": True}, {"name": "name", "required": True}]
+    workflow = head({**STEP, **fields}, {**STEP, "id": "b"}, variables=[*DECLARED, *others])
+    assert found(tmp_path, "w.yaml", workflow) == []
+
+
+@pytest.mark.parametrize(
+    ("condition", "fix"),
+    [
+        ({"all": [{"var": "risky"}]}, "use 'and'"),
+        ({"variable": "risky", "equals": True}, "write 'var' beside 'equals'"),
+        ("risky", "write it as {var: risky, equals: …}"),
+        ({"var": "risky", "in": "x"}, "write it as [x]"),
+    ],
+)
+def test_a_condition_that_cannot_be_read_comes_with_its_fix(tmp_path: Path, condition: Any, fix: str) -> None:
+    (diagnostic,) = found(tmp_path, "w.yaml", with_step(runCondition=condition))
+    assert (diagnostic.code, fix in diagnostic.next_action) == ("IL301", True)
 
 
 def test_it_is_an_error_in_the_markdown_of_a_step(tmp_path: Path) -> None:
@@ -222,3 +279,36 @@ def test_an_error_of_yaml_syntax_says_what_to_do(
     assert (diagnostic.code, diagnostic.line, diagnostic.column) == ("IL004", line, column)
     assert "token" not in diagnostic.message
     assert "node" not in diagnostic.message
+
+
+MODES = (
+    "id: w\nversion: 1.0.0\ntitle: W\ninitialActivity: a\nvariables: [{name: quick, type: boolean}]\nmodes:\n"
+)
+ONE = "id: a\nversion: 1.0.0\nname: A\nsteps: [{id: s, name: S, description: Set quick.}]\n"
+
+
+@pytest.mark.parametrize(
+    ("mode", "activity", "code", "fix"),
+    [
+        ("{id: q, name: Q, activationVariable: quik}", ONE, "IL507", "did you mean 'quick'?"),
+        (
+            *("{id: q, name: Q, activationVariable: quick, skipActivities: [bb]}", ONE),
+            *("IL202", "use one of: a"),
+        ),
+        (
+            *(
+                "{id: q, name: Q, activationVariable: quick}",
+                ONE.replace("name: S,", "name: S, checkpoint: g,"),
+            ),
+            *("IL204", "correct the id"),
+        ),
+    ],
+    ids=["mode variable", "skipped activity", "checkpoint of a step"],
+)
+def test_an_unknown_name_in_an_activity_folder_is_an_error(
+    tmp_path: Path, mode: str, activity: str, code: str, fix: str
+) -> None:
+    write(tmp_path, {"w/workflow.yaml": f"{MODES}  - {mode}\n", "w/activities/01-a.yaml": activity})
+    (diagnostic,) = diagnostics(tmp_path)
+    assert (diagnostic.code, diagnostic.severity) == (code, "error")
+    assert fix in diagnostic.next_action

@@ -27,7 +27,18 @@ KEYS = {"codex": "mcp_servers", "vscode": "servers"}
 
 
 def install(home: Path, *arguments: str) -> Ran:
-    return interlock(home / "data", "install", *arguments, HOME=str(home), XDG_CONFIG_HOME="")
+    """Run the command where only the fake clients of this test can be found."""
+    where = {"HOME": str(home), "XDG_CONFIG_HOME": "", "PATH": str(home / "bin")}
+    return interlock(home / "data", "install", *arguments, **where)
+
+
+def fake_client(home: Path, name: str, code: int = 0) -> Path:
+    """Put an executable on the path that records its arguments, one a line; return the record."""
+    (home / "bin").mkdir(exist_ok=True)
+    record, script = home / f"{name}.args", home / "bin" / name
+    script.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >> {record}\nexit {code}\n')
+    script.chmod(0o755)
+    return record
 
 
 def read(home: Path, client: str) -> dict[str, Any]:
@@ -116,7 +127,8 @@ def test_workflows_of_a_project_are_named_from_the_project(tmp_path: Path) -> No
 )
 def test_a_client_that_was_moved_is_found(tmp_path: Path, client: str, variable: str, file: str) -> None:
     elsewhere = tmp_path / "elsewhere"
-    ran = interlock(tmp_path / "data", "install", client, HOME=str(tmp_path), **{variable: str(elsewhere)})
+    where = {"HOME": str(tmp_path), "PATH": "", variable: str(elsewhere)}
+    ran = interlock(tmp_path / "data", "install", client, **where)
     assert ran.code == 0
     assert (elsewhere / file).is_file()
     assert not (tmp_path / HOMES[client]).exists()
@@ -164,3 +176,184 @@ def test_lookup_is_installed_with_a_warning(tmp_path: Path) -> None:
 def test_a_name_that_would_break_the_file_is_refused(tmp_path: Path) -> None:
     assert install(tmp_path, "codex", "--name", "a]b").code == 2
     assert not (tmp_path / ".codex").exists()
+
+
+COMMANDS = {"claude-code": "claude", "codex": "codex", "gemini": "gemini", "vscode": "code"}
+
+
+def recorded(record: Path) -> list[str]:
+    return record.read_text().splitlines()
+
+
+@pytest.mark.parametrize("client", COMMANDS)
+def test_a_client_on_the_path_adds_the_server_itself(tmp_path: Path, client: str) -> None:
+    record = fake_client(tmp_path, COMMANDS[client])
+    ran = install(tmp_path, client, "--surface", "gated")
+    assert (ran.code, ran.out) == (0, f"interlock: added by {client}\n")
+    assert not (tmp_path / HOMES[client]).exists()
+    arguments = recorded(record)
+    if client == "vscode":
+        assert arguments[0] == "--add-mcp"
+        entry = json.loads(arguments[1])
+        assert (entry["name"], entry["type"], entry["args"]) == (
+            "interlock",
+            "stdio",
+            ["mcp", "--surface=gated"],
+        )
+        return
+    expected = {
+        "claude-code": [
+            "mcp",
+            "add",
+            "--scope",
+            "user",
+            "--transport",
+            "stdio",
+            "interlock",
+            "--",
+            "COMMAND",
+        ],
+        "codex": ["mcp", "add", "interlock", "--", "COMMAND"],
+        "gemini": ["mcp", "add", "--scope", "user", "interlock", "COMMAND", "--"],
+    }[client]
+    command = next(word for word in arguments if word.startswith("/"))
+    assert Path(command).is_file()
+    assert arguments == [
+        *(command if word == "COMMAND" else word for word in expected),
+        "mcp",
+        "--surface=gated",
+    ]
+
+
+def test_a_client_that_fails_leaves_the_file_to_us(tmp_path: Path) -> None:
+    fake_client(tmp_path, "codex", code=1)
+    ran = install(tmp_path, "codex")
+    assert ran.code == 0
+    assert "`codex mcp` did not add it" in ran.err
+    assert read(tmp_path, "codex")["mcp_servers"]["interlock"]["args"] == ["mcp"]
+
+
+def test_an_entry_that_is_there_is_changed_in_the_file_and_keeps_what_the_user_added(tmp_path: Path) -> None:
+    record = fake_client(tmp_path, "claude")
+    (tmp_path / ".claude.json").write_text(
+        '{"mcpServers": {"interlock": {"type": "stdio", "command": "old", "args": [], "env": {"A": "1"}}}}'
+    )
+    assert install(tmp_path, "claude-code").out.startswith("interlock: changed in")
+    assert not record.exists()
+    assert read(tmp_path, "claude-code")["mcpServers"]["interlock"]["env"] == {"A": "1"}
+
+
+def test_the_file_of_a_project_is_written_by_us(tmp_path: Path) -> None:
+    record = fake_client(tmp_path, "claude")
+    assert install(tmp_path, "claude-code", "--project", str(tmp_path / "project")).code == 0
+    assert (tmp_path / "project" / ".mcp.json").is_file()
+    assert not record.exists()
+
+
+URL = "https://interlock.example.org"
+REMOTE = ("--url", URL, "--token-env", "TEAM_TOKEN")
+HTTP_ENTRIES: dict[str, dict[str, Any]] = {
+    "claude-code": {
+        "type": "http",
+        "url": f"{URL}/mcp",
+        "headers": {"Authorization": "Bearer ${TEAM_TOKEN}"},
+    },
+    "cursor": {"url": f"{URL}/mcp", "headers": {"Authorization": "Bearer ${env:TEAM_TOKEN}"}},
+    "codex": {"url": f"{URL}/mcp", "bearer_token_env_var": "TEAM_TOKEN"},
+    "gemini": {"httpUrl": f"{URL}/mcp", "headers": {"Authorization": "Bearer ${TEAM_TOKEN}"}},
+    "vscode": {
+        "type": "http",
+        "url": f"{URL}/mcp",
+        "headers": {"Authorization": "Bearer ${input:interlock-token}"},
+    },
+}
+
+
+@pytest.mark.parametrize("client", HTTP_ENTRIES)
+def test_a_server_at_an_address_is_written_with_the_name_of_its_token(tmp_path: Path, client: str) -> None:
+    ran = install(tmp_path, client, *REMOTE)
+    assert ran.code == 0, ran.err
+    whole = read(tmp_path, client)
+    assert whole[KEYS.get(client, "mcpServers")]["interlock"] == HTTP_ENTRIES[client]
+    told = "asks for the token once" if client == "vscode" else "Put the token in TEAM_TOKEN"
+    assert told in ran.err
+    assert "unchanged" in install(tmp_path, client, *REMOTE).out
+    if client == "vscode":
+        (question,) = whole["inputs"]
+        assert (question["id"], question["password"]) == ("interlock-token", True)
+
+
+def test_clients_add_a_server_at_an_address_by_their_own_command(tmp_path: Path) -> None:
+    records = {name: fake_client(tmp_path, COMMANDS[name]) for name in ("claude-code", "codex", "gemini")}
+    for client in records:
+        assert (
+            install(tmp_path, client, *REMOTE, "--surface", "session").out
+            == f"interlock: added by {client}\n"
+        )
+    url, header = f"{URL}/mcp/session", ["--header", "Authorization: Bearer ${TEAM_TOKEN}"]
+    add = ["mcp", "add", "--scope", "user", "--transport", "http"]
+    assert recorded(records["claude-code"]) == [*add, "interlock", url, *header]
+    assert recorded(records["gemini"]) == [*add, *header, "interlock", url]
+    assert recorded(records["codex"]) == [
+        *("mcp", "add", "interlock", "--url", url),
+        *("--bearer-token-env-var", "TEAM_TOKEN"),
+    ]
+
+
+def test_vscode_adds_a_server_without_a_token_itself_and_its_file_gets_the_question_else(
+    tmp_path: Path,
+) -> None:
+    record = fake_client(tmp_path, "code")
+    assert install(tmp_path, "vscode", "--url", URL, "--name", "open").out == "open: added by vscode\n"
+    assert json.loads(recorded(record)[1]) == {"name": "open", "type": "http", "url": f"{URL}/mcp"}
+    assert install(tmp_path, "vscode", *REMOTE).out.startswith("interlock: added in")
+
+
+def test_an_entry_that_changes_its_form_keeps_nothing_of_the_old_one(tmp_path: Path) -> None:
+    for client in ("codex", "cursor"):
+        assert install(tmp_path, client).code == 0
+        assert "changed" in install(tmp_path, client, *REMOTE).out
+        entry = read(tmp_path, client)[KEYS.get(client, "mcpServers")]["interlock"]
+        assert entry == HTTP_ENTRIES[client]
+        assert "changed" in install(tmp_path, client).out
+        entry = read(tmp_path, client)[KEYS.get(client, "mcpServers")]["interlock"]
+        assert sorted(entry) == ["args", "command"]
+
+
+def test_a_project_file_holds_an_address_and_no_token(tmp_path: Path) -> None:
+    ran = install(tmp_path, "cursor", "--project", str(tmp_path / "project"), *REMOTE, "--surface", "gated")
+    assert ran.code == 0
+    text = (tmp_path / "project" / ".cursor" / "mcp.json").read_text()
+    assert f"{URL}/mcp/gated" in text
+    assert "${env:TEAM_TOKEN}" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("codex", "--url", "interlock.example.org"), "takes an address"),
+        (("codex", "--url", "ftp://host"), "takes an address"),
+        (("codex", "--url", "https://[host"), "takes an address"),
+        (("codex", "--url", "https://me:secret@host"), "no user, password"),
+        (("codex", "--url", "https://host/mcp?token=secret"), "no user, password"),
+        (("codex", "--url", URL, "--token-env", "il_secret-token"), "not a token"),
+        (("codex", "--token-env", "TEAM_TOKEN"), "Give --url too"),
+        (("codex", "--url", f"{URL}/mcp/gated", "--surface", "session"), "already names /mcp/gated"),
+        (("codex", "--url", URL, "--workflows", "."), "belong to `interlock serve`"),
+        (("claude-desktop", "--url", URL), "Connectors"),
+    ],
+)
+def test_what_cannot_be_an_address_is_refused_without_repeating_a_secret(
+    tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    ran = install(tmp_path, *arguments)
+    assert ran.code == 2
+    assert message in ran.err
+    assert "secret" not in ran.err
+    assert not (tmp_path / ".codex").exists()
+
+
+def test_a_token_over_plain_http_is_warned_of(tmp_path: Path) -> None:
+    assert "unencrypted" in install(tmp_path, "codex", "--url", "http://host", "--token-env", "T").err
+    local = install(tmp_path, "codex", "--url", "http://127.0.0.1:8750", "--token-env", "T", "--name", "l")
+    assert "unencrypted" not in local.err

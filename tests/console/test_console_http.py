@@ -136,7 +136,7 @@ def test_a_stream_tells_what_moves_and_resumes_after_a_cut(tmp_path: Path) -> No
     with serving(tmp_path) as server, agent(tmp_path) as worker:
         client = ConsoleClient.entered(server)
         stream = moves(server, client)
-        assert "event" not in next(stream)
+        assert next(stream)["event"] == "began"
         worker.start("wr.small_task", goal="Move")
         session = worker.said["session"]["sessionId"]
         moved = next(event for event in stream if event.get("event") == "moved")

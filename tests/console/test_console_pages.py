@@ -7,17 +7,26 @@ from typing import Any
 import msgspec
 import pytest
 
+from interlock.console.console import Console
+from interlock.console.inbox_pages import MOST_QUESTIONS
 from interlock.core.principals import LOCAL, Principal
+from interlock.core.run.commands import Terms
 from interlock.ledger.decisions.user_pin import set_pin
+from interlock.surfaces.execution import ExecutionSurface
 from support.console_client import answer_to
-from support.console_desk import Desk, desk
-from support.harness import Bench
+from support.console_desk import RELEASE, Desk, desk
+from support.harness import Agent, Bench
 
 __all__ = ["desk"]
 
 
 def test_an_empty_store_shows_empty_pages(desk: Desk) -> None:
-    assert desk.shows("inbox") == {"questions": [], "needsPin": False}
+    assert desk.shows("inbox") == {
+        "questions": [],
+        "more": False,
+        "needsPin": False,
+        "canDecide": True,
+    }
     runs = desk.shows("runs")
     assert (runs["lines"], runs["points"], runs["projects"], runs["more"]) == ([], [], [], False)
     assert desk.shows("search", q="anything")["hits"] == []
@@ -31,10 +40,33 @@ def test_a_question_comes_with_what_was_handed_in_and_what_follows(desk: Desk) -
         ("build", {"files": 3})
     ]
     assert asked["question"]["options"][0]["effect"] == "out = true"
-    assert [(each["option"], each["pending"]["id"]) for each in asked["follows"]] == [
-        ("yes", "last"),
-        ("no", "last"),
+    assert [(each["option"], each["effects"], each["pending"]["id"]) for each in asked["follows"]] == [
+        ("yes", ["sets out to true"], "last"),
+        ("no", [], "last"),
     ]
+
+
+def test_what_follows_is_known_as_soon_as_a_question_is_asked(bench: Bench) -> None:
+    """The least time to answer in (rule 24) is about answering, not about what an answer leads to."""
+    bench.write(RELEASE)
+    console = Console(bench.ledger(terms=Terms(min_response_ms=60_000)), "1.0.0")
+    worker = bench.agent()
+    worker.start("test.flow", goal="Ship it")
+    worker.ack("Built it.")
+    page = msgspec.json.decode(console.page(LOCAL, "inbox", {}).body)
+    assert [each["pending"]["id"] for each in page["questions"][0]["follows"]] == ["last", "last"]
+
+
+def test_the_inbox_shows_the_newest_questions_and_says_that_there_are_more(desk: Desk) -> None:
+    for number in range(MOST_QUESTIONS + 1):
+        desk.clock.pass_seconds(1)
+        desk.agent.start("test.flow", goal=f"Task {number}")
+        desk.agent.ack("Built it.")
+    page = desk.shows("inbox")
+    assert (len(page["questions"]), page["more"]) == (MOST_QUESTIONS, True)
+    assert page["questions"][0]["question"]["title"] == f"Task {MOST_QUESTIONS}"
+    desk.agent.decide("yes")
+    assert not desk.shows("inbox")["more"]
 
 
 def test_a_decision_is_recorded_with_its_channel_and_used_by_the_agent(desk: Desk) -> None:
@@ -98,11 +130,32 @@ def test_an_owner_sees_only_its_own_and_an_approver_decides_for_others(desk: Des
     for action in ("note", "mode"):
         request = {"sessionId": asked["question"]["sessionId"]}
         more = {"note": {"notes": "x"}, "mode": {"mode": "stop"}}[action]
-        assert desk.act(action, {**request, **more}, stranger)[0] == 404
+        assert desk.act(action, {**request, **more}, stranger)[0] in (403, 404)
     seen = desk.shows("inbox", approver)["questions"][0]
     assert seen["owner"] == "local"
     assert desk.act("decide", answer_to(seen, "yes"), approver)[0] == 200
     assert desk.agent.ack()["pending"]["stepId"] == "last"
+
+
+def test_a_token_of_the_role_user_decides_nothing_because_an_agent_may_hold_it(bench: Bench) -> None:
+    """What is left of rule 27 if an agent signs in to the console with its own token."""
+    bench.write(RELEASE)
+    eve, ledger = Principal("eve"), bench.ledger(owner="eve")
+    worker = Agent(ExecutionSurface(ledger))
+    worker.start("test.flow", goal="Ship it")
+    worker.ack("Built it.")
+    console = Console(ledger, "1.0.0")
+    page = msgspec.json.decode(console.page(eve, "inbox", {}).body)
+    assert (len(page["questions"]), page["canDecide"]) == (1, False)
+    answer = answer_to(page["questions"][0], "yes")
+    session = {"sessionId": page["questions"][0]["question"]["sessionId"]}
+    for name, request in (("decide", answer), ("mode", {**session, "mode": "never-stop"})):
+        assert console.act(eve, name, msgspec.json.encode(request)).status == 403
+    set_pin(ledger.store, "eve", "4711")
+    assert msgspec.json.decode(console.page(eve, "inbox", {}).body)["canDecide"]
+    refused = console.act(eve, "decide", msgspec.json.encode(answer))
+    assert msgspec.json.decode(refused.body)["error"]["code"] == "PIN_REQUIRED"
+    assert console.act(eve, "decide", msgspec.json.encode({**answer, "pin": "4711"})).status == 200
 
 
 def test_the_story_tells_prompts_notes_blockers_and_the_open_step(desk: Desk) -> None:
@@ -281,6 +334,29 @@ def test_what_is_not_there_is_an_error_with_a_code(desk: Desk, path: str, query:
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"{", b'{"sessionId": 1}', b'{"sessionId": "x", "y": 1}'])
-@pytest.mark.parametrize("name", ["decide", "note", "mode", "keep", "remove", "view", "import", "nothing"])
+@pytest.mark.parametrize(
+    "name", ["decide", "note", "mode", "keep", "remove", "view", "fork", "abandon", "import", "nothing"]
+)
 def test_a_request_that_cannot_be_read_changes_nothing(desk: Desk, name: str, body: bytes) -> None:
     assert desk.console.act(LOCAL, name, body).status in (400, 404)
+
+
+def test_a_search_finds_sessions_workflows_their_steps_and_what_is_built_in(desk: Desk) -> None:
+    desk.to_the_gate()
+    page = desk.shows("search", q="ship")
+    assert [(hit["title"], hit["status"]) for hit in page["hits"]] == [("Ship it", "waiting")]
+    assert [(hit["id"], [item["id"] for item in hit["items"]]) for hit in page["workflows"]] == [
+        ("test.flow", ["ship"])
+    ]
+    built_in = desk.shows("search", q="verification report")
+    assert "wr.contracts.verification_report" in [hit["ref"] for hit in built_in["builtins"]]
+    small = desk.shows("search", q="SMALL task")
+    assert "wr.small_task" in [hit["id"] for hit in small["workflows"]]
+    assert desk.shows("search", q="ship", principal=Principal("eve"))["hits"] == []
+    assert desk.shows("search", q=" ") == {
+        "query": " ",
+        "hits": [],
+        "more": False,
+        "workflows": [],
+        "builtins": [],
+    }

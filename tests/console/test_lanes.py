@@ -59,3 +59,13 @@ def test_notes_are_drawn_beside_the_node_that_they_hang_on(tree: Tree) -> None:
     for node in tree.nodes:
         if node.kind != "step" and node.parent is not None:
             assert lane[node.node] == lane[node.parent]
+
+
+@given(trees())
+def test_every_node_is_shown_by_the_branch_that_it_names(tree: Tree) -> None:
+    steps = [node for node in tree.nodes if node.kind == "step"]
+    leaves = {node.node for node in steps} - {node.parent for node in steps if node.node != tree.tip}
+    for each in in_lanes(tree).nodes:
+        shown = each.node.node if each.node.kind == "step" else each.node.parent
+        assert shown in path_to(tree.nodes, each.branch)
+        assert each.branch == tree.tip or each.branch in leaves

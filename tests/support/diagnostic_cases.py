@@ -72,7 +72,7 @@ CASES: dict[str, dict[str, str]] = {
     "IL201": gate("options: [{id: x}, {id: §x, effect: {transitionTo: a}}]"),
     "IL202": activity(exits("{to: §bb, isDefault: true}")),
     "IL203": loop("{type: for, count: 1, maxIterations: 2}", "§asc"),
-    "IL204": {"w/workflow.yaml": FLOW, "w/activities/a.yaml": ACT.replace("Do it.", "D, checkpoint: §no")},
+    "IL204": {"w/workflow.yaml": FLOW, "w/activities/a.yaml": "$lenient: true\n" + ACT.replace("Do it.", "D, checkpoint: §no")},
     "IL205": {"w.json": '{"id": "t.w", "name": "W", "version": "1.0.0", "steps": [{"id": "ask", "title": "A", "prompt": "P", "output": {"contractRef": §"x.y"}}]}'},
     "IL206": activity("skills: {primary: §nobody}\n"),
     "IL207": {**activity(SKILLED), "w/skills/00-k.toon": "id: k\nresources[1]:\n  §- 09\n"},
@@ -80,7 +80,7 @@ CASES: dict[str, dict[str, str]] = {
     "IL209": step("prompt: P, assessmentRefs: [§r]"),
     "IL210": step("templateCall: {templateId: §x}"),
     "IL211": step("templateCall: §{templateId: wr.templates.capability_probe}"),
-    "IL212": {"w.yaml": ONE + "features: [§x]\n"},
+    "IL212": {"w.yaml": ONE + "$lenient: true\nfeatures: [§x]\n"},
     "IL222": {
         "routines/r.json": '{"id": "t.routine-r", "name": "R", "version": "1.0.0", "capabilities": {"delegation": "preferred"}, "steps": [{"id": "s", "title": "S", "prompt": "P"}]}',
         "w.yaml": HEAD + "$lenient: true\nsteps:\n  - {id: ask, templateCall: §{templateId: wr.templates.routine.r}}\n",
@@ -89,7 +89,7 @@ CASES: dict[str, dict[str, str]] = {
         "routines/r.yaml": "id: t.routine-r\nname: R\nversion: 1.0.0\nsteps:\n  - §{id: on, templateCall: {templateId: wr.templates.routine.r}}\n",
     },
     "IL221": {"w.yaml": ONE + "features: [{id: wr.features.output_contracts, config: {attempts: §9}}]\n"},
-    "IL213": step("prompt: [{kind: ref, refId: §x}]"),
+    "IL213": {"w.json": '{"id": "t.w", "name": "W", "version": "1.0.0", "steps": [{"id": "ask", "title": "A", "prompt": [{"kind": "ref", "refId": §"x"}]}]}'},
     "IL214": gate("options: [{id: x}], defaultOption: §y"),
     "IL215": {"w.yaml": ONE + STEP.replace("ask", "§ask")},
     "IL216": activity("", FLOW + "activities: [§o/x.toon]\n"),
@@ -121,5 +121,6 @@ CASES: dict[str, dict[str, str]] = {
     "IL509": step("prompt: §" + "x" * 8193),
     "IL510": step("prompt: §'Do {{a + 1}}.'"),
     "IL513": {"w.json": '{"id": "t.w", "name": "W", "version": "1.0.0", "steps": [{"id": "ask", "title": "A", "prompt": §"Do {{it.all}}."}]}'},
+    "IL514": {"w.yaml": HEAD + "$lenient: true\nvariables: [{name: v, type: boolean, defaultValue: §x}]\nsteps:\n  - {id: ask, title: A, prompt: Set v.}\n"},
     "IL511": step("prompt: P, output: {kind: k, schema: {required: [a]}, example: §{b: 1}}"),
 }  # fmt: skip

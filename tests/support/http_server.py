@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
+from support.paths import FIXTURES
+
 PACKAGES = ("httptools", "uvloop")
 PATIENCE = 60
 
@@ -35,9 +37,11 @@ class Answer(NamedTuple):
 class HttpServer:
     """One server on a data directory. Its access log is `log` once it has stopped."""
 
+    program: tuple[str, ...] = ("-m", "interlock")
+
     def __init__(self, data_dir: Path, *arguments: str, **environment: str) -> None:
         require_serve()
-        command = [sys.executable, "-m", "interlock", "serve", "--port", "0", "--data-dir", str(data_dir)]
+        command = [sys.executable, *self.program, "serve", "--port", "0", "--data-dir", str(data_dir)]
         self.process = subprocess.Popen(
             [*command, *arguments], stderr=subprocess.PIPE, env={**os.environ, **environment}
         )
@@ -70,6 +74,14 @@ class HttpServer:
         self.log += self.process.stderr.read()
         self.process.stderr.close()
         return self.process.wait(PATIENCE)
+
+
+class ImpatientServer(HttpServer):
+    """A server with less patience: with users, with slow connections, or with crowds of idle ones."""
+
+    def __init__(self, whom: str, data_dir: Path, *arguments: str) -> None:
+        self.program = (str(FIXTURES / "impatient_server.py"), whom)
+        super().__init__(data_dir, *arguments, "--quiet")
 
 
 MODERN = "2026-07-28"

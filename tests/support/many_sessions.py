@@ -14,23 +14,24 @@ from interlock.store.sqlite.schema import FILE
 HOUR = 3_600_000
 LETTERS = "abcdefghij"
 OTHER_VALUES = {
-    "session_id": "'sess_0' || letters || substr(session_id, 10)",  # no other id has a 0
-    "run_id": "'run_0' || letters || substr(run_id, 9)",
+    "session_id": "'sess_0' || letters || substr(session_id, 11)",  # no other id has a 0
+    "run_id": "'run_0' || letters || substr(run_id, 10)",
     "handle": "randomblob(length(handle))",
     "title": "title || ', copy ' || number",
     "created_at": f"created_at - number * {HOUR}",
     "unindexed": "0",
     "recent_at": f"updated_at - number * {HOUR}",
 }
-COPIED = ("sessions", "runs", "commits", "handles", "observations", "nodes")
-HEADS = "WHERE (session_id, node) IN (SELECT session_id, head_node FROM sessions)"
+COPIED = ("nodes", "observations", "handles", "commits", "sessions", "runs")  # the first read the last two
+FINISHED = "WHERE session_id IN (SELECT session_id FROM runs WHERE status LIKE 'complete%')"
+HEADS = " AND (session_id, node) IN (SELECT session_id, head_node FROM sessions)"
 
 
 def multiply_sessions(folder: Path, copies: int) -> None:
-    """Add copies of every session of a store that nobody has open; each copy is an hour older."""
+    """Add copies of every finished session of a store that nobody has open; each copy is an hour older."""
     database = apsw.Connection(str(folder / FILE))
     database.execute("PRAGMA synchronous = OFF")
-    letters = "||".join(f"substr('{LETTERS}', number / {power} % 10 + 1, 1)" for power in (100, 10, 1))
+    letters = "||".join(f"substr('{LETTERS}', number / {power} % 10 + 1, 1)" for power in (1000, 100, 10, 1))
     database.execute(
         "CREATE TEMP TABLE copies AS WITH RECURSIVE counted (number) AS"
         " (SELECT 1 UNION ALL SELECT number + 1 FROM counted WHERE number < ?)"
@@ -38,12 +39,12 @@ def multiply_sessions(folder: Path, copies: int) -> None:
         (copies,),
     )
     with database:
-        for table in reversed(COPIED):
+        for table in COPIED:
             columns = [row[1] for row in database.execute(f"PRAGMA table_info({table})")]
             other = {**OTHER_VALUES}
             if table == "sessions":
                 other["updated_at"] = f"updated_at - number * {HOUR}"
             values = ", ".join(other.get(column, column) for column in columns)
-            where = HEADS if table == "nodes" else ""
+            where = FINISHED + HEADS if table == "nodes" else FINISHED
             database.execute(f"INSERT INTO {table} SELECT {values} FROM {table} CROSS JOIN copies {where}")
     database.close()

@@ -10,13 +10,18 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 import toon_format
 from msgspec import Struct
 
 from interlock.surfaces.call import Call, Reply
+from interlock.surfaces.execution import ExecutionSurface
+from interlock.surfaces.gated import GatedSurface
 from interlock.surfaces.ledger_surface import LedgerSurface
+from interlock.surfaces.navigation import NavigationSurface
+from interlock.surfaces.session import SessionSurface
 from interlock.surfaces.tool import call_tool
 
 MOST_CALLS = 600
@@ -27,14 +32,22 @@ class TextAgent(ABC):
     """Calls tools, reads the text, and remembers only what it needs for its next call."""
 
     def __init__(
-        self, surface: LedgerSurface, workflow_id: str, goal: str, *, forgetful: bool = False
+        self,
+        surface: LedgerSurface,
+        workflow_id: str,
+        goal: str,
+        *,
+        forgetful: bool = False,
+        inputs: Mapping[str, Any] | None = None,
     ) -> None:
         self.surface = surface
         self.workflow_id = workflow_id
         self.goal = goal
+        self.inputs = {"goal": goal, **(inputs or {})}
         self.forgetful = forgetful
         self.calls = 0
         self.seen: Counter[str] = Counter()
+        self.sent: list[Any] = []
 
     def walk(self) -> str:
         """Walk from the start to the end, and return the last text."""
@@ -43,6 +56,13 @@ class TextAgent(ABC):
             assert self.calls < MOST_CALLS, text
             text = self.remember() if self.forgetful and self.calls % 3 == 0 else self.go_on(text)
         return text
+
+    def offered(self, examples: list[Any]) -> list[Any]:
+        """Return the examples of a refusal, none of which was just sent: an example passes (rule 31)."""
+        for example in examples:
+            assert example not in self.sent, f"this example was sent, and is asked for again: {example}"
+        self.sent = examples
+        return examples
 
     def resume_prompt(self) -> str:
         """Return what the client sends when the user wants to go on with the work on the goal."""
@@ -107,7 +127,7 @@ class ExecutionTextAgent(TextAgent):
     """Reads tokens, blocks, examples and questions from the text of the execution surface."""
 
     def begin(self) -> str:
-        return self.call("start_workflow", workflowId=self.workflow_id, context={"goal": self.goal})
+        return self.call("start_workflow", workflowId=self.workflow_id, context=self.inputs)
 
     def has_ended(self, text: str) -> bool:
         return "The workflow is complete" in text
@@ -122,7 +142,8 @@ class ExecutionTextAgent(TextAgent):
         where = found[-1] if found else ""
         artifacts: list[Any] = []
         context = self.decisive(text, where)
-        for example in map(json.loads, re.findall(r"^  Example: (.+)$", text, re.MULTILINE)):
+        shown = [json.loads(example) for example in re.findall(r"^  Example: (.+)$", text, re.MULTILINE)]
+        for example in self.offered(shown):
             filled = self.filled(example, where)
             if "kind" in filled:
                 artifacts.append(filled)
@@ -142,7 +163,7 @@ class NavigationTextAgent(TextAgent):
     """Takes the first required action of the JSON text, with what it says that it needs."""
 
     def begin(self) -> str:
-        return self.call("nav_start", workflow_id=self.workflow_id, initial_variables={"goal": self.goal})
+        return self.call("nav_start", workflow_id=self.workflow_id, initial_variables=self.inputs)
 
     def has_ended(self, text: str) -> bool:
         return bool(json.loads(text).get("status") == "completed")
@@ -154,15 +175,20 @@ class NavigationTextAgent(TextAgent):
 
     def go_on(self, text: str) -> str:
         body = json.loads(text)
+        assert body["success"], f"an action was taken as it was offered, and failed: {text}"
         offered = body["availableActions"]
         actions = offered["required"] or offered["optional"]
         assert actions, text
         action = self.rotate(actions, str([action.get("activity") for action in actions]))
-        names = ("step", "checkpoint", "activity", "loop")
-        given = {f"{name}_id": action.get(f"{name}_id", action.get(name)) for name in names}
+        return self.call("nav_action", **self.arguments(body, action))
+
+    def arguments(self, body: dict[str, Any], action: dict[str, Any]) -> dict[str, Any]:
+        """Return the parameters of an offered action: its own, and what it says that it needs."""
+        given = {name: value for name, value in action.items() if name == "action" or name.endswith("_id")}
         where = str(given)
         round_text = (body["position"]["loop"] or {}).get("round", "")
-        variables = self.decisive(f"{action.get('description', '')}\n\n{round_text}", where)
+        told = f"{action.get('description', '')}\n\n{round_text}"
+        variables = self.decisive(told, where) if action["action"] == "complete_step" else {}
         artifacts: list[Any] = []
         for need in action.get("needs", []):
             filled = self.filled(need.get("example"), where)
@@ -174,18 +200,11 @@ class NavigationTextAgent(TextAgent):
             variables.setdefault(name, 1)
         if action.get("options"):
             given["option_id"] = self.rotate(action["options"], where)
-        notes = (
-            f"{WORDY * 4}{json.dumps(action.get('needs', ''))[:2000]} {action.get('description', '')[:2000]}"
-        )
-        return self.call(
-            "nav_action",
-            state=body["state"],
-            action=action["action"],
-            loop_items=["one"] if "loop_items" in action else None,
-            variables=variables or None,
-            output={"notesMarkdown": notes, "artifacts": artifacts},
-            **given,
-        )
+        if "loop_items" in action:
+            given["loop_items"] = ["one"]
+        told = f"{json.dumps(action.get('needs', ''))[:2000]} {action.get('description', '')[:2000]}"
+        output = {"notesMarkdown": WORDY * 4 + told, "artifacts": artifacts}
+        return {"state": body["state"], **given, "variables": variables or None, "output": output}
 
 
 class Visit(Struct):
@@ -240,7 +259,7 @@ class ActivityTextAgent(TextAgent):
                     )
         for loop in listed(activity.get("loops")):
             if "over" in loop:
-                self.visit.variables.setdefault(loop["over"].partition(".")[0], ["one"])
+                self.visit.variables[loop["over"].partition(".")[0]] = ["one"]
 
     def take_missing(self, told: str) -> bool:
         """Take in the variables that a text asks for; say whether it asks for any."""
@@ -262,12 +281,12 @@ class ActivityTextAgent(TextAgent):
     def supply(self, text: str) -> str | None:
         """Take in what a refusal asks for; return its text if it asks for nothing that is understood."""
         step = re.search(r"^Next: Send what step '([^']+)' produces", text, re.MULTILINE)
-        example = re.search(r"^Example of an artifact: (.+)$", text, re.MULTILINE)
+        examples = re.findall(r"^Example of an artifact: (.+)$", text, re.MULTILINE)
+        shown = self.offered([json.loads(example) for example in examples])
         if step is not None:
             output = self.visit.outputs.setdefault(step[1], {"notesMarkdown": WORDY * 4, "artifacts": []})
             output["notesMarkdown"] += text
-            if example is not None:
-                output["artifacts"] = [self.filled(json.loads(example[1]), step[1])]
+            output["artifacts"] += [self.filled(example, step[1]) for example in shown]
         elif not self.take_missing(text):
             return text
         return None
@@ -305,7 +324,7 @@ class SessionTextAgent(ActivityTextAgent):
 
     def _enter(self, activity: str) -> str:
         self.visit = Visit()
-        return self.tell("next_activity", activity_id=activity, variables={"goal": self.goal})
+        return self.tell("next_activity", activity_id=activity, variables=self.inputs)
 
     def _after(self, body: dict[str, Any]) -> str:
         """Follow what a JSON answer says: what was yielded, resolved, entered, or taken up again."""
@@ -368,7 +387,7 @@ class GatedTextAgent(ActivityTextAgent):
         if "initialActivity" in body or "activities" in body:
             self.visit = Visit()
             first = body.get("initialActivity") or body["activities"][0]["id"]
-            return self.tell("next_activity", activity_id=first, variables={"goal": self.goal})
+            return self.tell("next_activity", activity_id=first, variables=self.inputs)
         return self._work(body)
 
     def _work(self, body: dict[str, Any]) -> str:
@@ -416,3 +435,11 @@ def steps_in(activity: dict[str, Any]) -> list[dict[str, Any]]:
     owners = [activity, *listed(activity.get("loops"))]
     steps = [step for owner in owners for step in listed(owner.get("steps"))]
     return [step for step in steps if isinstance(step, dict) and "id" in step]
+
+
+AGENTS: dict[str, tuple[type[TextAgent], type[LedgerSurface]]] = {
+    "execution": (ExecutionTextAgent, ExecutionSurface),
+    "session": (SessionTextAgent, SessionSurface),
+    "gated": (GatedTextAgent, GatedSurface),
+    "navigation": (NavigationTextAgent, NavigationSurface),
+}

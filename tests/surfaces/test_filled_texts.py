@@ -71,7 +71,7 @@ def test_navigation_fills_titles_and_questions(bench: Bench) -> None:
     assert (asked["name"], asked["message"]) == ("Keep 7", "Keep 7 of main?")
     assert asked["options"] == [
         {"id": "yes", "label": "Keep 7", "effect": "merge = true; found = 7 on main"},
-        {"id": "no", "label": "No", "effect": "goes to __terminal__"},
+        {"id": "no", "label": "No", "effect": "ends the workflow"},
     ]
 
 
@@ -150,3 +150,13 @@ def test_gated_fills_the_activity_it_returns(bench: Bench) -> None:
     assert entered["steps"][0]["name"] == "Read 7"
     assert entered["checkpoints"][0]["message"] == "Keep 7 of main?"
     assert entered["checkpoints"][0]["options"][0]["effect"]["setVariable"]["found"] == "7 on main"
+
+
+def test_execution_names_the_effect_of_each_option(bench: Bench) -> None:
+    write(bench.workflows, FILES)
+    agent = bench.agent()
+    agent.start("pull", **GIVEN)
+    while "## Keep 7 (keep)" not in agent.text:
+        agent.ack("done")
+    assert "- `yes` Keep 7 (effect: merge = true; found = 7 on main)" in agent.text
+    assert "- `no` No (effect: ends the workflow)" in agent.text

@@ -225,3 +225,28 @@ def test_h5_every_answer_about_a_run_says_where_it_is(bench: Bench) -> None:
         assert answer["availableActions"]["required"]
         assert answer["state"] == state
     assert [answer["_error"] for answer in answers] == [False, True, True, False]
+
+
+def test_e5_required_moves_show_what_they_go_by(bench: Bench) -> None:
+    """The condition of a transition and of a loop, with the values of its variables."""
+    client = opened(bench)
+    client.start(external=False, tasks=["a", "b"])
+    client.done("analyze")
+    client.respond("yes")
+    (onward,) = client.done("decide")["availableActions"]["required"]
+    assert (onward["condition"], onward["reads"]) == ("approved == true", {"approved": True})
+    assert "By taking it you state" not in onward["description"]
+    client.go("build")
+    (loop,) = client.done("prepare")["availableActions"]["required"]
+    assert (loop["condition"], loop["reads"]) == (
+        "it ends early when enough == true",
+        {"enough": "[unset]"},
+    )
+
+
+def test_e5_an_exit_by_an_answer_shows_no_condition(bench: Bench) -> None:
+    client = opened(bench)
+    client.start()
+    client.done("analyze")
+    (onward,) = client.respond("redo")["availableActions"]["required"]
+    assert "condition" not in onward

@@ -11,7 +11,8 @@ import pytest
 
 from interlock.core.run.commands import Terms
 from interlock.core.run.preferences import Mode
-from interlock.ledger.log.records import AdvanceRecorded
+from interlock.ledger.log.records import AdvanceRecorded, CallTraced
+from interlock.store.protocol import SessionFilter
 from interlock.surfaces.call import Call, Reply
 from interlock.surfaces.execution import ExecutionSurface
 from interlock.surfaces.gated import GatedSurface
@@ -211,3 +212,37 @@ def test_what_was_disclosed_is_in_the_log(bench: Bench) -> None:
     recorded = logged_events(served.ledger.store, session_id, "advance_recorded")[0].event
     assert isinstance(recorded, AdvanceRecorded)
     assert [notice.code for notice in recorded.notices] == ["NOTES_TRUNCATED"]
+
+
+CAREFUL = workflow(*steps("one"), recommendedPreferences={"recommendedAutonomy": "guided"})
+BEYOND = "goes beyond what this workflow recommends"
+STARTS: list[tuple[type[Surface], str, dict[str, str]]] = [
+    (ExecutionSurface, "start_workflow", {"workflowId": "test.flow"}),
+    (NavigationSurface, "nav_start", {"workflow_id": "test.flow"}),
+    (SessionSurface, "start_session", {"workflow_id": "test.flow", "agent_id": "a"}),
+    (GatedSurface, "start_session", {"workflow_id": "test.flow", "agent_id": "a"}),
+]
+
+
+@pytest.mark.parametrize(("kind", "tool", "named"), STARTS, ids=lambda value: getattr(value, "name", ""))
+def test_what_a_start_discloses_is_in_the_log(
+    bench: Bench, kind: type[Surface], tool: str, named: dict[str, str]
+) -> None:
+    """Rule 18: also where the surface traces no other call."""
+    bench.write(CAREFUL)
+    assert BEYOND in tell(surface(bench, kind, "never-stop"), tool, **named).text
+    store = bench.ledger().store
+    with store.reading() as reader:
+        session_id = reader.sessions(SessionFilter(limit=1))[0].session_id
+    call = logged_events(store, session_id, "call_traced")[0].event
+    assert isinstance(call, CallTraced)
+    assert (call.tool, BEYOND in call.warnings[0]) == (tool, True)
+
+
+def test_what_joining_discloses_is_in_the_trace(bench: Bench) -> None:
+    bench.write(CAREFUL)
+    served = surface(bench, SessionSurface, "never-stop")
+    start = json.loads(tell(served, "start_session", workflow_id="test.flow", agent_id="lead").text)
+    tell(served, "start_session", agent_id="worker", session_token=start["session_token"])
+    traced = json.loads(tell(served, "get_trace", session_token=start["session_token"]).text)["events"]
+    assert [bool(event.get("vw")) for event in traced] == [True, True]

@@ -13,8 +13,9 @@ import pytest
 from interlock.ledger.tokens.keyring import Keys
 from interlock.store.protocol import SessionFilter
 from interlock.surfaces.call import Era
+from interlock.surfaces.execution import ExecutionSurface
 from support.authored import write
-from support.harness import Bench, steps, workflow
+from support.harness import Agent, Bench, steps, workflow
 from support.log import logged_events
 from support.navigation_client import FILES, NavigationClient, opened
 from support.server import Server
@@ -152,6 +153,74 @@ def test_d2_an_output_that_is_still_missing_is_named(bench: Bench) -> None:
     warnings = lead.go("build", step_manifest=manifest("weigh"), variables={"goal": "bread"}).warnings
     assert "Missing steps in manifest: [look]" in warnings
     assert outputs(lead) == [("weigh", "weigh done")]
+
+
+LATE = {
+    **ROUNDS,
+    "rounds/activities/00-work.yaml": """
+id: work
+version: 1.0.0
+name: Work
+steps:
+  - { id: one, name: One, description: One. }
+  - { id: two, name: Two, description: Two., checkpoint: g1 }
+  - { id: three, name: Three, description: Three., checkpoint: g2 }
+checkpoints:
+  - { id: g1, name: G1, message: "G1?", options: [{ id: "yes", label: "Yes" }] }
+  - { id: g2, name: G2, message: "G2?", options: [{ id: "yes", label: "Yes" }] }
+  - { id: g3, name: G3, message: "G3?", options: [{ id: "yes", label: "Yes" }] }
+""",
+}
+ONE_TWO_THREE = [(step, f"{step} done") for step in ("one", "two", "three")]
+
+
+def test_d2_an_output_that_comes_late_is_recorded_once(bench: Bench) -> None:
+    """The first yield claims the step without its output, the second brings it, the manifest repeats it."""
+    lead, worker = begin_rounds(bench, files=LATE)
+    answer_checkpoint(worker, lead, "g1", "yes")
+    answer_checkpoint(worker, lead, "g2", "yes", step_manifest=manifest("one", "two"))
+    answer_checkpoint(worker, lead, "g3", "yes", step_manifest=manifest("one", "two"))
+    answer = lead.go("__terminal__", step_manifest=manifest("one", "two", "three"))
+    assert (answer.warnings, outputs(lead)) == ([], ONE_TWO_THREE)
+
+
+def test_d2_an_output_that_comes_before_its_turn_is_recorded_once(bench: Bench) -> None:
+    """A gate that is opened early claims no step; what came with it need not be sent again."""
+    lead, worker = begin_rounds(bench, files=LATE)
+    answer_checkpoint(worker, lead, "g3", "yes", step_manifest=manifest("one", "two"))
+    answer_checkpoint(worker, lead, "g1", "yes")
+    answer_checkpoint(worker, lead, "g2", "yes", step_manifest=manifest("one"))
+    answer = lead.go("__terminal__", step_manifest=manifest("three"))
+    assert (answer.warnings, outputs(lead)) == ([], ONE_TWO_THREE)
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["whole manifest", "only what is new"])
+@pytest.mark.parametrize("elsewhere", ["execution", "navigation"])
+def test_d2_a_step_acknowledged_on_another_surface_counts_as_reported(
+    bench: Bench, elsewhere: str, whole: bool
+) -> None:
+    lead, _ = begin_rounds(bench, files=LATE)
+    token = lead.token
+    if elsewhere == "execution":
+        agent = Agent(ExecutionSurface(bench.ledger()))
+        agent.call("continue_workflow", stateToken=token)
+        agent.ack("one done")
+        agent.decide("yes")
+        token = agent.ack()["stateToken"]  # without notes
+    else:
+        client = opened(bench)
+        client.situation(token)
+        client.act("complete_step", step_id="one", output={"notesMarkdown": "one done"})
+        client.respond("yes", "g1")
+        token = client.act("complete_step", step_id="two")["state"]
+    lead.call("start_session", agent_id="lead", session_token=token)
+    assert lead.tell("respond_checkpoint", option_id="yes").body["checkpoint_id"] == "g2"
+    answer_checkpoint(join_session(lead), lead, "g3", "yes")
+    done = manifest("one", "two", "three") if whole else manifest("three")
+    answer = lead.go("__terminal__", step_manifest=done)
+    assert not [text for text in answer.warnings if "manifest" in text]
+    notes = [(step, text) for step, text in outputs(lead) if text]
+    assert notes == [("one", "one done"), ("three", "three done")]
 
 
 def rounds_done(*numbers: int) -> list[Payload]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from interlock.core.run.commands import Terms
 from interlock.surfaces.call import Call, Reply, RpcError
 from interlock.surfaces.execution import ExecutionSurface
 from interlock.surfaces.gated import GatedSurface
+from interlock.surfaces.ledger_surface import LedgerSurface
 from interlock.surfaces.lookup import LookupSurface
 from interlock.surfaces.navigation import NavigationSurface
 from interlock.surfaces.session import SessionSurface
@@ -79,10 +81,19 @@ def read_session(reader: Reader, workflow: Workflow) -> None:
         if entered is None or entered.is_error:
             continue
         token = token_of(entered)
-        reader.read("get_activity", session_token=token)
-        reader.read("get_skills", session_token=token)
+        shown = reader.read("get_activity", session_token=token)
+        assert shown is not None
+        known = shown.text.partition("digest: ")[2].partition("\n")[0]
+        reader.read("get_activity", session_token=token, known=known)
+        for tool in ("get_skills", "get_skill", "get_workflow_status"):
+            reader.read(tool, session_token=token)
         for step in activity.steps():
             reader.read("get_skill", session_token=token, step_id=step.id)
+        for gate in activity.gates():
+            begun = token_of(reader.read("start_session", **start))
+            token = token_of(reader.read("next_activity", session_token=begun, activity_id=activity.id))
+            reader.read("yield_checkpoint", session_token=token, checkpoint_id=gate.id)
+            reader.read("present_checkpoint", session_token=token)
 
 
 def read_gated(reader: Reader, workflow: Workflow) -> None:
@@ -157,12 +168,28 @@ def read_execution(reader: Reader, workflow: Workflow) -> None:
     started = reader.read("start_workflow", workflowId=workflow.id)
     assert started is not None
     assert not started.is_error
+    tokens = dict(re.findall(r"^(stateToken|checkpointToken): (\S+)$", started.text, re.MULTILINE))
+    reader.read("continue_workflow", stateToken=tokens["stateToken"])
+    reader.read("checkpoint_workflow", **tokens, output={"notesMarkdown": "half way"})
+    reader.read("resume_session", query=workflow.name)
+    reader.read("start_session", title=workflow.name)
+
+
+def read_documents(surface: LedgerSurface, workflow: Workflow) -> None:
+    """Read the workflow as a prompt and as resources, which every surface with a log offers alike."""
+    assert surface.prompts().text(workflow.id, {"goal": "x"})
+    assert surface.prompts().text("resume", {"query": workflow.name})
+    resources = surface.resources()
+    for resource in resources.all():
+        if workflow.id in resource.uri:
+            assert resources.read(resource.uri) is not None, resource.uri
 
 
 def read_everywhere(bench: Bench, library: Library, workflow: Workflow) -> None:
     ledger = bench.ledger(terms=FREELY)
     ledger.library = library
     read_execution(Reader(ExecutionSurface(ledger)), workflow)
+    read_documents(ExecutionSurface(ledger), workflow)
     read_session(Reader(SessionSurface(ledger)), workflow)
     read_gated(Reader(GatedSurface(ledger)), workflow)
     read_navigation(Reader(NavigationSurface(ledger)), workflow)
@@ -204,8 +231,9 @@ def test_every_bundled_workflow_is_read(bench: Bench) -> None:
 @pytest.mark.parametrize("folder", ["activities", "steps", "steps-v1"])
 def test_every_workflow_of_the_corpus_is_read(bench: Bench, corpus: Path, folder: str) -> None:
     assert corpus == CORPUS
-    library = Library([BUNDLED, Source("configured", corpus / folder, "mounted")], compile_cache())
-    workflows = loaded_from(library)
+    source = Source("configured", corpus / folder, "mounted")
+    library = Library([BUNDLED, source], compile_cache())
+    workflows = loaded_from(Library([source], compile_cache()))
     assert any(workflow.id.startswith("mounted.") for workflow in workflows) or folder == "activities"
     for workflow in workflows:
         read_everywhere(bench, library, workflow)
@@ -218,12 +246,14 @@ def test_no_reading_tool_is_left_out(bench: Bench, tmp_path: Path) -> None:
     ledger = bench.ledger(terms=FREELY)
     ledger.library = library
     acting = {
-        "session": {"yield_checkpoint", "resume_checkpoint", "present_checkpoint", "respond_checkpoint"},
+        "execution": set[str](),
+        "session": {"resume_checkpoint", "respond_checkpoint"},
         "gated": {"respond_checkpoint"},
         "navigation": {"nav_action"},
         "lookup": {"workflow_validate_json"},
     }
     readers = {
+        "execution": (read_execution, ExecutionSurface(ledger)),
         "session": (read_session, SessionSurface(ledger)),
         "gated": (read_gated, GatedSurface(ledger)),
         "navigation": (read_navigation, NavigationSurface(ledger)),

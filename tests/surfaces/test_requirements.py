@@ -9,7 +9,9 @@ import pytest
 
 from interlock.core.run.commands import Terms
 from interlock.surfaces.navigation import NavigationSurface
+from support.cli_process import interlock
 from support.harness import Agent, Bench, gate, steps, workflow
+from support.navigation_client import NavigationClient
 from support.session_agents import gated, session
 
 NOTES = {"promptBlocks": {"goal": "Look.", "outputRequired": {"notes": "what was seen"}}}
@@ -140,6 +142,60 @@ def test_a_gap_is_resolved_by_an_event_that_names_it(bench: Bench) -> None:
     assert done["gapList"][0]["resolved"] == "The user said now."
     assert "Gap 1 (critical, resolved: The user said now.)" in agent.text
     assert "There is no open gap 9 to resolve." in agent.text
+
+
+DISCLOSED = {
+    "kind": "wr.gaps",
+    "open": [{"severity": "critical", "summary": "Not tested on Windows."}, {"summary": "No docs."}],
+}
+CLOSED = {"kind": "wr.gaps", "resolved": [{"gap": 1, "summary": "Tested there."}]}
+
+
+def test_an_agent_is_told_once_how_a_gap_closes_and_a_lost_one_reads_which_are_open(bench: Bench) -> None:
+    bench.write(workflow(*steps("one", "two", "three", "four")))
+    agent = bench.agent()
+    agent.start("test.flow")
+    agent.ack("one", artifacts=[DISCLOSED])
+    assert '{"kind":"wr.gaps","resolved":[{"gap":<number>,"summary":"<how>"}]}' in agent.text
+    agent.ack("two", artifacts=[{"kind": "wr.gaps", "open": [{"summary": "Another."}]}])
+    assert "wr.gaps" not in agent.text
+    agent.ack("three", artifacts=[CLOSED])
+    agent.call("continue_workflow", stateToken=agent.last["stateToken"])
+    open_gaps = agent.text.partition("Open gaps:")[2].partition("\n\n")[0]
+    assert open_gaps == "\n- gap 2: No docs. (warning)\n- gap 3: Another. (warning)"
+
+
+@pytest.mark.parametrize("surface", [session, gated])
+def test_gaps_open_and_close_by_a_manifest_too(bench: Bench, surface: Any) -> None:
+    bench.write(workflow(*steps("one", "two")))
+    agent = surface(bench, Terms(min_response_ms=0))
+    agent.call("start_session", workflow_id="test.flow", agent_id="a")
+    agent.go("main")
+    done = [
+        {"step_id": "one", "output": {"artifacts": [DISCLOSED]}},
+        {"step_id": "two", "output": {"artifacts": [CLOSED]}},
+    ]
+    assert agent.go("__terminal__", step_manifest=done).warnings == [
+        "Gap 1 (critical, resolved: Tested there.): Not tested on Windows.",
+        "Gap 2 (warning): No docs.",
+    ]
+
+
+def test_gaps_open_and_close_at_navigation_and_people_read_both(bench: Bench) -> None:
+    bench.write(workflow(*steps("one", "two", "three")))
+    agent = NavigationClient(NavigationSurface(bench.ledger()))
+    agent.start("test.flow")
+    agent.done("one", output={"artifacts": [DISCLOSED]})
+    agent.done("two", output={"artifacts": [CLOSED]})
+    open_gaps = agent.situation()["brief"]["openGaps"]
+    assert (open_gaps["gap 2"], "gap 1" in open_gaps) == ("No docs. (warning)", False)
+    (session_row,) = interlock(bench.folder, "sessions", "--json").json["sessions"]
+    status = interlock(bench.folder, "status", session_row["ref"]).out
+    assert "gaps                1 open" in status
+    assert "critical, resolved: Tested there.: Not tested on Windows." in status
+    notes = interlock(bench.folder, "notes", session_row["ref"]).out
+    assert "Not tested on Windows." in notes
+    assert "- Gap 1 (critical, resolved: Tested there.): Not tested on Windows." in notes
 
 
 def test_a_gap_that_an_agent_discloses_counts(bench: Bench) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from interlock.ledger.runs.positions import ProcessClock
 from support.harness import Bench
 from support.session_agents import (
     PATIENT,
@@ -145,6 +146,28 @@ def test_a_clock_that_is_set_back_locks_nobody_out(bench: Bench) -> None:
     handle = agent.tell("yield_checkpoint", checkpoint_id="scope").body["checkpoint_handle"]
     bench.clock.pass_seconds(-3600)
     assert not agent.call("respond_checkpoint", checkpoint_handle=handle, option_id="yes").error
+
+
+def test_an_answer_is_not_early_because_another_machine_is_behind(bench: Bench) -> None:
+    """Rule 24: clocks that differ a little say nothing, so the user must have had time by either of them."""
+    agent = start_flow(bench, PATIENT)
+    handle = agent.tell("yield_checkpoint", checkpoint_id="scope").body["checkpoint_handle"]
+    bench.clock.pass_seconds(-2)
+    early = agent.call("respond_checkpoint", checkpoint_handle=handle, option_id="yes")
+    assert early.code == "TOO_FAST"
+    bench.clock.pass_seconds(-3600)
+    assert not agent.call("respond_checkpoint", checkpoint_handle=handle, option_id="yes").error
+
+
+def test_the_clock_of_a_process_goes_on_when_the_clock_is_set_back() -> None:
+    """Rule 24: a timer ends when its time has passed, whatever happens to the clock meanwhile."""
+    wall, ticks = [10**12], [0]
+    clock = ProcessClock(lambda: wall[0], lambda: ticks[0])
+    began = clock()
+    wall[0], ticks[0] = wall[0] - 3600 * 10**9, 30 * 10**9
+    assert clock() - began == 30_000
+    wall[0], ticks[0] = 10**12 + 60 * 10**9, 31 * 10**9
+    assert clock() - began == 60_000
 
 
 def test_a_timer_does_not_end_early_when_the_clock_is_set_back(bench: Bench) -> None:

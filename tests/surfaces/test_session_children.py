@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from support.harness import Bench
+from collections.abc import Callable
+
+import pytest
+
+from interlock.surfaces.execution import ExecutionSurface
+from support.harness import Agent, Bench
 from support.session_agents import (
+    SessionAgent,
+    gated,
+    manifest,
     session,
     session_id_of,
     start_flow,
@@ -65,3 +73,30 @@ def test_a_parent_that_goes_on_records_the_abandoned_child(bench: Bench) -> None
     assert not child.go("__terminal__").error
     again = [event for event in parent.tell("get_trace").body["events"] if event["name"] == "child_returned"]
     assert again == events
+
+
+def test_going_on_past_a_running_child_is_a_warning_on_execution(bench: Bench) -> None:
+    """Rule 35: navigation blocks; session and gated record the child as abandoned, and say so."""
+    parent = walk_to_finish(start_flow(bench))
+    child = session(bench)
+    child.call("start_session", agent_id="c", workflow_id="child", parent_session_token=parent.token)
+    agent = Agent(ExecutionSurface(bench.ledger()))
+    agent.call("continue_workflow", stateToken=parent.token)
+    agent.ack("closed")
+    running = [warning["message"] for warning in agent.last["warnings"]]
+    assert "Child 'child' is still running; this run goes on without it." in running
+    assert "Warning: Child 'child' is still running; this run goes on without it." in agent.text
+
+
+@pytest.mark.parametrize("surface", [session, gated])
+def test_going_on_past_a_running_child_is_a_warning_on_session_and_gated(
+    bench: Bench, surface: Callable[[Bench], SessionAgent]
+) -> None:
+    parent = walk_to_finish(start_flow(bench))
+    child = session(bench)
+    child.call("start_session", agent_id="c", workflow_id="child", parent_session_token=parent.token)
+    agent = surface(bench)
+    agent.call("start_session", agent_id="p", workflow_id="flow", session_token=parent.token)
+    gone = agent.go("__terminal__", step_manifest=manifest("close"))
+    assert "Child 'child' was still running; it is abandoned." in gone.warnings
+    assert "it is abandoned" in gone.text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from interlock.core.run.commands import Terms
+from interlock.core.run.notices import HOW_GAPS_CLOSE
 from support.harness import Bench, workflow
 from support.session_agents import (
     answer_checkpoint,
@@ -41,6 +42,7 @@ def test_the_documented_warnings_in_their_words(bench: Bench) -> None:
         "First activity must be 'gather' but 'finish' was requested. "
         "Start with the workflow's initialActivity.",
         "Gap 1 (critical): Checkpoint 'scope' of activity 'gather' was left out on the way to 'finish'.",
+        HOW_GAPS_CLOSE,
     ]
     answer = agent.go("build", activity_manifest=[], variables={"parts": []})
     assert answer.warnings == [

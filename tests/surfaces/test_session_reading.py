@@ -31,7 +31,7 @@ def test_the_summary_begins_with_the_primary_skill_and_is_shorter(bench: Bench) 
     assert GATHER.rstrip() in full
 
 
-def test_next_activity_returns_id_and_name_and_get_activity_the_raw_file(bench: Bench) -> None:
+def test_next_activity_returns_id_and_name_and_get_activity_the_whole_activity(bench: Bench) -> None:
     write_flow(bench)
     agent = session(bench)
     agent.call("start_session", agent_id="a", workflow_id="flow")
@@ -41,7 +41,8 @@ def test_next_activity_returns_id_and_name_and_get_activity_the_raw_file(bench: 
     assert answer.meta["validation"] == {"status": "valid", "warnings": []}
     text = agent.tell("get_activity").text
     assert text.startswith(f"session_token: {answer.token}\n")
-    assert text.endswith(f"\n\n{GATHER}")
+    for part in ("id: gather", "steps[3]", "condition: risky == true", "checkpoints[2]", "transitions[2]"):
+        assert part in text
 
 
 def test_the_token_stands_once_in_the_text_and_once_in_meta(bench: Bench) -> None:

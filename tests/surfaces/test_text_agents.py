@@ -11,28 +11,11 @@ import pytest
 from interlock.authoring.library import BUNDLED, Library
 from interlock.authoring.sources.sources import Source
 from interlock.core.run.commands import Terms
-from interlock.surfaces.execution import ExecutionSurface
-from interlock.surfaces.gated import GatedSurface
-from interlock.surfaces.ledger_surface import LedgerSurface
-from interlock.surfaces.navigation import NavigationSurface
-from interlock.surfaces.session import SessionSurface
 from support.corpus import needs_corpus
 from support.harness import Bench, compile_cache
 from support.paths import CORPUS
-from support.text_agents import (
-    ExecutionTextAgent,
-    GatedTextAgent,
-    NavigationTextAgent,
-    SessionTextAgent,
-    TextAgent,
-)
+from support.text_agents import AGENTS
 
-AGENTS: dict[str, tuple[type[TextAgent], type[LedgerSurface]]] = {
-    "execution": (ExecutionTextAgent, ExecutionSurface),
-    "session": (SessionTextAgent, SessionSurface),
-    "gated": (GatedTextAgent, GatedSurface),
-    "navigation": (NavigationTextAgent, NavigationSurface),
-}
 FOLDERS = [CORPUS / name for name in ("activities", "steps", "steps-v1")]
 
 

@@ -82,7 +82,12 @@ ABOUT: Mapping[Code, list[Mapping[str, Any]]] = {
         {**STEP, "reason": "It needs a report.", "example": {"kind": "report"}},
         {"reason": "It needs a report.", "examples": [{"kind": "report"}]},
     ],
-    Code.INPUT_REQUIRED: [MISSING, {**STEP, **MISSING}, {"activity": "plan", "limit": 100}],
+    Code.INPUT_REQUIRED: [
+        MISSING,
+        {**STEP, **MISSING, "from_user": True},
+        {**STEP, **MISSING},
+        {"activity": "plan", "limit": 100},
+    ],
     Code.CHECKPOINT_NOT_FOUND: [
         {**GATE, "activity": "plan", "checkpoints": ["risk"]},
         {**GATE, "activity": "plan", "checkpoints": []},

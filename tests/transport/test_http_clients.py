@@ -1,17 +1,23 @@
-"""The official Python client drives `interlock serve` in both eras."""
+"""Clients that we did not write drive `interlock serve`, in both eras."""
 
 from __future__ import annotations
 
+import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import anyio
+import msgspec
 import pytest
 
 from interlock.surfaces.registry import SURFACES
 from support.harness import Bench, gate, steps, workflow
-from support.http_server import HttpServer, serving
+from support.http_server import HttpServer, ImpatientServer, serving
+from support.node_clients import SCRIPTS, NodeClients, installed_from, node
+
+__all__ = ["node"]
 
 MODES = ["legacy", "auto", "2026-07-28"]
 
@@ -86,3 +92,121 @@ def test_every_surface_lists_its_tools(server: HttpServer, surface: str, mode: s
     assert {"execution": "start_workflow", "navigation": "nav_start", "lookup": "workflow_next"}.get(
         surface, "next_activity"
     ) in names
+
+
+@pytest.fixture(scope="module")
+def impatient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
+    bench = Bench(tmp_path_factory.mktemp("impatient"))
+    bench.write(workflow(*steps("first"), gate("which", "left", "right"), *steps("last"), id="test.gated"))
+    running = ImpatientServer("users", bench.folder, "--workflows", str(bench.workflows))
+    yield running
+    running.stop()
+
+
+def test_a_form_that_nobody_answers_in_time_leaves_the_gate_open(impatient: HttpServer) -> None:
+    import mcp
+
+    shown: list[str] = []
+
+    async def never(_context: Any, params: Any) -> Any:
+        shown.append(params.message)
+        await anyio.sleep_forever()
+
+    async def story() -> str:
+        async with mcp.Client(f"{impatient.url}/mcp", mode="legacy", elicitation_callback=never) as client:
+            result = await client.call_tool("start_workflow", {"workflowId": "test.gated"})
+            for _ in range(2):
+                result = await client.call_tool("continue_workflow", _tokens(result))
+            return str(result.structured_content["pending"]["stepId"])
+
+    assert anyio.run(story) == "which"
+    assert shown == ["which?"]
+
+
+def test_an_answer_that_comes_too_late_is_refused_and_the_question_is_asked_again(
+    impatient: HttpServer,
+) -> None:
+    import mcp
+    from mcp.types import ElicitResult, InputRequiredResult
+
+    async def answer(_context: Any, _params: Any) -> Any:
+        return ElicitResult(action="accept", content={"choice": "right"})
+
+    async def story() -> None:
+        url = f"{impatient.url}/mcp"
+        async with mcp.Client(url, mode="2026-07-28", elicitation_callback=answer) as client:
+            at_gate = await client.call_tool("start_workflow", {"workflowId": "test.gated"})
+            at_gate = await client.call_tool("continue_workflow", _tokens(at_gate))
+            with pytest.raises(mcp.MCPError) as refused:
+                await client.call_tool("continue_workflow", _tokens(at_gate))
+            assert refused.value.error.code == -32602
+            asked = await client.session.call_tool(
+                "continue_workflow", _tokens(at_gate), allow_input_required=True
+            )
+            assert isinstance(asked, InputRequiredResult)
+
+    anyio.run(story)
+
+
+def _tokens(result: Any) -> dict[str, str]:
+    answer = result.structured_content
+    return {"stateToken": answer["stateToken"], "ackToken": answer["ackToken"]}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("flavour", "mode"), [("sdk", "default"), ("client", "default"), ("client", "auto")])
+def test_the_node_clients_finish_a_run_and_answer_its_gate(
+    server: HttpServer, node: NodeClients, flavour: str, mode: str
+) -> None:
+    heard = msgspec.json.decode(node.run("run.mjs", flavour, mode, "test.gated", f"{server.url}/mcp"))
+    assert heard == {
+        "seen": ["first", "which", "last"],
+        "questions": ["which?"],
+        "complete": True,
+        "refused": "TOKEN_INVALID_FORMAT",
+    }
+
+
+@pytest.mark.slow
+def test_the_inspector_lists_and_calls(server: HttpServer, node: NodeClients) -> None:
+    target = (f"{server.url}/mcp/execution", "--transport", "http")
+    listed = msgspec.json.decode(node.inspector(*target, "--method", "tools/list"))
+    assert "start_workflow" in [tool["name"] for tool in listed["tools"]]
+    call = ("--method", "tools/call", "--tool-name", "start_workflow", "--tool-arg", "workflowId=test.flow")
+    started = msgspec.json.decode(node.inspector(*target, *call))
+    assert started["structuredContent"]["pending"]["stepId"] == "first"
+    prompts = msgspec.json.decode(node.inspector(*target, "--method", "prompts/list"))
+    assert "test.flow" in [prompt["name"] for prompt in prompts["prompts"]]
+
+
+@pytest.mark.slow
+def test_claude_code_adds_the_server_and_finds_it_healthy(server: HttpServer, tmp_path: Path) -> None:
+    claude = claude_code()
+    settings = {"HOME": str(tmp_path), "DISABLE_AUTOUPDATER": "1", "PATH": os.environ["PATH"]}
+    settings["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"] = "1"
+
+    def said(*arguments: str) -> str:
+        done = subprocess.run(
+            [claude, "mcp", *arguments],
+            cwd=tmp_path,
+            env=settings,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=120,
+            check=True,
+        )
+        return done.stdout.decode()
+
+    said("add", "--transport", "http", "interlock", f"{server.url}/mcp")
+    assert "Connected" in said("list")
+    assert "Connected" in said("get", "interlock")
+
+
+def claude_code() -> Path:
+    """Return the program of Claude Code; it is large and not made for every platform, so CI may lack it."""
+    try:
+        packages = installed_from(SCRIPTS / "claude") / "@anthropic-ai"
+    except pytest.fail.Exception as error:
+        pytest.skip(f"Claude Code cannot be installed: {error}")
+    program = next(packages.glob("claude-code-*/claude"), None)
+    return program or pytest.skip("Claude Code has no program for this platform")

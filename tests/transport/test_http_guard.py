@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from pathlib import Path
 
 import msgspec
 import pytest
 
 from interlock.transport.http.admission.guard import BODY_BYTES
-from support.http_server import HttpServer, serving
+from support.http_server import HttpServer, ImpatientServer, serving
+from support.stdio_pipe import Pipe
 
 JSON = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-PATHS = ["/mcp", "/mcp/session", "/healthz", "/readyz", "/metrics", "/nothing"]
+PATHS = ["/mcp", "/mcp/session", "/healthz", "/readyz", "/metrics", "/inbox", "/console/", "/nothing"]
+UNREADABLE = {
+    "NaN": '{"title": NaN}',
+    "out of range": '{"title": 1e400}',
+    "lone surrogate": '{"title": "\\ud800"}',
+    "depth": "[" * 100_000 + "]" * 100_000,
+}
 
 
 @pytest.fixture(scope="module")
@@ -92,24 +100,19 @@ def test_methods_that_nothing_needs_are_refused(server: HttpServer) -> None:
         assert server.request(method, "/mcp").status == 405
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    ['{"title": NaN}', '{"title": 1e400}', '{"title": "\\ud800"}', "[" * 100_000 + "]" * 100_000],
-    ids=["NaN", "out of range", "lone surrogate", "depth"],
-)
-def test_what_stdio_cannot_read_is_refused_with_the_id(server: HttpServer, arguments: str) -> None:
-    body = (
+def test_what_cannot_be_read_is_refused_as_stdio_refuses_it(server: HttpServer) -> None:
+    bodies = [
         '{"jsonrpc": "2.0", "id": 7, "method": "tools/call",'
-        f' "params": {{"name": "start_session", "arguments": {arguments}}}}}'
-    )
-    answer = server.request("POST", "/mcp", body.encode(), JSON)
-    assert (answer.status, answer.json["error"]["code"]) == (400, -32700)
-    assert answer.json["id"] == (None if "[[" in arguments else 7)
-
-
-def test_bytes_that_are_not_utf8_are_refused(server: HttpServer) -> None:
-    answer = server.request("POST", "/mcp", b'{"jsonrpc": "2.0", "id": 1, "method": "\xff"}', JSON)
-    assert (answer.status, answer.json["error"]["code"]) == (400, -32700)
+        f' "params": {{"name": "start_session", "arguments": {arguments}}}}}'.encode()
+        for arguments in UNREADABLE.values()
+    ]
+    bodies += [b'{"jsonrpc": "2.0", "id": 1, "method": "\xff"}', b"{", b""]
+    with Pipe() as pipe:
+        for body in bodies:
+            answer = server.request("POST", "/mcp", body, JSON)
+            assert (answer.status, answer.json["error"]["code"]) == (400, -32700)
+            if body:  # an empty line is no message to stdio
+                assert answer.json == pipe.ask(body + b"\n")
 
 
 def test_a_nul_is_refused_by_the_surface(server: HttpServer) -> None:
@@ -123,6 +126,39 @@ def test_a_nul_is_refused_by_the_surface(server: HttpServer) -> None:
     result = server.request("POST", "/mcp", body, {**JSON, **modern}).json["result"]
     assert result["isError"] is True
     assert "NUL" in result["content"][0]["text"]
+
+
+@pytest.fixture(scope="module")
+def impatient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
+    running = ImpatientServer("connections", tmp_path_factory.mktemp("impatient"))
+    yield running
+    running.stop()
+
+
+@pytest.mark.parametrize(
+    ("slow", "end"),
+    [
+        (b"", b""),
+        (b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ", b""),
+        (b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000\r\n\r\n{", b"HTTP/1.1 408"),
+    ],
+    ids=["nothing", "half a head", "half a body"],
+)
+def test_who_is_too_slow_is_cut_off(impatient: HttpServer, slow: bytes, end: bytes) -> None:
+    assert _raw(impatient, slow) == end
+    assert impatient.request("GET", "/healthz").status == 200
+
+
+def test_of_too_many_connections_the_idlest_makes_room(tmp_path: Path) -> None:
+    crowded = ImpatientServer("crowds", tmp_path)
+    with ExitStack() as connections:
+        idle = [
+            connections.enter_context(socket.create_connection((crowded.host, crowded.port), timeout=60))
+            for _ in range(30)
+        ]
+        assert idle[0].recv(1) == b""
+        assert crowded.request("GET", "/healthz").status == 200
+    crowded.stop()
 
 
 def _raw(server: HttpServer, request: bytes) -> bytes:

@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -142,15 +142,16 @@ def test_a_signal_under_load_ends_the_server_in_order(bench: Bench, number: sign
             async with mcp.Client(f"{server.url}/mcp", mode=MODERN) as client:
                 begun = await client.call_tool("start_workflow", {"workflowId": "test.gate"})
                 tokens = {name: begun.structured_content[name] for name in ("stateToken", "ackToken")}
-                with suppress(mcp.MCPError):  # answered, or cut off: it is not acknowledged then
-                    arguments = {**tokens, "waitSeconds": 55}
-                    await client.call_tool("continue_workflow", arguments, progress_callback=progress)
-                await anyio.sleep_forever()
+                arguments = {**tokens, "waitSeconds": 55}
+                await client.call_tool("continue_workflow", arguments, progress_callback=progress)
+
+        async def until_cut(client: Callable[[], Awaitable[None]]) -> None:
+            with suppress(Exception):  # however a client notices that the server has gone
+                await client()
 
         async with anyio.create_task_group() as group:
-            group.start_soon(listen)
-            group.start_soon(old_stream)
-            group.start_soon(wait_at_the_gate)
+            for client in (listen, old_stream, wait_at_the_gate):
+                group.start_soon(until_cut, client)
             for done in walked:
                 group.start_soon(anyio.to_thread.run_sync, keep_walking, server, done)
             for event in (subscribed, opened, waits):

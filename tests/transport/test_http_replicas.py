@@ -58,7 +58,6 @@ def test_a_run_changes_replica_at_every_call_and_one_replica_opens_the_gate_at_a
         over.set()
         deciding.join()
     assert walker.done == ALL
-    assert not walker.repeated
     assert replicas.completed_steps()[walker.session] == STEPS
 
 
@@ -100,6 +99,26 @@ def test_a_decision_at_one_replica_ends_the_wait_at_another(replicas: Replicas, 
     assert (answer["kind"], answer["pending"]["stepId"]) == ("ok", STEPS[10])
 
 
+def test_an_older_client_of_a_killed_replica_goes_on_at_another_one(replicas: Replicas) -> None:
+    """Its MCP session is gone with the process; its run is not."""
+    killed, other = replicas.servers[2], replicas.servers[1]
+
+    async def begun() -> Any:
+        async with connected(killed, "/mcp", replicas.agent, "legacy") as client:
+            answer = await client.call_tool("start_workflow", {"workflowId": "test.flow"})
+            return answer.structured_content
+
+    async def gone_on(at: Any) -> Any:
+        async with connected(other, "/mcp", replicas.agent, "legacy") as client:
+            tokens = {"stateToken": at["stateToken"], "ackToken": at["ackToken"]}
+            return (await client.call_tool("continue_workflow", tokens)).structured_content
+
+    at = anyio.run(begun)
+    replicas.kill(2)
+    assert anyio.run(gone_on, at)["pending"]["stepId"] == STEPS[1]
+    replicas.revive(2)
+
+
 def test_runs_behind_nginx_survive_killed_replicas_and_a_stopped_database(
     replicas: Replicas, postgres: PostgresServer, tmp_path: Path
 ) -> None:
@@ -119,13 +138,16 @@ def test_runs_behind_nginx_survive_killed_replicas_and_a_stopped_database(
             replicas.kill(0)
             wait_until(lambda: recorded() > 4 * CLIENTS)
             postgres.stop("immediate")
+            probes = [replicas.servers[1].request("GET", path).status for path in ("/healthz", "/readyz")]
             postgres.start()
+            assert probes == [200, 503]
             replicas.revive(0)
             for walk in walks:
                 walk.result()
         finally:
             over.set()
             deciding.result()
+    wait_until(lambda: replicas.servers[1].request("GET", "/readyz").status == 200)
     recorded_steps = replicas.completed_steps()
     for walker in walkers:
         assert walker.done == ALL

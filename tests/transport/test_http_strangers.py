@@ -262,6 +262,31 @@ def test_the_runs_of_another_principal_are_no_resources_and_no_completions(
     anyio.run(story)
 
 
+@pytest.mark.filterwarnings("ignore:resources/")
+@pytest.mark.parametrize("mode", MODES)
+def test_nobody_subscribes_to_the_runs_of_another_principal(deployment: Deployment, mode: str) -> None:
+    import mcp
+
+    async def story() -> None:
+        held = await adas_work(deployment, mode)
+        async with connected(deployment.second, "/mcp", deployment.tokens["bob"], mode) as bob:
+            for session in sorted(held.sessions):
+                for uri in (f"interlock://runs/{session}/{kind}" for kind in ("brief", "transcript")):
+                    with pytest.raises(mcp.MCPError, match="not found"):
+                        await subscribe(bob, mode, uri)
+        async with connected(deployment.second, "/mcp", deployment.tokens["ada"], mode) as ada:
+            await subscribe(ada, mode, f"interlock://runs/{min(held.sessions)}/brief")
+
+    async def subscribe(client: Any, mode: str, uri: str) -> None:
+        if mode == "legacy":
+            await client.subscribe_resource(uri)
+        else:
+            async with client.listen(resource_subscriptions=[uri]):
+                pass
+
+    anyio.run(story)
+
+
 def test_the_console_and_the_inbox_show_nothing_of_another_principal(deployment: Deployment) -> None:
     held = anyio.run(adas_work, deployment, "2026-07-28")
     listed = deployment.second.request("GET", "/inbox", headers=bearer(deployment.tokens["bob"]))

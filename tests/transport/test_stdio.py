@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 
 from fixtures.echo_server import Echo
 from interlock.transport.results import ServerInfo
+from interlock.transport.rpc import id_at_either_end
 from interlock.transport.stdio.connection import Connection
-from interlock.transport.stdio.pipe import LINE_LIMIT, LineBuffer, threaded_chunks
+from interlock.transport.stdio.pipe import LINE_LIMIT, LineBuffer, TooLong, threaded_chunks
 from support.stdio_pipe import ECHO, INITIALIZE, PATIENCE, Pipe, call, encoded, opened, readable, request
 
 GARBAGE = {
@@ -74,6 +75,38 @@ def test_a_line_over_the_limit_is_refused_without_being_kept(shared: Pipe) -> No
     assert _resident(shared.process.pid) - before < 2 * LINE_LIMIT
     assert shared.ask(b'"}}\n')["error"]["code"] == -32700
     assert shared.ask(request(1, "ping"))["result"] == {}
+
+
+SDK_ORDERS = {  # how the official clients write a request: the id before the parameters, or after them
+    "id first": (b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"id":1,"x":"', b'"}}'),
+    "id last": (b'{"method":"tools/call","params":{"id":1,"x":"', b'"},"jsonrpc":"2.0","id":7}'),
+}
+
+
+@pytest.mark.parametrize("order", SDK_ORDERS)
+def test_a_request_over_the_limit_is_refused_by_its_id(shared: Pipe, order: str) -> None:
+    head, tail = SDK_ORDERS[order]
+    shared.send(head)
+    shared.send(*[b"x" * 65536] * (LINE_LIMIT // 65536))
+    refusal = shared.ask(tail + b"\n")
+    assert (refusal["id"], refusal["error"]["code"]) == (7, -32700)
+
+
+@pytest.mark.parametrize(
+    ("head", "tail", "id"),
+    [
+        (b'{ "id" : "a\\"b" , "method":"m","params":{', b"}}", 'a"b'),
+        (b'{"jsonrpc":"2.0","method":"m","params":{"id":5,', b'"id":6}}', None),
+        (b'{"method":"m","params":{"t":"', b'\\",\\"id\\":9}","id":8}', 8),
+        (b'{"method":"m","params":{"t":"', b'"},"id":"x","jsonrpc":"2.0"} ', "x"),
+        (b'{"jsonrpc":"2.0","id":3,"result":{"t":"', b'"}}', None),
+        (b'[{"jsonrpc":"2.0","id":3,"method":"m"},', b'{"method":"m","id":4}]', None),
+        (b"xxxx", b'"id":4}', None),
+    ],
+    ids=["escaped", "nested only", "in a string", "before the version", "a response", "a batch", "no JSON"],
+)
+def test_the_id_of_a_long_line_is_that_of_the_request_itself(head: bytes, tail: bytes, id: object) -> None:
+    assert id_at_either_end(head, tail) == id
 
 
 def _resident(pid: int) -> int:
@@ -311,7 +344,7 @@ def test_how_bytes_arrive_does_not_change_the_lines(chunks: list[bytes], limit: 
     whole, pieces = LineBuffer(limit), LineBuffer(limit)
     together = list(whole.feed(b"".join(chunks)))
     assert [line for chunk in chunks for line in pieces.feed(chunk)] == together
-    assert all(line is None or len(line) <= limit for line in together)
+    assert all(isinstance(line, TooLong) or len(line) <= limit for line in together)
 
 
 json_values = st.recursive(

@@ -6,21 +6,22 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anyio
 import anyio.to_thread
 import pytest
 
-from interlock.surfaces.call import Call
+from interlock.surfaces.call import Call, RpcError
 from interlock.surfaces.execution import ExecutionSurface
-from interlock.surfaces.resources import Topic
+from interlock.surfaces.resources import FIXED, Topic
 from interlock.surfaces.tool import call_tool
+from interlock.transport.documents import subscribed
 from interlock.transport.http.stopping import Stopping
 from interlock.transport.http.subscribers import Subscribers
 from interlock.transport.results import ServerInfo
 from interlock.transport.stdio.connection import Connection
-from interlock.transport.subscriptions import Subscription, Versions
+from interlock.transport.subscriptions import MOST_RESOURCES, Changed, Subscription, Versions, listen
 from support.harness import Bench, steps, workflow
 from support.http_server import HttpServer, serving
 from support.postgres_server import PostgresServer, require_postgres
@@ -214,28 +215,36 @@ def test_a_modern_stream_ends_with_an_answer_when_the_server_stops(bench: Bench)
     assert anyio.run(story, running) == 0
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("mode", MODES)
-def test_a_client_of_one_replica_hears_of_a_move_at_another(bench: Bench, mode: str) -> None:
+@pytest.fixture(scope="module")
+def replicas(bench: Bench) -> Iterator[tuple[HttpServer, HttpServer]]:
     require_postgres()
-
-    async def story(here: HttpServer, there: HttpServer) -> None:
-        async with connected(f"{here.url}/mcp", mode) as (client, hear):
-            answer = await started(client)
-            async with following(client, hear, mode, uri_of(answer), lists=False) as heard:
-                async with connected(f"{there.url}/mcp", mode) as (other, _):
-                    tokens = {"stateToken": answer["stateToken"], "ackToken": answer["ackToken"]}
-                    await other.call_tool("continue_workflow", tokens)
-                assert await heard() == f"notifications/resources/updated {uri_of(answer)}"
-
     postgres = PostgresServer()
     postgres.start()
     try:
         arguments = ("--store", postgres.url, "--workflows", str(bench.workflows), "--quiet")
         with serving(bench.folder, *arguments) as here, serving(bench.folder, *arguments) as there:
-            anyio.run(story, here, there)
+            yield here, there
     finally:
         postgres.remove()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", MODES)
+def test_a_client_of_one_replica_hears_of_a_move_at_another(
+    replicas: tuple[HttpServer, HttpServer], mode: str
+) -> None:
+    here, there = (f"{server.url}/mcp" for server in replicas)
+
+    async def story() -> None:
+        async with connected(here, mode) as (client, hear):
+            answer = await started(client)
+            async with following(client, hear, mode, uri_of(answer), lists=False) as heard:
+                async with connected(there, mode) as (other, _):
+                    tokens = {"stateToken": answer["stateToken"], "ackToken": answer["ackToken"]}
+                    await other.call_tool("continue_workflow", tokens)
+                assert await heard() == f"notifications/resources/updated {uri_of(answer)}"
+
+    anyio.run(story)
 
 
 @pytest.fixture
@@ -298,6 +307,71 @@ def test_the_subscriptions_of_an_ended_session_are_forgotten(surface: ExecutionS
     assert subscribers.of_session("a", surface) is own
     subscribers.forget("a")
     assert subscribers.of_session("a", surface) is not own
+
+
+def test_the_subscriptions_of_an_idle_session_are_forgotten_with_it(surface: ExecutionSurface) -> None:
+    async def story() -> None:
+        now = 0.0
+        subscribers = Subscribers(_no_look, Stopping(), lambda: now)
+        gone, listening = subscribers.of_session("gone", surface), subscribers.of_session("here", surface)
+        with subscribers.listening(listening.subscription):
+            now = 3600.0
+            await subscribers.look()
+        assert subscribers.of_session("here", surface) is listening
+        assert subscribers.of_session("gone", surface) is not gone
+
+    anyio.run(story)
+
+
+class HeardMethods:
+    """Stands in for the SDK's session of a client: it keeps what is sent."""
+
+    def __init__(self) -> None:
+        self.methods: list[str] = []
+
+    async def send_notification(self, notification: Any) -> None:
+        self.methods.append(notification.method)
+
+
+def test_a_session_hears_after_a_break_of_its_stream_what_it_has_missed(surface: ExecutionSurface) -> None:
+    async def story() -> None:
+        versions = iter(["1", "2"])
+
+        async def look(topics: Collection[Topic]) -> Versions:
+            return dict.fromkeys(topics, next(versions))
+
+        subscribers, session = Subscribers(look, Stopping()), HeardMethods()
+        own = subscribers.of_session("a", surface)
+        own.session = cast("Any", session)
+        own.subscription.follow_list("prompts")
+        for _ in range(2):  # streams, one after the other
+            async with anyio.create_task_group() as stream:
+                stream.start_soon(subscribers.tell_session, "a", surface)
+                await anyio.wait_all_tasks_blocked()
+                await subscribers.look()
+                await anyio.wait_all_tasks_blocked()
+                stream.cancel_scope.cancel()
+            await subscribers.look()  # nobody listens meanwhile
+        assert session.methods == ["notifications/prompts/list_changed"] * 2
+
+    anyio.run(story)
+
+
+@pytest.mark.parametrize(
+    "uris", [["interlock://workflows"] * (MOST_RESOURCES + 1), "interlock://workflows", [7]]
+)
+def test_a_list_of_resources_that_is_no_list_or_too_long_is_refused(
+    surface: ExecutionSurface, uris: Any
+) -> None:
+    assert isinstance(listen(surface, {"resourceSubscriptions": uris}), RpcError)
+
+
+def test_a_session_can_follow_only_so_many_resources(surface: ExecutionSurface) -> None:
+    subscription = Subscription(surface)
+    assert subscribed(subscription, {"uri": "interlock://workflows"}) == {}
+    for number in range(MOST_RESOURCES):
+        subscription._add(Changed("resource", f"interlock://{number}"), FIXED)
+    assert isinstance(subscribed(subscription, {"uri": "interlock://workflows"}), RpcError)
 
 
 async def _no_look(topics: Collection[Topic]) -> Versions:

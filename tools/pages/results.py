@@ -36,8 +36,8 @@ RESULTS: Mapping[str, Mapping[str, str]] = {
         "health_check": _HEALTH,
         "start_session": _STARTED,
         "get_workflow_status": "JSON: `status`, `current_activity`, `completed_activities`, `session_id`, "
-        "`workflow`, `session_token`; if present `open_checkpoint`, `last_checkpoint`, `completed_at`, "
-        "`goal`, `context`, `rules`, `decisions`, `loops`, `recap`, `leftOut`, "
+        "`workflow`, `next_action`, `session_token`; if present `open_checkpoint`, `last_checkpoint`, "
+        "`completed_at`, `goal`, `context`, `rules`, `decisions`, `loops`, `recap`, `leftOut`, "
         "`children`, `parent`.",
         "get_workflow": "Text (TOON): the primary skill, then the workflow with its session token.",
         "next_activity": "JSON: `activity_id`, `name`, `session_token`, "
@@ -67,7 +67,7 @@ RESULTS: Mapping[str, Mapping[str, str]] = {
         f"{OPEN}.",
         "get_checkpoint": "JSON: `checkpoint`, `session_token`.",
         "respond_checkpoint": "JSON: `checkpoint_id`, `resolved`, `session_token`, `remaining_checkpoints`, "
-        f"`expected_next`, `resolved_option` or `dismissed`, `effect`, {_WARNED}.",
+        f"`dismissible_checkpoints`, `expected_next`, `resolved_option` or `dismissed`, `effect`, {_WARNED}.",
         "get_skills": "JSON: `scope`, `skills`, `session_token`.",
         "get_skill": "JSON: `skill`, `session_token`.",
         "get_resource": "JSON: `resource`, `session_token`.",

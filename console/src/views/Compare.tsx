@@ -1,120 +1,229 @@
-import { usePage } from "../api";
+import { useEffect, useId, useState } from "react";
+import { get, usePage } from "../api";
 import { Artifact } from "../artifacts";
+import { useCommands } from "../commands";
 import { Markdown, visible } from "../markdown";
-import { go, useRoute } from "../router";
-import type { ComparedSide, Comparison, StoryStep } from "../types";
-import { Empty, ErrorBox, Skeleton, duration } from "../ui";
+import { go, Link, useRoute, withQuery } from "../router";
+import type { ComparedSide, ComparedStep, Comparison, OnlyHere, RunsPage, StoryStep } from "../types";
+import { duration, Empty, ErrorBox, Skeleton, StatusBadge } from "../ui";
+import { Decision } from "./Story";
 
 const NAMES: Record<string, string> = { notes: "notes differ", artifacts: "artifacts differ", decisions: "decisions differ", only_left: "only left", only_right: "only right" };
+const ASKED = ["left", "leftRun", "leftNode", "right", "rightRun", "rightNode"];
 
 export function Compare() {
-  const { query } = useRoute();
-  const wanted = Object.fromEntries(query);
-  const isAsked = Boolean(wanted.left && wanted.right);
+  const route = useRoute();
+  const wanted = Object.fromEntries(ASKED.map((name) => [name, route.query.get(name) ?? ""]));
   return (
     <>
       <header className="page-head">
         <h1>Compare</h1>
         <p className="quiet">Two branches of a run, or two runs of a workflow, step by step.</p>
       </header>
-      <form
-        className="filters"
-        key={query.toString()}
-        onSubmit={(event) => {
-          event.preventDefault();
-          const fields = new FormData(event.currentTarget);
-          const pairs = [...fields.entries()].filter((pair): pair is [string, string] => typeof pair[1] === "string" && pair[1] !== "");
-          go(`/console/compare?${new URLSearchParams(pairs).toString()}`);
-        }}
-      >
-        <label className="field">
-          Left session
-          <input name="left" defaultValue={wanted.left} required autoComplete="off" />
-        </label>
-        <label className="field">
-          Right session
-          <input name="right" defaultValue={wanted.right} required autoComplete="off" />
-        </label>
-        <button className="button primary" type="submit">
-          Compare
-        </button>
-      </form>
-      {isAsked ? (
+      <SessionsForm left={wanted.left ?? ""} right={wanted.right ?? ""} />
+      {wanted.left && wanted.right ? (
         <Compared query={wanted} />
       ) : (
         <Empty title="Choose two sessions">
-          <p>Enter their short ids, or open a run with a fork and choose “Compare the branches”.</p>
+          <p>Choose them above, select two in the list of runs, or open a run with a fork and choose “Compare the branches”.</p>
         </Empty>
       )}
     </>
   );
 }
 
+/** Two sessions by their short ids; the newest ones are offered. */
+function SessionsForm({ left, right }: { left: string; right: string }) {
+  const list = useId();
+  const [newest, setNewest] = useState<RunsPage | null>(null);
+  useEffect(() => void get<RunsPage>("runs", { limit: "50" }).then(setNewest, () => undefined), []);
+  return (
+    <form
+      className="filters"
+      key={`${left} ${right}`}
+      onSubmit={(event) => {
+        event.preventDefault();
+        const fields = new FormData(event.currentTarget);
+        const chosen = ["left", "right"].map((name): [string, string] => [name, String(fields.get(name) ?? "").trim()]);
+        go(`/console/compare?${new URLSearchParams(chosen).toString()}`);
+      }}
+    >
+      <label className="field">
+        Left session
+        <input name="left" list={list} defaultValue={left} required autoComplete="off" />
+      </label>
+      <label className="field">
+        Right session
+        <input name="right" list={list} defaultValue={right} required autoComplete="off" />
+      </label>
+      <datalist id={list}>
+        {newest?.lines.map((line) => (
+          <option key={line.sessionId} value={line.ref}>
+            {visible(line.title)}
+          </option>
+        ))}
+      </datalist>
+      <button className="button primary" type="submit">
+        Compare
+      </button>
+    </form>
+  );
+}
+
 function Compared({ query }: { query: Record<string, string> }) {
+  const route = useRoute();
   const { data, error } = usePage<Comparison>("compare", query);
+  const swapped = withQuery(
+    route,
+    Object.fromEntries(ASKED.map((name) => [name, query[name.startsWith("left") ? name.replace("left", "right") : name.replace("right", "left")] || null])),
+  );
+  const isEverything = route.query.get("same") === "1";
+  const onlyDiffering = withQuery(route, { same: isEverything ? null : "1" });
+  useCommands([
+    { label: "Swap the sides", hint: "action", run: () => go(swapped) },
+    { label: isEverything ? "Show only what differs" : "Show equal steps too", hint: "action", run: () => go(onlyDiffering) },
+  ]);
   if (error) return <ErrorBox error={error} />;
   if (!data) return <Skeleton />;
   const shared = data.steps.filter((step) => step.shared).length;
+  const equal = data.steps.filter((step) => !step.shared && step.differences.length === 0).length;
+  const shown = data.steps.filter((step) => isEverything || (!step.shared && step.differences.length > 0));
   return (
     <>
       <div className="compare-head">
-        <Side side={data.left} name="Left" />
-        <Side side={data.right} name="Right" />
+        <Side side={data.left} name="left" />
+        <Side side={data.right} name="right" />
       </div>
-      {shared > 0 && <p className="quiet">{shared === 1 ? "The first step is" : `${shared} steps are`} shared by both branches.</p>}
+      <div className="filters">
+        <span className="quiet">
+          {shared > 0 && `${shared === 1 ? "1 step is" : `${shared} steps are`} shared by both branches. `}
+          {equal > 0 && `${equal === 1 ? "1 step is" : `${equal} steps are`} equal. `}
+          {data.steps.length - shared - equal} differ.
+        </span>
+        {shared + equal > 0 && (
+          <Link className="button small" to={onlyDiffering}>
+            {isEverything ? "Show only what differs" : "Show equal steps too"}
+          </Link>
+        )}
+        <Link className="button small" to={swapped}>
+          Swap the sides
+        </Link>
+      </div>
+      {shown.length === 0 && <Empty title="Nothing differs" />}
       <ol className="compare">
-        {data.steps
-          .filter((step) => !step.shared)
-          .map((step, index) => (
-            <li key={index}>
-              <header>
-                <h3>{visible((step.left ?? step.right)?.title || (step.left ?? step.right)?.id || "")}</h3>
-                {step.differences.map((difference) => (
-                  <span key={difference} className="badge gaps">
-                    {NAMES[difference]}
-                  </span>
-                ))}
-                {step.differences.length === 0 && <span className="badge quiet">same</span>}
-              </header>
-              <div className="pair">
-                <Half step={step.left} label="Left" />
-                <Half step={step.right} label="Right" />
-              </div>
-            </li>
-          ))}
+        {shown.map((step, index) => (
+          <Row key={index} step={step} />
+        ))}
       </ol>
     </>
   );
 }
 
-function Side({ side, name }: { side: ComparedSide; name: string }) {
+function Row({ step }: { step: ComparedStep }) {
+  const told = step.left ?? step.right;
   return (
-    <div>
-      <h2>
-        <span className="quiet">{name}</span> {visible(side.title)}
-      </h2>
-      <p className="quiet">
-        tip {side.tip} · {duration(side.milliseconds)} · {side.gaps} gaps · {side.blocked} blocked attempts
-      </p>
-    </div>
+    <li>
+      <header>
+        <h3>{visible(told?.title || told?.id || "")}</h3>
+        <code className="quiet">{visible(told?.id ?? "")}</code>
+        {step.differences.map((difference) => (
+          <span key={difference} className="badge gaps">
+            {NAMES[difference]}
+          </span>
+        ))}
+        {step.differences.length === 0 && <span className="badge quiet">{step.shared ? "shared" : "same"}</span>}
+      </header>
+      <div className="pair">
+        <Half step={step.left} only={step.onlyLeft} label="Left" />
+        <Half step={step.right} only={step.onlyRight} label="Right" />
+      </div>
+    </li>
   );
 }
 
-function Half({ step, label }: { step: StoryStep | null; label: string }) {
+function Side({ side, name }: { side: ComparedSide; name: "left" | "right" }) {
+  const route = useRoute();
+  const branch = side.choices.some((each) => each.tip === side.tip);
+  return (
+    <section aria-label={`${name} side`}>
+      <h2>
+        <Link to={`/console/sessions/${side.ref}?run=${side.runId}&node=${side.tip}`}>{visible(side.title)}</Link>
+      </h2>
+      <p className="facts">
+        <StatusBadge status={side.status} />
+        <code>{side.workflowId}</code>
+      </p>
+      <label className="field">
+        {name === "left" ? "Left branch" : "Right branch"}
+        <select
+          value={side.tip}
+          onChange={(event) => {
+            const chosen = side.choices.find((each) => each.tip === Number(event.target.value));
+            if (chosen) go(withQuery(route, { [`${name}Run`]: chosen.runId, [`${name}Node`]: String(chosen.tip) }));
+          }}
+        >
+          {!branch && <option value={side.tip}>up to node {side.tip}</option>}
+          {side.choices.map((each) => (
+            <option key={each.tip} value={each.tip}>
+              {visible(each.label)} (tip {each.tip})
+            </option>
+          ))}
+        </select>
+      </label>
+      <dl className="figures">
+        <div>
+          <dt>Working</dt>
+          <dd>{duration(side.working)}</dd>
+        </div>
+        <div>
+          <dt>Waiting</dt>
+          <dd>{duration(side.waiting)}</dd>
+        </div>
+        <div>
+          <dt>Gaps</dt>
+          <dd>{side.gaps}</dd>
+        </div>
+        <div>
+          <dt>Blocked</dt>
+          <dd>{side.blocked}</dd>
+        </div>
+      </dl>
+    </section>
+  );
+}
+
+function Half({ step, only, label }: { step: StoryStep | null; only: OnlyHere; label: string }) {
   if (!step) return <div className="absent quiet">{label}: not on this side</div>;
+  const differs = (places: number[], place: number) => (places.includes(place) ? "differs" : undefined);
   return (
     <div>
       <p className="quiet">
         {label} · node {step.node} · {step.doneAt === null ? "open" : duration(step.doneAt - step.askedAt)}
       </p>
-      {step.handedIn?.notes.map((text, index) => <Markdown key={index} text={text} />)}
-      {step.handedIn?.artifacts.map((artifact, index) => <Artifact key={index} artifact={artifact} />)}
-      {step.decisions.map((decision, index) => (
-        <p key={index} className="decision">
-          <span className="badge complete">{visible(decision.option || decision.how)}</span> {visible(decision.gate)}, by {decision.channel}
-          {decision.note && <q>{visible(decision.note)}</q>}
-        </p>
+      {step.handedIn?.notes.map((text, index) => (
+        <div key={index} className={differs(only.notes, index)}>
+          <Markdown text={text} />
+        </div>
       ))}
+      {step.handedIn?.artifacts.map((artifact, index) => (
+        <div key={index} className={differs(only.artifacts, index)}>
+          <Artifact artifact={artifact} />
+        </div>
+      ))}
+      {step.decisions.map((decision, index) => (
+        <Decision key={index} decision={decision} differs={only.decisions.includes(index)} />
+      ))}
+      {step.marks.some((mark) => mark.kind === "gap") && (
+        <ul className="marks">
+          {step.marks
+            .filter((mark) => mark.kind === "gap")
+            .map((mark, index) => (
+              <li key={index} className={`gap ${mark.weight}`}>
+                <strong>Gap</strong> {visible(mark.text)}
+              </li>
+            ))}
+        </ul>
+      )}
     </div>
   );
 }

@@ -1,14 +1,12 @@
-import { useRef, useState } from "react";
+import { useState } from "react";
 import { act, Refused, usePage } from "../api";
 import { visible } from "../markdown";
-import { go, Link } from "../router";
-import type { ActionDone, ConsoleError, DoctorReport, HealthPage, SettingsPage } from "../types";
+import { Link } from "../router";
+import type { ConsoleError, DoctorReport, HealthPage, SettingsPage } from "../types";
 import { Command, ErrorBox, Skeleton, Time, duration } from "../ui";
 
 export function Health() {
   const { data, error } = usePage<HealthPage>("health", {}, "");
-  const [refused, setRefused] = useState<ConsoleError | null>(null);
-  const file = useRef<HTMLInputElement>(null);
   if (error) return <ErrorBox error={error} />;
   if (!data) return <Skeleton />;
   return (
@@ -85,36 +83,6 @@ export function Health() {
         <p className="quiet">By the name that each gives itself, when it last called a tool, right to a minute.</p>
       </section>
       {data.canCheck && <Doctor />}
-      <section>
-        <h2>Import a session</h2>
-        <form
-          className="row"
-          onSubmit={(event) => {
-            event.preventDefault();
-            const chosen = file.current?.files?.[0];
-            if (!chosen) return;
-            void chosen
-              .text()
-              .then((text) => act<ActionDone>("import", text))
-              .then(
-                (done) => go(`/console/sessions/${done.sessionId}`),
-                (error: unknown) => {
-                  if (!(error instanceof Refused)) throw error;
-                  setRefused(error.error);
-                },
-              );
-          }}
-        >
-          <label className="field grow">
-            A bundle that was exported elsewhere
-            <input ref={file} type="file" accept="application/json,.json" required />
-          </label>
-          <button className="button" type="submit">
-            Import
-          </button>
-        </form>
-        {refused && <ErrorBox error={refused} />}
-      </section>
     </>
   );
 }

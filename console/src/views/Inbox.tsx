@@ -1,18 +1,33 @@
 import { useContext, useEffect, useRef, useState } from "react";
-import { act, LiveContext, Refused, usePage } from "../api";
+import { act, LiveContext, Refused } from "../api";
+import type { Page } from "../api";
 import { Artifact } from "../artifacts";
 import { Markdown, visible } from "../markdown";
 import { Link } from "../router";
 import type { ActionDone, ConsoleError, DecideRequest, InboxPage, InboxQuestion } from "../types";
 import { Empty, ErrorBox, Skeleton, Time } from "../ui";
 
-const identity = (each: InboxQuestion) => `${each.question.sessionId} ${each.question.node} ${each.question.id}`;
+/** A question stays the same one if it is asked again at a later node of its run. */
+function identities(questions: InboxQuestion[]): Map<InboxQuestion, string> {
+  const seen = new Map<string, number>();
+  return new Map(
+    questions.map((each) => {
+      const key = `${each.question.sessionId} ${each.question.runId} ${each.question.id}`;
+      const before = seen.get(key) ?? 0;
+      seen.set(key, before + 1);
+      return [each, before ? `${key} ${before}` : key];
+    }),
+  );
+}
 
-export function Inbox() {
-  const { data, error, reload } = usePage<InboxPage>("inbox");
+export function Inbox({ page: { data, error, reload } }: { page: Page<InboxPage> }) {
   const [selected, setSelected] = useState<string | null>(null);
   const [message, setMessage] = useState("");
   const questions = data?.questions ?? [];
+  const keys = identities(questions);
+  const identity = (each: InboxQuestion) => keys.get(each) ?? "";
+  const before = useRef(new Map<InboxQuestion, string>());
+  const decided = useRef(new Set<string>());
   const current = questions.find((each) => identity(each) === selected) ?? questions[0];
 
   useEffect(() => {
@@ -26,11 +41,20 @@ export function Inbox() {
     return () => window.removeEventListener("keydown", pressed);
   }, [questions, current]);
 
+  useEffect(() => {
+    if (!data) return;
+    const now = new Set(keys.values());
+    const gone = [...before.current].find(([, key]) => !now.has(key) && !decided.current.has(key));
+    if (gone) setMessage(`${visible(gone[0].question.name)} no longer waits: it was answered elsewhere, or the run went on.`);
+    before.current = keys;
+  }, [data]);
+
   return (
     <>
       <header className="page-head">
         <h1>Inbox</h1>
         <p className="quiet">What your agents wait for you to decide.</p>
+        <Notify />
       </header>
       <div role="status" className="toast">
         {message}
@@ -42,22 +66,41 @@ export function Inbox() {
           <p>When a run reaches a gate, its question appears here by itself. To see one, work through a workflow on a terminal:</p>
         </Empty>
       )}
+      {data && !data.canDecide && questions.length > 0 && (
+        <p className="notice">You may read these questions. An agent may hold a token of your role, so a principal of the role approver decides them.</p>
+      )}
       <div className="questions">
         {questions.map((each) => (
           <Question
-            key={`${identity(each)} ${each.question.shown}`}
+            key={identity(each)}
             asked={each}
             needsPin={data?.needsPin ?? false}
+            canDecide={data?.canDecide ?? false}
             isCurrent={each === current}
             onSelect={() => setSelected(identity(each))}
             onDecided={(text) => {
+              decided.current.add(identity(each));
               setMessage(text);
               reload();
             }}
           />
         ))}
       </div>
+      {data?.more && <p className="quiet">More questions wait; they appear as you answer these.</p>}
     </>
+  );
+}
+
+/** Asks once whether the browser may say that a question waits while another page is looked at. */
+function Notify() {
+  const [permission, setPermission] = useState(() => ("Notification" in window ? Notification.permission : "denied"));
+  if (permission !== "default") return null;
+  return (
+    <p>
+      <button type="button" className="button small" onClick={() => void Notification.requestPermission().then(setPermission)}>
+        Notify me when a question waits
+      </button>
+    </p>
   );
 }
 
@@ -69,24 +112,35 @@ export function isTyping(event: KeyboardEvent): boolean {
 interface QuestionProps {
   asked: InboxQuestion;
   needsPin: boolean;
+  canDecide: boolean;
   isCurrent: boolean;
   onSelect: () => void;
   onDecided: (message: string) => void;
 }
 
-function Question({ asked, needsPin, isCurrent, onSelect, onDecided }: QuestionProps) {
+function Question({ asked, needsPin, canDecide, isCurrent, onSelect, onDecided }: QuestionProps) {
   const { question, handedIn, follows, workflowId } = asked;
   const live = useContext(LiveContext);
   const [chosen, setChosen] = useState<string | null>(null);
   const [note, setNote] = useState("");
   const [pin, setPin] = useState("");
   const [error, setError] = useState<ConsoleError | null>(null);
+  const [isChanged, setChanged] = useState(false);
+  const shown = useRef(question.shown);
+  const pinField = useRef<HTMLInputElement>(null);
   const sending = useRef(false);
   const [isSending, setSending] = useState(false);
   const element = useRef<HTMLElement>(null);
 
+  useEffect(() => {
+    if (shown.current === question.shown) return;
+    shown.current = question.shown;
+    setChanged(true);
+    setChosen(null);
+  }, [question.shown]);
+
   const decide = (option: string) => {
-    if (sending.current) return;
+    if (sending.current || !canDecide) return;
     sending.current = true;
     setSending(true);
     setError(null);
@@ -107,6 +161,7 @@ function Question({ asked, needsPin, isCurrent, onSelect, onDecided }: QuestionP
         setSending(false);
         if (!(refused instanceof Refused)) throw refused;
         setError(refused.error);
+        if (refused.error.code.startsWith("PIN")) pinField.current?.focus();
         if (refused.status === 409) onDecided(refused.error.message);
       });
   };
@@ -136,9 +191,15 @@ function Question({ asked, needsPin, isCurrent, onSelect, onDecided }: QuestionP
         <p className="quiet">
           <Link to={`/console/sessions/${question.ref}`}>{visible(question.title)}</Link> · <code>{workflowId}</code> · asked{" "}
           <Time at={question.since} />
+          {asked.owner !== "local" && ` · ${visible(asked.owner)}`}
           {live.state !== "live" && " · not live"}
         </p>
       </header>
+      {isChanged && (
+        <p className="notice" role="status">
+          This question has changed since you first saw it. Read it again before you answer.
+        </p>
+      )}
       <Markdown text={question.message} />
       {handedIn && (
         <details className="handed-in" open>
@@ -151,10 +212,10 @@ function Question({ asked, needsPin, isCurrent, onSelect, onDecided }: QuestionP
           ))}
         </details>
       )}
-      <fieldset className="options" disabled={isSending}>
+      <fieldset className="options" disabled={isSending || !canDecide}>
         <legend className="sr-only">Options</legend>
         {question.options.map((option, index) => {
-          const next = follows.find((each) => each.option === option.id)?.pending;
+          const { effects, pending: next } = follows.find((each) => each.option === option.id) ?? { effects: [], pending: null };
           return (
             <button
               key={option.id}
@@ -168,7 +229,7 @@ function Question({ asked, needsPin, isCurrent, onSelect, onDecided }: QuestionP
               <span>
                 <strong>{visible(option.label)}</strong>
                 {option.description && <span>{visible(option.description)}</span>}
-                {option.effect && <span className="quiet">Sets {visible(option.effect)}</span>}
+                {effects.length > 0 && <span className="quiet effects">{visible(effects.join("; "))}</span>}
                 {next && <span className="quiet">{next.kind === "nothing" ? "Then the run is complete" : `Then: ${visible(next.title)}`}</span>}
               </span>
             </button>
@@ -200,7 +261,7 @@ function Question({ asked, needsPin, isCurrent, onSelect, onDecided }: QuestionP
         {needsPin && (
           <label className="field">
             PIN
-            <input type="password" inputMode="numeric" value={pin} onChange={(event) => setPin(event.target.value)} autoComplete="off" />
+            <input ref={pinField} type="password" inputMode="numeric" value={pin} onChange={(event) => setPin(event.target.value)} autoComplete="off" />
           </label>
         )}
       </div>

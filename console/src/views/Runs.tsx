@@ -111,7 +111,7 @@ function Filters({ projects }: { projects: string[] }) {
     return () => window.clearTimeout(timer);
   }, [typed, text, route]);
   const choose = (changes: Record<string, string | null>) => go(withQuery(route, { ...changes, offset: null }));
-  useCommands(STATUSES.map((each) => ({ label: `Runs: ${statusLabel(each)}`, hint: "filter", run: () => choose({ status: each }) })));
+  useCommands(STATUSES.map((each) => ({ label: `Filter: ${statusLabel(each)}`, hint: "this list", run: () => choose({ status: each }) })));
   const listed = workflows.data?.workflows.map((each) => each.id) ?? [];
   return (
     <div className="filters" role="search" aria-label="Filter the runs">

@@ -1,4 +1,4 @@
-"""Where each client lists its MCP servers, and how to add an entry without changing the rest of the file."""
+"""Where each client lists its MCP servers, what an entry looks like there, and how to add one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -18,27 +18,111 @@ from interlock.core.values import Json
 
 ClientName = Literal["claude-code", "claude-desktop", "cursor", "vscode", "codex", "gemini"]
 Change = Literal["added", "changed", "unchanged"]
+Fields: TypeAlias = dict[str, Json]
+
+OURS = ("type", "command", "args", "url", "httpUrl", "headers", "bearer_token_env_var")  # fields of an entry
 
 
 class UnreadableConfig(Exception):
     """A configuration file that its client would not accept either; it is not changed."""
 
 
-class ServerEntry(Struct, frozen=True):
-    """How a client starts the server."""
+class LocalServer(Struct, frozen=True):
+    """A server that the client starts."""
 
     name: str
     command: str
     args: tuple[str, ...]
 
 
+class RemoteServer(Struct, frozen=True):
+    """A server at an address; its token is in a variable of the client's environment, never in a file."""
+
+    name: str
+    url: str
+    token_env: str | None = None
+
+
+ServerEntry: TypeAlias = LocalServer | RemoteServer
+
+
 class ClientConfig(Struct, frozen=True):
-    """A client: its file for the user, its file within a project, and what an entry looks like in them."""
+    """A client: its file for the user, its file within a project, and what an entry looks like in them.
+
+    `secret` is how the file names a variable; None means that the client cannot send a token from there.
+    `own_command` is the client's own way to add an entry for the user.
+    """
 
     user: Callable[[], Path]
     project: str | None
     key: str = "mcpServers"
     typed: bool = False
+    url_field: str | None = "url"
+    secret: str | None = "${{{}}}"
+    own_command: Callable[[ServerEntry], list[str] | None] = lambda _: None
+
+    @property
+    def is_toml(self) -> bool:
+        return self.key == "mcp_servers"
+
+    def fields(self, server: ServerEntry) -> Fields:
+        """Return the entry of a server as the client's file has it."""
+        if isinstance(server, LocalServer):
+            local: Fields = {"command": server.command, "args": list(server.args)}
+            return {"type": "stdio", **local} if self.typed else local
+        assert self.url_field is not None, "a client that takes no addresses was refused before"
+        remote: Fields = {self.url_field: server.url}
+        if server.token_env and self.is_toml:
+            remote["bearer_token_env_var"] = server.token_env
+        elif server.token_env:
+            value = self.secret.format(server.token_env) if self.secret else f"${{input:{server.name}-token}}"
+            remote["headers"] = {"Authorization": f"Bearer {value}"}
+        return {"type": "http", **remote} if self.typed else remote
+
+    def inputs(self, server: ServerEntry) -> list[Fields]:
+        """Return the questions that the client asks the user once, if that is how it gets a token."""
+        if self.secret or not isinstance(server, RemoteServer) or not server.token_env:
+            return []
+        about = f"Token for the MCP server {server.name}"
+        return [
+            {"type": "promptString", "id": f"{server.name}-token", "description": about, "password": True}
+        ]
+
+
+def _header(server: RemoteServer) -> list[str]:
+    """Return the option that names the token's variable, for clients that fill it in."""
+    return ["--header", f"Authorization: Bearer ${{{server.token_env}}}"] if server.token_env else []
+
+
+def _claude(server: ServerEntry) -> list[str]:
+    adding = ["claude", "mcp", "add", "--scope", "user", "--transport"]
+    if isinstance(server, LocalServer):
+        return [*adding, "stdio", server.name, "--", server.command, *server.args]
+    return [*adding, "http", server.name, server.url, *_header(server)]
+
+
+def _codex(server: ServerEntry) -> list[str]:
+    adding = ["codex", "mcp", "add", server.name]
+    if isinstance(server, LocalServer):
+        return [*adding, "--", server.command, *server.args]
+    token = ["--bearer-token-env-var", server.token_env] if server.token_env else []
+    return [*adding, "--url", server.url, *token]
+
+
+def _gemini(server: ServerEntry) -> list[str]:
+    adding = ["gemini", "mcp", "add", "--scope", "user"]
+    if isinstance(server, LocalServer):
+        return [*adding, server.name, server.command, "--", *server.args]
+    return [*adding, "--transport", "http", *_header(server), server.name, server.url]
+
+
+def _vscode(server: ServerEntry) -> list[str] | None:
+    """A server with a token needs a question beside its entry, which this command cannot add."""
+    client = CLIENTS["vscode"]
+    if client.inputs(server):
+        return None
+    entry = {"name": server.name, **client.fields(server)}
+    return ["code", "--add-mcp", msgspec.json.encode(entry).decode()]
 
 
 def _application(*parts: str) -> Path:
@@ -57,17 +141,37 @@ def _folder(variable: str, default: Path) -> Path:
 
 CLIENTS: Mapping[ClientName, ClientConfig] = {
     "claude-code": ClientConfig(
-        lambda: _folder("CLAUDE_CONFIG_DIR", Path.home()) / ".claude.json", ".mcp.json", typed=True
+        lambda: _folder("CLAUDE_CONFIG_DIR", Path.home()) / ".claude.json",
+        ".mcp.json",
+        typed=True,
+        own_command=_claude,
     ),
-    "claude-desktop": ClientConfig(lambda: _application("Claude", "claude_desktop_config.json"), None),
-    "cursor": ClientConfig(lambda: Path.home() / ".cursor" / "mcp.json", ".cursor/mcp.json"),
+    "claude-desktop": ClientConfig(
+        lambda: _application("Claude", "claude_desktop_config.json"), None, url_field=None
+    ),
+    "cursor": ClientConfig(
+        lambda: Path.home() / ".cursor" / "mcp.json", ".cursor/mcp.json", secret="${{env:{}}}"
+    ),
     "vscode": ClientConfig(
-        lambda: _application("Code", "User", "mcp.json"), ".vscode/mcp.json", key="servers", typed=True
+        lambda: _application("Code", "User", "mcp.json"),
+        ".vscode/mcp.json",
+        key="servers",
+        typed=True,
+        secret=None,
+        own_command=_vscode,
     ),
     "codex": ClientConfig(
-        lambda: _folder("CODEX_HOME", Path.home() / ".codex") / "config.toml", None, key="mcp_servers"
+        lambda: _folder("CODEX_HOME", Path.home() / ".codex") / "config.toml",
+        None,
+        key="mcp_servers",
+        own_command=_codex,
     ),
-    "gemini": ClientConfig(lambda: Path.home() / ".gemini" / "settings.json", ".gemini/settings.json"),
+    "gemini": ClientConfig(
+        lambda: Path.home() / ".gemini" / "settings.json",
+        ".gemini/settings.json",
+        url_field="httpUrl",
+        own_command=_gemini,
+    ),
 }
 
 
@@ -77,31 +181,34 @@ def is_cached(prefix: str) -> bool:
     return bool({"archive-v0", "builds-v0"} & set(parts)) or parts[-2:-1] == (".cache",)
 
 
-def entry_of(name: str, arguments: Sequence[str], *, shared: bool) -> ServerEntry:
+def local_server(name: str, arguments: Sequence[str], *, shared: bool) -> LocalServer:
     """Return the command that starts this installation from any folder.
 
     A file that a team shares gets a command without a path of this machine.
     """
     if shared:
-        return ServerEntry(name, "interlock", ("mcp", *arguments))
+        return LocalServer(name, "interlock", ("mcp", *arguments))
     script = Path(sys.executable).parent / ("interlock.exe" if sys.platform == "win32" else "interlock")
     if script.is_file():
-        return ServerEntry(name, str(script), ("mcp", *arguments))
-    return ServerEntry(name, sys.executable, ("-m", "interlock", "mcp", *arguments))
+        return LocalServer(name, str(script), ("mcp", *arguments))
+    return LocalServer(name, sys.executable, ("-m", "interlock", "mcp", *arguments))
 
 
-def snippet(client: ClientConfig, entry: ServerEntry) -> str:
+def snippet(client: ClientConfig, server: ServerEntry) -> str:
     """Return the entry as it is written in the client's file."""
-    if client.key == "mcp_servers":
-        return _toml(entry)
-    return _formatted({client.key: {entry.name: _fields(client, entry)}})
+    if client.is_toml:
+        return _toml(server.name, client.fields(server))
+    inputs = client.inputs(server)
+    return _formatted(
+        {**({"inputs": inputs} if inputs else {}), client.key: {server.name: client.fields(server)}}
+    )
 
 
-def with_entry(client: ClientConfig, path: Path, entry: ServerEntry) -> tuple[str, Change]:
+def with_entry(client: ClientConfig, path: Path, server: ServerEntry) -> tuple[str, Change]:
     """Return the text of the file with the entry in it, and what that changes."""
     text = path.read_text(encoding="utf-8") if path.is_file() else ""
-    if client.key == "mcp_servers":
-        return _with_table(text, entry)
+    if client.is_toml:
+        return _with_table(text, server.name, client.fields(server))
     try:
         settings = msgspec.json.decode(text) if text.strip() else {}
     except msgspec.DecodeError as error:
@@ -109,15 +216,33 @@ def with_entry(client: ClientConfig, path: Path, entry: ServerEntry) -> tuple[st
     if not isinstance(settings, dict) or not isinstance(settings.get(client.key, {}), dict):
         raise UnreadableConfig(f"{path.name} has no object '{client.key}'")
     servers = settings.setdefault(client.key, {})
-    wanted, present = _fields(client, entry), servers.get(entry.name)
-    if isinstance(present, dict) and {**present, **wanted} == present:
+    present = servers.get(server.name)
+    wanted = updated(present, client.fields(server))
+    if not isinstance(asked := settings.get("inputs", []), list):
+        raise UnreadableConfig(f"{path.name} has no list 'inputs'")
+    known = [question.get("id") for question in asked if isinstance(question, dict)]
+    missing = [question for question in client.inputs(server) if question["id"] not in known]
+    if present == wanted and not missing:
         return text, "unchanged"
-    servers[entry.name] = {**present, **wanted} if isinstance(present, dict) else wanted
+    servers[server.name] = wanted
+    if missing:
+        settings["inputs"] = [*asked, *missing]
     return _formatted(settings), "added" if present is None else "changed"
 
 
-def _with_table(text: str, entry: ServerEntry) -> tuple[str, Change]:
-    """Set `command` and `args` of one TOML table, or append it; keep everything else as it is written."""
+def updated(present: Json, wanted: Fields) -> Fields:
+    """Return an entry with its own fields replaced, and with what the user has added to it kept."""
+    if not isinstance(present, Mapping):
+        return wanted
+    kept = {name: value for name, value in present.items() if name not in OURS}
+    headers, added = present.get("headers"), wanted.get("headers")
+    if isinstance(headers, Mapping) and "command" not in wanted:
+        kept["headers"] = {**headers, **(added if isinstance(added, Mapping) else {})}
+    return {**wanted, **kept}
+
+
+def _with_table(text: str, name: str, fields: Fields) -> tuple[str, Change]:
+    """Set the fields of one TOML table, or append it; keep everything else as it is written."""
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
@@ -126,31 +251,28 @@ def _with_table(text: str, entry: ServerEntry) -> tuple[str, Change]:
     except TOMLKitError as error:
         raise UnreadableConfig(f"config.toml is not valid TOML: {error}") from error
     servers = document.unwrap().get("mcp_servers", {})
-    present = servers.get(entry.name) if isinstance(servers, dict) else None
+    present = servers.get(name) if isinstance(servers, dict) else None
     if not isinstance(servers, dict) or not isinstance(present, dict | None):
         raise UnreadableConfig("config.toml has no table 'mcp_servers'")
-    wanted = {"command": entry.command, "args": list(entry.args)}
     if present is None:
-        return f"{text.rstrip()}\n\n{_toml(entry)}".lstrip(), "added"
-    if {**present, **wanted} == present:
+        return f"{text.rstrip()}\n\n{_toml(name, fields)}".lstrip(), "added"
+    wanted = updated(present, fields)
+    if wanted == present:
         return text, "unchanged"
     tables: Any = document["mcp_servers"]
-    tables[entry.name].update(wanted)
+    for gone in present.keys() - wanted.keys():
+        del tables[name][gone]
+    tables[name].update(fields)
     return tomlkit.dumps(document), "changed"
-
-
-def _fields(client: ClientConfig, entry: ServerEntry) -> dict[str, Json]:
-    fields: dict[str, Json] = {"command": entry.command, "args": list(entry.args)}
-    return {"type": "stdio", **fields} if client.typed else fields
 
 
 def _formatted(settings: Mapping[str, Json]) -> str:
     return msgspec.json.format(msgspec.json.encode(settings), indent=2).decode() + "\n"
 
 
-def _toml(entry: ServerEntry) -> str:
-    command, args = (msgspec.json.encode(value).decode() for value in (entry.command, list(entry.args)))
-    return f"[mcp_servers.{entry.name}]\ncommand = {command}\nargs = {args}\n"
+def _toml(name: str, fields: Fields) -> str:
+    lines = (f"{field} = {msgspec.json.encode(value).decode()}\n" for field, value in fields.items())
+    return f"[mcp_servers.{name}]\n{''.join(lines)}"
 
 
 def save(path: Path, text: str) -> Path | None:

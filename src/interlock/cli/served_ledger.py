@@ -25,7 +25,6 @@ from interlock.core.principals import LOCAL, Principal
 from interlock.core.run.surface_policy import SurfaceName
 from interlock.core.values import Json
 from interlock.ledger.decisions.inbox import WaitingQuestion, decide_question, everyones_inbox, inbox
-from interlock.ledger.errors import error_of
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.tokens.access_tokens import AccessTokens
 from interlock.store.protocol import SessionFilter
@@ -165,11 +164,11 @@ class ServedLedger:
 
     def not_ready(self) -> str | None:
         try:
-            self._ledger.content("")  # the shortest question; its answer does not matter
-        except Exception as error:  # whatever it is, calls cannot be answered
-            known = error_of(error)
-            return known.code if known is not None else "INTERNAL_ERROR"
-        return None
+            error = self._ledger.readiness()
+        except Exception:  # whatever it is, calls cannot be answered
+            return "INTERNAL_ERROR"
+        # A store that is busy answers, only later.
+        return error.code if error is not None and error.code != "TOKEN_SESSION_LOCKED" else None
 
     def gates_waiting(self) -> int:
         with self._ledger.store.reading() as reader:

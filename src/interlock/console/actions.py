@@ -11,7 +11,9 @@ from msgspec.structs import astuple, replace
 
 from interlock.console.answers import Answer, answer_to, refused
 from interlock.console.run_pages import KeepRequest, RemoveRequest, ViewRequest, keep_runs, remove_runs
+from interlock.console.session_pages import fork_text
 from interlock.core.principals import Principal
+from interlock.core.run.outcomes import Refusal
 from interlock.core.run.output import Output
 from interlock.core.run.preferences import PRESETS, Mode
 from interlock.ledger.decisions.inbox import decide_question, questions
@@ -19,7 +21,8 @@ from interlock.ledger.decisions.modes import set_session_mode
 from interlock.ledger.decisions.user_pin import has_pin, pin_matches
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
-from interlock.ledger.queries.status import Shown, find_session, handle_of
+from interlock.ledger.queries.status import Shown, find_session, handle_of, session_status
+from interlock.ledger.runs.abandonment import abandon_run
 from interlock.ledger.saved_views import SavedView, remove_view, save_view
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.ledger.transfer.bundle import BundleRefused, read_bundle
@@ -68,6 +71,21 @@ class ModeRequest(Shown, frozen=True, forbid_unknown_fields=True):
     pin: str = ""
 
 
+class ForkRequest(Shown, frozen=True, forbid_unknown_fields=True):
+    """The node that a chat is to go on from."""
+
+    session_id: str
+    node: int
+
+
+class AbandonRequest(Shown, frozen=True, forbid_unknown_fields=True):
+    """A run to give up for good, and why."""
+
+    session_id: str
+    run_id: str
+    reason: str = ""
+
+
 class Actions:
     """Carries out what people ask for, each with the ledger of the session's owner."""
 
@@ -81,6 +99,8 @@ class Actions:
             "decide": (DecideRequest, self.decide),
             "note": (NoteRequest, self.note),
             "mode": (ModeRequest, self.mode),
+            "fork": (ForkRequest, self.fork),
+            "abandon": (AbandonRequest, self.abandon),
             "keep": (KeepRequest, self.keep),
             "remove": (RemoveRequest, self.remove),
             "view": (ViewRequest, self.view),
@@ -103,7 +123,7 @@ class Actions:
         owner = request.owner or principal.name
         if owner != principal.name and not principal.decides_for_others:
             return refused(403, "FORBIDDEN", "Only an approver decides for others.")
-        if (refusal := self.pin_refused(principal, request.pin)) is not None:
+        if (refusal := self.decision_refused(principal, request.pin)) is not None:
             return refusal
         ledger = self._ledger.of(owner, principal.name)
         session = find_session(ledger, request.session_id)
@@ -130,11 +150,17 @@ class Actions:
             ActionDone(f"{asked.name}: {request.option}. The agent continues with its next call.")
         )
 
-    def pin_refused(self, principal: Principal, pin: str) -> Answer | None:
-        """Return why a PIN is not accepted; None if it is, or if none is set."""
+    def decision_refused(self, principal: Principal, pin: str) -> Answer | None:
+        """Return why this principal may not decide now; None if it may.
+
+        An agent may hold a token of the role user, so that token alone decides nothing (rule 27).
+        """
         store, name, now = self._ledger.store, principal.name, self._ledger.clock()
         if not has_pin(store, name):
-            return None
+            if principal.decides_for_others:
+                return None
+            message = "A token of the role user decides nothing: an agent may hold it."
+            return refused(403, "FORBIDDEN", message, "Ask a principal of the role approver.")
         if not pin:
             return refused(403, "PIN_REQUIRED", "Deciding needs your PIN.", "Enter it with your answer.")
         wrong = [at for at in self._wrong_pins.get(name, ()) if now - at < PIN_PAUSE]
@@ -159,7 +185,7 @@ class Actions:
 
     def mode(self, principal: Principal, request: ModeRequest) -> Answer:
         """Attach a mode to all unfinished branches of a session."""
-        if (refusal := self.pin_refused(principal, request.pin)) is not None:
+        if (refusal := self.decision_refused(principal, request.pin)) is not None:
             return refusal
         ledger = self._ledger.of(principal.name)
         session = find_session(ledger, request.session_id)
@@ -169,6 +195,29 @@ class Actions:
         if isinstance(changed, LedgerError):
             return answer_to(changed)
         return answer_to(ActionDone(f"Mode {request.mode} at {changed} tips.", session.session_id))
+
+    def fork(self, principal: Principal, request: ForkRequest) -> Answer:
+        """Return what to say to an agent that is to go on from a node; nothing is stored."""
+        return answer_to(fork_text(self._ledger.of(principal.name), request.session_id, request.node))
+
+    def abandon(self, principal: Principal, request: AbandonRequest) -> Answer:
+        """Give up a run for good; it stays readable."""
+        ledger = self._ledger.of(principal.name)
+        session = find_session(ledger, request.session_id)
+        if isinstance(session, LedgerError):
+            return answer_to(session)
+        tips = {run.run_id: run.tip for run in session_status(ledger, session).runs}
+        if request.run_id not in tips:
+            return refused(404, "NOT_FOUND", "This session has no such run.", "Reload the page.")
+        position = ledger.position(session.session_id, tips[request.run_id])
+        if isinstance(position, LedgerError):
+            return answer_to(position)
+        given_up = abandon_run(ledger, session.session_id, position.run.run, "console", request.reason)
+        if isinstance(given_up, LedgerError):
+            return answer_to(given_up)
+        if isinstance(given_up, Refusal):
+            return refused(409, given_up.code, "The run has ended; there is nothing to give up.")
+        return answer_to(ActionDone("Abandoned. The run stays readable.", session.session_id))
 
     def keep(self, principal: Principal, request: KeepRequest) -> Answer:
         """Mark sessions to be kept, or take the marks away."""

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
 from difflib import SequenceMatcher
 from itertools import zip_longest
 from typing import Literal
 
+import msgspec
+
+from interlock.console.session_pages import SessionPage
 from interlock.ledger.queries.status import Shown
 from interlock.ledger.queries.story import RunStory, StoryStep
 
 Difference = Literal["notes", "artifacts", "decisions", "only_left", "only_right"]
+
+
+class OnlyHere(Shown, frozen=True):
+    """What one side of a step has and the other lacks, by its place among the notes, artifacts, decisions."""
+
+    notes: tuple[int, ...] = ()
+    artifacts: tuple[int, ...] = ()
+    decisions: tuple[int, ...] = ()
 
 
 class ComparedStep(Shown, frozen=True):
@@ -19,17 +31,33 @@ class ComparedStep(Shown, frozen=True):
     right: StoryStep | None
     shared: bool
     differences: tuple[Difference, ...]
+    only_left: OnlyHere = OnlyHere()
+    only_right: OnlyHere = OnlyHere()
 
 
-class ComparedSide(Shown, frozen=True):
-    """What one side came to: its time from first to last, its gaps and blocked attempts."""
+class BranchChoice(Shown, frozen=True):
+    """A branch of the session that could be compared instead."""
 
     run_id: str
     tip: int
+    label: str
+
+
+class ComparedSide(Shown, frozen=True):
+    """What one side came to: the time of agent and people, its gaps and blocked attempts."""
+
+    session_id: str
+    ref: str
+    run_id: str
+    tip: int
     title: str
-    milliseconds: int
+    workflow_id: str
+    status: str
+    working: int
+    waiting: int
     gaps: int
     blocked: int
+    choices: tuple[BranchChoice, ...]
 
 
 class Comparison(Shown, frozen=True):
@@ -40,21 +68,24 @@ class Comparison(Shown, frozen=True):
     steps: tuple[ComparedStep, ...]
 
 
-def compared(left: RunStory, right: RunStory, left_title: str, right_title: str) -> Comparison:
+def compared(left: SessionPage, right: SessionPage) -> Comparison:
     """Align two stories by what was asked, in order."""
-    is_same_run = left.run_id == right.run_id
+    one, other = left.story or NO_STORY, right.story or NO_STORY
+    is_same_run = one.run_id == other.run_id
     matcher = SequenceMatcher(
-        None, [step.id for step in left.steps], [step.id for step in right.steps], autojunk=False
+        None, [step.id for step in one.steps], [step.id for step in other.steps], autojunk=False
     )
     rows: list[ComparedStep] = []
     for _, start, end, other_start, other_end in matcher.get_opcodes():
-        pairs = zip_longest(left.steps[start:end], right.steps[other_start:other_end])
-        for one, other in pairs:
-            if one is not None and other is not None and one.id != other.id:
-                rows += (compared_step(one, None, False), compared_step(None, other, False))
+        for mine, theirs in zip_longest(one.steps[start:end], other.steps[other_start:other_end]):
+            if mine is not None and theirs is not None and mine.id != theirs.id:
+                rows += (compared_step(mine, None, False), compared_step(None, theirs, False))
             else:
-                rows.append(compared_step(one, other, is_same_run))
-    return Comparison(compared_side(left, left_title), compared_side(right, right_title), tuple(rows))
+                rows.append(compared_step(mine, theirs, is_same_run))
+    return Comparison(compared_side(left), compared_side(right), tuple(rows))
+
+
+NO_STORY = RunStory("", 0, ())
 
 
 def compared_step(left: StoryStep | None, right: StoryStep | None, is_same_run: bool) -> ComparedStep:
@@ -65,26 +96,57 @@ def compared_step(left: StoryStep | None, right: StoryStep | None, is_same_run: 
         return ComparedStep(left, None, False, ("only_left",))
     if is_same_run and left == right:
         return ComparedStep(left, right, True, ())
-    one, other = left.handed_in, right.handed_in
-    answers = [[(made.gate, made.option, made.note) for made in step.decisions] for step in (left, right)]
-    differences: list[Difference] = []
-    if (one.notes if one else ()) != (other.notes if other else ()):
-        differences.append("notes")
-    if (one.artifacts if one else ()) != (other.artifacts if other else ()):
-        differences.append("artifacts")
-    if answers[0] != answers[1]:
-        differences.append("decisions")
-    return ComparedStep(left, right, False, tuple(differences))
+    mine, theirs = content_of(left), content_of(right)
+    differences = tuple(name for name in mine if mine[name] != theirs[name])
+    return ComparedStep(left, right, False, differences, only_in(mine, theirs), only_in(theirs, mine))
 
 
-def compared_side(story: RunStory, title: str) -> ComparedSide:
+def content_of(step: StoryStep) -> dict[Difference, Sequence[Hashable]]:
+    """Return what is compared of a step; who decided and when does not matter, nor does a row's revision."""
+    handed_in = step.handed_in
+    return {
+        "notes": handed_in.notes if handed_in else (),
+        "artifacts": [msgspec.json.encode(artifact) for artifact in handed_in.artifacts] if handed_in else [],
+        "decisions": [(made.gate, made.option, made.note) for made in step.decisions],
+    }
+
+
+def only_in(
+    mine: dict[Difference, Sequence[Hashable]], theirs: dict[Difference, Sequence[Hashable]]
+) -> OnlyHere:
+    """Return the places of what the other side does not have."""
+    places = {
+        name: tuple(place for place, value in enumerate(values) if value not in theirs[name])
+        for name, values in mine.items()
+    }
+    return OnlyHere(places["notes"], places["artifacts"], places["decisions"])
+
+
+def compared_side(page: SessionPage) -> ComparedSide:
     """Sum up one side."""
-    times = [at for step in story.steps for at in (step.asked_at, step.done_at) if at is not None]
+    story = page.story or NO_STORY
+    run = next((run for run in page.runs if run.run_id == page.run_id), None)
+    titles = {each.run_id: each.title for each in page.runs}
     return ComparedSide(
-        run_id=story.run_id,
+        session_id=page.status.session_id,
+        ref=page.status.ref,
+        run_id=page.run_id,
         tip=story.tip,
-        title=title,
-        milliseconds=max(times) - min(times) if times else 0,
+        title=page.status.title,
+        workflow_id=run.workflow_id if run else "",
+        status=run.status if run else "no run",
+        working=page.timeline.working if page.timeline else 0,
+        waiting=page.timeline.waiting if page.timeline else 0,
         gaps=sum(mark.kind == "gap" for step in story.steps for mark in step.marks),
         blocked=sum(len(step.blocked) for step in story.steps),
+        choices=tuple(
+            BranchChoice(
+                run_id=tree.run_id,
+                tip=each.node.node,
+                label=f"{titles.get(tree.run_id, tree.workflow_id)}: {each.node.label}",
+            )
+            for tree in page.trees
+            for each in tree.nodes
+            if each.node.tip
+        ),
     )

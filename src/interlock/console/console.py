@@ -14,20 +14,20 @@ from interlock.console.actions import EXPORTS, Actions
 from interlock.console.answers import Answer, answer_to, refused
 from interlock.console.comparison import compared
 from interlock.console.health import SettingLine, SettingsPage, Upkeep, health_page
-from interlock.console.pages import events_page, inbox_page, search_page, session_page
+from interlock.console.inbox_pages import WaitingQuestions
 from interlock.console.run_pages import exported_runs, number, removal_page, runs_page
+from interlock.console.search_pages import search_page
+from interlock.console.session_pages import events_page, node_page, session_page
 from interlock.console.simulation import simulation_page
 from interlock.console.workflow_pages import builtins_page, run_graph, workflow_page, workflows_page
 from interlock.core.principals import Principal
-from interlock.ledger.decisions.inbox import everyones_inbox, inbox, questions
-from interlock.ledger.decisions.user_pin import has_pin
+from interlock.ledger.decisions.inbox import questions
 from interlock.ledger.errors import LedgerError, error_of
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.branch_artifacts import branch_artifacts
 from interlock.ledger.queries.heads import NewestHead, newest_heads
 from interlock.ledger.queries.run_lines import RunsWanted, run_lines
 from interlock.ledger.queries.status import find_session
-from interlock.ledger.queries.story import story_of
 
 LAST_RUNS = 10
 
@@ -49,6 +49,7 @@ class Console:
         self._settings = settings
         self._upkeep = upkeep
         self._examining = Lock()
+        self._waiting = WaitingQuestions(ledger)
         self.actions = Actions(ledger)
 
     def page(self, principal: Principal, path: str, query: Query) -> Answer:
@@ -93,10 +94,7 @@ class Console:
         ledger = self._ledger.of(principal.name)
         match parts:
             case ["inbox"]:
-                own = [(principal.name, question) for question in inbox(ledger)]
-                others = everyones_inbox(ledger) if principal.decides_for_others else ()
-                waiting = dict.fromkeys((*own, *others))
-                return answer_to(inbox_page(ledger, waiting, has_pin(ledger.store, principal.name)))
+                return answer_to(self._waiting.page(principal))
             case ["runs"]:
                 return answer_to(runs_page(ledger, query))
             case ["runs", "removal"]:
@@ -112,7 +110,9 @@ class Console:
                 return answer_to(page)
             case ["sessions", ref, "events"]:
                 kinds = tuple(filter(None, query.get("kind", "").split(",")))
-                return answer_to(events_page(ledger, ref, number(query, "before"), kinds))
+                return answer_to(events_page(ledger, ref, number(query, "before"), kinds, query.get("q", "")))
+            case ["sessions", ref, "node"]:
+                return answer_to(node_page(ledger, ref, number(query, "node")))
             case ["sessions", ref, "graph"]:
                 shown = session_page(ledger, ref, query.get("run", ""), number(query, "node"))
                 if isinstance(shown, LedgerError):
@@ -162,20 +162,15 @@ class Console:
 
     def comparison(self, ledger: Ledger, query: Query) -> Answer:
         """Compare two branches: `left` and `right` name a session, `leftNode` and `rightNode` a tip."""
-        stories = []
+        pages = []
         for side in ("left", "right"):
-            session = find_session(ledger, query.get(side, ""))
-            if isinstance(session, LedgerError):
-                return answer_to(session)
-            page = session_page(ledger, session.session_id, query.get(f"{side}Run", ""), None)
+            run, node = query.get(f"{side}Run", ""), number(query, f"{side}Node")
+            page = session_page(ledger, query.get(side, ""), run, node)
             if isinstance(page, LedgerError):
                 return answer_to(page)
-            story = story_of(ledger, session, page.run_id, number(query, f"{side}Node"))
-            if isinstance(story, LedgerError):
-                return answer_to(story)
-            stories.append((story, session.title))
-        (left, left_title), (right, right_title) = stories
-        return answer_to(compared(left, right, left_title, right_title))
+            pages.append(page)
+        left, right = pages
+        return answer_to(compared(left, right))
 
 
 def built_page() -> Traversable:

@@ -9,11 +9,15 @@ from interlock.ledger.queries.tree import Tree, TreeNode
 
 
 class LaneNode(Shown, frozen=True):
-    """A node and the lane that it is drawn in; `on_path` says that it leads to the branch that is shown."""
+    """A node and the lane that it is drawn in; `on_path` says that it leads to the branch that is shown.
+
+    `branch` is the tip of the branch that shows the node: the preferred one if it can, else the newest.
+    """
 
     node: TreeNode
     lane: int
     on_path: bool
+    branch: int
 
 
 class LaneTree(Shown, frozen=True):
@@ -50,6 +54,14 @@ def in_lanes(tree: Tree, shown: int | None = None) -> LaneTree:
         else:
             lane, lanes = lanes, lanes + 1
         lane_of[node.node] = lane
+    branch_of = dict.fromkeys(preferred, tree.tip)
+    steps = [node for node in tree.nodes if node.kind == "step"]
+    for node in reversed(steps):
+        newest = branch_of.setdefault(node.node, node.node)
+        if node.parent is not None:
+            branch_of.setdefault(node.parent, newest)
+    for node in tree.nodes:
+        branch_of.setdefault(node.node, branch_of.get(node.parent or 0, tree.tip))
     return LaneTree(
         run_id=tree.run_id,
         workflow_id=tree.workflow_id,
@@ -57,7 +69,10 @@ def in_lanes(tree: Tree, shown: int | None = None) -> LaneTree:
         tip=tree.tip,
         forks=tree.forks,
         lanes=lanes,
-        nodes=tuple(LaneNode(node, lane_of[node.node], node.node in on_path) for node in tree.nodes),
+        nodes=tuple(
+            LaneNode(node, lane_of[node.node], node.node in on_path, branch_of[node.node])
+            for node in tree.nodes
+        ),
     )
 
 

@@ -60,7 +60,11 @@ def simulation_page(loaded: Loaded, answers: str) -> SimulationPage:
         answers=SEPARATOR.join(map(str, walk.answers)),
         items=tuple(simulated_item(walk.plan, item) for item in walk.items),
         choices=tuple(
-            SimulatedChoice(choice.label, choice.effect, pending_line(choice.outcome.awaited))
+            SimulatedChoice(
+                choice.label,
+                choice.effect,
+                pending_line(choice.outcome.awaited, walk.plan.scope(choice.outcome.state.variables)),
+            )
             for choice in walk.choices
         ),
         ended=ended(walk),
@@ -69,7 +73,8 @@ def simulation_page(loaded: Loaded, answers: str) -> SimulationPage:
 
 
 def simulated_item(plan: Plan, item: WalkedItem) -> SimulatedItem:
-    reached, line = item.reached, pending_line(item.reached.awaited)
+    reached = item.reached
+    line = pending_line(reached.awaited, plan.scope(reached.state.variables))
     return SimulatedItem(
         pending=line,
         id=step_label(subject_of(reached.awaited)) or line.id,

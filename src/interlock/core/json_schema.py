@@ -19,6 +19,18 @@ Path = tuple[str | int, ...]
 
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _DATA = ("const", "enum", "default", "examples")
+KEYWORDS = frozenset(
+    (
+        *("additionalItems", "additionalProperties", "allOf", "anyOf", "comment", "const", "contains"),
+        *("contentEncoding", "contentMediaType", "contentSchema", "default", "definitions", "dependencies"),
+        *("dependentRequired", "dependentSchemas", "deprecated", "description", "else", "enum", "example"),
+        *("examples", "exclusiveMaximum", "exclusiveMinimum", "format", "id", "if", "items", "maxContains"),
+        *("maxItems", "maxLength", "maxProperties", "maximum", "minContains", "minItems", "minLength"),
+        *("minProperties", "minimum", "multipleOf", "not", "nullable", "oneOf", "pattern"),
+        *("patternProperties", "prefixItems", "properties", "propertyNames", "readOnly", "required", "then"),
+        *("title", "type", "unevaluatedItems", "unevaluatedProperties", "uniqueItems", "writeOnly"),
+    )
+)  # of every draft
 _NAMED_SCHEMAS = (
     "properties",
     "patternProperties",
@@ -59,21 +71,35 @@ def check_schema(schema: Mapping[str, Json]) -> None:
     _validator(msgspec.json.encode(schema, order="sorted"))
 
 
-def outside_references(schema: Json, path: Path = ()) -> Iterator[tuple[Path, str]]:
+def outside_references(schema: Json) -> Iterator[tuple[Path, str]]:
     """Find the references that do not begin with '#', which would need another document."""
+    for path, value in _keywords(schema):
+        if path[-1] in _REFERENCES and isinstance(value, str) and not value.startswith("#"):
+            yield path, value
+
+
+def unknown_keywords(schema: Json) -> Iterator[tuple[Path, str]]:
+    """Find the keywords that no draft of JSON Schema has: a validator passes over them without a word."""
+    for path, _ in _keywords(schema):
+        keyword = str(path[-1])
+        if keyword not in KEYWORDS and not keyword.startswith(("$", "x-")):
+            yield path, keyword
+
+
+def _keywords(schema: Json, path: Path = ()) -> Iterator[tuple[Path, Json]]:
+    """Yield every keyword of a schema and of the schemas in it, with its value."""
     if isinstance(schema, list):
         for index, entry in enumerate(schema):
-            yield from outside_references(entry, (*path, index))
+            yield from _keywords(entry, (*path, index))
     if not isinstance(schema, Mapping):
         return
     for keyword, value in schema.items():
-        if keyword in _REFERENCES and isinstance(value, str) and not value.startswith("#"):
-            yield (*path, keyword), value
-        elif keyword in _NAMED_SCHEMAS and isinstance(value, Mapping):
+        yield (*path, keyword), value
+        if keyword in _NAMED_SCHEMAS and isinstance(value, Mapping):
             for name, entry in value.items():
-                yield from outside_references(entry, (*path, keyword, name))
+                yield from _keywords(entry, (*path, keyword, name))
         elif keyword not in _DATA:
-            yield from outside_references(value, (*path, keyword))
+            yield from _keywords(value, (*path, keyword))
 
 
 @lru_cache(maxsize=256)

@@ -75,6 +75,22 @@ class Start(Struct, frozen=True):
     parent: Changes | None = None
     agent: str = ""
 
+    def disclosed(self, tool: str, client: str, notices: Notices) -> CallTraced | None:
+        """Return the call as the trace holds it, for a surface that traces a start only for its notices."""
+        if not notices.listed:
+            return None
+        state = self.view.state
+        return CallTraced(
+            tool=tool,
+            agent=client,
+            at=self.commit.now,
+            ms=0.0,
+            ok=True,
+            activity=state.activity,
+            visit=state.visit,
+            warnings=notices.messages,
+        )
+
 
 class NewSession(Struct, frozen=True):
     """A session without a run that is ready to be recorded."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from interlock.core.run.notices import HOW_GAPS_CLOSE
 from interlock.core.values import Json
 from interlock.ledger.runs.brief import Brief
 from interlock.ledger.runs.recap import POLICY, Recap, RecapEntry
@@ -17,6 +18,8 @@ def brief_text(brief: Brief) -> str:
         *_section("Throughout", brief.rules),
         *_section("References, in full at the start", brief.references),
         *_section("Decided so far", [f"{line.name}: {line.text}" for line in brief.decisions]),
+        *_section("Open gaps", [f"{line.name}: {line.text}" for line in brief.gaps]),
+        *([HOW_GAPS_CLOSE] if brief.gaps else ()),
         *brief.loops,
         recap_text(brief.recap, "So far on this branch"),
         *_section("Left out here", brief.omitted),
@@ -77,6 +80,8 @@ def brief_fields(brief: Brief) -> dict[str, Json]:
         body["references"] = list(brief.references)
     if brief.decisions:
         body["decisions"] = {line.name: line.text for line in brief.decisions}
+    if brief.gaps:
+        body["openGaps"] = {**{line.name: line.text for line in brief.gaps}, "next_action": HOW_GAPS_CLOSE}
     if brief.loops:
         body["loops"] = list(brief.loops)
     if brief.recap.entries or brief.recap.omitted or brief.recap.artifacts:

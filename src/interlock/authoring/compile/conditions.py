@@ -36,6 +36,7 @@ SYNONYMS: dict[str, Operator] = {
     **{"includes": "contains", "regex": "matches", "match": "matches", "oneOf": "in"},
     **{"exist": "exists", "defined": "exists", "missing": "notExists", "not_exists": "notExists"},
 }
+JOINERS = {"all": "and", "allOf": "and", "every": "and", "any": "or", "anyOf": "or", "some": "or"}
 
 
 def read_condition(raw: Json, at: SourceLocation, report: Report) -> Condition | None:
@@ -43,7 +44,10 @@ def read_condition(raw: Json, at: SourceLocation, report: Report) -> Condition |
     if raw is None:
         return None
     if not isinstance(raw, Mapping):
-        return _invalid(f"a condition must be an object, not {name_of(raw)}", at, report)
+        named = f"{{var: {raw}, equals: …}}" if isinstance(raw, str) else "{var: NAME, equals: …}"
+        return _invalid(
+            f"a condition must be an object, not {name_of(raw)}", at, report, f"write it as {named}"
+        )
     match raw:
         case {"type": "simple"}:
             return _activity_condition(raw, at, report)
@@ -68,7 +72,8 @@ def read_condition(raw: Json, at: SourceLocation, report: Report) -> Condition |
         case {"variable": _}:
             return _activity_condition(raw, at, report)
         case _:
-            return _invalid("a condition needs one of: var, variable, and, or, not", at, report)
+            meant = next((f"use '{JOINERS[word]}'" for word in raw if word in JOINERS), "")
+            return _invalid("a condition needs one of: var, variable, and, or, not", at, report, meant)
 
 
 def _joined_condition(word: str, raw: Json, at: SourceLocation, report: Report) -> Condition | None:
@@ -115,7 +120,9 @@ def _activity_condition(raw: Mapping[str, Json], at: SourceLocation, report: Rep
         report.add("IL301", f"unknown operator '{operator}'", at / "operator", next_action)
         return None
     if "value" not in raw and operator not in ("exists", "notExists", "truthy"):
-        return _invalid(f"'{operator}' needs a value", at, report)
+        word = next((word for word in raw if word in STEP_WORDS), None)
+        meant = f"write 'var' beside '{word}', or 'operator' and 'value' beside 'variable'" if word else ""
+        return _invalid(f"'{operator}' needs a value", at, report, meant)
     known = next(known for known in ACTIVITY_OPERATORS if known == operator)
     return _comparison(variable, known, raw.get("value"), at / "value", report)
 
@@ -136,7 +143,7 @@ def _comparison(
         opposite: Operator = "notExists" if operator == "exists" else "exists"
         return Compare(variable, opposite if value is False else operator)
     if operator == "in" and not isinstance(value, list):
-        report.add("IL301", "'in' needs a list", at)
+        report.add("IL301", "'in' needs a list", at, f"write it as [{value}]")
     return Compare(variable, operator, value)
 
 
@@ -156,6 +163,6 @@ def check_pattern(pattern: Json, flags: str, at: SourceLocation, report: Report)
         report.add("IL303", "RE2 cannot run this pattern, so it runs under a time limit", at)
 
 
-def _invalid(message: str, at: SourceLocation, report: Report) -> Condition | None:
-    report.add("IL301", message, at)
+def _invalid(message: str, at: SourceLocation, report: Report, next_action: str = "") -> Condition | None:
+    report.add("IL301", message, at, next_action)
     return None

@@ -6,7 +6,7 @@ Skills come from the workflow, then from the `meta` beside it, then from the bun
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -15,14 +15,22 @@ from msgspec.structs import replace
 
 from interlock.authoring.compile.builtins import LIBRARY
 from interlock.authoring.compile.ids import FOLDER_ID
-from interlock.authoring.compile.items import CompileDraft
+from interlock.authoring.compile.items import CompileDraft, use_of
 from interlock.authoring.diagnostics.codes import Report, did_you_mean
 from interlock.authoring.diagnostics.diagnostic import Mention
 from interlock.authoring.sources.reader import SourceReader
 from interlock.authoring.text.formats import parse
 from interlock.authoring.text.locations import Parsed, SourceLocation
 from interlock.authoring.text.markdown import read_page, titled
-from interlock.core.definition.workflow import Document, DocumentKind, Workflow
+from interlock.core.definition.workflow import (
+    Activity,
+    Document,
+    DocumentKind,
+    Item,
+    Loop,
+    Step,
+    Workflow,
+)
 from interlock.core.hashing import digest_of
 from interlock.core.values import Json
 
@@ -65,7 +73,6 @@ class Folder(Struct):
     head: Parsed
     texts: dict[str, str] = field(default_factory=dict)
     documents: dict[tuple[str, str], Document] = field(default_factory=dict)
-    lenders: dict[str, Path] = field(default_factory=dict)
     mentions: list[Mention] = field(default_factory=list)
 
     @property
@@ -108,23 +115,55 @@ def keep_documents(folder: Folder, workflow: Workflow, draft: CompileDraft) -> N
     named = workflow.extra.get("skills")  # the older form is a list of skills
     if isinstance(named, list):
         for index, ref in enumerate(named):
-            collector.keep_skill(str(ref), head / "skills" / index, None)
+            collector.keep_skill(str(ref), head / "skills" / index)
     elif workflow.primary_skill:
-        collector.keep_skill(workflow.primary_skill, head / "skills" / "primary", None)
+        collector.keep_skill(workflow.primary_skill, head / "skills" / "primary")
     for activity in workflow.activities:
-        at, lender = draft.locations[activity.id, "activity", activity.id], folder.lenders.get(activity.id)
+        at = draft.locations[activity.id, "activity", activity.id]
         if activity.primary_skill:
-            collector.keep_skill(activity.primary_skill, at / "skills" / "primary", lender)
+            collector.keep_skill(activity.primary_skill, at / "skills" / "primary")
         for index, ref in enumerate(activity.supporting_skills):
-            collector.keep_skill(ref, at / "skills" / "supporting" / index, lender)
+            collector.keep_skill(ref, at / "skills" / "supporting" / index)
         for step in activity.steps():
             if step.skill:
                 location = draft.locations.get((activity.id, "step", step.id), at)
-                collector.keep_skill(step.skill, location / "skill", lender)
+                collector.keep_skill(step.skill, location / "skill")
     for index, mode in enumerate(workflow.modes):
         if mode.resource is not None:
             location = head / "modes" / index / "resource"
             collector.keep_resource(mode.resource, collector.own, location)
+
+
+def with_lender(folder: Folder, activity: Activity, lender: Path) -> Activity:
+    """Name the lender in the skills that a borrowed activity takes from it (rule 36)."""
+    own, home = FolderDocuments(folder.own, folder.path), FolderDocuments(folder.reader, lender)
+
+    def named(ref: str) -> str:
+        is_lent = "/" not in ref and own.file("skill", ref) is None and home.file("skill", ref) is not None
+        return f"{lender.name}/{ref}" if is_lent else ref
+
+    return replace(
+        activity,
+        primary_skill=named(activity.primary_skill) if activity.primary_skill else None,
+        supporting_skills=tuple(named(ref) for ref in activity.supporting_skills),
+        items=_with_skills(activity.items, named),
+    )
+
+
+def _with_skills(items: Sequence[Item], named: Callable[[str], str]) -> tuple[Item, ...]:
+    """Rename the skills of steps, also where their prompts name them."""
+    renamed: list[Item] = []
+    for item in items:
+        match item:
+            case Loop():
+                renamed.append(replace(item, body=_with_skills(item.body, named)))
+            case Step(skill=str(ref)):
+                duty, lent = use_of(ref), use_of(named(ref))
+                prompt = tuple(replace(part, text=part.text.replace(duty, lent)) for part in item.prompt)
+                renamed.append(replace(item, skill=named(ref), prompt=prompt))
+            case _:
+                renamed.append(item)
+    return tuple(renamed)
 
 
 class FolderDocuments:
@@ -143,9 +182,14 @@ class FolderDocuments:
 
     def find(self, kind: DocumentKind, wanted: str, ref: str) -> Text | None:
         """Find a skill by id or a resource by number; `ref` becomes the ref of its document."""
+        file = self.file(kind, wanted)
+        return self._read(file, kind, ref) if file is not None else None
+
+    def file(self, kind: DocumentKind, wanted: str) -> NamedFile | None:
+        """Return the file of a skill's id or a resource's number."""
         for file in self.files(kind):
             if file.name == wanted or (file.number and is_same_number(file.number, wanted)):
-                return self._read(file, kind, ref)
+                return file
         return None
 
     def files(self, kind: DocumentKind) -> list[NamedFile]:
@@ -211,19 +255,19 @@ class _Collector:
         self.own = FolderDocuments(folder.own, folder.path)
         self._folder = folder
         self._others: dict[Path, FolderDocuments] = {}
-        self._missing: set[tuple[str, Path | None]] = set()
+        self._missing: set[str] = set()
 
-    def keep_skill(self, ref: str, at: SourceLocation, lender: Path | None) -> None:
-        if ("skill", ref) in self._folder.documents or (ref, lender) in self._missing:
+    def keep_skill(self, ref: str, at: SourceLocation) -> None:
+        if ("skill", ref) in self._folder.documents or ref in self._missing:
             return
         owner, _, name = ref.rpartition("/")
-        for documents in self._owned_by(owner) if owner else self._searched(lender):
+        for documents in self._owned_by(owner) if owner else self._searched():
             if (text := documents.find("skill", name, ref)) is not None:
                 is_own = documents is self.own
                 self._folder.keep(text if is_own else _with_owner(text, documents.folder.name))
                 self.keep_resources(text, documents)
                 return
-        self._missing.add((ref, lender))
+        self._missing.add(ref)
         known = [file.ref("skill") for documents in self._searched() for file in documents.files("skill")]
         self._folder.report.add("IL206", f"unknown skill '{ref}'", at, did_you_mean(ref, known))
 
@@ -245,11 +289,9 @@ class _Collector:
                 return
         self._folder.report.add("IL207", f"unknown resource '{ref}'", at)
 
-    def _searched(self, lender: Path | None = None) -> Iterator[FolderDocuments]:
-        """Yield the workflow, the one an activity was borrowed from, then meta beside it, then ours."""
+    def _searched(self) -> Iterator[FolderDocuments]:
+        """Yield the workflow, then the meta beside it, then ours."""
         yield self.own
-        if lender is not None:
-            yield self._at(lender)
         yield self._at(self._folder.path.parent / META)
         yield self._bundled_meta()
 

@@ -9,7 +9,14 @@ import msgspec
 
 from interlock.authoring.compile.activities import compile_activity, with_inlined_loops
 from interlock.authoring.compile.braces import with_double_braces
-from interlock.authoring.compile.documents import Folder, NamedFile, Text, keep_documents, named_files
+from interlock.authoring.compile.documents import (
+    Folder,
+    NamedFile,
+    Text,
+    keep_documents,
+    named_files,
+    with_lender,
+)
 from interlock.authoring.compile.ids import FOLDER_ID
 from interlock.authoring.compile.items import CompileDraft
 from interlock.authoring.compile.steps import check_header, compile_steps, kind_of, read_variables
@@ -162,10 +169,10 @@ def _borrow(
     if file.path.parent == home:
         return None
     activity = _compile_file(folder.reader, folder, file, draft)
-    if activity is not None:
-        folder.lenders.setdefault(activity.id, file.path.parent.parent)
-        draft.borrowed.add(activity.id)
-    return activity
+    if activity is None:
+        return None
+    draft.borrowed.add(activity.id)
+    return with_lender(folder, activity, file.path.parent.parent)
 
 
 def _workflow(

@@ -269,7 +269,7 @@ def _opening(source: StepSource, at: SourceLocation, draft: CompileDraft) -> lis
             duties.append(f"Produce the variable `{action.target}`{_because(reason)}")
     duties += [f"Produce the variable `{name}`." for name in source.sets if f"`{name}`" not in body]
     if source.skill:
-        duties.append(f"Use the skill `{source.skill}`.")
+        duties.append(use_of(source.skill))
     for trigger in read_triggers(source.triggers):
         duties.append(f"Start the workflow `{trigger.workflow}`{_because(trigger.description)}")
     role = source.agent_role or draft.role
@@ -284,6 +284,11 @@ def _opening(source: StepSource, at: SourceLocation, draft: CompileDraft) -> lis
     ]
 
 
+def use_of(skill: str) -> str:
+    """Return the sentence of a prompt that names the skill of its step."""
+    return f"Use the skill `{skill}`."
+
+
 def _because(reason: str | None) -> str:
     return f": {reason}" if reason else "."
 
@@ -295,6 +300,11 @@ def read_confirmation(raw: Json, at: SourceLocation, report: Report) -> bool | C
     if isinstance(raw, Mapping) and "kind" in raw:
         inner = read_condition(raw.get("condition"), at / "condition", report)
         return True if inner is None else inner
+    if not isinstance(raw, Mapping):
+        report.add(
+            "IL102", f"expected true, false or a condition, got {name_of(raw)}", at, "use true or false"
+        )
+        return True
     return read_condition(raw, at, report) or False
 
 

@@ -25,7 +25,14 @@ from interlock.core.definition.workflow import (
     NotRule,
     Rule,
 )
-from interlock.core.json_schema import BadSchema, check_schema, outside_references, violations
+from interlock.core.json_schema import (
+    KEYWORDS,
+    BadSchema,
+    check_schema,
+    outside_references,
+    unknown_keywords,
+    violations,
+)
 from interlock.core.values import Json
 
 ASSESSMENT = "wr.contracts.assessment"
@@ -209,6 +216,10 @@ def schema_is_usable(schema: Mapping[str, Json], at: SourceLocation, report: Rep
         report.add("IL308", f"'{reference}' is in another document", location)
     if references:
         return False
+    for path, keyword in unknown_keywords(schema):
+        location = SourceLocation(at.parsed, (*at.path, *path[:-1])).key(keyword)
+        next_action = did_you_mean(keyword, KEYWORDS)
+        report.add("IL105", f"'{keyword}' is not a keyword of JSON Schema", location, next_action)
     try:
         check_schema(schema)
     except BadSchema as error:

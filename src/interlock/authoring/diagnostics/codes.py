@@ -16,8 +16,8 @@ from interlock.authoring.text.locations import START_OF_FILE, Location, SourceLo
 __all__ = ["CODES", "Diagnostic", "DiagnosticKind", "Report", "did_you_mean", "one_of"]
 
 
-# Warnings that are errors in files of our own form, where such a name can only be a mistake.
-UNKNOWN_NAMES = ("IL105", "IL205", "IL222", "IL507", "IL513")
+# Warnings that are errors in files of our own form, where such a thing can only be a mistake.
+STRICT = ("IL105", "IL204", "IL205", "IL212", "IL213", "IL222", "IL507", "IL513", "IL514")
 
 
 class DiagnosticKind(Struct, frozen=True):
@@ -40,7 +40,7 @@ class Report:
 
     def add(self, code: str, message: str, at: SourceLocation, next_action: str = "") -> None:
         """Report a diagnostic at a value of a parsed file."""
-        is_strict = code in UNKNOWN_NAMES and at.parsed.is_ours
+        is_strict = code in STRICT and at.parsed.is_ours
         severity: Severity | None = "error" if is_strict else None
         self.unknown_names += is_strict
         self.add_at(at.parsed.file, code, message, at.located(), next_action, severity)
@@ -89,7 +89,9 @@ class Report:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Suggest the nearest known word as the next action, or return nothing."""
-    near = get_close_matches(word, list(known), n=1, cutoff=0.72)
+    words = list(known)
+    near = get_close_matches(word, words, n=1, cutoff=0.72)
+    near = near or [longer for longer in words if len(word) > 3 and longer.lower().endswith(word.lower())][:1]
     return f"did you mean '{near[0]}'?" if near else ""
 
 
@@ -280,7 +282,8 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         "IL204",
         "unknown checkpoint",
         "warning",
-        "A step names a checkpoint that its activity does not have; nothing is asked there.",
+        "A step names a checkpoint that its activity does not have; nothing is asked there. In a file of our "
+        "own form this is an error.",
         "correct the id or add the checkpoint",
     ),
     (
@@ -337,7 +340,7 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         "IL212",
         "unknown feature",
         "warning",
-        "No feature has this name.",
+        "No feature has this name. In a file of our own form this is an error.",
         "correct the name",
     ),
     (
@@ -366,7 +369,7 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         "IL213",
         "unknown reference",
         "warning",
-        "No built-in reference has this name.",
+        "No built-in reference has this name. In a file of our own form this is an error.",
         "correct the name",
     ),
     (
@@ -609,6 +612,14 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         "A text shows a variable that nothing declares, sets or mentions, so it is always shown as unset. In "
         "a file of our own form this is an error.",
         "declare it or correct its name",
+    ),
+    (
+        "IL514",
+        "value of another type",
+        "warning",
+        "A default, an effect or a condition gives a declared variable a value that its type does not have, "
+        "so what depends on it is never as meant. In a file of our own form this is an error.",
+        "correct the value or the declared type",
     ),
     (
         "IL601",

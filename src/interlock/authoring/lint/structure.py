@@ -9,8 +9,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from interlock.authoring.compile.items import CompileDraft
-from interlock.authoring.diagnostics.codes import did_you_mean
+from interlock.authoring.diagnostics.codes import did_you_mean, one_of
 from interlock.authoring.lint.contradictions import contradicts
+from interlock.authoring.lint.value_types import check_value_types
 from interlock.authoring.lint.variables import check_variables
 from interlock.authoring.text.locations import SourceLocation
 from interlock.core.definition.conditions import Condition, describe
@@ -19,6 +20,7 @@ from interlock.core.definition.workflow import Activity, Gate, Item, Loop, Step,
 from interlock.core.engine.exits import fallback_exit, possible_exits
 
 LONGEST_PROMPT = 8192
+FEW_ACTIVITIES = 12
 
 _EXPRESSION = re.compile(r"(?<!\$)\{\{(.*?)\}\}", re.DOTALL)
 _PATH = re.compile(r"\s*[A-Za-z_][\w-]*(\.[\w-]+)*\s*")
@@ -34,6 +36,7 @@ def lint(workflow: Workflow, head: SourceLocation, draft: CompileDraft) -> None:
         linter.check_items(activity)
         linter.check_unreachable_items(activity)
     check_variables(workflow, head, draft)
+    check_value_types(workflow, head, draft)
 
 
 class _Linter:
@@ -48,6 +51,11 @@ class _Linter:
         initial = self._workflow.initial
         if initial is not None and self._workflow.activity(initial) is None:
             self._report_unknown(initial, self._head / "initialActivity")
+        for index, mode in enumerate(self._workflow.modes):
+            for number, skipped in enumerate(mode.skip_activities):
+                if self._workflow.activity(skipped) is None:
+                    location = self._head / "modes" / index / "skipActivities" / number
+                    self._report_unknown(skipped, location)
         for activity in self._workflow.activities:
             for target, location in self._named_targets(activity):
                 if self._workflow.has_target(target):
@@ -59,7 +67,10 @@ class _Linter:
                     self._report_unknown(target, location)
 
     def _report_unknown(self, target: str, location: SourceLocation) -> None:
-        next_action = did_you_mean(target, [activity.id for activity in self._workflow.activities])
+        ids = [activity.id for activity in self._workflow.activities]
+        next_action = one_of(target, ids) if len(ids) <= FEW_ACTIVITIES else did_you_mean(target, ids)
+        if self._workflow.form == "steps":
+            next_action = "use __terminal__ to end the run; a condition on a step leads elsewhere"
         self._report.add("IL202", f"unknown activity '{target}'", location, next_action)
 
     def _named_targets(self, activity: Activity) -> Iterator[tuple[str, SourceLocation]]:

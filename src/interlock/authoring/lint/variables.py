@@ -31,6 +31,12 @@ def check_variables(workflow: Workflow, head: SourceLocation, draft: CompileDraf
         texts += [fragment.text for step in activity.steps() for fragment in step.prompt]
     agent_text = "\n".join(texts)
     known = declared | set_names | set(GIVEN_AT_START) | set(_WORD.findall(_EXPRESSION.sub("", agent_text)))
+    for index, mode in enumerate(workflow.modes):
+        names = {variable.name for variable in workflow.variables}
+        if names and mode.activation_variable not in names:
+            message = f"the variable '{mode.activation_variable}' is not declared"
+            location = head / "modes" / index / "activationVariable"
+            draft.report.add("IL507", message, location, did_you_mean(mode.activation_variable, names))
     reported: set[str] = set()
     for name, location in _uses(workflow, head, draft):
         if name in reported:
@@ -96,48 +102,56 @@ def _set_names(workflow: Workflow) -> Iterator[str]:
 def _uses(
     workflow: Workflow, head: SourceLocation, draft: CompileDraft
 ) -> Iterator[tuple[str, SourceLocation]]:
-    """Yield every variable that an item, a transition or a decision uses, and where."""
+    """Yield every variable that something reads or is declared to set, and where."""
+    for condition, location in located_conditions(workflow, head, draft):
+        yield from ((path.partition(".")[0], location) for path in variables_of(condition))
+    for item, location in located_items(workflow, draft):
+        match item:
+            case Loop():
+                if item.items is not None:
+                    yield item.items.partition(".")[0], location / "over"
+                if isinstance(item.count, str):
+                    yield item.count.partition(".")[0], location / "loop" / "count"
+            case Gate():
+                for index, option in enumerate(item.options):
+                    effect = location / "options" / index / "effect" / "setVariable"
+                    yield from ((name, effect.key(name)) for name in option.effect.set_variables)
+            case Step():
+                produced = (action.produces for action in item.actions if action.produces)
+                yield from ((name, location.either("sets", "actions")) for name in produced)
+
+
+def located_items(workflow: Workflow, draft: CompileDraft) -> Iterator[tuple[Item, SourceLocation]]:
+    """Yield every item whose source location is known, with it."""
     for activity in workflow.activities:
-        home = draft.locations.get((activity.id, "activity", activity.id), head)
         for item in walk(activity.items):
             kind = {Step: "step", Gate: "gate", Loop: "loop"}[type(item)]
             if (location := draft.locations.get((activity.id, kind, item.id))) is not None:
-                yield from _uses_in_item(item, location)
+                yield item, location
+
+
+def located_conditions(
+    workflow: Workflow, head: SourceLocation, draft: CompileDraft
+) -> Iterator[tuple[Condition | None, SourceLocation]]:
+    """Yield the conditions of items, transitions and decisions, each with its source location."""
+    for item, location in located_items(workflow, draft):
+        match item:
+            case Loop():
+                yield item.run_condition, location / "runCondition"
+                yield item.condition, location / "condition"
+                yield item.break_condition, location / "breakCondition"
+            case Gate():
+                yield item.condition, location / "condition"
+            case Step():
+                yield item.condition, location.either("runCondition", "condition")
+                if not isinstance(item.confirm, bool):
+                    yield item.confirm, location / "requireConfirmation"
+                yield from ((fragment.when, location / "promptFragments") for fragment in item.prompt)
+                yield from ((action.condition, location / "actions") for action in item.actions)
+    for activity in workflow.activities:
+        home = draft.locations.get((activity.id, "activity", activity.id), head)
         for index, transition in enumerate(activity.transitions):
-            yield from _uses_in(transition.condition, home / "transitions" / index / "condition")
+            yield transition.condition, home / "transitions" / index / "condition"
         for index, decision in enumerate(activity.decisions):
             for number, branch in enumerate(decision.branches):
-                location = home / "decisions" / index / "branches" / number / "condition"
-                yield from _uses_in(branch.condition, location)
-
-
-def _uses_in_item(item: Item, location: SourceLocation) -> Iterator[tuple[str, SourceLocation]]:
-    match item:
-        case Loop():
-            yield from _uses_in(item.run_condition, location / "runCondition")
-            yield from _uses_in(item.condition, location / "condition")
-            yield from _uses_in(item.break_condition, location / "breakCondition")
-            if item.items is not None:
-                yield item.items.partition(".")[0], location / "over"
-            if isinstance(item.count, str):
-                yield item.count.partition(".")[0], location / "loop" / "count"
-        case Gate():
-            yield from _uses_in(item.condition, location / "condition")
-            for index, option in enumerate(item.options):
-                effect = location / "options" / index / "effect" / "setVariable"
-                yield from ((name, effect.key(name)) for name in option.effect.set_variables)
-        case Step():
-            if item.condition is not None:
-                yield from _uses_in(item.condition, location.either("runCondition", "condition"))
-            if not isinstance(item.confirm, bool):
-                yield from _uses_in(item.confirm, location / "requireConfirmation")
-            for fragment in item.prompt:
-                yield from _uses_in(fragment.when, location / "promptFragments")
-            for action in item.actions:
-                yield from _uses_in(action.condition, location / "actions")
-                if action.produces:
-                    yield action.produces, location.either("sets", "actions")
-
-
-def _uses_in(condition: Condition | None, location: SourceLocation) -> Iterator[tuple[str, SourceLocation]]:
-    return ((path.partition(".")[0], location) for path in variables_of(condition))
+                yield branch.condition, home / "decisions" / index / "branches" / number / "condition"

@@ -6,10 +6,21 @@ import re
 from collections.abc import Iterator, Mapping
 
 import msgspec
+from msgspec.structs import replace
 
 from interlock.core.definition.conditions import Scope, holds
 from interlock.core.definition.program import Plan
-from interlock.core.definition.workflow import Capability, Effect, Fragment, Gate, Need, Step, UserInput
+from interlock.core.definition.workflow import (
+    TERMINAL,
+    Capability,
+    Effect,
+    Fragment,
+    Gate,
+    Need,
+    Option,
+    Step,
+    UserInput,
+)
 from interlock.core.run.state import CapabilityStatus, Remark, RunState
 from interlock.core.values import Json, Missing
 
@@ -59,14 +70,17 @@ def interpolate(text: str, scope: Scope) -> str:
 
 def filled(text: str, scope: Scope) -> str:
     """Fill the variables that have a short value into the text of a file; the rest stays as written."""
+    values = dict(filling(text, scope))
+    return _EITHER.sub(lambda match: values.get(match[1] or match[2], match[0]), text)
 
-    def shown(match: re.Match[str]) -> str:
-        value = scope.value(match[1] or match[2])
-        if isinstance(value, (str, int, float)) and len(line := text_of(value)) <= MOST_FILLED:
-            return line if _PLAIN.fullmatch(line) else match[0]
-        return match[0]
 
-    return _EITHER.sub(shown, text)
+def filling(text: str, scope: Scope) -> Iterator[tuple[str, str]]:
+    """Yield the variables that are filled into the text of a file, each once, with their values."""
+    for path in dict.fromkeys(match[1] or match[2] for match in _EITHER.finditer(text)):
+        value = scope.value(path)
+        line = text_of(value) if isinstance(value, (str, int, float)) else "\n"
+        if len(line) <= MOST_FILLED and _PLAIN.fullmatch(line):
+            yield path, line
 
 
 def filled_value(value: Json, scope: Scope) -> Json:
@@ -130,11 +144,33 @@ def _capability_lines(
 def effect_text(effect: Effect) -> str:
     """What choosing an option does, in a few words; empty if it does nothing."""
     done = [f"{name} = {text_of(value)}" for name, value in effect.set_variables.items()]
-    if effect.transition_to is not None:
+    if effect.transition_to == TERMINAL:
+        done.append("ends the workflow")
+    elif effect.transition_to is not None:
         done.append(f"goes to {effect.transition_to}")
     if effect.skip_activities:
         done.append(f"skips {', '.join(effect.skip_activities)}")
     return "; ".join(done)
+
+
+def rendered_option(option: Option, scope: Scope) -> Option:
+    """Return an option with the variables filled in; an effect that needs an unset one stores nothing."""
+    effect = replace(
+        option.effect,
+        set_variables={
+            name: interpolate(value, scope) if isinstance(value, str) else value
+            for name, value in option.effect.set_variables.items()
+            if not unset_in_effect(value, scope)
+        },
+    )
+    description = interpolate(option.description, scope) if option.description else None
+    return replace(option, label=interpolate(option.label, scope), description=description, effect=effect)
+
+
+def unset_in_effect(value: Json, scope: Scope) -> tuple[str, ...]:
+    """Name the variables that the value of an effect needs and nobody has set; it then stores nothing."""
+    paths = variables_in(value) if isinstance(value, str) else ()
+    return tuple(path for path in paths if isinstance(scope.value(path), Missing))
 
 
 def remark_text(remark: Remark) -> str:
@@ -150,11 +186,12 @@ def user_question(need: UserInput, scope: Scope) -> str:
 
 
 def gate_prompt(gate: Gate, scope: Scope) -> str:
-    """A gate's question with its options, for an agent that must ask the user."""
+    """A gate's question with its options and what each does, for an agent that must ask the user."""
     lines = [interpolate(gate.message, scope), ""]
-    for option in gate.options:
-        about = f": {interpolate(option.description, scope)}" if option.description else ""
-        lines.append(f"- `{option.id}` {interpolate(option.label, scope)}{about}")
+    for option in (rendered_option(option, scope) for option in gate.options):
+        about = f": {option.description}" if option.description else ""
+        effect = f" (effect: {effect})" if (effect := effect_text(option.effect)) else ""
+        lines.append(f"- `{option.id}` {option.label}{about}{effect}")
     if not gate.blocking and gate.default_option is not None:
         seconds = (gate.auto_advance_ms or 0) / 1000
         lines += ["", f"Without an answer within {seconds:g} s, `{gate.default_option}` is taken."]

@@ -50,6 +50,8 @@ GAPS = ("wr.gaps", "wr.contracts.gaps")
 def acknowledge(plan: Plan, state: RunState, ack: AcknowledgeStep) -> Decided | Refusal:
     """Close whatever is pending; the node fixes what that is (rule 12)."""
     draft = Draft(plan, state, ack.policy, ack.now)
+    for workflow in state.children.values():  # navigation waits for them instead (rule 35)
+        draft.notice("CHILD_RUNNING", f"Child '{workflow}' is still running; this run goes on without it.")
     pending = draft.settle()
     settled = draft.state
     if ack.step is not None:
@@ -182,13 +184,15 @@ def _members(artifact: Mapping[str, Json], name: str) -> list[Mapping[str, Json]
     return [gap for gap in members if isinstance(gap, Mapping)] if isinstance(members, (list, tuple)) else []
 
 
-def complete(draft: Draft, need: NeedStep, claimed: Output | None = None) -> None:
-    """Record that the step is done, with what its actions write; `claimed` is the output of a claim."""
+def complete(draft: Draft, need: NeedStep, claim: str | None = None) -> None:
+    """Record that the step is done, with what its actions write.
+
+    `claim` is the digest of the output that a claim brought; empty if it brought none, or none that is new.
+    """
     assert draft.state.activity is not None
     following = draft.plan.program(draft.state.activity).after(f"step:{need.step.id}")
     sets = sets_of(draft.plan, draft.state, need.step.actions)
-    output = claimed.digest if claimed else ""
-    draft.record(e.StepCompleted(need.key, need.step.id, following, claimed is not None, sets, output))
+    draft.record(e.StepCompleted(need.key, need.step.id, following, claim is not None, sets, claim or ""))
     _notice_omissions(draft, need.step)
 
 

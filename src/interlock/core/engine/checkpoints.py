@@ -27,6 +27,8 @@ from interlock.core.run.outcomes import Code, Decided, NeedAnswer, Refusal
 from interlock.core.run.state import OpenGate, RunState, instance
 from interlock.core.values import Json
 
+CLOCKS_DIFFER_MS = 60_000  # at most, on machines that share a store
+
 
 def open_checkpoint(plan: Plan, state: RunState, command: OpenCheckpoint) -> Decided | Refusal:
     """Ask a gate's question; steps ahead of a bound gate are thereby claimed."""
@@ -44,9 +46,11 @@ def open_checkpoint(plan: Plan, state: RunState, command: OpenCheckpoint) -> Dec
     found = find_gate(plan, draft.state, command.gate)
     if found is None:
         return _not_found(draft, command.gate)
-    key = _instance_meant(draft, found, command)
+    walk = Walk(draft, command, found.gate.id)
+    key = _instance_meant(walk, found, command)
     if isinstance(key, Refusal):
         return key
+    walk.report()
     digest = question_of(plan, draft.state, found.gate, found.confirms).digest
     draft.record(e.GateOpened(key, found.gate.id, command.now, digest, command.agent))
     return draft.decided()
@@ -58,16 +62,17 @@ def _not_found(draft: Draft, gate_id: str) -> Refusal:
     return Refusal(Code.CHECKPOINT_NOT_FOUND, about)
 
 
-def _instance_meant(draft: Draft, found: FoundGate, command: OpenCheckpoint) -> str | Refusal:
+def _instance_meant(walk: Walk, found: FoundGate, command: OpenCheckpoint) -> str | Refusal:
     """Find the instance of the gate that is meant: without a number the next unanswered one (rule 16)."""
-    plan, gate, wanted = draft.plan, found.gate, command.iteration
+    draft, gate, wanted = walk.draft, found.gate, command.iteration
+    plan = draft.plan
     loops = loops_around(plan, draft.state, found)
     here = replace(draft.state, frames=draft.state.frames[: len(loops)])
     about: dict[str, Json] = {"checkpoint": gate.id}
     if [frame.loop for frame in here.frames] != loops:  # its loop has yet to begin, or is over
         if wanted is not None and len(loops) == 1:
             about["instance"] = f"{loops[0]}@{wanted - 1}::{gate.id}"
-        return _reached(draft, gate, command, Refusal(Code.CHECKPOINT_NOT_ACTIVE, about))
+        return _reached(walk, command, Refusal(Code.CHECKPOINT_NOT_ACTIVE, about))
     if loops and wanted is not None and wanted <= here.frames[-1].iteration:
         inner = replace(here.frames[-1], iteration=wanted - 1)
         earlier = replace(here, frames=(*here.frames[:-1], inner))
@@ -75,11 +80,11 @@ def _instance_meant(draft: Draft, found: FoundGate, command: OpenCheckpoint) -> 
     key, waiting = instance(here, gate.id), here.yielded.get(command.agent)
     if not is_answered(plan, here, gate):
         in_place = _opens_in_place(draft, found, loops)
-        return key if in_place else _reached(draft, gate, command, Refusal(Code.CHECKPOINT_NOT_ACTIVE, about))
+        return key if in_place else _reached(walk, command, Refusal(Code.CHECKPOINT_NOT_ACTIVE, about))
     answered = _already_answered(here, gate, key)
     if not loops or wanted == here.frames[-1].iteration + 1 or (waiting is not None and waiting.key == key):
         return answered
-    return _reached(draft, gate, command, answered)
+    return _reached(walk, command, answered)
 
 
 def _opens_in_place(draft: Draft, found: FoundGate, loops: list[str]) -> bool:
@@ -92,12 +97,12 @@ def _opens_in_place(draft: Draft, found: FoundGate, loops: list[str]) -> bool:
     return not loops and not (ahead and gate.bound_to is not None)
 
 
-def _reached(draft: Draft, gate: Gate, command: OpenCheckpoint, otherwise: Refusal) -> str | Refusal:
+def _reached(walk: Walk, command: OpenCheckpoint, otherwise: Refusal) -> str | Refusal:
     """Walk to the gate and return its instance; the refusal if the walk does not come to it."""
-    need = Walk(draft, command, gate.id).go()
+    need = walk.go()
     if isinstance(need, Refusal):
         return need
-    frames, wanted = draft.state.frames, command.iteration
+    frames, wanted = walk.draft.state.frames, command.iteration
     is_other = bool(frames) and wanted is not None and wanted != frames[-1].iteration + 1
     return otherwise if is_other or not isinstance(need, NeedAnswer) else need.key
 
@@ -117,9 +122,9 @@ def resolve_checkpoint(plan: Plan, state: RunState, command: ResolveCheckpoint) 
     if command.policy.gates == "opened":
         draft.settle()
     target = _gate_meant(draft, command)
-    if isinstance(target, Refusal) and command.policy.exits == "offered" and draft.state.open is None:
+    if isinstance(target, Refusal) and command.policy.exits == "offered":
         ahead = Draft(plan, state, command.policy, command.now)
-        ahead.skip_optional()
+        ahead.skip_optional(until=command.gate)
         if ahead.state.open is not None and ahead.state.open.gate == command.gate:
             draft, target = ahead, _gate_meant(ahead, command)
     if isinstance(target, Refusal):
@@ -181,9 +186,8 @@ def _decision(
     """The decision that the call brings; None where it dismisses a gate whose condition is false."""
     if (command.option is not None) + command.auto_advance + command.condition_not_met != 1:
         return Refusal(Code.RESOLUTION_MODE)
-    elapsed = command.now - opened.opened_at
     if command.auto_advance:
-        return _auto_advanced(gate, elapsed)
+        return _auto_advanced(gate, max(command.now - opened.opened_at, 0))
     if command.option is not None:
         return _chosen(draft, gate, opened, command, command.option)
     if gate.condition is None:
@@ -204,9 +208,9 @@ def _chosen(
     if not counts(decision, draft.state, opened.key, command.terms):
         asked: dict[str, Json] = {"asked": True} if opened.key in draft.state.declined else {}
         return Refusal(Code.USER_MUST_DECIDE, {"checkpoint": gate.id, **asked})
-    # A negative time says that the clock was set back, and nothing about the user.
-    if decided is None and command.channel == "agent" and 0 <= elapsed < least:
-        about: dict[str, Json] = {"checkpoint": gate.id, "elapsed_ms": elapsed, "minimum_ms": least}
+    # More than a little below zero says that the clock was set back, and nothing about the user.
+    if decided is None and command.channel == "agent" and -CLOCKS_DIFFER_MS <= elapsed < least:
+        about: dict[str, Json] = {"checkpoint": gate.id, "elapsed_ms": max(elapsed, 0), "minimum_ms": least}
         return Refusal(Code.TOO_FAST, about)
     if gate.option(option) is None:
         listed = [valid.id for valid in gate.options]
@@ -231,7 +235,7 @@ def _auto_advanced(gate: Gate, elapsed: int) -> Decision | Refusal:
         return Refusal(Code.NOT_AUTO_ADVANCING, {"checkpoint": gate.id, "blocking": True})
     if elapsed < gate.auto_advance_ms:
         least = gate.auto_advance_ms
-        about: dict[str, Json] = {"checkpoint": gate.id, "elapsed_ms": max(elapsed, 0), "minimum_ms": least}
+        about: dict[str, Json] = {"checkpoint": gate.id, "elapsed_ms": elapsed, "minimum_ms": least}
         return Refusal(Code.TIMER_RUNNING, about)
     return Decision(gate.default_option, "server", note="the time to answer has passed")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import assert_never
 
 from msgspec import Struct
@@ -31,7 +31,7 @@ from interlock.core.run.outcomes import (
     Refusal,
 )
 from interlock.core.run.output import Output
-from interlock.core.run.reasons import Blocker, ContextKey
+from interlock.core.run.reasons import Blocker, BlockerCode, ContextKey
 from interlock.core.run.state import Reported, RunState, instance
 from interlock.core.values import Json
 
@@ -54,10 +54,9 @@ class Walk:
         self.terms = command.terms
         self.decisions = command.decisions
         self.client = command.client
-        self.claims: dict[str, Iterator[Output]] = {
-            step: iter([*outputs.new, *outputs.repeated])
-            for step, outputs in claimed_outputs(draft.state, command.claims).items()
-        }
+        claimed = claimed_outputs(draft.state, command.claims)
+        self.new = {step: list(outputs.new) for step, outputs in claimed.items()}
+        self.repeated = {step: iter(outputs.repeated) for step, outputs in claimed.items()}
         self.towards = towards
         self.heading: Mapping[str, Json] = (
             {"target": command.target} if isinstance(command, EnterActivity) else {}
@@ -118,7 +117,9 @@ class Walk:
 
     def _claim(self, need: NeedStep) -> Refusal | None:
         draft = self.draft
-        output = next(self.claims.get(need.step.id, iter(())), Output())
+        new = self.new.get(need.step.id, [])
+        claim = new.pop(0) if new else None
+        output = claim or next(self.repeated.get(need.step.id, iter(())), Output())
         draft.receive(output, need.step.id)
         verdict = examine(
             draft.plan,
@@ -136,12 +137,19 @@ class Walk:
             return self._lacks(need, verdict)
         draft.record(*verdict.answers, *learned(output), *verdict.gaps)
         take_gaps(draft, output)
-        complete(draft, need, claimed=output)
+        complete(draft, need, claim.digest if claim is not None else "")
         return None
 
     def _lacks(self, need: NeedStep, verdict: Verdict) -> Refusal | None:
         """Refuse to claim a step that lacks something."""
         return replace(_unclaimable(need, verdict.stopping[0]), kept=verdict.rejections)
+
+    def report(self) -> None:
+        """Record the outputs that came for steps which this walk has not completed, each once a visit."""
+        activity = self.draft.plan.workflow.activity(self.draft.state.activity)
+        for step in activity.steps() if activity is not None else ():
+            digests = [output.digest for output in self.new.pop(step.id, ())]
+            self.draft.record(*(e.StepReported(step.id, digest) for digest in digests if digest))
 
     def _meet(self, need: NeedAnswer) -> Refusal | None:
         """Refuse to pass an unanswered gate, unless the mode or the user's enforcement says otherwise."""
@@ -190,7 +198,7 @@ class Outlook(Walk):
 
     def _lacks(self, need: NeedStep, verdict: Verdict) -> None:
         self.missing += (_unclaimable(need, blocker) for blocker in verdict.stopping)
-        complete(self.draft, need, claimed=Output())
+        complete(self.draft, need, "")
 
 
 class ClaimedOutputs(Struct, frozen=True):
@@ -211,7 +219,7 @@ def claimed_outputs(state: RunState, claims: Sequence[Claim]) -> dict[str, Claim
     grouped: dict[str, ClaimedOutputs] = {}
     for step, outputs in by_step.items():
         earlier, again, count = state.reported.get(step, Reported()), Reported(), 0
-        if earlier.count and step in state.done:
+        if step in state.done and state.has_report(step):
             count = len(outputs)
         elif earlier.count:
             for output in outputs[: earlier.count]:
@@ -268,6 +276,7 @@ def _unclaimable(need: NeedStep, blocker: Blocker) -> Refusal:
     if blocker.waits_for_user:
         return Refusal(Code.USER_MUST_DECIDE, about)
     if isinstance(blocker.pointer, ContextKey):
+        about["from_user"] = blocker.code is BlockerCode.USER_ONLY_DEPENDENCY
         return Refusal(Code.INPUT_REQUIRED, {**about, "variables": [blocker.pointer.key]})
     return Refusal(
         Code.OUTPUT_REQUIRED, about if blocker.example is None else {**about, "example": blocker.example}

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from interlock.core.definition.conditions import variables_of
 from interlock.core.definition.program import DoStep, EnterLoop, Plan
-from interlock.core.definition.prompts import text_of
+from interlock.core.definition.prompts import text_of, unset_in_effect
 from interlock.core.definition.workflow import Gate, Step, Workflow
-from interlock.core.engine.gates import Question, find_gate, question_of, unset_in_effect, variables_read
+from interlock.core.engine.gates import Question, find_gate, question_of, variables_read
 from interlock.core.engine.loops import extent_of
 from interlock.core.run import events as e
 from interlock.core.run.commands import Decision, Terms

@@ -14,7 +14,7 @@ from interlock.core.patterns import not_evaluated
 from interlock.core.run import events as e
 from interlock.core.run.commands import Decision
 from interlock.core.run.notices import Notice, Notices, of_events, of_mode, of_output
-from interlock.core.run.outcomes import Awaited, Decided, NeedStep
+from interlock.core.run.outcomes import Awaited, Decided, NeedAnswer, NeedStep
 from interlock.core.run.output import Output
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import SurfacePolicy
@@ -82,13 +82,20 @@ class Draft:
             self.take_expired(found.gate, opened.key, opened.opened_at, found.confirms)
 
     def skip_optional(self, until: str | None = None) -> Awaited:
-        """Pass over steps that are not required, up to one; return what is awaited then."""
-        while isinstance(pending := self.settle(), NeedStep):
-            step = pending.step
-            if step.required or step.id == until:
-                break
-            self.skip(pending)
-        return pending
+        """Pass over steps that are not required and gates that hold nobody up; return what is awaited then.
+
+        `until` is the step or gate to stop at.
+        """
+        while True:
+            match self.settle():
+                case NeedStep(step=step) as need if not step.required and step.id != until:
+                    self.skip(need)
+                case NeedAnswer(gate=gate) as need if gate.id != until and self.take_expired(
+                    gate, need.key, need.opened_at, need.confirms
+                ):
+                    continue
+                case pending:
+                    return pending
 
     def skip(self, need: NeedStep) -> None:
         """Pass over a step that is not required."""

@@ -49,12 +49,14 @@ def evolve(state: RunState, event: e.Event) -> RunState:
             )
             return _with(left, event.sets)
         case e.StepCompleted():
-            done = (*state.done, event.key)
-            reported = state.reported
+            state = replace(state, done=(*state.done, event.key), next_key=event.next)
             if event.output:
-                before = reported.get(event.step, Reported())
-                reported = {**reported, event.step: before.with_output(event.output)}
-            return _with(replace(state, done=done, next_key=event.next, reported=reported), event.sets)
+                state = _with_report(state, event.step, event.output)
+            elif event.claimed and event.step not in (*state.reported, *state.unreported):
+                state = replace(state, unreported=(*state.unreported, event.step))
+            return _with(state, event.sets)
+        case e.StepReported():
+            return _with_report(state, event.step, event.output)
         case e.StepSkipped():
             return replace(state, next_key=event.next)
         case e.GateOpened():
@@ -125,6 +127,11 @@ def abandoned(state: RunState, how: Abandonment) -> RunState:
     )
 
 
+def _with_report(state: RunState, step: str, output: str) -> RunState:
+    before = state.reported.get(step, Reported())
+    return replace(state, reported={**state.reported, step: before.with_output(output)})
+
+
 def _with_gap(state: RunState, event: e.GapRecorded) -> RunState:
     """Number a gap and keep the newest ones, assumptions last (the log has them all)."""
     number = state.gaps_ever + 1
@@ -173,6 +180,7 @@ def _entered(state: RunState, event: e.ActivityEntered) -> RunState:
         yielded={},
         resumed={},
         reported={},
+        unreported=(),
         exit_to=None,
         left_to=None,
         steer=None,
@@ -206,7 +214,9 @@ def _resolved(state: RunState, event: e.GateResolved) -> RunState:
     if event.next is not None:
         revised = event.next.removeprefix("step:")
         reported = {step: outputs for step, outputs in state.reported.items() if step != revised}
-        return replace(state, next_key=event.next, done=state.done[:-1], reported=reported)
+        unreported = tuple(step for step in state.unreported if step != revised)
+        state = replace(state, reported=reported, unreported=unreported)
+        return replace(state, next_key=event.next, done=state.done[:-1])
     answers = {**state.answers, event.key: event.option or ""}
     skipped = tuple(dict.fromkeys((*state.skipped, *event.skip_activities)))
     return replace(state, answers=answers, skipped=skipped, exit_to=event.transition_to or state.exit_to)

@@ -250,6 +250,7 @@ def exits(plan: Plan, state: RunState) -> tuple[Exit, ...]:
             open=unconditional
             or bool(declared.condition and (unset or holds(declared.condition, scope, unknown=False))),
             condition="" if declared.condition is None else describe(declared.condition),
+            reads=tuple(dict.fromkeys(variables_of(declared.condition))),
             unset=unset,
             decided=is_known_false(declared.condition, scope),
         )

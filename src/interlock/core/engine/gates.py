@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from interlock.core.definition.conditions import Scope, holds, variables_of
+from interlock.core.definition.conditions import holds, is_known_false, variables_of
 from interlock.core.definition.program import ENTRANCE, AskGate, ConfirmStep, EnterLoop, Plan, RepeatLoop
-from interlock.core.definition.prompts import interpolate, variables_in
-from interlock.core.definition.workflow import Effect, Gate, Option, Step, Workflow
+from interlock.core.definition.prompts import interpolate, rendered_option, variables_in
+from interlock.core.definition.workflow import Effect, Gate, Loop, Option, Step, Workflow, walk
 from interlock.core.hashing import digest_of
 from interlock.core.run.state import RunState, instance
-from interlock.core.values import Json, Missing
+from interlock.core.values import Json
 
 
 class FoundGate(Struct, frozen=True):
@@ -134,6 +135,34 @@ def answerable_early(plan: Plan, state: RunState) -> tuple[FoundGate, ...]:
     return tuple(found)
 
 
+def ruled_out(plan: Plan, state: RunState) -> tuple[Gate, ...]:
+    """Return the gates that values set in the run rule out, and that nothing in the activity brings back.
+
+    A gate in a loop is judged anew in each round, so it is never among them.
+    """
+    activity = plan.workflow.activity(state.activity)
+    if activity is None:
+        return ()
+    scope, changed, texts = plan.scope(state.variables), set[str](), list[str]()
+    for item in walk(activity.items):
+        match item:
+            case Step():
+                changed.update(action.target for action in item.actions if action.target)
+                texts += [item.description or "", *(fragment.text for fragment in item.prompt)]
+            case Gate():
+                changed.update(name for option in item.options for name in option.effect.set_variables)
+            case Loop():
+                changed.update(item.variables())
+    words = set(re.findall(r"[\w-]+", " ".join(texts)))
+    gates = (item for item in activity.items if isinstance(item, Gate))
+    return tuple(
+        gate
+        for gate in gates
+        if is_known_false(gate.condition, scope)
+        and not (changed | words) & {path.partition(".")[0] for path in variables_of(gate.condition)}
+    )
+
+
 def entrance_gate(workflow: Workflow) -> Gate:
     """The first gate of a workflow of independent activities: which one to enter (rule 35)."""
     return Gate(
@@ -171,30 +200,9 @@ class Question(Struct, frozen=True):
 def question_of(plan: Plan, state: RunState, gate: Gate, confirms: Step | None = None) -> Question:
     """Render a gate's question with the variables in force."""
     scope = plan.scope(state.variables)
-    options = tuple(
-        replace(
-            option,
-            label=interpolate(option.label, scope),
-            description=interpolate(option.description, scope) if option.description else None,
-            effect=replace(
-                option.effect,
-                set_variables={
-                    name: interpolate(value, scope) if isinstance(value, str) else value
-                    for name, value in option.effect.set_variables.items()
-                    if not unset_in_effect(value, scope)
-                },
-            ),
-        )
-        for option in gate.options
-    )
+    options = tuple(rendered_option(option, scope) for option in gate.options)
     text = interpolate(gate.message, scope)
     return Question(gate.id, interpolate(gate.name, scope), text, options, shown_by(gate, confirms))
-
-
-def unset_in_effect(value: Json, scope: Scope) -> tuple[str, ...]:
-    """Name the variables that the value of an effect needs and nobody has set; it then stores nothing."""
-    paths = variables_in(value) if isinstance(value, str) else ()
-    return tuple(path for path in paths if isinstance(scope.value(path), Missing))
 
 
 def shown_by(gate: Gate, confirms: Step | None = None) -> tuple[str, ...]:

@@ -126,13 +126,17 @@ def rounds(plan: Plan, state: RunState) -> Iterator[str]:
         text = f"Round {frame.iteration + 1} {bound} of loop '{loop.title}'"
         if frame.iteration < len(frame.items):
             text += f", item: {cut(text_of(frame.items[frame.iteration]), ITEM_BYTES, '…')}"
-        if loop.steered:
-            text += "; whether it goes on is decided by a wr.loop_control artifact"
-        elif loop.condition is not None:
-            text += f"; it goes on {'until' if loop.kind == 'until' else 'while'} {describe(loop.condition)}"
-        if loop.break_condition is not None:
-            text += f"; it ends early when {describe(loop.break_condition)}"
-        yield f"{text}."
+        yield f"{'; '.join([text, *goes_by(loop)])}."
+
+
+def goes_by(loop: Loop) -> Iterator[str]:
+    """Say what decides whether a loop goes on."""
+    if loop.steered:
+        yield "whether it goes on is decided by a wr.loop_control artifact"
+    elif loop.condition is not None:
+        yield f"it goes on {'until' if loop.kind == 'until' else 'while'} {describe(loop.condition)}"
+    if loop.break_condition is not None:
+        yield f"it ends early when {describe(loop.break_condition)}"
 
 
 def _ended(plan: Plan, state: RunState, loop: Loop) -> e.LeftBecause | None:

@@ -11,12 +11,14 @@ from typing import Literal, TypeAlias, assert_never
 from msgspec import Struct
 from msgspec.structs import replace
 
+from interlock.core.definition.conditions import variables_of
 from interlock.core.definition.program import END, DoStep, Plan
 from interlock.core.definition.workflow import Gate, Step
 from interlock.core.engine.decisions import waits_for_user
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.exits import deciding_variables, exits
 from interlock.core.engine.gates import answerable_early, is_expired
+from interlock.core.engine.loops import goes_by
 from interlock.core.engine.requirements import examine
 from interlock.core.engine.settle import settle
 from interlock.core.run.commands import Decision, Terms
@@ -44,8 +46,9 @@ class Move(Struct, frozen=True):
     """One action with its parameters. A `reason` says that it would be refused.
 
     `options` are the answers that count, `items` the list that a loop lacks, `variables` what must be sent
-    along, `needs` what a step's output must satisfy, `condition` what taking this exit claims. `gate` is one
-    that may be answered early.
+    along, `needs` what a step's output must satisfy. `condition` is what this exit or loop goes by, `reads`
+    its variables, `unset` those that nobody has set: taking the exit claims the condition. `gate` is one that
+    may be answered early.
     """
 
     action: Kind
@@ -55,6 +58,8 @@ class Move(Struct, frozen=True):
     variables: tuple[str, ...] = ()
     needs: tuple[Blocker, ...] = ()
     condition: str = ""
+    reads: tuple[str, ...] = ()
+    unset: tuple[str, ...] = ()
     reason: str = ""
     step: Step | None = None
     gate: Gate | None = None
@@ -146,6 +151,8 @@ def _loop(plan: Plan, state: RunState, need: NeedLoop | NeedInput) -> Moves:
         need.loop.id,
         items=items if lacks and isinstance(need, NeedLoop) and need.needs_items else None,
         variables=need.variables if lacks and isinstance(need, NeedInput) else (),
+        condition="; ".join(goes_by(need.loop)),
+        reads=(*variables_of(need.loop.condition), *variables_of(need.loop.break_condition)),
     )
     blocked = (*_following_step(plan, state, held), *_shut_exits(plan, state, held))
     return Moves((move,), blocked=blocked)
@@ -160,6 +167,9 @@ def _exits(plan: Plan, state: RunState, need: NeedExit) -> Moves:
     if state.exit_to is not None:
         text = f"The answered checkpoint leads to '{state.exit_to}'"
         blocked = [Move("transition", exit_.to, reason=text) for exit_ in closed]
+        opened = expected = tuple(
+            Exit(exit_.to, open=True) for exit_ in expected
+        )  # by no condition of its own
     else:
         names = deciding_variables(plan, state)
         text = f"It is decided by: {', '.join(names)}"
@@ -180,7 +190,7 @@ def _exits(plan: Plan, state: RunState, need: NeedExit) -> Moves:
 
 
 def _taken(exit_: Exit) -> Move:
-    return Move("transition", exit_.to, condition=exit_.condition if exit_.unset else "")
+    return Move("transition", exit_.to, condition=exit_.condition, reads=exit_.reads, unset=exit_.unset)
 
 
 def _shut_exits(plan: Plan, state: RunState, reason: str) -> Iterator[Move]:

@@ -137,7 +137,8 @@ def unmet(step: Step, output: Output, scope: Scope) -> Iterator[Blocker]:
             yield _of_contract(BlockerCode.INVALID_REQUIRED_OUTPUT, contract, text)
     if step.requires_notes and not output.notes.strip():
         text = f"Step '{step.id}' requires notes, and none were sent."
-        yield Blocker(BlockerCode.MISSING_REQUIRED_OUTPUT, WorkflowStep(step.id), text)
+        wanted = requirement(step.criteria) if step.criteria is not None else ""
+        yield Blocker(BlockerCode.MISSING_REQUIRED_OUTPUT, WorkflowStep(step.id), text, wanted)
     elif step.criteria is not None:
         yield from _unmet_criteria(step, output.text(), scope)
 

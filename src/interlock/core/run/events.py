@@ -66,6 +66,13 @@ class StepCompleted(RunEvent, frozen=True, tag="step_completed"):
     output: str = ""  # the digest of what came with a claim
 
 
+class StepReported(RunEvent, frozen=True, tag="step_reported"):
+    """An output came for a step that this call did not complete: before its turn, or late."""
+
+    step: str
+    output: str
+
+
 class StepSkipped(RunEvent, frozen=True, tag="step_skipped"):
     key: str
     step: str
@@ -241,6 +248,7 @@ Event: TypeAlias = (
     | ActivityEntered
     | ActivityLeft
     | StepCompleted
+    | StepReported
     | StepSkipped
     | GateOpened
     | GateResolved

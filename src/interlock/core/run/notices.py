@@ -51,39 +51,51 @@ class Notices(Struct, frozen=True):
 
 
 NO_NOTICES = Notices()
+HOW_GAPS_CLOSE = (
+    "Once a gap is closed, say so with the step that closed it: output artifact "
+    '{"kind":"wr.gaps","resolved":[{"gap":<number>,"summary":"<how>"}]}'
+)
 
 
 def of_events(events: Iterable[e.Event], state: RunState) -> Iterator[Notice]:
     """Disclose what happened by the way: what was passed over, and gaps when made and all at the end."""
-    first = state.gaps_ever + 1
-    for event in events:
-        if isinstance(event, e.GapRecorded):
-            first -= 1
-        else:
-            yield from _passed_over(event)
+    happened = list(events)
+    first = state.gaps_ever + 1 - sum(isinstance(event, e.GapRecorded) for event in happened)
+    yield from _passed_over(happened)
     for gap in state.gap_list:
         if state.finished or gap.number >= first:
-            resolved = f", resolved: {gap.resolved}" if gap.resolved else ""
-            yield Notice("GAP", f"Gap {gap.number} ({gap.severity}{resolved}): {gap.summary}")
+            yield Notice("GAP", gap.text)
+    if first == 1 <= state.gaps and not state.finished:
+        yield Notice("GAP_OPEN", HOW_GAPS_CLOSE)
     if state.finished and (left_out := state.gaps_ever - len(state.gap_list)):
         yield Notice("GAPS_OMITTED", f"{left_out} earlier gaps are not listed here; the log has them all.")
 
 
-def _passed_over(event: e.Event) -> Iterator[Notice]:
-    """Name what was passed over only because of unset variables: steps, gates, loops, effects (rule 20)."""
-    match event:
-        case e.StepSkipped(unset=unset) if unset:
-            item, condition = f"Step '{event.step}'", f" ({event.condition})"
-        case e.GatePassed(unset=unset) if unset:
-            item, condition = f"Checkpoint '{event.gate}'", f" ({event.condition})"
-        case e.LoopLeft(unset=unset) if unset:
-            item, condition = f"Loop '{event.loop}'", ""
-        case e.GateResolved(unset=unset) if unset:
-            item, condition = f"An effect of checkpoint '{event.gate}'", ""
-        case _:
-            return
-    names = ", ".join(f"'{name}'" for name in unset)
-    yield Notice(PASSED_OVER, f"{item} was passed over: nobody has set {names}{condition}.")
+def _passed_over(events: Iterable[e.Event]) -> Iterator[Notice]:
+    """Name what was passed over only because of unset variables: steps, gates, loops, effects (rule 20).
+
+    What has the same cause is named in one notice.
+    """
+    causes: dict[str, dict[str, dict[str, None]]] = {}
+    for event in events:
+        match event:
+            case e.StepSkipped(unset=unset) if unset:
+                kind, name, condition = "step", event.step, f" ({event.condition})"
+            case e.GatePassed(unset=unset) if unset:
+                kind, name, condition = "checkpoint", event.gate, f" ({event.condition})"
+            case e.LoopLeft(unset=unset) if unset:
+                kind, name, condition = "loop", event.loop, ""
+            case e.GateResolved(unset=unset) if unset:
+                kind, name, condition = "effect of checkpoint", event.gate, ""
+            case _:
+                continue
+        missing = ", ".join(f"'{variable}'" for variable in unset)
+        kinds = causes.setdefault(f"nobody has set {missing}{condition}.", {})
+        kinds.setdefault(kind, {})[f"'{name}'"] = None
+    for cause, kinds in causes.items():
+        listed = " and ".join(f"{kind} {', '.join(names)}" for kind, names in kinds.items())
+        verb = "was" if sum(map(len, kinds.values())) == 1 else "were"
+        yield Notice(PASSED_OVER, f"{listed[0].upper()}{listed[1:]} {verb} passed over: {cause}")
 
 
 def of_output(output: Output, step: str = "") -> Iterator[Notice]:

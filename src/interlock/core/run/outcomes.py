@@ -53,12 +53,13 @@ class NeedLoop(Struct, frozen=True):
 class Exit(Struct, frozen=True):
     """An exit of an activity. `open` says whether its condition holds now.
 
-    `decided` says that values which were set in the run close it.
+    `reads` are the variables of its condition; `decided` says that values which were set in the run close it.
     """
 
     to: str
     open: bool
     condition: str = ""
+    reads: tuple[str, ...] = ()
     unset: tuple[str, ...] = ()
     expected: bool = False
     decided: bool = False

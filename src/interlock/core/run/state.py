@@ -95,6 +95,12 @@ class KnownGap(Struct, frozen=True, omit_defaults=True):
     summary: str
     resolved: str = ""
 
+    @property
+    def text(self) -> str:
+        """The gap in a line."""
+        closed = f", resolved: {self.resolved}" if self.resolved else ""
+        return f"Gap {self.number} ({self.severity}{closed}): {self.summary}"
+
 
 class RunState(Struct, frozen=True, omit_defaults=True):
     """Everything that decides what happens next; the history is in the log.
@@ -106,7 +112,8 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     showed, with where it was asked (rules 19 and 26); `declined` the questions that the user was asked and
     did not answer (rule 27); `waived` the gates that advisory enforcement let pass. `yielded` are the answers
     that agents have yet to resume from, `resumed` the last that they did, by agent; `reported` are the
-    outputs that came with claims, by step (rule 14). `policy` and `enforcement` are the user's terms for the
+    outputs that came with claims, by step, and `unreported` the steps that were claimed without one
+    (rule 14). `policy` and `enforcement` are the user's terms for the
     session, copied at its start (rule 29). `gaps` counts the open ones that keep the run from ending
     `complete`, `gaps_ever` all; `gap_list` holds the newest. `chosen` is the last answer to each question,
     for an agent that has lost its memory. `abandoned` says who gave the run up; the position stays where
@@ -131,6 +138,7 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     yielded: Mapping[str, Resolution] = {}
     resumed: Mapping[str, Resolution] = {}
     reported: Mapping[str, Reported] = {}
+    unreported: tuple[str, ...] = ()
     remark: Remark | None = None
     exit_to: str | None = None
     left_to: str | None = None
@@ -152,6 +160,10 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     @property
     def finished(self) -> bool:
         return self.status != "in_progress"
+
+    def has_report(self, step: str) -> bool:
+        """Say whether a step's output came with a claim, or the step was acknowledged by itself (rule 14)."""
+        return step in self.reported or (step in self.done and step not in self.unreported)
 
 
 def instance(state: RunState, item_id: str) -> str:

@@ -61,14 +61,8 @@ def question_option(option: Option) -> QuestionOption:
 
 def inbox(ledger: Ledger) -> tuple[WaitingQuestion, ...]:
     """Return every question that waits, in the sessions that were worked on last."""
-    owner = ledger.owner
-    with ledger.store.reading() as reader:
-        waiting = reader.sessions(SessionFilter(owner, awaiting=True, limit=LOOKED_AT))
-        blocked = reader.sessions(SessionFilter(owner, status="blocked", limit=LOOKED_AT))
-        recent = reader.sessions(SessionFilter(owner, limit=RECENT))
-    sessions = {session.session_id: session for session in (*waiting, *blocked, *recent)}
-    newest = sorted(sessions.values(), key=lambda session: (-session.updated_at, session.session_id))
-    return tuple(question for session in newest for question in questions(ledger, session))
+    sessions = asking_sessions(ledger, ledger.owner)
+    return tuple(question for session in sessions for question in questions(ledger, session))
 
 
 def everyones_inbox(ledger: Ledger, session_id: str = "") -> Iterator[tuple[str, WaitingQuestion]]:
@@ -76,16 +70,26 @@ def everyones_inbox(ledger: Ledger, session_id: str = "") -> Iterator[tuple[str,
 
     With a session id only those of this session, however many others wait.
     """
-    with ledger.store.reading() as reader:
-        if session_id:
+    if session_id:
+        with ledger.store.reading() as reader:
             named = reader.session(session_id)
-            sessions = [named] if named is not None else []
-        else:
-            sessions = reader.sessions(SessionFilter(awaiting=True, limit=LOOKED_AT))
-            sessions += reader.sessions(SessionFilter(status="blocked", limit=LOOKED_AT))
-    for session in {session.session_id: session for session in sessions}.values():
+        sessions = [named] if named is not None else []
+    else:
+        sessions = asking_sessions(ledger, None)
+    for session in sessions:
         for question in questions(ledger.of(session.owner), session):
             yield session.owner, question
+
+
+def asking_sessions(ledger: Ledger, owner: str | None) -> list[SessionRow]:
+    """Return the sessions of an owner, or of everybody, that may ask something, newest first."""
+    with ledger.store.reading() as reader:
+        sessions = reader.sessions(SessionFilter(owner, awaiting=True, limit=LOOKED_AT))
+        sessions += reader.sessions(SessionFilter(owner, status="blocked", limit=LOOKED_AT))
+        if owner is not None:
+            sessions += reader.sessions(SessionFilter(owner, limit=RECENT))
+    found = {session.session_id: session for session in sessions}
+    return sorted(found.values(), key=lambda session: (-session.updated_at, session.session_id))
 
 
 def questions(ledger: Ledger, session: SessionRow) -> list[WaitingQuestion]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import get_args
 
 import msgspec
 
 from interlock.core.values import Json
 from interlock.ledger.decisions.recorded import imported_up_to
 from interlock.ledger.log.chain import kind_of, logged
+from interlock.ledger.log.records import LogEntry
 from interlock.ledger.queries.status import Shown, step_label
 from interlock.ledger.runs.positions import Positions
 
@@ -30,6 +32,7 @@ NOT_SUMMARIZED = frozenset(
 )
 DECISIONS = ("gate_resolved", "decision_recorded")
 EMPTY: tuple[Json, ...] = (None, "", [], {})
+EVENT_KINDS = tuple(sorted(str(event.__struct_config__.tag) for event in get_args(LogEntry)))
 
 
 class EventLine(Shown, frozen=True):

@@ -9,6 +9,8 @@ from typing import Literal, assert_never
 
 from msgspec import Struct
 
+from interlock.core.definition.conditions import Scope
+from interlock.core.definition.prompts import interpolate
 from interlock.core.engine.settle import awaited
 from interlock.core.run.outcomes import (
     Awaited,
@@ -117,7 +119,7 @@ class Note(Shown, frozen=True):
 
 
 class Notes(Shown, frozen=True):
-    """What was noted along one branch; `session` notes belong to no run."""
+    """What was noted along one branch, and its gaps, open and resolved; `session` notes belong to no run."""
 
     session_id: str
     title: str
@@ -125,6 +127,7 @@ class Notes(Shown, frozen=True):
     entries: tuple[Note, ...]
     session: tuple[str, ...] = ()
     omitted: int = 0
+    gap_list: tuple[KnownGap, ...] = ()
 
 
 def ref_of(session_id: str) -> str:
@@ -255,7 +258,7 @@ def _run_status(positions: Positions, session: SessionRow, run: RunRow) -> RunSt
         mode=mode_of(state.preferences),
         autonomy=state.preferences.autonomy,
         risk_policy=state.preferences.risk_policy,
-        pending=pending_line(need),
+        pending=pending_line(need, plan.scope(state.variables)),
         decided=next((decision.option for decision in decisions.values()), None),
         gaps=state.gaps,
         gap_list=state.gap_list,
@@ -274,17 +277,17 @@ def tips(reader: Reader, run: RunRow) -> list[NodeRow]:
     return [node for node in nodes if node.node not in parents]
 
 
-def pending_line(need: Awaited) -> PendingLine:
-    """Describe in one line what a run waits for."""
+def pending_line(need: Awaited, scope: Scope) -> PendingLine:
+    """Describe in one line what a run waits for, with the variables in force (rule 32)."""
     match need:
         case NeedStep():
-            return PendingLine("step", need.step.id, need.step.title)
+            return PendingLine("step", need.step.id, interpolate(need.step.title, scope))
         case NeedAnswer():
-            return PendingLine("decision", need.gate.id, need.gate.name)
+            return PendingLine("decision", need.gate.id, interpolate(need.gate.name, scope))
         case NeedInput():
             return PendingLine("input", need.subject, need.message)
         case NeedLoop():
-            return PendingLine("choice", need.loop.id, need.loop.title)
+            return PendingLine("choice", need.loop.id, interpolate(need.loop.title, scope))
         case NeedExit() | NeedEntry():
             return PendingLine("choice", "way", "the next activity")
         case Done():
@@ -304,6 +307,7 @@ def notes_of(positions: Positions, session: SessionRow, node: int | None = None)
             return LedgerError("NOT_FOUND", message, next_action)
         run = reader.run(session_id, row.run) if row else None
         path = recap(reader, row, EVERYTHING, farthest=EVERYTHING) if row else Recap(())
+        gaps = state_of(row).gap_list if row and damage_of(reader, session) is None else ()
         session_notes = tuple(
             logged_event.event.notes
             for logged_event in logged(reader.commits(session_id))
@@ -318,6 +322,7 @@ def notes_of(positions: Positions, session: SessionRow, node: int | None = None)
         entries=tuple(Note(step_label(note.step), note.notes, note.recorded_at) for note in path.entries),
         session=session_notes,
         omitted=path.omitted,
+        gap_list=gaps,
     )
 
 

@@ -31,7 +31,9 @@ from interlock.store.protocol import BlockedRow, NodeRow, Recorded, SessionRow
 
 MOST_STEPS = 200
 
-MarkKind = Literal["gap", "divergence", "capability", "mode", "child", "skipped", "loop", "activity", "ended"]
+MarkKind = Literal[
+    "gap", "resolved", "divergence", "capability", "mode", "child", "skipped", "loop", "activity", "ended"
+]
 Weight = Literal["info", "warning", "critical"]
 
 
@@ -68,7 +70,8 @@ class HandedIn(Shown, frozen=True):
 class StoryStep(Shown, frozen=True):
     """One node of the branch: what it waited for, and what came of it. The tip has no `done_at`.
 
-    `item` is the step or gate; `id` also names the rounds of the loops around it.
+    `item` is the step or gate; `id` also names the rounds of the loops around it. A `probe` is a step that
+    the compiler put in to try a required capability.
     """
 
     node: int
@@ -84,6 +87,9 @@ class StoryStep(Shown, frozen=True):
     noted: tuple[HandedIn, ...] = ()
     decisions: tuple[StoryDecision, ...] = ()
     marks: tuple[StoryMark, ...] = ()
+    activity: str = ""
+    loop: str = ""
+    probe: bool = False
 
 
 class RunStory(Shown, frozen=True):
@@ -127,7 +133,7 @@ def story_of(
         need = awaited(plan, state, EXECUTION)
         if child is None and isinstance(need, Done):
             break
-        line = pending_line(need)
+        line = pending_line(need, plan.scope(state.variables))
         steps.append(
             StoryStep(
                 node=row.node,
@@ -136,6 +142,8 @@ def story_of(
                 id=step_label(subject_of(need)) or line.id,
                 title=line.title,
                 prompt=prompt_of(plan, state, need),
+                activity=state.activity or "",
+                loop=" / ".join(frame.loop for frame in state.frames),
                 asked_at=row.created_at,
                 done_at=child.created_at if child else None,
                 handed_in=handed_in(child) if child else None,
@@ -145,7 +153,8 @@ def story_of(
                 ),
                 noted=tuple(map(handed_in, noted[row.node])),
                 decisions=(*history.decided[row.node], *(history.answers[child.node] if child else ())),
-                marks=tuple(history.marks[child.node]) if child else (),
+                marks=(*history.modes[row.node], *(history.marks[child.node] if child else ())),
+                probe=isinstance(need, NeedStep) and need.step.probes is not None,
             )
         )
     return RunStory(run.run_id, end, tuple(steps), path[0].depth)
@@ -193,6 +202,7 @@ class BranchHistory:
         self.answers = defaultdict[int, list[StoryDecision]](list)
         self.decided = defaultdict[int, list[StoryDecision]](list)
         self.marks = defaultdict[int, list[StoryMark]](list)
+        self.modes = defaultdict[int, list[StoryMark]](list)
         self.blockers: dict[tuple[int, int], tuple[Blocker, ...]] = {}
 
     def add(self, logged: Logged, owner: str) -> None:
@@ -225,6 +235,9 @@ class BranchHistory:
                     at=event.at,
                 )
                 self.answers[node].append(decision)
+            case e.PreferencesChanged() if node is not None:  # at a node that is there already
+                text = f"mode {mode_of(event.effective)}, set by {event.source}"
+                self.modes[node].append(StoryMark("mode", text))
             case _ if node is not None:
                 self.marks[node] += marks_of(event)
 
@@ -234,13 +247,13 @@ def marks_of(event: LogEntry) -> Iterator[StoryMark]:
     match event:
         case e.GapRecorded():
             yield StoryMark("gap", f"{event.summary} ({event.category.replace('_', ' ')})", event.severity)
+        case e.GapResolved():
+            yield StoryMark("resolved", f"gap {event.gap} resolved: {event.summary}")
         case e.DivergenceRecorded():
             yield StoryMark("divergence", f"{event.reason.replace('_', ' ')}: {event.summary}", "warning")
         case e.CapabilityObserved():
             weight: Weight = "warning" if event.status == "unavailable" else "info"
             yield StoryMark("capability", f"{event.capability.replace('_', ' ')}: {event.status}", weight)
-        case e.PreferencesChanged():
-            yield StoryMark("mode", f"mode {mode_of(event.effective)}, set by {event.source}")
         case e.StepSkipped():
             yield StoryMark("skipped", f"{step_label(event.key)} skipped: {event.condition} does not hold")
         case e.LoopIterated():

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from msgspec.structs import replace
 
 from interlock.core.definition.program import Plan
+from interlock.core.definition.workflow import Step, walk
 from interlock.core.engine.settle import awaited
 from interlock.core.run import events as e
 from interlock.core.run.surface_policy import EXECUTION
@@ -26,7 +27,7 @@ ABANDONED = PendingLine("nothing", "", "abandoned")
 class TreeNode(Shown, frozen=True):
     """A node as people see it. `pending` is what a tip waits for; `blocked` counts attempts that failed.
 
-    `diverged` are the reasons for which the agent left the instructions.
+    `diverged` are the reasons for which the agent left the instructions. A `probe` only tried a capability.
     """
 
     node: int
@@ -40,6 +41,7 @@ class TreeNode(Shown, frozen=True):
     blocked: int = 0
     pending: PendingLine = NOTHING
     diverged: tuple[str, ...] = ()
+    probe: bool = False
 
 
 class Tree(Shown, frozen=True):
@@ -66,7 +68,9 @@ def trees_of(positions: Positions, session: SessionRow, sound: int | None = None
             ]
             parents = {row.parent for row in rows if row.kind == "step"}
             plan, tip = positions.pins.plan(reader.content, run.workflow_hash), tip_of(session, run)
-            nodes = tuple(history.node(row, plan, tip, row.node not in parents) for row in rows)
+            items = (item for activity in plan.workflow.activities for item in walk(activity.items))
+            probes = {item.id for item in items if isinstance(item, Step) and item.probes is not None}
+            nodes = tuple(history.node(row, plan, tip, probes, row.node not in parents) for row in rows)
             if run.status == "abandoned":
                 nodes = tuple(replace(node, pending=ABANDONED) for node in nodes)
             forks = sum(node.cause == "non_tip_advance" for node in nodes)
@@ -92,9 +96,11 @@ class _History:
                 case event if row.node is not None:
                     self._events[row.node].append(event)
 
-    def node(self, row: NodeRow, plan: Plan, preferred: int, is_leaf: bool) -> TreeNode:
+    def node(self, row: NodeRow, plan: Plan, preferred: int, probes: set[str], is_leaf: bool) -> TreeNode:
         """Return a node as people see it; `preferred` is the preferred tip of its run."""
         is_tip = is_leaf and row.kind == "step"
+        state = state_of(row)
+        keys = [event.key for event in self._events[row.node] if isinstance(event, e.StepCompleted)]
         return TreeNode(
             node=row.node,
             parent=row.parent,
@@ -105,10 +111,13 @@ class _History:
             tip=is_tip,
             preferred=is_tip and row.node == preferred,
             blocked=self._blocked[row.node],
-            pending=pending_line(awaited(plan, state_of(row), EXECUTION)) if is_tip else NOTHING,
+            pending=pending_line(awaited(plan, state, EXECUTION), plan.scope(state.variables))
+            if is_tip
+            else NOTHING,
             diverged=tuple(
                 event.reason for event in self._events[row.node] if isinstance(event, e.DivergenceRecorded)
             ),
+            probe=bool(keys) and {key.rpartition("::")[2] for key in keys} <= probes,
         )
 
 

@@ -21,6 +21,7 @@ from interlock.store.protocol import NodeRow, Reader
 CONTEXT_BYTES = 4 * 1024
 RULES_BYTES = 2 * 1024
 DECISIONS_BYTES = 2 * 1024
+GAPS_BYTES = 2 * 1024
 VALUE_BYTES = 400
 BY = {"agent": "reported by the agent", "server": "taken by the server"}
 
@@ -33,13 +34,14 @@ class BriefLine(Struct, frozen=True):
 
 
 class Brief(Struct, frozen=True):
-    """Goal, context, standing rules, decisions, position in loops and recap; `omitted` names the rest."""
+    """Goal, context, rules, decisions, open gaps, position in loops and recap; `omitted` names the rest."""
 
     goal: str
     context: tuple[BriefLine, ...]
     rules: tuple[str, ...]
     references: tuple[str, ...]
     decisions: tuple[BriefLine, ...]
+    gaps: tuple[BriefLine, ...]
     loops: tuple[str, ...]
     recap: Recap
     omitted: tuple[str, ...] = ()
@@ -58,6 +60,11 @@ def brief(reader: Reader, node: NodeRow, plan: Plan, state: RunState, goal: str,
     numbered = enumerate(workflow.rules, 1)
     rules = [BriefLine(f"{number}", interpolate(rule, scope)) for number, rule in numbered]
     decisions = [_decision(workflow, gate, chosen) for gate, chosen in state.chosen.items()][::-1]
+    gaps = [
+        BriefLine(f"gap {gap.number}", f"{gap.summary} ({gap.severity})")
+        for gap in reversed(state.gap_list)
+        if not gap.resolved and gap.severity != "info"
+    ]
     omitted: list[str] = []
     return Brief(
         goal=goal,
@@ -65,6 +72,7 @@ def brief(reader: Reader, node: NodeRow, plan: Plan, state: RunState, goal: str,
         rules=tuple(line.text for line in _within(RULES_BYTES, rules, "standing rules", omitted)),
         references=tuple(str(told.get("title") or told.get("id")) for told in workflow.references),
         decisions=_within(DECISIONS_BYTES, decisions, "earlier decisions", omitted)[::-1],
+        gaps=_within(GAPS_BYTES, gaps, "earlier gaps", omitted)[::-1],
         loops=tuple(rounds(plan, state)),
         recap=recap(reader, node),
         omitted=tuple(omitted),

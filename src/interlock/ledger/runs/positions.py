@@ -25,8 +25,25 @@ from interlock.ledger.tokens.tokens import Kind, Pointer, TokenError, mint, read
 from interlock.store.protocol import Changes, LoadedRows, RunRow, Store, TraceRow
 
 
-def milliseconds() -> int:
-    return time.time_ns() // 1_000_000
+class ProcessClock:
+    """Milliseconds since 1970 that never go back within a process, also when the clock does (rule 24)."""
+
+    def __init__(
+        self,
+        wall: Callable[[], int] = time.time_ns,
+        monotonic: Callable[[], int] = time.monotonic_ns,
+    ) -> None:
+        self._wall, self._monotonic = wall, monotonic
+        self._read = wall(), monotonic()
+
+    def __call__(self) -> int:
+        last, at = self._read
+        ticks = self._monotonic()
+        self._read = max(self._wall(), last + ticks - at), ticks
+        return self._read[0] // 1_000_000
+
+
+milliseconds = ProcessClock()
 
 
 class Positions:

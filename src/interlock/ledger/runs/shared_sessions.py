@@ -16,7 +16,7 @@ from interlock.core.engine.claims import claimed_outputs
 from interlock.core.engine.evolve import evolved
 from interlock.core.run.commands import Claim
 from interlock.core.run.events import ActivityEntered, Event, GateOpened, GateResolved
-from interlock.core.run.notices import NO_NOTICES, Notices
+from interlock.core.run.notices import NO_NOTICES, Notice, Notices
 from interlock.core.run.outcomes import Code, Decided, Refusal
 from interlock.core.run.state import OpenGate, RunState
 from interlock.core.run.surface_policy import SurfacePolicy
@@ -36,6 +36,12 @@ from interlock.store.protocol import HandleRow, Reader
 
 KNOWN_BY = 16  # bytes of a request's digest that tell whether it is the same call
 OWN_ATTEMPT = 2**40  # above every attempt that a token can name: session calls are replayed by their visit
+
+ADOPTED = Notice(
+    "ADOPTED",
+    "The session token's signature did not match; the session it names was found and the token signed again. "
+    "Its state comes from the log.",
+)
 
 
 class Calling(Struct, frozen=True):
@@ -69,7 +75,7 @@ class Joined(Struct, frozen=True):
     handle: bytes
     position: Position
     agent: str
-    previous_agent: str
+    notices: Notices
     adopted: bool = False
 
 
@@ -219,10 +225,13 @@ class Sessions:
         new = () if joining in handles else (HandleRow(new_handle(), session_id, joining),)
         handle = new[0].handle if new else handles[joining].handle
         commit = Commit(position.rows(), self.ledger.principal, self.ledger.clock())
-        commit.add(calling.traced(joining, position.state, commit.now), run=position.run.run)
+        notices = Notices(self.ledger.standing(position.run, position.plan, position.state))
+        notices = notices.plus([ADOPTED]) if adopted else notices
+        traced = calling.traced(joining, position.state, commit.now, notices=notices)
+        commit.add(traced, run=position.run.run)
         commit.make_head(position.run.run, position.node.node)
         self.ledger.append(commit.finish(handles=new))
-        return Joined(handle, position, joining, loaded.agent, adopted)
+        return Joined(handle, position, joining, notices, adopted)
 
     def _head_of_run(self, pointer: Pointer) -> Position | LedgerError:
         """Return the head of the session, or the tip of another run that the token belongs to."""

@@ -528,6 +528,8 @@ def _conditions(wanted: SessionFilter) -> tuple[str, list[Any]]:
                 conditions.append(test.format(f"${len(values)}"))
     if wanted.awaiting is not None:
         within.append("awaiting <> ''" if wanted.awaiting else "awaiting = ''")
+    if wanted.status == "blocked":
+        within.append("status = 'blocked'")  # in these words, for the index of the few
     if within:
         head = ["runs.run = sessions.head_run"] if wanted.of_head else []
         of_it = " AND ".join(["runs.session_id = sessions.session_id", *head, *within])

@@ -109,7 +109,9 @@ CREATE VIRTUAL TABLE words USING fts5 (
 );
 """
 
-MIGRATIONS: tuple[str, ...] = (FIRST,)
+BLOCKED = "CREATE INDEX runs_blocked ON runs (session_id) WHERE status = 'blocked';"
+
+MIGRATIONS: tuple[str, ...] = (FIRST, BLOCKED)
 
 FOUND_BY = ("search", "indexed_outputs")  # derived from the log when the index catches up
 PROJECTIONS = ("nodes", "blocked", "modes", "runs", "observations", "sessions")

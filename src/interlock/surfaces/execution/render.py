@@ -217,7 +217,7 @@ def _pending_text(view: View, pending: Pending | None, tokens: Mapping[str, str]
         given_up = f"The run was {view.state.abandoned.text.rstrip('.')}."
         return f"{given_up} It cannot go on. Start a new run with start_workflow.\n\n{token_lines}"
     if pending is None:
-        gaps = f", with {view.state.gaps} recorded gaps" if view.state.gaps else ""
+        gaps = f", open gaps: {view.state.gaps}" if view.state.gaps else ""
         return f"The workflow is complete{gaps}.\n\n{token_lines}"
     if isinstance(view.awaited, NeedAnswer) and _waits_for_user(view):
         how = "The user decides in the inbox (interlock inbox). Then continue_workflow with these tokens."

@@ -95,7 +95,8 @@ class ExecutionSurface(LedgerSurface):
         if isinstance(start, LedgerError):
             return of_error(start)
         answer = encoded(reply(start.view))
-        self.ledger.record_start(start, body_of(answer), key)
+        traced = start.disclosed("start_workflow", call.client.name, start.view.notices)
+        self.ledger.record_start(start, body_of(answer), key, traced)
         return live(answer, self.ledger, start.handle)
 
     def continue_workflow(self, params: p.ContinueWorkflow, call: Call) -> Outcome:

@@ -56,7 +56,7 @@ class GatedSurface(LedgerSurface):
 
     def __init__(self, ledger: Ledger) -> None:
         super().__init__(ledger)
-        self.shared = SessionTools(ledger, GATED, next_action)
+        self.shared = SessionTools(ledger, GATED, next_action, "respond_checkpoint")
         self.reading = GatedReading(self.shared)
         self.tools: Mapping[str, Tool] = {tool.name: tool for tool in tools(self, self.shared, self.reading)}
 
@@ -158,6 +158,8 @@ class GatedSurface(LedgerSurface):
         """
         reading = self.shared.reading_call(params.session_token, Calling("next_activity"))
         if isinstance(reading, Reply) or params.activity_id != reading.state.activity:
+            return None
+        if reading.pointer.node != reading.state.visit:  # the call that entered it, sent again, is a repeat
             return None
         plan, state, activity = reading.position.plan, reading.state, reading.activity
         is_exit = any(exit_.to == state.activity for exit_ in exits(plan, state))

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from interlock.core.definition.conditions import Scope
 from interlock.core.definition.criteria import requirement
-from interlock.core.definition.prompts import effect_text, interpolate, step_prompt
+from interlock.core.definition.prompts import effect_text, interpolate, step_prompt, text_of
 from interlock.core.definition.workflow import Activity, Loop, Step, walk
 from interlock.core.engine.gates import question_of
 from interlock.core.engine.loops import rounds
@@ -18,7 +18,7 @@ from interlock.core.engine.moves import Decisions, Move, moves
 from interlock.core.run.commands import Terms
 from interlock.core.run.outcomes import Awaited, NeedAnswer, NeedInput, NeedLoop, NeedStep
 from interlock.core.run.reasons import Blocker, ContextKey, ContractPointer
-from interlock.core.values import Json
+from interlock.core.values import Json, Missing, cut
 from interlock.ledger.runs.position import View
 from interlock.ledger.tokens.slots import slot
 from interlock.surfaces.call import Reply
@@ -30,6 +30,7 @@ _NAMES = {
     "advance_loop": "loop",
 }
 
+VALUE_BYTES = 200
 ABANDON = {"action": "abandon", "note": "<why>", "description": "Give up the run for good."}
 
 _encode = msgspec.json.Encoder().encode
@@ -168,7 +169,8 @@ def _available_actions(situation: Situation) -> dict[str, Json]:
 
 
 def _offer(situation: Situation, move: Move) -> dict[str, Json]:
-    offer: dict[str, Json] = {"action": move.action, _NAMES[move.action]: move.target}
+    name = _NAMES[move.action]  # as the document writes it; the other one is the parameter
+    offer: dict[str, Json] = {"action": move.action, name: move.target, f"{name}_id": move.target}
     if move.options:
         offer["options"] = list(move.options)
     if move.items is not None:
@@ -179,7 +181,16 @@ def _offer(situation: Situation, move: Move) -> dict[str, Json]:
         offer["needs"] = [_need(move.step, blocker) for blocker in move.needs]
     if move.condition:
         offer["condition"] = move.condition
+    if move.reads:
+        offer["reads"] = {name: _shown_value(situation.scope.value(name)) for name in move.reads}
     return {**offer, "description": _description(situation, move)}
+
+
+def _shown_value(value: Json | Missing) -> Json:
+    """Return a variable that a condition reads: as it is if it is short, else the beginning of it."""
+    if isinstance(value, Missing):
+        return "[unset]"
+    return cut(text_of(value), VALUE_BYTES, "…") if isinstance(value, (str, list, tuple, dict)) else value
 
 
 def _need(step: Step | None, blocker: Blocker) -> dict[str, Json]:
@@ -217,7 +228,7 @@ def _description(situation: Situation, move: Move) -> str:
                 return "End the workflow."
             if view.state.activity is None:
                 return f"Begin with '{target.name}'. {target.problem or target.description or ''}".strip()
-            claim = f" By taking it you state that {move.condition}." if move.condition else ""
+            claim = f" By taking it you state that {move.condition}." if move.unset else ""
             return f"Go on to '{interpolate(target.name, situation.scope)}'.{claim}"
         case "advance_loop":
             return _loop_description(view.awaited)

@@ -116,7 +116,8 @@ class NavigationSurface(LedgerSurface):
         where = f" at activity '{view.state.activity}'" if view.state.activity else ""
         message = f"Started workflow '{view.plan.workflow.name}'{where}"
         response = recorded(situation_of(self.ledger, view, {}), message)
-        self.ledger.record_start(start, response, key)
+        traced = start.disclosed("nav_start", call.client.name, view.notices)
+        self.ledger.record_start(start, response, key, traced)
         return encoded_reply(self.ledger.filled(response, start.handle))
 
     def nav_situation(self, params: p.NavState, call: Call) -> Outcome:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from interlock.core.definition.prompts import filled
-from interlock.core.definition.workflow import Activity
+from msgspec.structs import replace
+
+from interlock.core.definition.prompts import filled, filling
 from interlock.core.engine.exits import exits
+from interlock.core.engine.gates import ruled_out
 from interlock.core.engine.loops import rounds
 from interlock.core.hashing import digest_of
 from interlock.ledger.runs.shared_sessions import Calling
@@ -18,7 +20,7 @@ from interlock.surfaces.shared.documents import FoundDocument
 from interlock.surfaces.shared.reading_call import ReadingCall
 from interlock.surfaces.shared.replies import failure
 from interlock.surfaces.shared.session_tools import SessionTools, digest_mark
-from interlock.surfaces.shared.workflow_shapes import as_toon, header_shape, summary_shape
+from interlock.surfaces.shared.workflow_shapes import activity_shape, as_toon, header_shape, summary_shape
 
 FENCE = "\n\n---\n\n"
 
@@ -38,7 +40,7 @@ class SessionReading:
         shape = summary_shape if params.summary else header_shape
         text = self._tools.cached_text(reading, shape.__name__, lambda: as_toon(shape(workflow)))
         if not params.summary:
-            texts = (self._activity_text(reading, activity).rstrip() for activity in workflow.activities)
+            texts = (reading.documents.activity(activity).rstrip() for activity in workflow.activities)
             text = FENCE.join((text, *texts))
         mark = digest_mark(digest_of(text.encode()))
         header = f"session_token: {reading.token}\ndigest: {mark}"
@@ -56,12 +58,21 @@ class SessionReading:
             return reading
         if reading.activity is None:
             return reading.answer(_no_activity(reading))
-        scope = reading.position.plan.scope(reading.state.variables)
-        text = filled(self._activity_text(reading, reading.activity), scope)
-        mark = digest_mark(digest_of(text.encode()))
-        header = "\n".join((f"session_token: {reading.token}", f"digest: {mark}", *self._situation(reading)))
-        unchanged = params.known == mark
-        return reading.text_answer(f"{header}\nunchanged: true" if unchanged else f"{header}\n\n{text}")
+        plan, activity = reading.position.plan, reading.activity
+        name, scope = f"activity {activity.id}", plan.scope(reading.state.variables)
+        definition = self._tools.cached_text(reading, name, lambda: as_toon(activity_shape(activity)))
+        mark = digest_mark(digest_of(definition.encode()))  # of the definition: variables do not change it
+        lines = [f"session_token: {reading.token}", f"digest: {mark}", *self._situation(reading)]
+        if params.known == mark:
+            values = [f"{path}={value}" for path, value in filling(definition, scope)]
+            lines += [f"values: {'; '.join(values)}"] * bool(values)
+            return reading.text_answer("\n".join((*lines, "unchanged: true")))
+        if idle := [gate.id for gate in ruled_out(plan, reading.state)]:
+            lines.append(f"left out, because their conditions are false in this run: {', '.join(idle)}")
+            kept = replace(activity, items=tuple(item for item in activity.items if item.id not in idle))
+            name = f"{name} without {idle}"
+            definition = self._tools.cached_text(reading, name, lambda: as_toon(activity_shape(kept)))
+        return reading.text_answer("\n".join((*lines, "", filled(definition, scope))))
 
     def get_skills(self, params: p.GetActivity, call: Call) -> Outcome:
         reading = self._unblocked(params.session_token, Calling("get_skills"))
@@ -104,16 +115,11 @@ class SessionReading:
             names = ", ".join(similar or known) or "none; this workflow has no resources"
             return reading.error_answer("NOT_FOUND", f"Resource not found: {ref}", f"Use one of: {names}.")
         document, mark = resource.document, digest_mark(resource.document.digest)
-        header = f"resource_id: {ref}\nid: {document.id}\nversion: {document.version}"
-        header = f"{header}\nsession_token: {reading.token}\ndigest: {mark}"
-        unchanged = params.known == mark
-        return reading.text_answer(
-            f"{header}\nunchanged: true" if unchanged else f"{header}\n\n{resource.text}"
-        )
-
-    def _activity_text(self, reading: ReadingCall, activity: Activity) -> str:
-        name = f"activity {activity.id}"
-        return self._tools.cached_text(reading, name, lambda: reading.documents.activity(activity))
+        header = f"session_token: {reading.token}\ndigest: {mark}"
+        if params.known == mark:
+            return reading.text_answer(f"{header}\nunchanged: true")
+        named = f"resource_id: {ref}\nid: {document.id}\nversion: {document.version}"
+        return reading.text_answer(f"{named}\n{header}\n\n{resource.text}")
 
     def _situation(self, reading: ReadingCall) -> Iterator[str]:
         """Yield what the file cannot say: the exits as the variables are now, answers, what is missing."""

@@ -35,6 +35,8 @@ from interlock.surfaces.shared.workflow_shapes import as_toon
 from interlock.surfaces.strict_params import NoParams
 from interlock.surfaces.tool import Tool
 
+TAKE_HANDLES = ("present_checkpoint", "respond_checkpoint", "resume_checkpoint")
+
 
 class SessionSurface(LedgerSurface):
     """Sixteen tools over one head per session."""
@@ -45,7 +47,7 @@ class SessionSurface(LedgerSurface):
 
     def __init__(self, ledger: Ledger) -> None:
         super().__init__(ledger)
-        self.shared = SessionTools(ledger, SESSION, next_action)
+        self.shared = SessionTools(ledger, SESSION, next_action, *TAKE_HANDLES)
         self.reading = SessionReading(self.shared)
         self.checkpoints = Checkpoints(self.shared)
         self.tools: Mapping[str, Tool] = {

@@ -79,7 +79,7 @@ def _next_action(refusal: Refusal) -> str:
             return f"Send what {step} produces{wanted} as its output in step_manifest."
         case Code.INPUT_REQUIRED if "limit" in about:
             return "Send shorter lists for its loops in variables."
-        case Code.INPUT_REQUIRED if "step" in about:
+        case Code.INPUT_REQUIRED if about.get("from_user"):
             return f"Ask the user, then send in variables: {names(about, 'variables')}."
         case Code.INPUT_REQUIRED | Code.LOOP_ITEMS_REQUIRED:
             return f"Send in variables: {names(about, 'variables')}."

@@ -53,7 +53,6 @@ from interlock.surfaces.tool import Tool
 
 SERVER = "interlock"
 MOST_TEXTS = 256
-TAKE_HANDLES = ("present_checkpoint", "respond_checkpoint", "resume_checkpoint")
 MADE_BEFORE = (
     "This call was made before: this is its recorded answer. What you sent differently this time "
     "(manifests, outputs, variables, note) was not read."
@@ -90,10 +89,15 @@ class SessionTools:
     """The tools that both surfaces have, and what their own tools build on."""
 
     def __init__(
-        self, ledger: Ledger, policy: SurfacePolicy, next_action: Callable[[Position, Sequence[Refusal]], str]
+        self,
+        ledger: Ledger,
+        policy: SurfacePolicy,
+        next_action: Callable[[Position, Sequence[Refusal]], str],
+        *take_handles: str,
     ) -> None:
         self.ledger = ledger
         self.policy = policy
+        self._take_handles = take_handles
         self._next_action = next_action
         self.sessions = Sessions(ledger, policy)
         self.began = time.monotonic()
@@ -176,13 +180,6 @@ class SessionTools:
         if isinstance(joined, LedgerError):
             return of_error(joined)
         position = joined.position
-        warned = list(self.ledger.standing(position.run, position.plan, position.state))
-        if joined.adopted:
-            text = (
-                "The session token's signature did not match; the session it names was found and the token "
-                "signed again. Its state comes from the log."
-            )
-            warned.append(Notice("ADOPTED", text))
         flags: dict[str, Json] = {"adopted": True} if joined.adopted else {"inherited": True}
         if joined.agent:
             flags["message"] = f"Joined as {joined.agent}."
@@ -191,7 +188,7 @@ class SessionTools:
         flags["current_activity"] = position.state.activity or "none"
         flags["next_action"] = self.next_action(position)
         token = session_token(self.ledger, joined.handle, position.state)
-        return _session_reply(position.plan.workflow, token, flags, Notices(tuple(warned)))
+        return _session_reply(position.plan.workflow, token, flags, joined.notices)
 
     def next_action(self, position: Position) -> str:
         """Say what an agent that takes up the session here does next."""
@@ -223,7 +220,7 @@ class SessionTools:
         pointer = self.ledger.read_token(token, "ses")
         if isinstance(pointer, LedgerError):
             return of_error(pointer)
-        if not pointer.is_checkpoint_handle or tool in TAKE_HANDLES:
+        if not pointer.is_checkpoint_handle or tool in self._take_handles:
             return pointer
         text = "This is a checkpoint_handle, not a session_token: it names one question and moves nothing."
         next_action = "Send your own session_token. A handle answers its question, with respond_checkpoint."

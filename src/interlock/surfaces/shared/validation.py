@@ -32,9 +32,9 @@ def step_manifest(position: Position, manifest: Sequence[StepDone] | None) -> It
         for step in outside_loops
         if (step.required and holds(step.condition, scope)) or step.id in done
     }  # a step that is done was due when its condition held
-    missing = [step for step in due if step not in claimed and step not in state.reported]
+    missing = [step for step in due if step not in claimed and not state.has_report(step)]
     if not manifest:
-        if (steps and not state.reported) or (missing and not state.exit_to):
+        if (steps and not any(map(state.has_report, steps))) or (missing and not state.exit_to):
             yield (
                 f"No step_manifest provided for previous activity '{activity.id}'. "
                 "Include a manifest to enable step completion validation."
@@ -50,7 +50,7 @@ def step_manifest(position: Position, manifest: Sequence[StepDone] | None) -> It
         step.step_id
         for step in manifest
         if not (step.output.strip() if isinstance(step.output, str) else step.output)
-        and step.step_id not in state.reported
+        and not state.has_report(step.step_id)
     ]
     for step_id in empty[:MOST_NAMED]:
         yield f"Step '{step_id}' has empty output"

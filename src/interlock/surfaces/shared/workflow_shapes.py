@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from interlock.core.definition.conditions import Condition, describe
-from interlock.core.definition.program import confirmation
+from interlock.core.definition.program import confirmation, steered
 from interlock.core.definition.workflow import (
     Action,
     Activity,
@@ -127,6 +127,7 @@ def step_shape(step: Step, gate: str | None = None) -> Shape:
         step.extra,
         id=step.id,
         name=step.title,
+        required=None if step.required else False,
         checkpoint=gate,
         confirmedBy=confirms,
         condition=_condition(step.condition),
@@ -195,7 +196,7 @@ def loop_shape(loop: Loop) -> Shape:
         runCondition=_condition(loop.run_condition),
         breakCondition=_condition(loop.break_condition),
         maxIterations=loop.max_iterations,
-        steps=list(_ordered(loop.body)),
+        steps=list(_ordered(steered(loop).body)),
         activities=list(loop.activities),
     )
 

@@ -137,6 +137,7 @@ class SurfaceServer:
         surface, subscription = self.surface_of(ctx), None
         if not is_modern(ctx):
             assert ctx.request is not None, "every message over HTTP comes with a request"
+            # Only a session gets here: the SDK refuses what comes before `initialize`.
             own = self._subscribers.of_session(ctx.request.headers["mcp-session-id"], surface)
             own.session, subscription = ctx.session, own.subscription
         era: Era = "modern" if is_modern(ctx) else "handshake"
@@ -258,7 +259,20 @@ def outcome_of(result: JsonObject) -> str:
         return "asked"
     if "isError" not in result:
         return "ok"
-    return "store_failed" if b'"STORE_' in msgspec.json.encode(result) else "refused"
+    body = result.get("structuredContent") or decoded(result["content"][0]["text"])
+    match body:
+        case {"code": str(code)} | {"error": {"code": str(code)}} if code.startswith("STORE_"):
+            return "store_failed"
+        case _:
+            return "refused"
+
+
+def decoded(text: str) -> Any:
+    """Return what a text holds that is JSON, as navigation's is."""
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return None
 
 
 def request_record(ctx: Context) -> RequestRecord:

@@ -5,21 +5,22 @@ Replicas tell each other nothing: each looks for what its own clients follow.
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 
 import anyio
 import mcp_types as types
+from anyio import BrokenResourceError, ClosedResourceError
 from mcp.server.session import ServerSession
+from mcp.server.streamable_http_manager import DEFAULT_SESSION_IDLE_TIMEOUT
 from msgspec import Struct
 
 from interlock.surfaces.resources import Topic
 from interlock.surfaces.tool import Surface
 from interlock.transport.http.stopping import Stopping
 from interlock.transport.subscriptions import Changed, Subscription, Versions
-
-MOST_SESSIONS = 10_000
 
 Look = Callable[[Collection[Topic]], Awaitable[Versions]]
 
@@ -28,17 +29,19 @@ class SessionSubscription(Struct):
     """What a session of the handshake era follows, and how it is told, once it has asked for something."""
 
     subscription: Subscription
+    used_at: float
     session: ServerSession | None = None
 
 
 class Subscribers:
     """The open streams of both eras, and the subscriptions of handshake sessions."""
 
-    def __init__(self, look: Look, stopping: Stopping) -> None:
+    def __init__(self, look: Look, stopping: Stopping, clock: Callable[[], float] = time.monotonic) -> None:
         self._look = look
         self._stopping = stopping
+        self._clock = clock
         self._listening: Counter[Subscription] = Counter()
-        self._sessions: OrderedDict[str, SessionSubscription] = OrderedDict()
+        self._sessions: dict[str, SessionSubscription] = {}
         self._versions: Versions = {}
         self._looked = anyio.Event()
         stopping.on_stop(self._wake)
@@ -55,6 +58,7 @@ class Subscribers:
 
     async def look(self) -> None:
         """Look for all who listen, and wake those who wait for changes."""
+        self._forget_idle_sessions()
         topics = {topic for subscription in self._listening for topic in subscription.topics()}
         if topics:
             self._versions = await self._look(topics)
@@ -72,14 +76,19 @@ class Subscribers:
         return []
 
     def of_session(self, session_id: str, surface: Surface) -> SessionSubscription:
-        """Return what a session follows. The oldest are forgotten: their clients are long gone."""
-        own = self._sessions.get(session_id)
-        if own is None:
-            own = self._sessions[session_id] = SessionSubscription(Subscription(surface))
-        self._sessions.move_to_end(session_id)
-        while len(self._sessions) > MOST_SESSIONS:
-            self._sessions.popitem(last=False)
+        """Return what a session follows."""
+        own = self._sessions.pop(session_id, None) or SessionSubscription(Subscription(surface), 0.0)
+        own.used_at = self._clock()
+        self._sessions[session_id] = own  # the order is that of their last use
         return own
+
+    def _forget_idle_sessions(self) -> None:
+        """Forget the sessions that the SDK has ended, because no request of theirs was open for long."""
+        for session_id, own in list(self._sessions.items()):
+            if self._clock() - own.used_at < DEFAULT_SESSION_IDLE_TIMEOUT:
+                return
+            if own.subscription not in self._listening:
+                del self._sessions[session_id]
 
     def forget(self, session_id: str) -> None:
         """Forget a session that its client has ended."""
@@ -88,11 +97,15 @@ class Subscribers:
     async def tell_session(self, session_id: str, surface: Surface) -> None:
         """Tell a session of changes while its stream is open; before that a message would be lost."""
         own = self.of_session(session_id, surface)
-        with self.listening(own.subscription), suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
-            while changes := await self.changes(own.subscription):
-                assert own.session is not None, "who follows something has asked for it"
-                for change in changes:
-                    await own.session.send_notification(notification_of(change, {}))
+        try:
+            with self.listening(own.subscription), suppress(ClosedResourceError, BrokenResourceError):
+                while changes := await self.changes(own.subscription):
+                    assert own.session is not None, "who follows something has asked for it"
+                    for change in changes:
+                        await own.session.send_notification(notification_of(change, {}))
+        finally:
+            if session_id in self._sessions:  # it was in use until now
+                self.of_session(session_id, surface)
 
     def _wake(self) -> None:
         self._looked.set()

@@ -16,6 +16,7 @@ from interlock.transport.rpc import (
     Message,
     Notification,
     Request,
+    RequestId,
     Response,
     batch_line,
     error_line,
@@ -56,6 +57,10 @@ class Connection:
         answers = [answer for message in parsed for answer in self._answer_message(message)]
         return [batch_line(answers)] if answers else []
 
+    def refuse_unread(self, id: RequestId, error: RpcError) -> list[bytes]:
+        """Refuse what could not be read, by its id if that is known."""
+        return [error_line(id, error)]
+
     def _answer_message(self, message: Message) -> list[bytes]:
         match message:
             case Request(None):
@@ -69,7 +74,7 @@ class Connection:
             case Response():
                 return self._handshake.handle_response(message)
             case Malformed(id, error):
-                return [error_line(id, error)]
+                return self.refuse_unread(id, error)
             case _:
                 assert_never(message)
 

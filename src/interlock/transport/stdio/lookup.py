@@ -23,6 +23,7 @@ from interlock.transport.rpc import (
     Notification,
     Params,
     Request,
+    RequestId,
     Response,
     error_line,
     guarded,
@@ -74,12 +75,16 @@ class Lookup:
             case Notification() | Response():
                 return []
             case Malformed(id, error):
-                return [error_line(None if error.code == PARSE_ERROR else id, error)]  # as documented
+                return self.refuse_unread(id, error)
             case list():
                 refusal = _error(INVALID_REQUEST, "Invalid Request", details="batches are not served")
                 return [error_line(None, refusal)]
             case _:
                 assert_never(message)
+
+    def refuse_unread(self, id: RequestId, error: RpcError) -> list[bytes]:
+        """Refuse what could not be read; a line that is no JSON has no id, as documented."""
+        return [error_line(None if error.code == PARSE_ERROR else id, error)]
 
     def _answer(self, request: Request) -> bytes:
         match request.method, self._call:

@@ -14,11 +14,14 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Protocol
 
+from msgspec import Struct
+
 from interlock.surfaces.call import RpcError
 from interlock.surfaces.tool import Surface, report_exception
-from interlock.transport.rpc import INTERNAL_ERROR, error_line, parse_error
+from interlock.transport.rpc import INTERNAL_ERROR, RequestId, error_line, id_at_either_end, parse_error
 
 LINE_LIMIT = 8 * 1024 * 1024
+_END_BYTES = 1024
 _READ_BYTES = 64 * 1024
 _WRITE_BYTES = 4096  # a pipe that is ready to be written takes at least this much without blocking
 _LAST_WRITE_SECONDS = 1.0
@@ -39,6 +42,9 @@ class Conversation(Protocol):
 
     def receive(self, line: bytes) -> list[bytes]:
         """Take one line and return the lines to send back."""
+
+    def refuse_unread(self, id: RequestId, error: RpcError) -> list[bytes]:
+        """Return the lines to send back for one that was not read."""
 
     def patience(self) -> float | None:
         """Return the seconds until `look` is to be called; None if nothing waits."""
@@ -93,39 +99,55 @@ def converse(
             for answer in conversation.look():
                 writer.write(answer)
         for line in lines.feed(chunk):
-            if line is None:
-                writer.write(error_line(None, parse_error(f"a line may have {LINE_LIMIT} bytes")))
+            answers: list[bytes] = []
+            if isinstance(line, TooLong):
+                error = parse_error(f"a line may have {LINE_LIMIT} bytes")
+                answers = conversation.refuse_unread(id_at_either_end(line.head, line.tail), error)
             elif line.strip():
-                for answer in conversation.receive(line):
-                    writer.write(answer)
+                answers = conversation.receive(line)
+            for answer in answers:
+                writer.write(answer)
             if conversation.finished or writer.stop.received:
                 return
 
 
+class TooLong(Struct, frozen=True):
+    """A line over the limit: only its two ends are kept, where the id of a request is."""
+
+    head: bytes
+    tail: bytes
+
+
 class LineBuffer:
-    """Cuts bytes into lines. Of a line that is too long only the length is kept."""
+    """Cuts bytes into lines. Of a line that is too long only the ends are kept."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._parts: list[bytes] = []
         self._size = 0
+        self._head = self._tail = b""
 
-    def feed(self, chunk: bytes) -> Iterator[bytes | None]:
-        """Yield the lines that this chunk completes; None stands for a line over the limit."""
+    def feed(self, chunk: bytes) -> Iterator[bytes | TooLong]:
+        """Yield the lines that this chunk completes."""
         *ends, rest = chunk.split(b"\n")
         for end in ends:
             self._add(end)
-            yield None if self._size > self._limit else b"".join(self._parts)
+            too_long = self._size > self._limit
+            yield TooLong(self._head, self._tail) if too_long else b"".join(self._parts)
             self._parts.clear()
             self._size = 0
         self._add(rest)
 
     def _add(self, part: bytes) -> None:
-        self._size += len(part)
-        if self._size > self._limit:
-            self._parts.clear()
-        else:
+        within, self._size = self._size <= self._limit, self._size + len(part)
+        if self._size <= self._limit:
             self._parts.append(part)
+            return
+        if within:
+            self._head = self._tail = b"".join(self._parts)
+            self._parts.clear()
+        self._head = (self._head + part[:_END_BYTES])[:_END_BYTES]
+        self._tail = (self._tail + part)[-_END_BYTES:]
 
 
 class StopSignal:

@@ -34,6 +34,8 @@ def command(ledger: Ledger, ref: str, node: int | None, as_json: bool) -> None:
     paragraphs += notes.session
     for entry in notes.entries:
         paragraphs += (f"## {entry.step}", entry.notes)
+    if notes.gap_list:
+        paragraphs += ("## Gaps", "\n".join(f"- {line_of(gap.text)}" for gap in notes.gap_list))
     if not notes.entries and not notes.session:
         paragraphs.append("No notes yet.")
     markdown("\n\n".join(paragraphs))

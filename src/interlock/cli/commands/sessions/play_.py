@@ -83,7 +83,7 @@ def _play(run: PlayedRun) -> None:
                 if error is not None:
                     reason = sentence(error) if isinstance(error, Refusal) else error.message
                     inform(f"interlock: {reason}")
-    gaps = f", with {run.view.state.gaps} recorded gaps" if run.view.state.gaps else ""
+    gaps = f", open gaps: {run.view.state.gaps}" if run.view.state.gaps else ""
     say(f"{paint('Complete', 'good')}{gaps}. See: interlock tree {ref_of(run.view.session.session_id)}")
 
 

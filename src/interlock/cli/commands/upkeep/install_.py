@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import SplitResult, urlsplit
 
 import click
 
 from interlock.cli.clients import (
     CLIENTS,
     ClientName,
+    LocalServer,
+    RemoteServer,
     UnreadableConfig,
-    entry_of,
     is_cached,
+    local_server,
     save,
     snippet,
     with_entry,
@@ -21,13 +27,21 @@ from interlock.cli.options import data_dir_option, workflows_option
 from interlock.cli.screen import CHECK_FAILED, USAGE, inform, say, stop
 from interlock.surfaces.registry import SURFACES
 
+OWN_COMMAND_SECONDS = 60
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 
-@click.command(epilog="Example: interlock install claude-code --surface session --name interlock-session")
+
+@click.command(
+    epilog="Examples: interlock install claude-code --surface session --name interlock-session;"
+    " interlock install codex --url https://interlock.example.org --token-env INTERLOCK_TOKEN"
+)
 @click.argument("client", type=click.Choice(list(CLIENTS)))
 @click.option("--print", "only_print", is_flag=True, help="Print the entry; change nothing.")
 @click.option("--project", metavar="PATH", help="Use this project's file instead of the user's.")
 @click.option("--name", default="interlock", show_default=True, help="The server's name in the client.")
 @click.option("--surface", type=click.Choice(list(SURFACES)), help="Which tool set to serve.")
+@click.option("--url", metavar="URL", help="Connect to an `interlock serve` at this address.")
+@click.option("--token-env", metavar="NAME", help="The variable that holds the token for --url.")
 @workflows_option
 @data_dir_option
 def command(
@@ -36,12 +50,69 @@ def command(
     project: str | None,
     name: str,
     surface: str | None,
+    url: str | None,
+    token_env: str | None,
     workflows: tuple[str, ...],
     data_dir: str | None,
 ) -> None:
-    """Add the server to a client's configuration. A copy of the old file is kept."""
+    """Add the server to a client's configuration.
+
+    The client's own command adds it where there is one; else its file is changed and a copy of it kept.
+    """
     if not name.replace("-", "").replace("_", "").isalnum():
         stop(USAGE, f"'{name}' cannot be the name of a server. Use letters, digits, - and _.")
+    chosen = CLIENTS[client]
+    server: LocalServer | RemoteServer
+    if url is not None:
+        if workflows or data_dir:
+            stop(USAGE, "--workflows and --data-dir belong to `interlock serve`, not to its clients.")
+        if chosen.url_field is None:
+            stop(USAGE, f"{client} takes no addresses from its file. Add {url} under Settings, Connectors.")
+        server = _remote(name, url, surface, token_env)
+    elif token_env is not None:
+        stop(USAGE, "--token-env is for a server at an address. Give --url too.")
+    else:
+        server = _local(name, surface, project, workflows, data_dir)
+    if surface == "lookup":
+        inform(
+            "lookup speaks only MCP 2024-11-05, as its document says; today's clients refuse that version."
+        )
+    if only_print:
+        say(snippet(chosen, server).rstrip())
+        return
+    path = chosen.user()
+    if project is not None:
+        if chosen.project is None:
+            stop(USAGE, f"{client} has no configuration file for projects. Leave out --project.")
+        path = Path(project) / chosen.project
+        if isinstance(server, LocalServer) and any("=/" in argument for argument in server.args):
+            inform(f"{chosen.project} now names folders of this machine; they are not on your team's.")
+    try:
+        _, change = with_entry(chosen, path, server)
+        by_itself = change == "added" and project is None and _added_by_client(chosen.own_command(server))
+        backup = None
+        if change != "unchanged" and not by_itself:
+            backup = save(path, with_entry(chosen, path, server)[0])
+    except (UnreadableConfig, UnicodeDecodeError) as error:
+        by_hand = f"Add this by hand: interlock install {client} --print"
+        stop(CHECK_FAILED, f"{error}; it was not changed. {by_hand}")
+    except OSError as error:
+        stop(CHECK_FAILED, f"{path} cannot be written: {error.strerror}. Use --print and add it by hand.")
+    say(f"{name}: {change} {f'by {client}' if by_itself else f'in {path}'}")
+    if backup is not None:
+        inform(f"The old file is kept as {backup.name}.")
+    if chosen.inputs(server):
+        inform(f"{client} asks for the token once and keeps it.")
+    elif token_env is not None:
+        inform(f"Put the token in {token_env}, in the environment that {client} starts in.")
+    if change != "unchanged":
+        inform(f"Restart {client} to use it.")
+
+
+def _local(
+    name: str, surface: str | None, project: str | None, workflows: tuple[str, ...], data_dir: str | None
+) -> LocalServer:
+    """Return the server that a client starts, with paths that hold wherever it does."""
     if is_cached(sys.prefix):
         advice = "Install it first, with `uv tool install` or `pipx install`, then run this again."
         stop(CHECK_FAILED, f"This interlock runs from a cache ({sys.prefix}) that may be emptied. {advice}")
@@ -55,32 +126,53 @@ def command(
         arguments.append(f"--workflows={namespace}{separator}{path}")
     if data_dir:
         arguments.append(f"--data-dir={Path(data_dir).expanduser().resolve()}")
-    entry = entry_of(name, arguments, shared=project is not None)
-    chosen = CLIENTS[client]
-    if surface == "lookup":
-        inform(
-            "lookup speaks only MCP 2024-11-05, as its document says; today's clients refuse that version."
-        )
-    if only_print:
-        say(snippet(chosen, entry).rstrip())
-        return
-    path = chosen.user()
-    if project is not None:
-        if chosen.project is None:
-            stop(USAGE, f"{client} has no configuration file for projects. Leave out --project.")
-        path = Path(project) / chosen.project
-        if any("=/" in argument for argument in entry.args):
-            inform(f"{chosen.project} now names folders of this machine; they are not on your team's.")
+    return local_server(name, arguments, shared=project is not None)
+
+
+def _remote(name: str, url: str, surface: str | None, token_env: str | None) -> RemoteServer:
+    """Return the server at an address, which must hold no secret."""
     try:
-        text, change = with_entry(chosen, path, entry)
-        backup = save(path, text) if change != "unchanged" else None
-    except (UnreadableConfig, UnicodeDecodeError) as error:
-        by_hand = f"Add this by hand: interlock install {client} --print"
-        stop(CHECK_FAILED, f"{error}; it was not changed. {by_hand}")
-    except OSError as error:
-        stop(CHECK_FAILED, f"{path} cannot be written: {error.strerror}. Use --print and add it by hand.")
-    say(f"{name}: {change} in {path}")
-    if backup is not None:
-        inform(f"The old file is kept as {backup.name}.")
-    if change != "unchanged":
-        inform(f"Restart {client} to use it.")
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+    except ValueError:
+        parts, host = SplitResult("", "", "", "", ""), ""
+    if parts.scheme not in ("http", "https") or not host:
+        stop(USAGE, "--url takes an address such as https://interlock.example.org")
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        stop(
+            USAGE, "--url takes no user, password, query or fragment. Name the token's variable: --token-env"
+        )
+    if token_env is not None and not VARIABLE.fullmatch(
+        token_env
+    ):  # it may be the token itself: say nothing of it
+        stop(USAGE, "--token-env takes the name of a variable, such as INTERLOCK_TOKEN, not a token.")
+    if token_env and parts.scheme == "http" and host not in ("127.0.0.1", "::1", "localhost"):
+        inform(f"The token will go to {host} unencrypted. Use https.")
+    path = parts.path.rstrip("/")
+    if path not in ("", "/mcp") and surface is not None:
+        stop(USAGE, f"The address already names {path}. Leave out --surface, or the path.")
+    if path in ("", "/mcp"):
+        path = f"/mcp/{surface}" if surface else "/mcp"
+    return RemoteServer(name, f"{parts.scheme}://{parts.netloc}{path}", token_env)
+
+
+def _added_by_client(own_command: list[str] | None) -> bool:
+    """Let the client add the entry by its own command; say whether it did."""
+    found = shutil.which(own_command[0]) if own_command else None
+    if own_command is None or found is None:
+        return False
+    try:
+        ran = subprocess.run(
+            [found, *own_command[1:]],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=OWN_COMMAND_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        ran = None
+    if ran is not None and ran.returncode == 0:
+        return True
+    inform(f"`{own_command[0]} {own_command[1]}` did not add it; its file is changed instead.")
+    return False

@@ -35,7 +35,7 @@ async def moves(
     heads = await look()
     if heads is None:
         return
-    yield f"retry: {RETRY_MS}\nid: {cursor_of(heads)}\n\n".encode()
+    yield f"retry: {RETRY_MS}\nid: {cursor_of(heads)}\nevent: began\ndata: {{}}\n\n".encode()
     if after.isdigit():
         since = int(after)
         if missed := [name for name, head in heads.items() if head.updated_at >= since]:

@@ -24,6 +24,7 @@ from interlock.transport.http.service import record_of
 from interlock.transport.http.stopping import Stopping
 
 WORKERS = 4
+MOST_IN_ICON = 99
 MEDIA = {
     "html": "text/html; charset=utf-8",
     "js": "text/javascript",
@@ -64,6 +65,7 @@ class ConsoleRoutes:
             Route("/console/login", self.login, methods=["POST"]),
             Route("/console/live", self.live, methods=["GET"]),
             Route("/console/csrf.json", self.csrf, methods=["GET"]),
+            Route("/console/icon-{count:int}.svg", self.icon, methods=["GET"]),
             Route("/console/do/{name}", self.act, methods=["POST"]),
             Route("/console/{path:path}.json", self.page, methods=["GET"]),
             Route("/console/{path:path}", self.shell, methods=["GET"]),
@@ -80,6 +82,15 @@ class ConsoleRoutes:
         name, body = found
         headers = {**HEADERS, "Cache-Control": "no-cache"}
         return Response(body, 200, headers, MEDIA[name.rpartition(".")[2]])
+
+    async def icon(self, request: Request) -> Response:
+        """Serve the icon of a page that shows how many questions wait; the page itself says how many."""
+        found = asset("icon-waiting.svg")
+        if found is None:
+            return refusal(404, "NOT_FOUND", "The page is not built.", HEADERS)
+        count = min(request.path_params["count"], MOST_IN_ICON)
+        shown = found[1].replace(b">0<", b">%d<" % count)
+        return Response(shown, 200, {**HEADERS, "Cache-Control": "no-cache"}, MEDIA["svg"])
 
     async def enter(self, request: Request) -> Response:
         """Exchange the secret of this launch for a cookie, then lead to the console.
@@ -109,6 +120,8 @@ class ConsoleRoutes:
 
     async def csrf(self, request: Request) -> Response:
         """Return what a write must carry; only a page of our own can read it."""
+        if foreign(request):
+            return refused_site()
         if await self.principal(request) is None:
             return unauthorized()
         return json_response({"csrf": self._access.csrf_of(cookie_in(request.headers))}, 200, HEADERS)

@@ -1,0 +1,42 @@
+"""The page while its connection is cut: it says so, goes on afterwards, and misses nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from support.browser_desk import BrowserDesk, desk
+from support.chromium import browser, opened
+from support.cli_process import to_the_gate
+from support.cut_connection import cuttable
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+__all__ = ["browser", "desk"]
+
+pytestmark = pytest.mark.slow
+
+
+def test_a_gate_that_opened_while_the_connection_was_cut_is_answered_after_it(
+    desk: BrowserDesk, browser: Browser
+) -> None:
+    server, worker = desk.server, desk.worker
+    with cuttable(server.host, server.port) as connection:
+        entrance = server.entrance.replace(f":{server.port}/", f":{connection.port}/")
+        page = opened(browser, entrance)
+        page.goto(f"http://127.0.0.1:{connection.port}/console/inbox")
+        page.get_by_role("heading", name="Nothing waits for you").wait_for()
+        page.get_by_text("live", exact=True).wait_for()
+        connection.cut()
+        page.get_by_text("offline", exact=True).wait_for()
+        to_the_gate(worker)
+        connection.mend()
+        page.get_by_text("live", exact=True).wait_for()
+        page.get_by_role("article", name="Accept the result").wait_for()
+        page.keyboard.press("1")
+        page.get_by_text("press Enter to decide").wait_for()
+        page.keyboard.press("Enter")
+        page.get_by_role("heading", name="Nothing waits for you").wait_for()
+        assert worker.go_on()["pending"]["stepId"] == "close-task"

@@ -3,8 +3,8 @@
     python -m bench.growth [--steps 100000] [--sessions 1000,100000] [--postgres 1000,100000] [--plots FOLDER]
 
 In one process, beside a bare durable commit of as many bytes on the same database. Prints medians, and the
-CPU of a step; with --plots it writes run-length.svg and session-count.svg. What lies between two measured
-points is filled in without waiting for the disk: steps as usual, sessions by copies of real ones.
+CPU of a step; with --plots it writes run-length.svg, session-count.svg and resume.svg. What lies between two
+measured points is filled in without waiting for the disk: steps as usual, sessions by copies of real ones.
 """
 
 from __future__ import annotations
@@ -99,7 +99,12 @@ def main() -> None:
     if options.plots and by_length:
         chart(options.plots / "run-length.svg", "A step, by the length of its run", "steps", by_length)
     if options.plots and by_count:
-        chart(options.plots / "session-count.svg", "By the number of stored sessions", "sessions", by_count)
+        steps, searches = (
+            {name: points for name, points in by_count.items() if name.startswith(what)}
+            for what in ("advance", "resume")
+        )
+        chart(options.plots / "session-count.svg", "A step, by the number of sessions", "sessions", steps)
+        chart(options.plots / "resume.svg", "Finding work by words", "sessions", searches)
 
 
 def _counts(listed: str) -> list[int]:

@@ -142,7 +142,8 @@ def _copy_on_postgres(store: Store, copies: list[Copy]) -> None:
 
 
 def _insertion(table: str, names: list[str]) -> str:
-    """Write the statement that copies the models' rows of a table under other ids."""
+    """Write the statement that copies the models' rows of a table under other ids, made or indexed now."""
+    names = [name for name in names if name not in ("indexed_at", "observed_at")]
     own = {"session_id": "c.session_id", "run_id": "c.run_id"}
     values = ", ".join(own.get(name, f"m.{name}") for name in names)
     source = f"copies AS c JOIN {table} AS m ON m.session_id = c.model"

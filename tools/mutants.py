@@ -57,8 +57,8 @@ MUTANTS = (
     Mutant(
         "a command has one key in its session: forget the key",
         "src/interlock/ledger/log/commit.py",
-        "session.session_id, session.head_index, session.head_digest, self._entries, self.now, key",
-        "session.session_id, session.head_index, session.head_digest, self._entries, self.now, None",
+        "self.principal, self._entries, self.now, key)",
+        "self.principal, self._entries, self.now, None)",
         ("tests/ledger", "tests/surfaces/test_execution.py"),
     ),
     Mutant(

@@ -28,6 +28,7 @@ from interlock.store.protocol import (
 )
 from interlock.store.sqlite import store as store_module
 from interlock.store.sqlite.lock import FileLock
+from interlock.store.sqlite.raw_commits import raw_commits
 from interlock.store.sqlite.salvage import replace_damaged, salvage
 from interlock.store.sqlite.schema import MIGRATIONS
 from interlock.store.sqlite.store import (
@@ -423,6 +424,17 @@ def test_rule_44_a_damaged_page_is_told_and_the_rest_recovered(tmp_path: Path) -
     assert saved.damaged == ("commits",)
     assert 390 <= saved.rows["commits"] < 400
     assert saved.rows["nodes"] == 400
+
+
+@pytest.mark.parametrize("size", [10, 1500, 2100, 5000, 50_000])
+def test_a_commit_is_found_by_its_bytes_whatever_its_size(tmp_path: Path, size: int) -> None:
+    store = begin(tmp_path)
+    store.append(step(session_of(store), text=f'["{"x" * size}"]'))
+    with store.reading() as reader:
+        stored = list(reader.commits("sess_a"))
+    store.close()
+    found = {raw.row.last: raw.row for raw in raw_commits(store.path)}
+    assert [found[last] for last in sorted(found)] == stored
 
 
 def test_a_truncated_file_keeps_what_is_left(tmp_path: Path) -> None:

@@ -149,4 +149,6 @@ def _placed(row: CommitRow, session_id: str, index: int, before: bytes) -> Commi
         last = index + len(entries_of(row)) - 1
     except (ValueError, TypeError):
         return None
-    return replace(row, session_id=session_id, first=index, last=last)
+    # One changed bit makes text of a body, and leaves its bytes as they are.
+    body = row.body if isinstance(row.body, bytes) else str(row.body).encode()
+    return replace(row, session_id=session_id, first=index, last=last, body=body)

@@ -126,9 +126,10 @@ class Rows:
             (row for rows in self.blocked.values() for row in rows), key=lambda row: row.event_index
         )
 
-    def take_outputs(self) -> bytes:
+    def take_outputs(self) -> list[StoredOutput]:
+        """Return the outputs that came since the last attempt."""
         outputs, self._outputs = self._outputs, []
-        return _encode(outputs) if outputs else b""
+        return outputs
 
     def add_output(self, output: StoredOutput) -> None:
         self._outputs.append(output)
@@ -245,22 +246,24 @@ def _create_node(rows: Rows, created: NodeCreated, logged: Logged) -> None:
     assert logged.run is not None, "a node belongs to a run"
     parent = rows.nodes[created.parent] if created.parent is not None else None
     state = evolved(rows.states[parent.node] if parent else RunState(), rows.release(created.node))
-    body = _encode(state)
+    body, outputs = _encode(state), rows.take_outputs()
+    is_step = created.edge != "note"
+    above = parent.entries + rows.notes_towards(parent.node, None) if parent else 0
     node = NodeRow(
         session_id=rows.session.session_id,
         node=created.node,
         run=logged.run,
         parent=created.parent,
-        kind="note" if created.edge == "note" else "step",
+        kind="step" if is_step else "note",
         depth=parent.depth + 1 if parent else 0,
-        entries=0,
+        entries=above + is_step * sum(output.channel == "recap" for output in outputs),
         state=body,
         state_digest=sha256(body).digest(),
         event_index=logged.index,
         created_at=logged.at,
-        outputs=rows.take_outputs(),
+        outputs=_encode(outputs) if outputs else b"",
     )
-    rows.nodes[created.node], rows.states[created.node] = _counted(rows, node, parent), state
+    rows.nodes[created.node], rows.states[created.node] = node, state
     if node.kind == "note" and parent is not None:
         rows.notes.setdefault(parent.node, []).append(node.node)
     rows.session = replace(rows.session, next_node=max(rows.session.next_node, created.node + 1))
@@ -271,13 +274,6 @@ def _create_node(rows: Rows, created: NodeCreated, logged: Logged) -> None:
                 run, status=status, awaiting=created.awaiting, tip=node.node, updated_at=logged.at
             )
         _move_head(rows, logged.run, node.node)
-
-
-def _counted(rows: Rows, node: NodeRow, parent: NodeRow | None) -> NodeRow:
-    """Count the recap entries on the path to a node: those above it, those at its parent, its own."""
-    above = parent.entries + rows.notes_towards(parent.node, node.attempt) if parent else 0
-    own = len(notes_in(node)) if node.kind == "step" else 0
-    return replace(node, entries=above + own)
 
 
 def _move_head(rows: Rows, run: int, node: int) -> None:
@@ -294,11 +290,14 @@ def _record_attempt(rows: Rows, attempt: AdvanceRecorded, logged: Logged) -> Non
         child = rows.nodes[attempt.child]
         child = replace(child, attempt=attempt.attempt, request_digest=request, response_digest=response)
         if child.parent is not None and (rows.blocked.get(child.parent) or rows.notes.get(child.parent)):
-            child = _counted(rows, child, rows.nodes[child.parent])  # some of these lead to this attempt only
+            # Of what was kept at its parent, only what led to this attempt is on its path.
+            above = rows.nodes[child.parent].entries + rows.notes_towards(child.parent, child.attempt)
+            own = len(notes_in(child)) if child.kind == "step" else 0
+            child = replace(child, entries=above + own)
         rows.nodes[attempt.child] = child
         return
     earlier = rows.blocked.setdefault(attempt.node, [])
-    kept = {**kept_at(earlier), **attempt.kept}
+    kept, outputs = {**kept_at(earlier), **attempt.kept}, rows.take_outputs()
     row = BlockedRow(
         session_id=rows.session.session_id,
         node=attempt.node,
@@ -309,7 +308,7 @@ def _record_attempt(rows: Rows, attempt: AdvanceRecorded, logged: Logged) -> Non
         request_digest=request,
         response_digest=response,
         kept=_encode(kept) if kept else b"",
-        outputs=rows.take_outputs(),
+        outputs=_encode(outputs) if outputs else b"",
     )
     earlier.append(row)
     rows.release(None)

@@ -62,6 +62,7 @@ class Keys:
     def __init__(self, data_dir: Path, environment: Mapping[str, str] = os.environ) -> None:
         self._mounted = environment.get(FILE_VARIABLE)
         self.path = Path(self._mounted) if self._mounted else data_dir / "keys" / "keyring.json"
+        self._name = str(self.path)  # looked at in every call, and a path is slower
         self._lock = self.path.with_suffix(".lock")
         self._from_variable = environment.get(VARIABLE)
         self._known: tuple[tuple[int, int, int] | None, Keyring] | None = None
@@ -105,7 +106,7 @@ class Keys:
 
     def _stamp(self) -> tuple[int, int, int] | None:
         try:
-            status = os.stat(self.path)
+            status = os.stat(self._name)
         except FileNotFoundError:
             return None
         return status.st_ino, status.st_mtime_ns, status.st_size

@@ -13,14 +13,14 @@ from interlock.core.run.notices import VARIABLES_UNREAD, Notice
 from interlock.core.run.outcomes import Decided, Refusal, run_abandoned
 from interlock.core.run.output import Output
 from interlock.core.run.surface_policy import EXECUTION
-from interlock.core.values import Json, Variables
+from interlock.core.values import Json
 from interlock.ledger.attempt import Attempt, Replayed
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger, note_attempt
 from interlock.ledger.tokens.slots import slot
 from interlock.ledger.tokens.tokens import Kind, Pointer
 from interlock.surfaces.arguments import InvalidArgument, check_context, decoding_error, read_output
-from interlock.surfaces.call import Call, Outcome, Reply, Wait
+from interlock.surfaces.call import Ask, Call, Outcome, Reply, Wait
 from interlock.surfaces.elicitation import ask_for
 from interlock.surfaces.execution import params as p
 from interlock.surfaces.execution.catalogue import described, listing_reply
@@ -116,41 +116,25 @@ class ExecutionSurface(LedgerSurface):
         )
         if isinstance(attempt, Reply):
             return attempt
-        position = attempt.position
-        if params.abandon is not None:
-            abandon = AbandonRun(attempt.now, "agent", call.client.name, params.abandon.strip())
-            given_up = decide(attempt.plan, attempt.state, abandon)
-            if isinstance(given_up, Refusal):
-                return of_refusal(given_up)
-            unread = [VARIABLES_UNREAD] if params.context else []
-            given_up = replace(given_up, notices=given_up.notices.plus(unread))
-            return self._recorded(attempt, given_up, output)
+        terms = self.ledger.terms(attempt.state)
+        variables = {**attempt.position.kept, **(params.context or {})}
         command = AcknowledgeStep(
             policy=EXECUTION,
             now=attempt.now,
-            terms=self.ledger.terms(position.state),
+            terms=terms,
             output=output,
-            variables={**position.kept, **(params.context or {})},
-            decisions=position.decisions,
+            variables=variables,
+            decisions=attempt.position.decisions,
             client=call.client.name,
         )
-        if call.client.can_elicit and call.asked is None and (asked := questions(position, command)):
-            return ask_for(*asked)  # a call that only asks the user is not an attempt (rule 10)
-        command = answered(position, command, call)
-        decided = decide(attempt.plan, attempt.state, command)
-        if isinstance(decided, Refusal):
-            return of_refusal(decided)
-        if params.waitSeconds and waits_for_the_user(decided):
-            if call.may_wait:
-                return Wait(params.waitSeconds)
-            decided = replace(decided, notices=decided.notices.plus([STILL_WAITING]))
-        return self._recorded(attempt, decided, output, command.variables)
-
-    def _recorded(
-        self, attempt: Attempt, decided: Decided, output: Output, variables: Variables | None = None
-    ) -> Reply:
-        """Record what came of an attempt with its answer, and return the answer with its tokens."""
-        view = attempt.view(decided, self.ledger.terms(attempt.state))
+        decided = (
+            self._acknowledged(attempt, command, params, call)
+            if params.abandon is None
+            else _abandoned(attempt, params.abandon, call, VARIABLES_UNREAD if params.context else None)
+        )
+        if not isinstance(decided, Decided):
+            return of_refusal(decided) if isinstance(decided, Refusal) else decided
+        view = attempt.view(decided, terms)
         answer = encoded(reply(view))
         attempt.record(
             decided,
@@ -161,6 +145,20 @@ class ExecutionSurface(LedgerSurface):
             variables=variables,
         )
         return live(answer, self.ledger, attempt.position.handle)
+
+    def _acknowledged(
+        self, attempt: Attempt, command: AcknowledgeStep, params: p.ContinueWorkflow, call: Call
+    ) -> Decided | Refusal | Ask | Wait:
+        """Acknowledge the pending item, unless the user is to be asked first or waited for."""
+        position = attempt.position
+        if call.client.can_elicit and call.asked is None and (asked := questions(position, command)):
+            return ask_for(*asked)  # a call that only asks the user is not an attempt (rule 10)
+        decided = decide(attempt.plan, attempt.state, answered(position, command, call))
+        if isinstance(decided, Refusal) or not (params.waitSeconds and waits_for_the_user(decided)):
+            return decided
+        if call.may_wait:
+            return Wait(params.waitSeconds)
+        return replace(decided, notices=decided.notices.plus([STILL_WAITING]))
 
     def _pointer(self, state_token: str, token: str, kind: Kind) -> Pointer | LedgerError:
         """Check a state token and the token beside it, which must belong to the same node."""
@@ -261,6 +259,15 @@ class ExecutionSurface(LedgerSurface):
 
     def resume_session(self, params: p.ResumeSession, call: Call) -> Outcome:
         return resumed(self.ledger, params.query or "", params.resumeRef)
+
+
+def _abandoned(attempt: Attempt, reason: str, call: Call, notice: Notice | None) -> Decided | Refusal:
+    """Give the run up; what the call sent beside its reason is kept as output or named in the notice."""
+    command = AbandonRun(attempt.now, "agent", call.client.name, reason.strip())
+    decided = decide(attempt.plan, attempt.state, command)
+    if isinstance(decided, Refusal) or notice is None:
+        return decided
+    return replace(decided, notices=decided.notices.plus([notice]))
 
 
 def _argument_reply(error: InvalidArgument) -> Reply:

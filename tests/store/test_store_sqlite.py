@@ -26,6 +26,7 @@ from interlock.store.protocol import (
     StoreUnavailable,
     TraceRow,
 )
+from interlock.store.sqlite import statements
 from interlock.store.sqlite import store as store_module
 from interlock.store.sqlite.lock import FileLock
 from interlock.store.sqlite.raw_commits import raw_commits
@@ -42,6 +43,7 @@ from interlock.store.sqlite.store import (
     open_store,
     version_of,
 )
+from support.harness import Bench
 from support.paths import FIXTURES
 from support.store_rows import node_row, session_of, start, step
 
@@ -613,3 +615,26 @@ def test_no_call_reads_a_whole_session(tmp_path: Path) -> None:
     assert not [plan for plan in plans if plan.endswith("(session_id=?)") and "sessions" not in plan]
     assert not [plan for plan in plans if plan.startswith("SCAN") and plan != "SCAN path"]
     store.close()
+
+
+@pytest.mark.parametrize("few", [1, 1000])
+def test_a_status_is_found_by_its_index_or_by_going_backwards(
+    bench: Bench, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both ways find the same sessions; which one is taken depends on how many runs have the status."""
+    monkeypatch.setattr(statements, "FEW", few)
+    worker = bench.agent()
+    for number in range(3):
+        bench.clock.pass_seconds(1)
+        worker.start("wr.small_task", goal=f"Task {number}")
+        worker.ack("Agreed.")
+    worker.ack("Changed.")
+    worker.ack("No report.")  # the last one is blocked
+    with bench.ledger().store.reading() as reader:
+        found = {
+            status: [row.title for row in reader.sessions(SessionFilter("local", status=status))]
+            for status in ("in_progress", "blocked", "complete")
+        }
+        others = reader.sessions(SessionFilter("eve", status="blocked"))
+    assert found == {"in_progress": ["Task 1", "Task 0"], "blocked": ["Task 2"], "complete": []}
+    assert others == []

@@ -77,10 +77,10 @@ def test_a_client_without_forms_is_not_asked(mode: str) -> None:
     talk(mode, story)
 
 
-def test_a_listener_is_let_in() -> None:
+def test_a_listener_is_let_in_and_told_that_the_tools_never_change() -> None:
     async def story(client: Any) -> None:
         async with client.listen(tools_list_changed=True) as subscription:
-            assert subscription.honored.tools_list_changed is True
+            assert not subscription.honored.tools_list_changed
             assert (await client.call_tool("echo", {"text": "a"})).content[0].text == "a"
 
     talk("2026-07-28", story)

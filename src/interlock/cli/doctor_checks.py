@@ -58,7 +58,8 @@ def run_checks(config: Config, *, repairs: bool) -> Iterator[Check]:
             "store", False, f"there is no folder {folder}", "correct --data-dir or INTERLOCK_DATA_DIR"
         )
         return
-    yield from _workflows(config)
+    for shadowed in library_of(config).listing().shadowed:
+        yield Check("workflows", True, shadowed.message)
     if config.postgres_url is not None:
         yield from _postgres(config, repairs)
         return
@@ -84,12 +85,6 @@ def run_checks(config: Config, *, repairs: bool) -> Iterator[Check]:
         files = [path for path in cache.rglob("*") if path.is_file()]
         yield Check("cache", True, f"{len(files)} compiled workflows" if cache.exists() else "empty")
     yield from _store(config, repairs)
-
-
-def _workflows(config: Config) -> Iterator[Check]:
-    """Name every workflow that another one of the same id hides."""
-    for shadowed in library_of(config).listing().shadowed:
-        yield Check("workflows", True, shadowed.message)
 
 
 def _postgres(config: Config, repairs: bool) -> Iterator[Check]:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from interlock.core.definition.conditions import holds, is_known_false, variables_of
 from interlock.core.definition.program import ENTRANCE, AskGate, ConfirmStep, EnterLoop, Plan, RepeatLoop
 from interlock.core.definition.prompts import interpolate, rendered_option, variables_in
-from interlock.core.definition.workflow import Effect, Gate, Loop, Option, Step, Workflow, walk
+from interlock.core.definition.workflow import Gate, Loop, Option, Step, Workflow, walk
 from interlock.core.hashing import digest_of
 from interlock.core.run.state import RunState, instance
 from interlock.core.values import Json
@@ -222,10 +222,6 @@ def _paths(gate: Gate) -> Iterator[str]:
     yield from variables_in(gate.name)
     yield from variables_in(gate.message)
     for option in gate.options:
-        for text in (option.label, option.description or "", *_texts(option.effect)):
-            yield from variables_in(text)
+        for text in (option.label, option.description, *option.effect.set_variables.values()):
+            yield from variables_in(text) if isinstance(text, str) else ()
         yield from option.effect.set_variables
-
-
-def _texts(effect: Effect) -> Iterator[str]:
-    return (value for value in effect.set_variables.values() if isinstance(value, str))

@@ -116,7 +116,10 @@ class PostgresStore:
         """Store what a command changed, durably, or raise StoreConflict and store nothing."""
         if self._current.connection is not None:
             raise RuntimeError("a transaction does not nest in another, nor in a reading")
-        statements = [append_statement(change) for change in sorted(changes, key=_session_id)]
+        statements = [
+            append_statement(change)
+            for change in sorted(changes, key=lambda change: change.session.session_id)
+        ]
         try:
             with translated(self.name):
                 try:
@@ -283,10 +286,6 @@ def status_of(url: str) -> Status:
         return status
     sessions, unindexed, unhealthy, size = counts
     return replace(status, sessions=sessions, unindexed=unindexed, unhealthy=unhealthy, size=size)
-
-
-def _session_id(changes: Changes) -> str:
-    return changes.session.session_id
 
 
 def _compare_and_set(connection: Connection, sql: str, values: Sequence[Any]) -> None:

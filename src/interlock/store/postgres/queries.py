@@ -449,7 +449,8 @@ class PostgresWriter(PostgresReader):
         Its mark is taken off at the end of the transaction, so that no command waits for it meanwhile.
         """
         words = vector({"title": row.title, "notes": row.notes, "workflows": row.workflows})
-        texts = (_storable(text) for text in (row.title, row.notes, row.workflows))
+        stored = (row.title, row.notes, row.workflows)
+        texts = (text.replace("\0", "\N{SYMBOL FOR NULL}") for text in stored)  # its text holds no NUL
         self._run(SET_SEARCH, row.session_id, row.owner, *texts, row.indexed_to, words)
         for number, text in enumerate(outputs):
             self._run(ADD_OUTPUT, row.session_id, row.owner, number, vector({"notes": text}))
@@ -504,11 +505,6 @@ def _number(node: NodeRow) -> int:
 
 def _array(numbers: Sequence[int]) -> str:
     return "{" + ",".join(map(str, numbers)) + "}"
-
-
-def _storable(text: str) -> str:
-    """PostgreSQL's text cannot hold a NUL."""
-    return text.replace("\0", "\N{SYMBOL FOR NULL}")
 
 
 def _conditions(wanted: SessionFilter) -> tuple[str, list[Any]]:

@@ -268,7 +268,8 @@ def open_store(folder: Path, name: str = FILE) -> SqliteStore:
         with _translated(path):
             connection = connect(path)
             if version_of(connection) != len(MIGRATIONS):
-                _upgrade(connection, path, lock)
+                with lock:
+                    migrate(connection, path, MIGRATIONS)
     except BaseException:
         lock.close()
         raise
@@ -289,18 +290,14 @@ def migrate(connection: apsw.Connection, path: Path, migrations: tuple[str, ...]
             raise StoreCorrupt(f"{path} has lost its log; `interlock doctor --repair` recovers what is left")
         connection.pragma("page_size", PAGE_SIZE)
         connection.pragma("application_id", int.from_bytes(os.urandom(4), "big", signed=True) or 1)
-        _use_wal(connection, path)
+        if connection.pragma("journal_mode", "wal") != "wal":
+            raise StoreUnavailable(_NO_WAL.format(path=path))
     elif version < len(migrations):
         _back_up(connection, path.with_name(f"{path.name}.v{version}.backup"))
     with _transaction(connection, "BEGIN IMMEDIATE"):
         for script in migrations[version:]:
             list(connection.execute(script))  # a script stops at its first row until that is fetched
         connection.pragma("user_version", len(migrations))
-
-
-def _upgrade(connection: apsw.Connection, path: Path, lock: FileLock) -> None:
-    with lock:
-        migrate(connection, path, MIGRATIONS)
 
 
 def hold_room(database: Path, reserve: Path) -> None:
@@ -374,11 +371,6 @@ def version_of(connection: apsw.Connection) -> int:
     version = connection.pragma("user_version")
     assert isinstance(version, int)
     return version
-
-
-def _use_wal(connection: apsw.Connection, path: Path) -> None:
-    if connection.pragma("journal_mode", "wal") != "wal":
-        raise StoreUnavailable(_NO_WAL.format(path=path))
 
 
 def _back_up(connection: apsw.Connection, target: Path) -> None:

@@ -148,7 +148,8 @@ class Checkpoints:
             caller = self._ledger.open(params.session_token, "ses") if params.session_token else None
             progress.agent = caller.agent if isinstance(caller, Position) else ""
         else:
-            progress.request = _by_token(progress, params)
+            sent = answering("", params)  # a token answers one question: a repeat is known by it
+            progress.request = {**sent, "agent": progress.agent, "seen": pointer.attempt}
         was_rewound = not pointer.is_checkpoint_handle and pointer.attempt > position.state.answered
         if progress.is_stale or was_rewound:
             return self._tools.refuse_stale(progress)
@@ -270,11 +271,6 @@ def _options_list(question: Question) -> str:
         if effect := effect_text(option.effect):
             lines.append(f"    effect: {effect}")
     return "\n".join(lines)
-
-
-def _by_token(progress: SessionCall, params: p.RespondCheckpoint) -> dict[str, Json]:
-    """Return what a repeated answer by session token is known by: a token answers one question."""
-    return {**answering("", params), "agent": progress.agent, "seen": progress.pointer.attempt}
 
 
 def _asking(key: str, agent: str) -> dict[str, Json]:

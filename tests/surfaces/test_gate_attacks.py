@@ -1,4 +1,4 @@
-"""Ways around a gate, tried at every surface that has the tool: none may pass (findings A1 to A12)."""
+"""Ways around a gate, tried at every surface that has the tool: none may pass (rules 19, 21 to 29)."""
 
 from __future__ import annotations
 

@@ -71,17 +71,28 @@ def interpolate(text: str, scope: Scope) -> str:
 
 def filled(text: str, scope: Scope) -> str:
     """Fill the variables that have a short value into the text of a file; the rest stays as written."""
-    values = dict(filling(text, scope))
-    return _EITHER.sub(lambda match: values.get(match[1] or match[2], match[0]), text)
+
+    def shown(match: re.Match[str]) -> str:
+        line = _short_value(match[1] or match[2], scope)
+        return match[0] if line is None else line
+
+    return _EITHER.sub(shown, text)
 
 
 def filling(text: str, scope: Scope) -> Iterator[tuple[str, str]]:
     """Yield the variables that are filled into the text of a file, each once, with their values."""
     for path in dict.fromkeys(match[1] or match[2] for match in _EITHER.finditer(text)):
-        value = scope.value(path)
-        line = text_of(value) if isinstance(value, (str, int, float)) else "\n"
-        if len(line) <= MOST_FILLED and _PLAIN.fullmatch(line):
+        if (line := _short_value(path, scope)) is not None:
             yield path, line
+
+
+def _short_value(path: str, scope: Scope) -> str | None:
+    """Return a variable as one line that can stand within quotes; None if it is unset or another thing."""
+    value = scope.value(path)
+    if not isinstance(value, (str, int, float)):
+        return None
+    line = text_of(value)
+    return line if len(line) <= MOST_FILLED and _PLAIN.fullmatch(line) else None
 
 
 def filled_value(value: Json, scope: Scope) -> Json:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any, cast
 
 import anyio
@@ -396,25 +395,3 @@ def test_a_pipe_forgets_a_stream_that_its_client_cancels(surface: ExecutionSurfa
     assert talk.patience() is not None
     talk.receive(notification("notifications/cancelled", {"requestId": "listen-1"}))
     assert talk.patience() is None
-
-
-def test_a_look_at_the_files_does_not_wait_for_who_compiles(bench: Bench, tmp_path: Path) -> None:
-    library = bench.ledger().library
-    before = library.hashes()
-    assert before["test.flow"]
-
-    async def story() -> None:
-        held, done = anyio.Event(), anyio.Event()
-
-        async def hold() -> None:
-            with library._lock:
-                held.set()
-                await done.wait()
-
-        async with anyio.create_task_group() as group:
-            group.start_soon(hold)
-            await held.wait()
-            assert await anyio.to_thread.run_sync(library.hashes) == before
-            done.set()
-
-    anyio.run(story)

@@ -45,6 +45,7 @@ from support.session_agents import (
 )
 
 WHY = "the ticket was withdrawn"
+OVER = "Nothing: the run was abandoned. Call start_session without session_token to begin a new one."
 
 
 @pytest.fixture
@@ -268,6 +269,7 @@ def test_an_orchestrator_gives_up_its_session_while_a_checkpoint_is_pending(
         status = lead.tell("get_workflow_status").body
         assert (status["status"], status["abandoned"]["by"]) == ("abandoned", "lead")
         assert "completed_at" not in status
+        assert status["next_action"] == OVER
         assert "open_checkpoint" not in status
         for tool, arguments in (
             ("yield_checkpoint", {"checkpoint_id": "scope"}),
@@ -282,7 +284,9 @@ def test_an_orchestrator_gives_up_its_session_while_a_checkpoint_is_pending(
     read = lead.tell("get_workflow")
     assert (read.error, "The run was abandoned by its agent (lead)" in read.text) == (False, True)
     named = {"agent_id": "late", "workflow_id": "flow", "session_token": lead.token}
-    assert "It cannot go on." in lead.call("start_session", **named).warnings[0]
+    joined = lead.call("start_session", **named)
+    assert "It cannot go on." in joined.warnings[0]
+    assert joined.body["next_action"] == OVER
     assert len(given_up(lead.ledger, _id(lead))) == 1
     assert inbox(lead.ledger) == ()
 

@@ -30,6 +30,7 @@ from interlock.core.run.commands import (
     StartChild,
     StartRun,
 )
+from interlock.core.run.notices import VARIABLES_UNREAD, Notices
 from interlock.core.run.outcomes import Awaited, Code, Decided, NeedInput, NeedLoop, Refusal, run_abandoned
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import EXECUTION
@@ -99,9 +100,9 @@ def _outcome(plan: Plan, state: RunState, command: Command) -> Decided | Refusal
         case AbandonRun() if state.finished:
             return Refusal(Code.RUN_FINISHED)
         case AbandonRun():
-            return _recorded(
-                plan, state, e.RunAbandoned(command.channel, command.now, command.by, command.reason)
-            )
+            gone = e.RunAbandoned(command.channel, command.now, command.by, command.reason)
+            notices = Notices((VARIABLES_UNREAD,) if command.variables else ())
+            return replace(_recorded(plan, state, gone), notices=notices)
         case _:
             assert_never(command)
 

@@ -168,12 +168,16 @@ class ReturnChild(Struct, frozen=True):
 
 
 class AbandonRun(Struct, frozen=True):
-    """Give the run up, wherever it stands; a gate that is open is no obstacle (rule 35)."""
+    """Give the run up, wherever it stands; a gate that is open is no obstacle (rule 35).
+
+    The variables that came with it are not taken, and the answer says so.
+    """
 
     now: int
     channel: Channel
     by: str = ""
     reason: str = ""
+    variables: Variables = {}
 
 
 Command: TypeAlias = (

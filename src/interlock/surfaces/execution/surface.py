@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from interlock.authoring.diagnostics.diagnostic import ABSENT, Diagnostic, absence, located
 from interlock.core.engine.decide import decide
 from interlock.core.run.commands import AbandonRun, AcknowledgeStep
-from interlock.core.run.notices import VARIABLES_UNREAD, Notice
+from interlock.core.run.notices import Notice
 from interlock.core.run.outcomes import Decided, Refusal, run_abandoned
 from interlock.core.run.output import Output
 from interlock.core.run.surface_policy import EXECUTION
@@ -127,11 +127,7 @@ class ExecutionSurface(LedgerSurface):
             decisions=attempt.position.decisions,
             client=call.client.name,
         )
-        decided = (
-            self._acknowledged(attempt, command, params, call)
-            if params.abandon is None
-            else _abandoned(attempt, params.abandon, call, VARIABLES_UNREAD if params.context else None)
-        )
+        decided = self._decided(attempt, command, params, call)
         if not isinstance(decided, Decided):
             return of_refusal(decided) if isinstance(decided, Refusal) else decided
         view = attempt.view(decided, terms)
@@ -146,11 +142,15 @@ class ExecutionSurface(LedgerSurface):
         )
         return live(answer, self.ledger, attempt.position.handle)
 
-    def _acknowledged(
+    def _decided(
         self, attempt: Attempt, command: AcknowledgeStep, params: p.ContinueWorkflow, call: Call
     ) -> Decided | Refusal | Ask | Wait:
-        """Acknowledge the pending item, unless the user is to be asked first or waited for."""
+        """Abandon the run, or acknowledge the pending item unless the user is to be asked first."""
         position = attempt.position
+        if params.abandon is not None:
+            why, sent = params.abandon.strip(), params.context or {}
+            abandon = AbandonRun(attempt.now, "agent", call.client.name, why, sent)
+            return decide(attempt.plan, attempt.state, abandon)
         if call.client.can_elicit and call.asked is None and (asked := questions(position, command)):
             return ask_for(*asked)  # a call that only asks the user is not an attempt (rule 10)
         decided = decide(attempt.plan, attempt.state, answered(position, command, call))
@@ -259,15 +259,6 @@ class ExecutionSurface(LedgerSurface):
 
     def resume_session(self, params: p.ResumeSession, call: Call) -> Outcome:
         return resumed(self.ledger, params.query or "", params.resumeRef)
-
-
-def _abandoned(attempt: Attempt, reason: str, call: Call, notice: Notice | None) -> Decided | Refusal:
-    """Give the run up; what the call sent beside its reason is kept as output or named in the notice."""
-    command = AbandonRun(attempt.now, "agent", call.client.name, reason.strip())
-    decided = decide(attempt.plan, attempt.state, command)
-    if isinstance(decided, Refusal) or notice is None:
-        return decided
-    return replace(decided, notices=decided.notices.plus([notice]))
 
 
 def _argument_reply(error: InvalidArgument) -> Reply:

@@ -102,7 +102,7 @@ def command_of(
             loop = params.loop_id or ""
             return AdvanceLoop(NAVIGATION, now, terms, loop, items, variables, params.abandon_children)
         case "abandon":
-            return AbandonRun(now, "agent", client, (params.note or "").strip())
+            return AbandonRun(now, "agent", client, (params.note or "").strip(), params.variables or {})
         case _:
             assert_never(params.action)
 

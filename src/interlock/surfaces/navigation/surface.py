@@ -9,8 +9,8 @@ from interlock.authoring.diagnostics.diagnostic import Diagnostic
 from interlock.core.engine.decide import decide
 from interlock.core.engine.evolve import evolved
 from interlock.core.engine.exits import entry_activities
-from interlock.core.run.commands import AbandonRun, ResolveCheckpoint
-from interlock.core.run.notices import VARIABLES_UNREAD, Notice
+from interlock.core.run.commands import ResolveCheckpoint
+from interlock.core.run.notices import Notice
 from interlock.core.run.outcomes import Refusal
 from interlock.core.run.output import Output
 from interlock.core.run.surface_policy import NAVIGATION
@@ -206,8 +206,6 @@ class NavigationSurface(LedgerSurface):
         if isinstance(decided, Refusal):
             attempt.keep(decided.kept, evolved(attempt.state, decided.kept))
             return self._refused(pointer, params, decided)
-        if isinstance(command, AbandonRun) and params.variables:
-            decided = replace(decided, notices=decided.notices.plus([VARIABLES_UNREAD]))
         view = attempt.view(decided, terms)
         taken = (
             replace(params, option_id=command.option) if isinstance(command, ResolveCheckpoint) else params

@@ -15,6 +15,8 @@ ASK_THE_USER = "Send the user's choice as option_id with respond_checkpoint."
 
 def entry_action(position: Position) -> str:
     """Say what to do next in a session that has entered no activity yet, or has ended."""
+    if position.state.abandoned is not None:
+        return "Nothing: the run was abandoned. Call start_session without session_token to begin a new one."
     if position.state.finished:
         return "Nothing: the workflow is completed."
     workflow = position.plan.workflow

@@ -17,7 +17,7 @@ from interlock.core.definition.workflow import Activity, Gate, Workflow
 from interlock.core.engine.decide import decide
 from interlock.core.engine.transitions import outstanding
 from interlock.core.run.commands import AbandonRun, Claim, EnterActivity, ResolveCheckpoint
-from interlock.core.run.notices import VARIABLES_UNREAD, Notice, Notices
+from interlock.core.run.notices import Notice, Notices
 from interlock.core.run.outcomes import Decided, Refusal
 from interlock.core.run.surface_policy import SurfacePolicy
 from interlock.core.values import Json, Variables
@@ -324,14 +324,14 @@ class SessionTools:
             return repeated
         if progress.is_stale:
             return self.refuse_stale(progress)
-        command = AbandonRun(progress.now, "agent", progress.agent or client, reason.strip())
+        by = progress.agent or client
+        command = AbandonRun(progress.now, "agent", by, reason.strip(), params.variables or {})
         decided = decide(progress.position.plan, progress.state, command)
         if isinstance(decided, Refusal):
             progress.refuse(sentence(decided))
             return NotEntered(progress, decided)
         assert decided.state.abandoned is not None, "the run is given up"
         token, notices = session_slot(decided.state), progress.notices(decided)
-        notices = notices.plus([VARIABLES_UNREAD] if params.variables else [])
         message = f"The run was {decided.state.abandoned.text}"
         reply = json_reply(
             {"status": "abandoned", "message": message, "session_token": token}, token, notices

@@ -48,7 +48,7 @@ def test_a_project_sets_neither_surface_nor_store(tmp_path: Path, line: str) -> 
 def test_a_project_is_found_around_the_working_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Finding J3: a client starts the server in the project, or names it in a variable."""
+    """A client starts the server in the project, or names it in a variable."""
     write(tmp_path / "project" / ".interlock", 'decisions = "user"')
     (tmp_path / "project" / "src" / "deep").mkdir(parents=True)
     (tmp_path / "elsewhere").mkdir()

@@ -233,7 +233,8 @@ class SessionTools:
         position = self.ledger.at(pointer)
         if isinstance(position, LedgerError):
             return of_error(position)
-        return ReadingCall(self.sessions, pointer, position, calling)
+        token = session_token(self.ledger, pointer.handle, position.state)
+        return ReadingCall(self.sessions, pointer, position, calling, token)
 
     def progress_call(
         self, token: str, calling: Calling, variables: Variables | None = None

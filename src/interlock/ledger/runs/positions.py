@@ -79,7 +79,7 @@ class Positions:
         which = "another run" if beside.handle != state.handle else "another step of this session"
         return LedgerError(
             "TOKEN_SCOPE_MISMATCH",
-            f"This {kind} token belongs to {which}, not to the stateToken beside it.",
+            f"This {kind} token belongs to {which}, not to the state token beside it.",
             "Use the tokens of one and the same response together.",
         )
 

@@ -10,11 +10,12 @@ from msgspec.structs import replace
 
 from interlock.core.definition.conditions import holds
 from interlock.core.definition.program import AskGate, ConfirmStep, DoStep, Plan, RepeatLoop, confirmation
+from interlock.core.definition.prompts import interpolate
 from interlock.core.definition.workflow import Gate, Loop, Step, walk
 from interlock.core.engine.acknowledge import complete, input_required, learned, take_gaps, without_input
 from interlock.core.engine.decisions import inbox_only, resolved, undecided_gap
 from interlock.core.engine.draft import Draft
-from interlock.core.engine.gates import question_of, round_of
+from interlock.core.engine.gates import round_of
 from interlock.core.engine.requirements import Verdict, examine
 from interlock.core.engine.settle import consequences, next_event
 from interlock.core.run import events as e
@@ -179,7 +180,7 @@ class Walk:
                 "GATE_PASSED", f"Checkpoint '{need.gate.id}' was not answered (advisory enforcement)."
             )
             return None
-        question = question_of(draft.plan, draft.state, need.gate, need.confirms).text
+        question = interpolate(need.gate.message, draft.plan.scope(draft.state.variables))
         about = {"checkpoint": need.gate.id, "instance": need.key, "question": question, **self.heading}
         about |= round_of(draft.state, need.key)
         return Refusal(Code.GATE_UNANSWERED, {**about, **inbox_only(draft.state, need.key, self.terms)})

@@ -74,13 +74,10 @@ def evolve(state: RunState, event: e.Event) -> RunState:
             return replace(state, yielded=_without_agent(state.yielded, event.agent), resumed=resumed)
         case e.LoopEntered():
             frame = Frame(event.loop, 0, event.total, event.items, event.limited)
-            entered = replace(state, frames=(*state.frames, frame), next_key=event.next, steer=None)
-            return _with(_asked_anew(entered, event.loop), event.sets)
+            return _in_round(state, (*state.frames, frame), event)
         case e.LoopIterated():
             frame = replace(state.frames[-1], iteration=event.iteration)
-            state = _without_iteration(state)
-            state = replace(state, frames=(*state.frames[:-1], frame), next_key=event.next, steer=None)
-            return _with(_asked_anew(state, event.loop), event.sets)
+            return _in_round(_without_iteration(state), (*state.frames[:-1], frame), event)
         case e.LoopLeft():
             if not state.frames or state.frames[-1].loop != event.loop:
                 return replace(state, next_key=event.next)
@@ -226,15 +223,16 @@ def _without_agent(answers: Mapping[str, Resolution], agent: str) -> dict[str, R
     return {name: answer for name, answer in answers.items() if name != agent}
 
 
-def _asked_anew(state: RunState, loop: str) -> RunState:
-    """A round of a loop begins: its questions can be asked again (rule 26)."""
-    outer = "".join(f"{frame.loop}@{frame.iteration}/" for frame in state.frames[:-1])
-    return replace(state, shown=_without(state.shown, f"{state.activity}/{outer}{loop}@"))
+def _in_round(state: RunState, frames: tuple[Frame, ...], event: e.LoopEntered | e.LoopIterated) -> RunState:
+    """Begin a round of the innermost loop: its questions can be asked again (rule 26)."""
+    outer = "".join(f"{frame.loop}@{frame.iteration}/" for frame in frames[:-1])
+    shown = _without(state.shown, f"{state.activity}/{outer}{event.loop}@")
+    return _with(replace(state, frames=frames, next_key=event.next, steer=None, shown=shown), event.sets)
 
 
-def _without(shown: Mapping[str, str], *beginnings: str) -> dict[str, str]:
+def _without(shown: Mapping[str, str], beginning: str) -> dict[str, str]:
     """Let go of what questions showed that can be asked again."""
-    return {name: where for name, where in shown.items() if not where.startswith(beginnings)}
+    return {name: where for name, where in shown.items() if not where.startswith(beginning)}
 
 
 def _without_iteration(state: RunState) -> RunState:

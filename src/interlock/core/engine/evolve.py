@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping
 from typing import assert_never
 
@@ -43,9 +44,14 @@ def evolve(state: RunState, event: e.Event) -> RunState:
             return _entered(state, event)
         case e.ActivityLeft():
             others = tuple(activity for activity in state.completed if activity != event.activity)
-            completed = (*others, event.activity)
             left = replace(
-                state, next_key=END, exit_to=None, left_to=event.to, frames=(), completed=completed
+                state,
+                next_key=END,
+                exit_to=None,
+                left_to=event.to,
+                frames=(),
+                completed=(*others, event.activity),
+                path=(*state.path, event.activity),
             )
             return _with(left, event.sets)
         case e.StepCompleted():
@@ -187,6 +193,7 @@ def _entered(state: RunState, event: e.ActivityEntered) -> RunState:
         shown=_without(state.shown, f"{event.activity}/"),
         declined=(),
         waived=(),
+        path=tuple(itertools.takewhile(lambda earlier: earlier != event.activity, state.path)),
     )
     return _with(fresh, event.sets)
 

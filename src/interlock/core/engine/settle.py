@@ -75,7 +75,8 @@ class _Visited(Struct, frozen=True):
 
 def _comparable(state: RunState) -> RunState:
     """Return the state without its counts and times: a run continues alike from states equal but for them."""
-    return replace(state, visit=0, entered_at=0, answered=0, gaps=0, gaps_ever=0, gap_list=(), completed=())
+    counts = replace(state, visit=0, entered_at=0, answered=0, gaps=0, gaps_ever=0, gap_list=())
+    return replace(counts, completed=(), path=())
 
 
 def _circle(

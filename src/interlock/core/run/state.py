@@ -116,7 +116,8 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     (rule 14). `policy` and `enforcement` are the user's terms for the
     session, copied at its start (rule 29). `gaps` counts the open ones that keep the run from ending
     `complete`, `gaps_ever` all; `gap_list` holds the newest. `chosen` is the last answer to each question,
-    for an agent that has lost its memory. `abandoned` says who gave the run up; the position stays where
+    for an agent that has lost its memory. `path` are the activities that led here, without those that the run
+    has gone back over. `abandoned` says who gave the run up; the position stays where
     that happened.
     """
 
@@ -144,6 +145,7 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     left_to: str | None = None
     skipped: tuple[str, ...] = ()
     completed: tuple[str, ...] = ()
+    path: tuple[str, ...] = ()
     steer: LoopDecision | None = None
     preferences: Preferences = Preferences()
     policy: DecisionPolicy = "auto"

@@ -18,7 +18,7 @@ from interlock.core.run.outcomes import NeedInput
 from interlock.core.run.output import Output
 from interlock.core.run.preferences import Preferences
 from interlock.core.run.reasons import Blocker, BlockerCode, ContractPointer, Severity
-from interlock.core.run.state import RunState
+from interlock.core.run.state import RunState, instance
 from interlock.core.values import MISSING, Json, Variables
 
 DECISION = "wr.decision"
@@ -70,14 +70,20 @@ def resolved(
     agent: str = "",
     resumable: bool = False,
 ) -> e.GateResolved:
-    """The record of a decision, with the effects of the chosen option; `revise` makes the step pending."""
+    """The record of a decision, with the effects of the chosen option.
+
+    `revise` makes the step pending again; before the step was done, the run stays where it is.
+    """
     question = question_of(plan, state, gate, confirms)
     option = question.option(decision.option) if decision else None
     effect = option.effect if option else None
     declared = gate.option(decision.option) if decision else None
     scope = plan.scope(state.variables)
     values = declared.effect.set_variables.values() if declared else ()
-    revised = confirms is not None and decision is not None and decision.option == "revise"
+    following = None
+    if confirms is not None and decision is not None and decision.option == "revise":
+        is_done = instance(state, confirms.id) in state.done
+        following = f"step:{confirms.id}" if is_done else state.next_key
     return e.GateResolved(
         key=key,
         gate=gate.id,
@@ -91,7 +97,7 @@ def resolved(
         client=decision.client if decision else "",
         note=decision.note if decision else "",
         agent=agent,
-        next=f"step:{confirms.id}" if confirms and revised else None,
+        next=following,
         sets=effect.set_variables if effect else {},
         transition_to=effect.transition_to if effect else None,
         skip_activities=effect.skip_activities if effect else (),

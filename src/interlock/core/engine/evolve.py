@@ -20,6 +20,7 @@ from interlock.core.run.state import (
     Reported,
     Resolution,
     RunState,
+    instance,
 )
 from interlock.core.values import Variables, cut, merged
 
@@ -219,11 +220,12 @@ def _resolved(state: RunState, event: e.GateResolved) -> RunState:
         where = f"{state.activity or ''}/{event.key}"
         state = replace(state, shown={**state.shown, **dict.fromkeys(event.reads, where)})
     if event.next is not None:
-        revised = event.next.removeprefix("step:")
+        revised = event.gate.removeprefix("confirm-")
         reported = {step: outputs for step, outputs in state.reported.items() if step != revised}
         unreported = tuple(step for step in state.unreported if step != revised)
         state = replace(state, reported=reported, unreported=unreported)
-        return replace(state, next_key=event.next, done=state.done[:-1])
+        done = tuple(key for key in state.done if key != instance(state, revised))
+        return replace(state, next_key=event.next, done=done)
     answers = {**state.answers, event.key: event.option or ""}
     skipped = tuple(dict.fromkeys((*state.skipped, *event.skip_activities)))
     return replace(state, answers=answers, skipped=skipped, exit_to=event.transition_to or state.exit_to)

@@ -271,7 +271,11 @@ def test_a_confirmation_is_pending_like_any_checkpoint(bench: Bench) -> None:
 
 def test_a_revised_step_that_was_not_claimed_yet_passes_over_nothing(bench: Bench) -> None:
     """Rules 14 and 25: steps are claimed on leaving, and the user may send one back before."""
-    prove = {"id": "prove", "title": "Prove", "prompt": "Prove it.", "outputRequired": {"notes": True}}
+    prove = {
+        "id": "prove",
+        "title": "Prove",
+        "promptBlocks": {"goal": "Prove it.", "outputRequired": {"notes": "why it is so"}},
+    }
     bench.write(workflow(prove, *plain_steps("one", "two", requireConfirmation=True)))
     agent = gated(bench)
     agent.call("start_session", workflow_id="test.flow")

@@ -54,6 +54,7 @@ class Walk:
         self.terms = command.terms
         self.decisions = command.decisions
         self.client = command.client
+        self.used = draft.state.decided  # what comes with the call serves every round that it claims
         claimed = claimed_outputs(draft.state, command.claims)
         self.new = {step: list(outputs.new) for step, outputs in claimed.items()}
         self.repeated = {step: iter(outputs.repeated) for step, outputs in claimed.items()}
@@ -135,6 +136,7 @@ class Walk:
             now=draft.now,
             client=self.client,
             claimed=True,
+            used=self.used,
         )
         if verdict.stopping:
             return self._lacks(need, verdict)

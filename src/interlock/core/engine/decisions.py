@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from interlock.core.definition.conditions import variables_of
 from interlock.core.definition.program import DoStep, EnterLoop, Plan
-from interlock.core.definition.prompts import text_of, unset_in_effect
-from interlock.core.definition.workflow import Gate, Step, Workflow
+from interlock.core.definition.prompts import text_of, unset_in_effect, variables_in
+from interlock.core.definition.workflow import Gate, Step, UserInput, Workflow
 from interlock.core.engine.gates import Question, find_gate, question_of, variables_read
 from interlock.core.engine.loops import extent_of
 from interlock.core.run import events as e
@@ -114,6 +114,18 @@ def is_the_users(decision: Decision, preferences: Preferences) -> bool:
     return reports or decision.channel in BY_THE_USER
 
 
+def given(state: RunState, need: UserInput, used: Mapping[str, str] | None = None) -> Json:
+    """The value of the context key, if it answers this question; a decision is used once (rule 26).
+
+    An approval counts for one step, and an answer to a question that shows variables for one round. `used`
+    are the variables of decisions that were used before the call, with their gates.
+    """
+    where = (state.decided if used is None else used).get(need.key or "", "")
+    is_used = where.rpartition("::")[2] == need.key
+    other = where != instance(state, need.key or "") and any(variables_in(need.question))
+    return None if is_used and (need.is_approval or other) else state.variables.get(need.key or "")
+
+
 def admitted(
     plan: Plan, state: RunState, variables: Variables, completing: Iterable[Step] = ()
 ) -> tuple[dict[str, Json], list[Notice]]:
@@ -124,9 +136,12 @@ def admitted(
     kept = _protected(plan, state)
     taken: dict[str, Json] = {}
     notices: list[Notice] = []
+    steps = list(completing)
+    needs = [need for step in steps for need in step.user_input if need.key in state.variables]
+    asked_anew = {need.key for need in needs if given(state, need) is None}
     for name, value in variables.items():
         current = state.variables.get(name, MISSING)
-        if name not in kept:
+        if name not in kept or name in asked_anew:
             taken[name] = value
         elif current == value or (current is MISSING and value is None):
             continue
@@ -134,7 +149,7 @@ def admitted(
             taken[name] = value
             text = f"'{name}' has changed, because {needed} needs it, although {kept[name]}."
             notices.append(Notice(CHANGED, text))
-        elif step := next((step for step in completing if produces(plan.workflow, step, name)), None):
+        elif step := next((step for step in steps if produces(plan.workflow, step, name)), None):
             taken[name] = value
             notices.append(Notice(CHANGED, f"Step '{step.id}' has changed '{name}', although {kept[name]}."))
         else:

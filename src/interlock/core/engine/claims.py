@@ -15,6 +15,7 @@ from interlock.core.engine.acknowledge import complete, input_required, learned,
 from interlock.core.engine.decisions import inbox_only, resolved, undecided_gap
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.gates import question_of, round_of
+from interlock.core.engine.loops import ended_loop
 from interlock.core.engine.requirements import Verdict, examine
 from interlock.core.engine.settle import consequences, next_event
 from interlock.core.run import events as e
@@ -114,7 +115,7 @@ class Walk:
         if frame.total is not None or _has_written(self.draft) or _contains(tail.loop, self.towards):
             return event
         self.draft.notice("LOOP_CLAIMED", f"Loop '{event.loop}' was claimed once; its condition still holds.")
-        return e.LoopLeft(event.loop, tail.after, "claimed", event.iteration)
+        return ended_loop(self.draft.plan, self.draft.state, tail, "claimed")
 
     def _claim(self, need: NeedStep) -> Refusal | None:
         draft = self.draft

@@ -44,7 +44,7 @@ def evolve(state: RunState, event: e.Event) -> RunState:
         case e.ActivityEntered():
             return _entered(state, event)
         case e.ActivityLeft():
-            others = tuple(activity for activity in state.completed if activity != event.activity)
+            others = (activity for activity in state.completed if activity != event.activity)
             left = replace(
                 state,
                 next_key=END,
@@ -80,19 +80,22 @@ def evolve(state: RunState, event: e.Event) -> RunState:
             resumed = {**state.resumed, event.agent: state.yielded[event.agent]}
             return replace(state, yielded=_without_agent(state.yielded, event.agent), resumed=resumed)
         case e.LoopEntered():
-            frame = Frame(event.loop, 0, event.total, event.items, event.limited)
-            entered = replace(state, frames=(*state.frames, frame), next_key=event.next, steer=None)
+            frame = Frame(
+                event.loop, 0, event.total, event.items, event.limited, event.steered, outer=state.steer
+            )
+            entered = replace(state, frames=(*state.frames, frame), next_key=event.next)
             return _with(_asked_anew(entered, event.loop), event.sets)
         case e.LoopIterated():
             frame = replace(state.frames[-1], iteration=event.iteration)
             state = _without_iteration(state)
-            state = replace(state, frames=(*state.frames[:-1], frame), next_key=event.next, steer=None)
+            state = replace(state, frames=(*state.frames[:-1], frame), next_key=event.next)
             return _with(_asked_anew(state, event.loop), event.sets)
         case e.LoopLeft():
             if not state.frames or state.frames[-1].loop != event.loop:
                 return replace(state, next_key=event.next)
-            state = _without_iteration(state)
-            return replace(state, frames=state.frames[:-1], next_key=event.next, steer=None)
+            outer = state.frames[-1].outer if state.frames[-1].steered else state.steer
+            state = replace(_without_iteration(state), frames=state.frames[:-1], next_key=event.next)
+            return _with(replace(state, steer=outer), event.sets)
         case e.LoopSteered():
             return replace(state, steer=event.decision)
         case e.CapabilityObserved():
@@ -236,9 +239,10 @@ def _without_agent(answers: Mapping[str, Resolution], agent: str) -> dict[str, R
 
 
 def _asked_anew(state: RunState, loop: str) -> RunState:
-    """A round of a loop begins: its questions can be asked again (rule 26)."""
+    """A round of a loop begins: its questions can be asked again (rule 26), and what steers it is open."""
     outer = "".join(f"{frame.loop}@{frame.iteration}/" for frame in state.frames[:-1])
-    return replace(state, shown=_without(state.shown, f"{state.activity}/{outer}{loop}@"))
+    shown = _without(state.shown, f"{state.activity}/{outer}{loop}@")
+    return replace(state, shown=shown, steer=None if state.frames[-1].steered else state.steer)
 
 
 def _without(shown: Mapping[str, str], *beginnings: str) -> dict[str, str]:

@@ -19,13 +19,18 @@ LoopDecision = Literal["continue", "stop"]
 
 
 class Frame(Struct, frozen=True, omit_defaults=True):
-    """A loop that the run is inside of. Its items are frozen at entry; `limited` says that they were cut."""
+    """A loop that the run is inside of. Its items are frozen at entry; `limited` says that they were cut.
+
+    `steered` says that decisions of its steps steer it; `outer` is what was decided before for an outer one.
+    """
 
     loop: str
     iteration: int = 0
     total: int | None = None
     items: tuple[Json, ...] = ()
     limited: bool = False
+    steered: bool = False
+    outer: LoopDecision | None = None
 
 
 class OpenGate(Struct, frozen=True, omit_defaults=True):

@@ -177,6 +177,18 @@ def _chosen(plan: Plan, activity: Activity, state: RunState) -> ChosenExit | Non
     return None
 
 
+def unset_before(plan: Plan, state: RunState) -> tuple[str, ...]:
+    """Name what nobody has set in the conditions of the exits that come before the chosen one (rule 20)."""
+    activity, scope = plan.workflow.activity(state.activity), plan.scope(state.variables)
+    assert activity is not None
+    passed: list[str] = []
+    for exit_ in _flow_exits(plan.workflow, activity) if state.exit_to is None else ():
+        if exit_.condition is not None and holds(exit_.condition, scope, unknown=False):
+            break
+        passed += unset_in(exit_.condition, scope)
+    return tuple(dict.fromkeys(passed))
+
+
 def _transitions(workflow: Workflow, activity: Activity) -> tuple[Transition, ...]:
     """Return the transitions that lead somewhere: a borrowed activity may name targets of its lender."""
     return tuple(transition for transition in activity.transitions if workflow.has_target(transition.to))

@@ -55,6 +55,7 @@ class ActivityLeft(RunEvent, frozen=True, tag="activity_left"):
     condition: str = ""
     skipping: tuple[str, ...] = ()
     sets: Mapping[str, Json] = {}
+    unset: tuple[str, ...] = ()
 
 
 class StepCompleted(RunEvent, frozen=True, tag="step_completed"):

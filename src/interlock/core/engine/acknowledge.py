@@ -133,7 +133,7 @@ def _close_step(draft: Draft, settled: RunState, need: NeedStep, ack: Acknowledg
         return _blocked(draft, settled, need, *verdict.stopping, rejections=verdict.rejections)
     draft.record(*verdict.answers, *learned(ack.output), *verdict.gaps)
     take_gaps(draft, ack.output)
-    complete(draft, need)
+    complete(draft, need, ack.output.digest if draft.state.frames else "", claimed=False)
     _report_confirmation(draft, need.step, ack)
     return draft.decided()
 
@@ -187,15 +187,16 @@ def _members(artifact: Mapping[str, Json], name: str) -> list[Mapping[str, Json]
     return [gap for gap in members if isinstance(gap, Mapping)] if isinstance(members, (list, tuple)) else []
 
 
-def complete(draft: Draft, need: NeedStep, claim: str | None = None) -> None:
+def complete(draft: Draft, need: NeedStep, output: str, *, claimed: bool) -> None:
     """Record that the step is done, with what its actions write.
 
-    `claim` is the digest of the output that a claim brought; empty if it brought none, or none that is new.
+    `output` is the digest of what must not be recorded again (rule 14); empty if nothing came, or nothing
+    new, or if the step is acknowledged outside loops, where it is done only once a visit.
     """
     assert draft.state.activity is not None
     following = draft.plan.program(draft.state.activity).after(f"step:{need.step.id}")
     sets = sets_of(draft.plan, draft.state, need.step.actions)
-    draft.record(e.StepCompleted(need.key, need.step.id, following, claim is not None, sets, claim or ""))
+    draft.record(e.StepCompleted(need.key, need.step.id, following, claimed, sets, output))
     _notice_omissions(draft, need.step)
 
 

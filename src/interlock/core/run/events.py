@@ -63,7 +63,7 @@ class StepCompleted(RunEvent, frozen=True, tag="step_completed"):
     next: str
     claimed: bool = False
     sets: Mapping[str, Json] = {}
-    output: str = ""  # the digest of what came with a claim
+    output: str = ""  # the digest of what came with a claim, or for a round of a loop
 
 
 class StepReported(RunEvent, frozen=True, tag="step_reported"):

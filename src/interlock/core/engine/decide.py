@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from interlock.core.definition.program import EnterLoop, Plan, RepeatLoop
 from interlock.core.engine.acknowledge import acknowledge, input_required, without_input
 from interlock.core.engine.checkpoints import open_checkpoint, resolve_checkpoint, resume_checkpoint
+from interlock.core.engine.claims import gate_open
 from interlock.core.engine.decisions import admitted
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.evolve import evolve, evolved
@@ -31,7 +32,16 @@ from interlock.core.run.commands import (
     StartRun,
 )
 from interlock.core.run.notices import VARIABLES_UNREAD, Notices
-from interlock.core.run.outcomes import Awaited, Code, Decided, NeedInput, NeedLoop, Refusal, run_abandoned
+from interlock.core.run.outcomes import (
+    Awaited,
+    Code,
+    Decided,
+    NeedInput,
+    NeedLoop,
+    NeedStep,
+    Refusal,
+    run_abandoned,
+)
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import EXECUTION
 from interlock.core.values import Variables
@@ -155,8 +165,17 @@ def _advance_loop(plan: Plan, state: RunState, command: AdvanceLoop) -> Decided 
     draft.take(command.variables)
     draft.take_expired_open()
     pending = _with_items(draft, draft.skip_optional(), command)
+    if command.variables and any(
+        isinstance(it, e.LoopLeft) and it.loop == command.loop for it in draft.events
+    ):
+        bare = _advance_loop(plan, state, replace(command, variables={}))
+        if not isinstance(bare, Refusal) or bare.code is not Code.LOOP_NOT_FOUND:
+            return draft.decided()  # the loop was waiting, and these variables have ended it
+    if draft.state.open is not None:
+        return gate_open(draft.state, {}, command.terms)
     if not isinstance(pending, (NeedLoop, NeedInput)) or pending.loop is None:
-        return Refusal(Code.LOOP_NOT_FOUND, {"loop": command.loop})
+        about = {"pending_step": pending.step.id} if isinstance(pending, NeedStep) else {}
+        return Refusal(Code.LOOP_NOT_FOUND, {"loop": command.loop, **about})
     if pending.loop.id != command.loop:
         return Refusal(Code.LOOP_NOT_FOUND, {"loop": command.loop, "pending_loop": pending.loop.id})
     if isinstance(pending, NeedLoop) and not pending.needs_items:

@@ -118,7 +118,7 @@ def done_message(params: NavAction, view: View) -> str:
             text = f"Transitioned to activity '{params.activity_id}'"
         case "advance_loop":
             frame = next((frame for frame in view.state.frames if frame.loop == params.loop_id), None)
-            text = f"Loop '{params.loop_id}' ended"
+            text = f"Loop '{params.loop_id}' ended without another round; take one of availableActions"
             if frame is not None and frame.iteration == 0:
                 text = f"Started loop '{params.loop_id}'"
             elif frame is not None:

@@ -13,7 +13,7 @@ from interlock.core.engine.checkpoints import open_checkpoint, resolve_checkpoin
 from interlock.core.engine.claims import gate_open
 from interlock.core.engine.decisions import admitted
 from interlock.core.engine.draft import Draft
-from interlock.core.engine.evolve import evolve, evolved
+from interlock.core.engine.evolve import evolve
 from interlock.core.engine.loops import again, begun, extent_of
 from interlock.core.engine.settle import awaited, entered
 from interlock.core.engine.transitions import enter
@@ -31,11 +31,12 @@ from interlock.core.run.commands import (
     StartChild,
     StartRun,
 )
-from interlock.core.run.notices import VARIABLES_UNREAD, Notices
+from interlock.core.run.notices import VARIABLES_UNREAD
 from interlock.core.run.outcomes import (
     Awaited,
     Code,
     Decided,
+    Done,
     NeedInput,
     NeedLoop,
     NeedStep,
@@ -110,9 +111,11 @@ def _outcome(plan: Plan, state: RunState, command: Command) -> Decided | Refusal
         case AbandonRun() if state.finished:
             return Refusal(Code.RUN_FINISHED)
         case AbandonRun():
-            gone = e.RunAbandoned(command.channel, command.now, command.by, command.reason)
-            notices = Notices((VARIABLES_UNREAD,) if command.variables else ())
-            return replace(_recorded(plan, state, gone), notices=notices)
+            draft = Draft(plan, state, EXECUTION, command.now)
+            draft.abandon_children()
+            draft.record(e.RunAbandoned(command.channel, command.now, command.by, command.reason))
+            notices = draft.notices.plus([VARIABLES_UNREAD] if command.variables else [])
+            return Decided(tuple(draft.events), draft.state, Done(), notices=notices)
         case _:
             assert_never(command)
 
@@ -121,11 +124,13 @@ def _abandoning(
     plan: Plan, state: RunState, command: AcknowledgeStep | EnterActivity | ResolveCheckpoint | AdvanceLoop
 ) -> Decided | Refusal:
     """Abandon the children that still run, then decide the command (rule 35)."""
-    gone = [e.ChildReturned(workflow, session, "abandoned") for session, workflow in state.children.items()]
-    outcome = decide(plan, evolved(state, gone), replace(command, abandons=False))
+    draft = Draft(plan, state, command.policy, command.now)
+    draft.abandon_children()
+    outcome = decide(plan, draft.state, replace(command, abandons=False))
     if isinstance(outcome, Refusal):
         return outcome
-    return replace(outcome, events=(*gone, *outcome.events))
+    notices = draft.notices.plus(outcome.notices.listed)
+    return replace(outcome, events=(*draft.events, *outcome.events), notices=notices)
 
 
 def _keeping(

@@ -58,7 +58,7 @@ def _entered(draft: Draft, command: EnterActivity) -> Refusal | None:
 
 def _claim(draft: Draft, command: EnterActivity) -> Refusal | None:
     """Claim the rest of the activity and take the exit that the agent names; warn if it is wrong."""
-    _abandon_children(draft)
+    draft.abandon_children()
     arrival = Walk(draft, command, None).go()
     if isinstance(arrival, Refusal):
         return arrival
@@ -97,13 +97,6 @@ def _gates_pending(draft: Draft, command: EnterActivity) -> Refusal | None:
         return None
     about = {"target": command.target, "activity": state.activity, "pending": pending}
     return Refusal(Code.GATE_UNANSWERED, {**about, **inbox_only(state, pending[0], terms)})
-
-
-def _abandon_children(draft: Draft) -> None:
-    """Record that a parent that goes on abandons its running children (rule 35)."""
-    for session, workflow in draft.state.children.items():
-        draft.record(e.ChildReturned(workflow, session, "abandoned"))
-        draft.notice("CHILD_ABANDONED", f"Child '{workflow}' was still running; it is abandoned.")
 
 
 def _begin(draft: Draft, command: EnterActivity) -> Refusal | None:

@@ -229,7 +229,7 @@ class RunCompleted(RunEvent, frozen=True, tag="run_completed"):
 
 
 class RunAbandoned(RunEvent, frozen=True, tag="run_abandoned"):
-    """The user or the agent gave the run up, on all its branches and for good (rule 35)."""
+    """The user, the agent or a parent gave the run up, on all its branches and for good (rule 35)."""
 
     channel: Channel
     at: int

@@ -81,7 +81,7 @@ class Chosen(Struct, frozen=True, array_like=True):
 
 
 class Abandonment(Struct, frozen=True, omit_defaults=True):
-    """Who gave up the run, by which channel, and why."""
+    """Who gave up the run, by which channel, and why. By channel `server` it is the parent of a child."""
 
     channel: str
     at: int
@@ -91,7 +91,7 @@ class Abandonment(Struct, frozen=True, omit_defaults=True):
     @property
     def text(self) -> str:
         """Say it in words that follow 'The run was'."""
-        whom = "its agent" if self.channel == "agent" else f"the user, {self.channel}"
+        whom = {"agent": "its agent", "server": "its parent"}.get(self.channel, f"the user, {self.channel}")
         named = f" ({self.by})" if self.by else ""
         return f"abandoned by {whom}{named}: {self.reason or 'no reason was given'}"
 

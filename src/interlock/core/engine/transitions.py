@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from interlock.core.definition.conditions import describe
 from interlock.core.definition.program import Plan
 from interlock.core.definition.workflow import Activity
+from interlock.core.engine.acknowledge import resolve_late
 from interlock.core.engine.claims import Outlook, Walk, gate_open, steps_ahead
 from interlock.core.engine.decisions import inbox_only
 from interlock.core.engine.draft import Draft
@@ -23,6 +24,8 @@ from interlock.core.run.state import RunState
 
 def enter(plan: Plan, state: RunState, command: EnterActivity) -> Decided | Refusal:
     """Leave the current activity by an exit it has, and enter the target."""
+    if state.finished:
+        return resolve_late(plan, state, command, *(claim.output for claim in command.claims))
     draft = Draft(plan, state, command.policy, command.now)
     draft.take(command.variables, steps_ahead(plan, state) if command.policy.exits == "claimed" else ())
     return _entered(draft, command) or draft.decided()
@@ -41,8 +44,6 @@ def outstanding(plan: Plan, state: RunState, command: EnterActivity) -> tuple[Re
 
 def _entered(draft: Draft, command: EnterActivity) -> Refusal | None:
     state, workflow, target = draft.state, draft.plan.workflow, command.target
-    if state.finished:
-        return Refusal(Code.RUN_FINISHED)
     draft.take_expired_open()
     if draft.state.open is not None:
         return gate_open(draft.state, {"target": target}, command.terms)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from interlock.authoring.diagnostics.diagnostic import ABSENT, Diagnostic, absence, located
+from interlock.core.engine.acknowledge import resolves_gaps
 from interlock.core.engine.decide import decide
 from interlock.core.run.commands import AbandonRun, AcknowledgeStep
 from interlock.core.run.notices import Notice
@@ -229,9 +230,23 @@ class ExecutionSurface(LedgerSurface):
             return attempt
         if attempt.state.abandoned is not None:
             return of_refusal(run_abandoned(attempt.state.abandoned))
+        if attempt.state.finished and resolves_gaps(output):
+            return self._resolve_gaps(attempt, output, pointer.handle)
         answer = encoded(kept_reply(attempt.unmoved(output, self.ledger.terms(attempt.state))))
         attempt.save_notes(body_of(answer), output)
         return live(answer, self.ledger, pointer.handle)
+
+    def _resolve_gaps(self, attempt: Attempt, output: Output, handle: bytes) -> Outcome:
+        """Close gaps of a run that has ended; there is no step any more to close them with."""
+        terms = self.ledger.terms(attempt.state)
+        command = AcknowledgeStep(EXECUTION, attempt.now, terms, output)
+        decided = decide(attempt.plan, attempt.state, command)
+        if isinstance(decided, Refusal):
+            return of_refusal(decided)
+        view = attempt.view(decided, terms)
+        answer = encoded(reply(view))
+        attempt.record(decided, body_of(answer), surface="execution", notices=view.notices, output=output)
+        return live(answer, self.ledger, handle)
 
     def _note(self, token: str, output: Output) -> Outcome:
         pointer = self.ledger.read_token(token, "sst")

@@ -219,27 +219,29 @@ def closed_later(bench: Bench, surface: str) -> None:
             agent.start("test.flow")
             answer = agent.ack("one", artifacts=[DISCLOSED])
             texts.append(agent.text)
-            for artifact in LATER:
+            end = answer
+            for artifact in [*LATER, *LATER[:1]]:
+                tokens = {name: answer[name] for name in ("stateToken", "checkpointToken")}
                 for _ in range(2):
-                    tokens = {name: answer[name] for name in ("stateToken", "checkpointToken")}
-                    closed = agent.call("checkpoint_workflow", **tokens, output={"artifacts": [artifact]})
+                    agent.call("checkpoint_workflow", **tokens, output={"artifacts": [artifact]})
                     texts.append(agent.text)
-                answer = closed
-            tokens = {name: answer[name] for name in ("stateToken", "checkpointToken")}
-            agent.call("checkpoint_workflow", **tokens, output={"artifacts": LATER})
-            texts.append(agent.text)
-            assert agent.look(answer)["status"] == "complete"
+                answer = agent.look(end)  # by the token of the end
+            assert answer["status"] == "complete"
+            assert "earlier point" not in agent.text
+            del texts[-1]
         case "navigation":
             client = NavigationClient(NavigationSurface(ledger))
             client.start("test.flow")
             client.done("one", output={"artifacts": [DISCLOSED]})
             texts.append(json.dumps(client.go("__terminal__")))
+            state = client.state
             for artifact in LATER:
-                state = client.state
                 for _ in range(2):
                     given = {"step_id": "one", "output": {"artifacts": [artifact]}}
                     texts.append(json.dumps(client.act("complete_step", state, **given)))
-            texts.append(json.dumps(client.done("one", output={"artifacts": LATER})))
+            texts.append(
+                json.dumps(client.act("complete_step", state, step_id="one", output={"artifacts": LATER}))
+            )
         case _:
             lead = (session if surface == "session" else gated)(bench, Terms(min_response_ms=0))
             lead.call("start_session", workflow_id="test.flow", agent_id="a")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 from uuid import uuid4
 
 import msgspec
@@ -29,6 +29,7 @@ from interlock.ledger.transfer.bundle import Bundle, read_bundle
 from interlock.ledger.transfer.export_import import export_session, import_bundle
 from interlock.store.protocol import SessionFilter, SessionRow
 from interlock.store.sqlite.store import open_store
+from interlock.surfaces.call import Era
 from interlock.surfaces.gated import GatedSurface
 from interlock.surfaces.navigation import NavigationSurface
 from support.authored import write
@@ -40,6 +41,7 @@ from support.navigation_client import FILES, NavigationClient, events, opened
 from support.postgres_server import open_in, require_postgres, shared_server
 from support.server import Server
 from support.session_agents import (
+    FLOW,
     SessionAgent,
     gated,
     join_session,
@@ -507,6 +509,53 @@ def test_two_processes_and_a_killed_one_give_up_a_run_once(tmp_path: Path) -> No
         assert fresh["abandoned"]["reason"] == WHY
     assert len(given_up(bench.ledger(), at["session"]["sessionId"])) == 1
     bench.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("era", get_args(Era))
+@pytest.mark.parametrize("surface", ["session", "gated", "navigation"])
+def test_a_server_killed_after_it_answered_has_given_up_the_run_once(
+    bench: Bench, surface: str, era: Era
+) -> None:
+    """The question is open; the same call to another process returns the same answer, and nothing goes on."""
+    write(bench.workflows, FILES if surface == "navigation" else FLOW)
+    arguments = ("--workflows", str(bench.workflows), "--surface", surface)
+    with Server(bench.folder, *arguments, era=era) as first:
+        tool, abandoning, going_on = open_question(first, surface)
+        answer = first.call(tool, **abandoning)
+        first.kill()
+    assert answer["status"] == "abandoned"
+    assert WHY in answer["message"]
+    with Server(bench.folder, *arguments, era=era) as second:
+        assert second.call(tool, **abandoning) == answer
+        refused = second.call(tool, **going_on)
+        named = refused["error"]["code"] if surface == "navigation" else refused["code"]
+        assert named == ("WORKFLOW_ABANDONED" if surface == "navigation" else "RUN_ABANDONED")
+        assert WHY in refused["_text"]
+        second.kill()
+    ledger = bench.ledger()
+    with ledger.store.reading() as reader:
+        (row,) = reader.sessions(SessionFilter(ledger.owner))
+    assert len(given_up(ledger, row.session_id)) == 1
+    assert inbox(ledger) == ()
+    assert examine(ledger.store, row).health == "healthy"
+
+
+def open_question(server: Server, surface: str) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """Take a run to an open question; return the tool, how it abandons, and how it would go on."""
+    if surface == "navigation":
+        start = server.call("nav_start", workflow_id="build")["state"]
+        state = server.call("nav_action", state=start, action="complete_step", step_id="analyze")["state"]
+        answering = {"action": "respond_to_checkpoint", "checkpoint_id": "approve", "option_id": "yes"}
+        abandoning = {"state": state, "action": "abandon", "note": WHY}
+        return "nav_action", abandoning, {"state": state, **answering}
+    started = server.call("start_session", agent_id="lead", workflow_id="flow")
+    entered = server.call("next_activity", session_token=started["session_token"], activity_id="gather")
+    token = entered["session_token"]
+    if surface == "session":
+        token = server.call("yield_checkpoint", session_token=token, checkpoint_id="scope")["session_token"]
+    abandoning = {"session_token": token, "activity_id": "__terminal__", "abandon": WHY}
+    return "next_activity", abandoning, {"session_token": token, "activity_id": "build"}
 
 
 @pytest.mark.slow

@@ -144,7 +144,7 @@ class Walk:
             return self._lacks(need, verdict)
         draft.record(*verdict.answers, *learned(output), *verdict.gaps)
         take_gaps(draft, output)
-        complete(draft, need, claim.digest if claim is not None else "")
+        complete(draft, need, claim.digest if claim is not None else "", claimed=True)
         return None
 
     def _lacks(self, need: NeedStep, verdict: Verdict) -> Refusal | None:
@@ -205,7 +205,7 @@ class Outlook(Walk):
 
     def _lacks(self, need: NeedStep, verdict: Verdict) -> None:
         self.missing += (_unclaimable(need, blocker) for blocker in verdict.stopping)
-        complete(self.draft, need, "")
+        complete(self.draft, need, "", claimed=True)
 
 
 class ClaimedOutputs(Struct, frozen=True):
@@ -218,20 +218,17 @@ class ClaimedOutputs(Struct, frozen=True):
 def claimed_outputs(state: RunState, claims: Sequence[Claim]) -> dict[str, ClaimedOutputs]:
     """Group the claims by step; a step's output counts once a visit (rule 14).
 
-    Outside loops a step has one output. In a loop a manifest may begin with the outputs of earlier rounds.
+    Outside loops a step has one output. In a loop a manifest may begin with the outputs of earlier rounds,
+    whichever surface they came by.
     """
     by_step: dict[str, list[Output]] = {}
     for claim in claims:
         by_step.setdefault(claim.step, []).append(claim.output)
     grouped: dict[str, ClaimedOutputs] = {}
     for step, outputs in by_step.items():
-        earlier, again, count = state.reported.get(step, Reported()), Reported(), 0
+        count = state.reported.get(step, Reported()).repeated_by([output.digest for output in outputs])
         if step in state.done and state.has_report(step):
             count = len(outputs)
-        elif earlier.count:
-            for output in outputs[: earlier.count]:
-                again = again.with_output(output.digest)
-            count = again.count if again == earlier else 0
         grouped[step] = ClaimedOutputs(tuple(outputs[count:]), tuple(outputs[:count]))
     return grouped
 

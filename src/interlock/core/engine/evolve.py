@@ -151,13 +151,18 @@ def _with_gap(state: RunState, event: e.GapRecorded) -> RunState:
 
 
 def _without_gap(state: RunState, event: e.GapResolved) -> RunState:
-    """Mark a gap as resolved; one that is resolved already, or that is not listed, changes nothing."""
+    """Mark a gap as resolved; one that is resolved already, or that is not listed, changes nothing.
+
+    A run that ended with gaps is complete when the last of them is closed.
+    """
     gap = next((gap for gap in state.gap_list if gap.number == event.gap and not gap.resolved), None)
     if gap is None:
         return state
     resolved = replace(gap, resolved=cut(event.summary, MOST_SUMMARY, "…"))
     listed = tuple(resolved if known is gap else known for known in state.gap_list)
-    return replace(state, gaps=state.gaps - (gap.severity != "info"), gap_list=listed)
+    gaps = state.gaps - (gap.severity != "info")
+    status = "complete" if state.status == "complete_with_gaps" and not gaps else state.status
+    return replace(state, gaps=gaps, gap_list=listed, status=status)
 
 
 def _with(state: RunState, delta: Variables) -> RunState:
@@ -236,7 +241,7 @@ def _without_agent(answers: Mapping[str, Resolution], agent: str) -> dict[str, R
 
 
 def _in_round(state: RunState, frames: tuple[Frame, ...], event: e.LoopEntered | e.LoopIterated) -> RunState:
-    """Begin a round of the innermost loop: its questions are asked again (rule 26), what steers it is open."""
+    """Begin a round of the innermost loop: its questions are asked anew (rule 26), what steers it is open."""
     outer = "".join(f"{frame.loop}@{frame.iteration}/" for frame in frames[:-1])
     shown = _without(state.shown, f"{state.activity}/{outer}{event.loop}@")
     steer = None if frames[-1].steered else state.steer

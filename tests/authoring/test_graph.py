@@ -95,7 +95,7 @@ def test_a_workflow_is_drawn_as_it_always_was(trip: Workflow, form: str) -> None
 
 
 def test_steps_that_exclude_each_other_are_branches(tmp_path: Path) -> None:
-    """Finding J6: the two options of a gate lead to two steps, not to one after the other."""
+    """The two options of a gate lead to two steps, not to one after the other."""
     options = [{"id": "go", "effect": {"setVariable": {"way": "on"}}}]
     options += [{"id": "stop", "effect": {"setVariable": {"way": "off"}}}]
     items = [

@@ -35,7 +35,7 @@ from interlock.core.hashing import digest_of
 from interlock.core.values import Json
 
 META = "meta"
-NUMBERED = re.compile(r"(?:(\d+)-)?(.+)\.(toon|yaml|yml|md)")
+NUMBERED = re.compile(r"(?:(\d+)-)?(.+)\.(toon|yaml|yml|md)", re.IGNORECASE)
 _RESOURCES = re.compile(r"^(resources\[\d+\]:)(.*(?:\n\s+- .*)*)", re.MULTILINE)
 _BARE = re.compile(r"([,\s]\"?)(\d+)(\"?(?=,|\s*$))", re.MULTILINE)
 _FOLDERS = {"skill": ("skills",), "resource": ("resources", "guides"), "template": ("templates",)}
@@ -95,9 +95,10 @@ def named_files(reader: SourceReader, folder: Path, endings: Sequence[str]) -> l
     files: dict[tuple[str, str], NamedFile] = {}
     for file_name in reader.names(folder):
         match = NUMBERED.fullmatch(file_name)
-        if match is None or match[3] not in endings or file_name.lower() == _README:
+        ending = match[3].lower() if match else ""
+        if match is None or ending not in endings or file_name.lower() == _README:
             continue
-        file = NamedFile(folder / file_name, match[1] or "", match[2], match[3])  # type: ignore[arg-type]
+        file = NamedFile(folder / file_name, match[1] or "", match[2], ending)  # type: ignore[arg-type]
         key = (file.number, file.name)
         if key not in files or file.ending == "toon":
             files[key] = file

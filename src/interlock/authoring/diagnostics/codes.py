@@ -105,7 +105,7 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         "IL001",
         "unreadable file",
         "error",
-        "The file cannot be opened, or it is not UTF-8 text.",
+        "The file cannot be opened, it is not UTF-8 text, or its name does not tell its format.",
         "save it as UTF-8 and check its permissions",
     ),
     (

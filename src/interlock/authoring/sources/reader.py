@@ -66,8 +66,14 @@ class SourceReader:
 
     def parsed(self, path: Path) -> Parsed | None:
         """Return the value of a file by its ending, or report why it has none."""
+        if (form := FORMATS.get(path.suffix.lower())) is None:
+            message = f"the name ends in none of {', '.join(FORMATS)}"
+            self.report.add_at(
+                self.shown(path), "IL001", message, next_action="rename the file by its format"
+            )
+            return None
         text = self.text(path)
-        return None if text is None else parse(self.shown(path), text, FORMATS[path.suffix], self.report)
+        return None if text is None else parse(self.shown(path), text, form, self.report)
 
     def _may_read(self, path: Path) -> bool:
         """Stamp a path and say whether it is within the boundary."""

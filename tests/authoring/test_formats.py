@@ -171,7 +171,7 @@ def test_front_matter_keeps_its_locations() -> None:
 def test_broken_front_matter_still_gives_its_single_lines() -> None:
     report = Report()
     page = read_page("r.md", "---\nid: abc\nwhat: a: b\n---\nBody\n", report)
-    assert (page.text("id"), page.body) == ("abc", "Body")
+    assert (page.fields.value, page.body) == ({"id": "abc", "what": "a: b"}, "Body")
     assert [diagnostic.code for diagnostic in report.diagnostics()] == ["IL004"]
 
 

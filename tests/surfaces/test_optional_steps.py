@@ -91,7 +91,9 @@ def test_navigation_offers_an_optional_step_and_passes_over_it(bench: Bench) -> 
 SOFT = gate("soft", "yes", "no", defaultOption="no", blocking=False)
 
 
-@pytest.mark.parametrize("before", [steps("look", required=False), [SOFT]], ids=["optional step", "soft gate"])
+@pytest.mark.parametrize(
+    "before", [steps("look", required=False), [SOFT]], ids=["optional step", "gate that holds nobody up"]
+)
 @pytest.mark.parametrize(
     ("config", "description"),
     [

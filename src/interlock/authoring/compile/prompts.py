@@ -146,11 +146,14 @@ def requirements(contracts: Sequence[Contract], criteria: Criteria | None) -> st
     for contract in contracts:
         need = "Required" if contract.required else "Optional"
         line = f"{need} output: an artifact of kind `{contract.artifact}` ({contract.ref})"
-        if contract.example is None:
-            sections.append(line + ".")
-        else:
-            example = json.dumps(contract.example, ensure_ascii=False)
-            sections.append(f"{line}, such as:\n```json\n{example}\n```")
+        if contract.example is None and contract.schema:
+            schema = json.dumps(contract.schema, ensure_ascii=False)
+            line += f", which matches this JSON Schema:\n```json\n{schema}\n```\nSuch as"
+        elif contract.example is not None:
+            line += ", such as"
+        example = json.dumps(contract.shown_example, ensure_ascii=False)
+        is_plain = contract.example is None and not contract.schema
+        sections.append(f"{line}." if is_plain else f"{line}:\n```json\n{example}\n```")
     if criteria:
         sections.append("Your notes must satisfy:\n" + "\n".join(lines_of(criteria)))
     return join(sections)

@@ -17,7 +17,7 @@ from interlock.core.definition.prompts import interpolate, text_in_json, text_of
 from interlock.core.definition.workflow import Capability, Contract, Option, Step, UserInput
 from interlock.core.engine.decisions import DECISION, counts, is_the_users, reported, waits_for_user
 from interlock.core.engine.gates import Question, question_of, variables_read
-from interlock.core.json_schema import violations
+from interlock.core.json_schema import artifact_violations
 from interlock.core.run import events as e
 from interlock.core.run.commands import Decision, Terms
 from interlock.core.run.outcomes import Awaited, NeedAnswer, NeedStep
@@ -175,7 +175,7 @@ def _errors(contract: Contract, artifact: Mapping[str, Json]) -> list[str]:
     """Name the violations of the schema, else the guidance that the levels of an assessment call for."""
     if not contract.known:
         return []
-    if errors := violations(contract.schema, artifact):
+    if errors := artifact_violations(contract.schema, artifact):
         return errors
     dimensions = artifact.get("dimensions")
     values = dimensions.values() if isinstance(dimensions, Mapping) else ()
@@ -189,8 +189,7 @@ def _errors(contract: Contract, artifact: Mapping[str, Json]) -> list[str]:
 
 
 def _of_contract(code: BlockerCode, contract: Contract, message: str) -> Blocker:
-    example = {"kind": contract.artifact} if contract.example is None else contract.example
-    return Blocker(code, ContractPointer(contract.ref), message, example=example)
+    return Blocker(code, ContractPointer(contract.ref), message, example=contract.shown_example)
 
 
 def _unmet_criteria(step: Step, text: str, scope: Scope) -> Iterator[Blocker]:

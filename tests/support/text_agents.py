@@ -97,7 +97,8 @@ class TextAgent(ABC):
         chosen: dict[str, Any] = {}
         told = text.partition("which decide what follows")[2].partition("\n\n")[0]
         for name, values in re.findall(r"^- `([\w.-]+)`(?:: (.+))?$", told, re.MULTILINE):
-            options = [json.loads(value) for value in values.split(" | ")] if values else ["yes"]
+            written = values.split(" | ") if values else ["<any>"]
+            options = ["yes" if value.startswith("<") else json.loads(value) for value in written]
             chosen[name] = self.rotate(options, f"{where}:{name}")
         for kind, name, test, value in re.findall(
             r"it (?:goes on|ends early) (until|while|when) ([\w.]+) (==|!=|in) (\[.*?\]|\"[^\"]*\"|\w+)", text

@@ -74,7 +74,8 @@ def _block_lines(raw: Json, at: SourceLocation, report: Report) -> list[str]:
             return [f"{OUTPUT_FIELDS.get(name, name)}: {_as_text(value)}" for name, value in raw.items()]
         case list():
             texts = [_flat_text(part, at / index, report) for index, part in enumerate(raw)]
-            is_one_text = any(isinstance(part, Mapping) and part.get("kind") == "text" for part in raw)
+            kinds = [part.get("kind") if isinstance(part, Mapping) else None for part in raw]
+            is_one_text = "text" in kinds and None not in kinds  # else each entry is one of its own
             return ["".join(texts)] if is_one_text else texts
         case _:
             report.add("IL102", f"expected text or a list, got {name_of(raw)}", at)

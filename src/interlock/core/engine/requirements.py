@@ -13,7 +13,7 @@ from msgspec import Struct
 from interlock.core.definition.conditions import Scope
 from interlock.core.definition.criteria import failed_checks, requirement
 from interlock.core.definition.program import Plan, confirmation
-from interlock.core.definition.prompts import interpolate, text_in_json, text_of, variables_in
+from interlock.core.definition.prompts import choices_of, interpolate, text_of, variables_in
 from interlock.core.definition.workflow import Capability, Contract, Option, Step, UserInput
 from interlock.core.engine.decisions import DECISION, counts, is_the_users, reported, waits_for_user
 from interlock.core.engine.gates import Question, question_of, variables_read
@@ -145,11 +145,10 @@ def unmet(step: Step, output: Output, scope: Scope) -> Iterator[Blocker]:
 
 def _unset(plan: Plan, state: RunState, step: Step, scope: Scope) -> Iterator[Blocker]:
     """Name the variables that the step should set, that a condition reads, and that nobody has set."""
-    for name, values in plan.produced(step, scope).items():
+    for name, choices in choices_of(plan.produced(step, scope)).items():
         if name in state.variables:
             continue
-        shown = " | ".join(map(text_in_json, values))
-        one_of = f" Its values: {shown}." if values else ""
+        one_of = f" Its values: {choices}." if choices else ""
         text = f"Step '{step.id}' must set '{name}', which decides what follows.{one_of}"
         example: Json = {name: f"<{name}>"}
         yield Blocker(BlockerCode.MISSING_REQUIRED_OUTPUT, ContextKey(name), text, example=example)

@@ -232,19 +232,20 @@ def _description(situation: Situation, move: Move) -> str:
             return f"Go on to '{interpolate(target.name, situation.scope)}'.{claim}"
         case "advance_loop":
             assert move.loop is not None, "an open loop comes with what it waits for"
-            return _loop_description(move.loop)
+            return _loop_description(move.loop, situation.scope)
         case _:
             assert_never(move.action)
 
 
-def _loop_description(need: NeedLoop | NeedInput) -> str:
+def _loop_description(need: NeedLoop | NeedInput, scope: Scope) -> str:
     if isinstance(need, NeedInput):
         return f"{need.message} Send it in variables."
+    title = interpolate(need.loop.title, scope)
     if need.needs_items:
-        return f"Start loop '{need.loop.title}': send its list as loop_items."
+        return f"Start loop '{title}': send its list as loop_items."
     verb = "Start" if need.iteration == 0 else f"Go on to iteration {need.iteration + 1} of"
     total = f" ({need.total} iterations)" if need.total is not None else ""
-    return f"{verb} loop '{need.loop.title}'{total}."
+    return f"{verb} loop '{title}'{total}."
 
 
 def _side_actions(situation: Situation) -> Iterator[Json]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
 from contextlib import asynccontextmanager
@@ -9,6 +10,7 @@ from typing import Any, cast
 
 import anyio
 import anyio.to_thread
+import msgspec
 import pytest
 
 from interlock.surfaces.call import Call, RpcError
@@ -24,7 +26,7 @@ from interlock.transport.subscriptions import MOST_RESOURCES, Changed, Subscript
 from support.harness import Bench, steps, workflow
 from support.http_server import HttpServer, serving
 from support.postgres_server import PostgresServer, require_postgres
-from support.stdio_pipe import INITIALIZE, modern, notification
+from support.stdio_pipe import INITIALIZE, Pipe, modern, notification
 from support.stdio_pipe import request as said
 
 pytestmark = pytest.mark.filterwarnings("ignore:resources/")
@@ -395,3 +397,33 @@ def test_a_pipe_forgets_a_stream_that_its_client_cancels(surface: ExecutionSurfa
     assert talk.patience() is not None
     talk.receive(notification("notifications/cancelled", {"requestId": "listen-1"}))
     assert talk.patience() is None
+
+
+def test_a_cancellation_of_nothing_cancels_nothing(surface: ExecutionSurface) -> None:
+    talk = Connection(surface, ServerInfo("interlock", "1"))
+    talk.receive(said(1, "initialize", INITIALIZE))
+    talk.receive(said(2, "resources/subscribe", {"uri": "interlock://workflows/test.flow"}))
+    talk.receive(notification("notifications/cancelled", {}))
+    assert talk.patience() is not None
+
+
+def test_a_second_stream_with_the_same_id_is_refused(surface: ExecutionSurface) -> None:
+    talk = Connection(surface, ServerInfo("interlock", "1"))
+    for wanted in ({}, {"promptsListChanged": True}):
+        (answer,) = talk.receive(modern("listen-1", "subscriptions/listen", notifications=wanted))
+    assert b"use another id" in answer
+
+
+@pytest.mark.parametrize("wanted", [{}, {"promptsListChanged": True}])
+def test_a_modern_stream_over_a_pipe_ends_with_an_answer_when_the_server_stops(
+    bench: Bench, wanted: dict[str, bool]
+) -> None:
+    with Pipe("mcp", "--data-dir", str(bench.folder), module="interlock") as pipe:
+        pipe.ask(modern("listen-1", "subscriptions/listen", notifications=wanted))
+        pipe.ask(modern("listen-2", "subscriptions/listen", notifications=wanted))
+        pipe.send(notification("notifications/cancelled", {"requestId": "listen-2"}))
+        pipe.ask(modern("list", "tools/list"))
+        assert pipe.end(signal.SIGTERM) == 0
+        answer = msgspec.json.decode(pipe.rest())
+    assert (answer["id"], answer["result"]["resultType"]) == ("listen-1", "complete")
+    assert answer["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == "listen-1"

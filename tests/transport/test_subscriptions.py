@@ -18,6 +18,7 @@ from interlock.surfaces.execution import ExecutionSurface
 from interlock.surfaces.resources import FIXED, Topic
 from interlock.surfaces.tool import call_tool
 from interlock.transport.documents import subscribed
+from interlock.transport.http.eras import Eras
 from interlock.transport.http.stopping import Stopping
 from interlock.transport.http.subscribers import Subscribers
 from interlock.transport.results import ServerInfo
@@ -26,7 +27,7 @@ from interlock.transport.subscriptions import MOST_RESOURCES, Changed, Subscript
 from support.harness import Bench, steps, workflow
 from support.http_server import HttpServer, serving
 from support.postgres_server import PostgresServer, require_postgres
-from support.stdio_pipe import INITIALIZE, Pipe, modern, notification
+from support.stdio_pipe import INITIALIZE, Pipe, encoded, modern, notification
 from support.stdio_pipe import request as said
 
 pytestmark = pytest.mark.filterwarnings("ignore:resources/")
@@ -314,14 +315,49 @@ def test_the_subscriptions_of_an_idle_session_are_forgotten_with_it(surface: Exe
     async def story() -> None:
         now = 0.0
         subscribers = Subscribers(_no_look, Stopping(), lambda: now)
-        gone, listening = subscribers.of_session("gone", surface), subscribers.of_session("here", surface)
+        gone, calling, listening = (
+            subscribers.of_session(name, surface) for name in ("gone", "calling", "listening")
+        )
         with subscribers.listening(listening.subscription):
-            now = 3600.0
-            await subscribers.look()
-        assert subscribers.of_session("here", surface) is listening
+            for seconds in (1000.0, 2000.0):
+                now = seconds
+                subscribers.renew("calling")
+                await subscribers.look()
+        assert subscribers.of_session("calling", surface) is calling
+        assert subscribers.of_session("listening", surface) is listening
         assert subscribers.of_session("gone", surface) is not gone
 
     anyio.run(story)
+
+
+def test_every_request_of_a_session_keeps_what_it_follows() -> None:
+    renewed: list[str] = []
+
+    class Counting:
+        server: Any = None
+        name = "counting"
+
+        def renew(self, session_id: str) -> None:
+            renewed.append(session_id)
+
+    class Manager:
+        event_store = None
+
+        async def handle_request(self, scope: Any, receive: Any, send: Any) -> None:
+            await send({"type": "http.response.start", "status": 202, "headers": []})
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": encoded({"jsonrpc": "2.0", "id": 1, "method": "ping"})}
+
+    async def send(message: Any) -> None:
+        pass
+
+    headers = {"content-type": "application/json", "accept": "*/*", "mcp-session-id": "a"}
+    scope = {"type": "http", "method": "POST", "path": "/mcp"}
+    scope["headers"] = [(name.encode(), value.encode()) for name, value in headers.items()]
+    eras = Eras(cast("Any", Counting()), cast("Any", Manager()), cast("Any", Manager()), Stopping())
+    anyio.run(eras, scope, receive, send)
+    assert renewed == ["a"]
 
 
 class HeardMethods:

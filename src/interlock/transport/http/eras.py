@@ -57,6 +57,9 @@ class Served(Protocol):
     async def tell(self, session_id: str, principal: Principal) -> None:
         """Tell a session of the handshake era of changes, while its stream is open."""
 
+    def renew(self, session_id: str) -> None:
+        """Keep what is kept for a session that was in use until now."""
+
     def forget(self, session_id: str) -> None:
         """Drop what is kept for a session that its client has ended."""
 
@@ -143,7 +146,10 @@ class Eras:
             elif not is_lost:
                 await send(message)
 
-        await self._handshake.handle_request(scope, receive, explained)
+        try:
+            await self._handshake.handle_request(scope, receive, explained)
+        finally:  # from now on the SDK counts the time until it ends the session
+            self._served.renew(Headers(scope=scope).get(SESSION_HEADER, ""))
 
     async def _serve_stream(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Open or end a session's own stream. What there is to tell is told after its head was sent."""

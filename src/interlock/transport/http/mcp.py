@@ -138,6 +138,10 @@ class SurfaceServer:
         """Tell a session of the handshake era of changes, while its stream is open."""
         await self._subscribers.tell_session(session_id, self._service.surface(self.name, principal))
 
+    def renew(self, session_id: str) -> None:
+        """Keep the subscriptions of a session that was in use until now."""
+        self._subscribers.renew(session_id)
+
     def forget(self, session_id: str) -> None:
         """Drop the subscriptions of a session that its client has ended."""
         self._subscribers.forget(session_id)

@@ -41,6 +41,10 @@ _BARE = re.compile(r"([,\s]\"?)(\d+)(\"?(?=,|\s*$))", re.MULTILINE)
 _FOLDERS = {"skill": ("skills",), "resource": ("resources", "guides"), "template": ("templates",)}
 _KINDS: tuple[DocumentKind, ...] = ("skill", "resource", "template")
 _README = "readme.md"
+_SKILL_FIELDS = (
+    *("id", "version", "title", "name", "capability", "description", "protocol", "rules", "inputs", "output"),
+    *("resources", "errors", "tools", "operations"),
+)
 
 
 class NamedFile(Struct, frozen=True):
@@ -212,6 +216,8 @@ class FolderDocuments:
         else:
             parsed = parse(shown, raw_text, "toon" if file.ending == "toon" else "yaml", report)
             fields = parsed.value if parsed is not None and isinstance(parsed.value, Mapping) else {}
+            if kind == "skill" and parsed is not None:
+                self._check_names(SourceLocation(parsed), fields)
             content = raw_text if file.ending == "toon" else as_toon(fields)
             title = str(fields.get("title") or fields.get("name") or titled(file.name))
             version = str(fields.get("version") or "")
@@ -223,6 +229,16 @@ class FolderDocuments:
             text = Text(document, content, refs, SourceLocation(parsed) if parsed else None)
         self._reader.report.add_as_warnings(report)
         return text
+
+    def _check_names(self, at: SourceLocation, fields: Mapping[str, Json]) -> None:
+        """Warn of a name that is nearly one which agents look for; any other is the author's own."""
+        for name in fields:
+            meant = did_you_mean(name, _SKILL_FIELDS) if name not in _SKILL_FIELDS else ""
+            if meant:
+                location = at.key(name).located()
+                self._reader.report.add_at(
+                    at.parsed.file, "IL105", f"unknown field '{name}'", location, meant
+                )
 
 
 def as_toon(value: Mapping[str, Json]) -> str:

@@ -60,7 +60,7 @@ T = TypeVar("T")
 R = TypeVar("R", bound=Struct)
 
 LATEST = 2000  # outputs looked at, newest first: common words stay cheap (rule 47)
-FEW = 1000  # rows that are looked up by a value; where it is common, they are met soon by going backwards
+FEW = 5000  # rows that are looked up by a value; where it is common, they are met soon by going backwards
 PAGE = 500  # rows of a long list that are fetched at once
 LAST_CHARACTER = chr(0x10FFFF)
 
@@ -125,9 +125,11 @@ STRAY = (
     "SELECT DISTINCT session_id FROM commits AS c"
     " WHERE NOT EXISTS (SELECT 1 FROM sessions AS s WHERE s.session_id = c.session_id) ORDER BY session_id"
 )
-MATCHED = (
-    "SELECT session_id FROM {table} WHERE words @@ {query}::tsquery AND owner = {owner}"
-    " ORDER BY {order} LIMIT {limit}"
+MATCHED = (  # without the bound PostgreSQL goes backwards through the whole table for a word that is nowhere
+    "WITH few AS MATERIALIZED (SELECT session_id, {keys} FROM {table} WHERE {matches} LIMIT {few})"
+    " SELECT session_id FROM (SELECT * FROM few WHERE (SELECT count(*) FROM few) < {few} UNION ALL"
+    " (SELECT session_id, {keys} FROM {table} WHERE {matches} AND (SELECT count(*) FROM few) = {few}"
+    " ORDER BY {order} LIMIT {limit})) AS matched ORDER BY {order} LIMIT {limit}"
 )
 SET_SEARCH = (
     insert("search")
@@ -325,20 +327,27 @@ class PostgresReader:
 
     def search(self, words: Sequence[str], *, owner: str, columns: Sequence[str], limit: int) -> list[str]:
         """Return sessions whose search row has all words, the latest set first."""
-        return self._matched("search", "indexed_at DESC", query(words, columns), owner, limit)
+        return self._matched("search", ("indexed_at",), query(words, columns), owner, limit)
 
     def search_outputs(self, words: Sequence[str], *, owner: str, limit: int) -> list[str]:
         """Return sessions that have all words in one output, among the newest outputs that match."""
-        order = "indexed_at DESC, number DESC"
-        matched = self._matched("indexed_outputs", order, query(words, ("notes",)), owner, LATEST)
+        keys = ("indexed_at", "number")
+        matched = self._matched("indexed_outputs", keys, query(words, ("notes",)), owner, LATEST)
         return list(dict.fromkeys(matched))[:limit]
 
-    def _matched(self, table: str, order: str, words: str, owner: str, limit: int) -> list[str]:
+    def _matched(self, table: str, keys: Sequence[str], words: str, owner: str, limit: int) -> list[str]:
         """Search with the words in the text of the statement: rare and common words need different plans."""
         if not words:
             return []
         literal, own = (psycopg.sql.Literal(text).as_string(self._connection) for text in (words, owner))
-        sql = MATCHED.format(table=table, order=order, query=literal, owner=own, limit=int(limit))
+        sql = MATCHED.format(
+            table=table,
+            keys=", ".join(keys),
+            matches=f"words @@ {literal}::tsquery AND owner = {own}",
+            few=FEW,
+            order=", ".join(f"{key} DESC" for key in keys),
+            limit=int(limit),
+        )
         return [session_id for (session_id,) in self._connection.execute(sql, prepare=False)]
 
     def observed(self, key: str, value: str, *, owner: str, prefix: bool, limit: int) -> list[str]:

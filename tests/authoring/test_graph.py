@@ -233,4 +233,4 @@ def test_the_command_prints_the_picture(tmp_path: Path, form: str, begins: str) 
 def test_an_unknown_workflow_is_not_found(tmp_path: Path) -> None:
     ran = run(tmp_path, "wr.smal_task")
     assert (ran.code, ran.out) == (3, "")
-    assert "did you mean 'wr.small_task'?" in ran.err
+    assert "Did you mean 'wr.small_task'?" in ran.err

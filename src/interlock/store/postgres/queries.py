@@ -59,7 +59,8 @@ from interlock.store.protocol import (
 T = TypeVar("T")
 R = TypeVar("R", bound=Struct)
 
-LATEST = 2000  # matches looked at, newest first: common words and values stay cheap (rule 47)
+LATEST = 2000  # outputs looked at, newest first: common words stay cheap (rule 47)
+FEW = 5000  # rows that are looked up by a value; where it is common, they are met soon by going backwards
 PAGE = 500  # rows of a long list that are fetched at once
 LAST_CHARACTER = chr(0x10FFFF)
 
@@ -76,11 +77,18 @@ NOTES = (
     " CROSS JOIN LATERAL (SELECT * FROM nodes WHERE session_id = $1 AND parent = wanted.parent"
     " ORDER BY attempt) AS n WHERE n.kind = 'note'"
 )
+MATCHES = (
+    "SELECT count(*) FROM (SELECT 1 FROM observations WHERE key = $1 AND value BETWEEN $2 AND $3"
+    " LIMIT $4::int8) AS matches"
+)
 OBSERVED = (
-    "SELECT session_id FROM (SELECT session_id, updated_at FROM observations"
-    " JOIN sessions USING (session_id) WHERE key = $1 AND {where} AND owner = $4"
-    f" ORDER BY observed_at DESC LIMIT {LATEST}) AS latest"
+    "SELECT session_id FROM observations JOIN sessions USING (session_id)"
+    " WHERE key = $1 AND value BETWEEN $2 AND $3 AND owner = $4"
     " ORDER BY updated_at DESC, session_id LIMIT $5::int8"
+)
+OBSERVES = (
+    "(SELECT o.value FROM observations AS o WHERE o.session_id = sessions.session_id AND o.key = $1)"
+    " BETWEEN $2 AND $3 AND owner = $4"
 )
 OBSERVED_VALUES = (  # steps from value to value: many sessions share one
     "WITH RECURSIVE listed (value) AS (SELECT '' COLLATE \"C\" UNION ALL"
@@ -89,22 +97,39 @@ OBSERVED_VALUES = (  # steps from value to value: many sessions share one
     " FROM listed WHERE listed.value IS NOT NULL)"
     " SELECT value FROM listed WHERE value <> '' LIMIT $3::int8"
 )
+NEWEST = (  # those not yet indexed, and the newest of the others
+    "SELECT {columns} FROM ((SELECT {columns} FROM sessions WHERE unindexed AND {where})"
+    " UNION ALL (SELECT {columns} FROM sessions WHERE NOT unindexed AND {where}"
+    " ORDER BY recent_at DESC LIMIT {most})) AS listed ORDER BY updated_at DESC, session_id LIMIT {limit}"
+)
+COMMONLY_OBSERVED = NEWEST.format(
+    columns="session_id, updated_at", where=OBSERVES, most="$5::int8", limit="$5::int8"
+)
 RANKED = (
-    "SELECT s.session_id FROM unnest($1::text[]) AS wanted (session_id)"
-    " JOIN sessions AS s ON s.session_id = wanted.session_id"
+    "SELECT s.session_id FROM ({sessions}) AS s"
     " LEFT JOIN observations AS seen ON seen.session_id = s.session_id AND seen.key = 'repo_root'"
-    " WHERE s.owner = $2 ORDER BY seen.value IS DISTINCT FROM $3::text,"
-    " s.head_run IS NOT NULL AND NOT EXISTS ("
-    "SELECT 1 FROM runs AS r WHERE r.session_id = s.session_id AND r.status <> ALL ($4::text[])),"
+    " ORDER BY seen.value IS DISTINCT FROM $3::text, s.head_run IS NOT NULL AND NOT EXISTS ("
+    "SELECT 1 FROM runs AS r WHERE r.session_id = s.session_id AND r.status = ANY ($4::text[])),"
     " s.updated_at DESC, s.session_id LIMIT $5::int8"
+)
+RANKED_GIVEN = RANKED.format(
+    sessions="SELECT s.session_id, s.updated_at, s.head_run FROM unnest($1::text[]) AS wanted (session_id)"
+    " JOIN sessions AS s ON s.session_id = wanted.session_id WHERE s.owner = $2"
+)
+RANKED_NEWEST = RANKED.format(
+    sessions=NEWEST.format(
+        columns="session_id, updated_at, head_run", where="owner = $2", most="$1::int8", limit="$1::int8"
+    )
 )
 STRAY = (
     "SELECT DISTINCT session_id FROM commits AS c"
     " WHERE NOT EXISTS (SELECT 1 FROM sessions AS s WHERE s.session_id = c.session_id) ORDER BY session_id"
 )
-MATCHED = (
-    "SELECT session_id FROM {table} WHERE words @@ {query}::tsquery AND owner = {owner}"
-    " ORDER BY {order} LIMIT {limit}"
+MATCHED = (  # without the bound PostgreSQL goes backwards through the whole table for a word that is nowhere
+    "WITH few AS MATERIALIZED (SELECT session_id, {keys} FROM {table} WHERE {matches} LIMIT {few})"
+    " SELECT session_id FROM (SELECT * FROM few WHERE (SELECT count(*) FROM few) < {few} UNION ALL"
+    " (SELECT session_id, {keys} FROM {table} WHERE {matches} AND (SELECT count(*) FROM few) = {few}"
+    " ORDER BY {order} LIMIT {limit})) AS matched ORDER BY {order} LIMIT {limit}"
 )
 SET_SEARCH = (
     insert("search")
@@ -149,14 +174,9 @@ class PostgresReader:
         """Return an owner's sessions, newest first: those not yet indexed, and the newest of the others."""
         where, values = _conditions(wanted)
         most = wanted.limit + wanted.offset
-        numbers = [f"${len(values) + offset}::int8" for offset in (1, 2, 3)]
-        listed = columns_of(SessionRow)
-        sql = (
-            f"SELECT {listed} FROM ((SELECT {listed} FROM sessions WHERE unindexed AND {where})"
-            f" UNION ALL (SELECT {listed} FROM sessions WHERE NOT unindexed AND {where}"
-            f" ORDER BY recent_at DESC LIMIT {numbers[0]})) AS listed"
-            f" ORDER BY updated_at DESC, session_id LIMIT {numbers[1]} OFFSET {numbers[2]}"
-        )
+        first, second, third = (f"${len(values) + offset}::int8" for offset in (1, 2, 3))
+        limit = f"{second} OFFSET {third}"
+        sql = NEWEST.format(columns=columns_of(SessionRow), where=where, most=first, limit=limit)
         return self._all(SessionRow, sql, *values, most, wanted.limit, wanted.offset)
 
     def sessions_by_prefix(self, prefix: str, *, owner: str, limit: int) -> list[str]:
@@ -192,10 +212,15 @@ class PostgresReader:
         return self._all(str, STRAY)
 
     def ranked(
-        self, session_ids: Sequence[str], *, owner: str, repo_root: str, finished: Sequence[str], limit: int
+        self, session_ids: Sequence[str], *, owner: str, repo_root: str, unfinished: Sequence[str], limit: int
     ) -> list[str]:
         """Order an owner's sessions: same repository, unfinished, newest activity, id."""
-        return self._all(str, RANKED, list(session_ids), owner, repo_root, list(finished), limit)
+        return self._all(str, RANKED_GIVEN, list(session_ids), owner, repo_root, list(unfinished), limit)
+
+    def newest(
+        self, *, owner: str, repo_root: str, unfinished: Sequence[str], among: int, limit: int
+    ) -> list[str]:
+        return self._all(str, RANKED_NEWEST, among, owner, repo_root, list(unfinished), limit)
 
     def tombstone(self, session_id: str) -> TombstoneRow | None:
         return self._one(TombstoneRow, TOMBSTONE + "WHERE session_id = $1", session_id)
@@ -302,28 +327,35 @@ class PostgresReader:
 
     def search(self, words: Sequence[str], *, owner: str, columns: Sequence[str], limit: int) -> list[str]:
         """Return sessions whose search row has all words, the latest set first."""
-        return self._matched("search", "indexed_at DESC", query(words, columns), owner, limit)
+        return self._matched("search", ("indexed_at",), query(words, columns), owner, limit)
 
     def search_outputs(self, words: Sequence[str], *, owner: str, limit: int) -> list[str]:
         """Return sessions that have all words in one output, among the newest outputs that match."""
-        order = "indexed_at DESC, number DESC"
-        matched = self._matched("indexed_outputs", order, query(words, ("notes",)), owner, LATEST)
+        keys = ("indexed_at", "number")
+        matched = self._matched("indexed_outputs", keys, query(words, ("notes",)), owner, LATEST)
         return list(dict.fromkeys(matched))[:limit]
 
-    def _matched(self, table: str, order: str, words: str, owner: str, limit: int) -> list[str]:
+    def _matched(self, table: str, keys: Sequence[str], words: str, owner: str, limit: int) -> list[str]:
         """Search with the words in the text of the statement: rare and common words need different plans."""
         if not words:
             return []
         literal, own = (psycopg.sql.Literal(text).as_string(self._connection) for text in (words, owner))
-        sql = MATCHED.format(table=table, order=order, query=literal, owner=own, limit=int(limit))
+        sql = MATCHED.format(
+            table=table,
+            keys=", ".join(keys),
+            matches=f"words @@ {literal}::tsquery AND owner = {own}",
+            few=FEW,
+            order=", ".join(f"{key} DESC" for key in keys),
+            limit=int(limit),
+        )
         return [session_id for (session_id,) in self._connection.execute(sql, prepare=False)]
 
     def observed(self, key: str, value: str, *, owner: str, prefix: bool, limit: int) -> list[str]:
-        """Return sessions by an observed value, newest activity first among the latest observed."""
-        last = value + LAST_CHARACTER if prefix else value
-        return self._all(
-            str, OBSERVED.format(where="value BETWEEN $2 AND $3"), key, value, last, owner, limit
-        )
+        """Return sessions by an observed value, newest activity first."""
+        sought = key, value, value + LAST_CHARACTER if prefix else value
+        is_rare = self._one(int, MATCHES, *sought, FEW) != FEW
+        rows = self._rows(OBSERVED if is_rare else COMMONLY_OBSERVED, *sought, owner, limit)
+        return [session_id for session_id, *_ in rows]
 
     def observed_values(self, key: str, *, owner: str, limit: int) -> list[str]:
         """Return the different values that were observed in an owner's sessions, in order."""

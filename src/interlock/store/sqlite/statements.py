@@ -45,9 +45,9 @@ T = TypeVar("T")
 
 COMPRESS_OVER = 256
 WINDOW_BITS = 13  # small, so that little memory is set up for a response of a few kilobytes
-LATEST = 2000  # matches looked at, newest first: common words and values stay cheap (rule 47)
+LATEST = 2000  # outputs looked at, newest first: common words stay cheap (rule 47)
 NOT_IN_STRINGS = {ord('"'): " ", 0: " "}
-FEW = 1000  # runs with a status that are looked up by it
+FEW = 1000  # rows that are looked up by a value; where it is common, they are met soon by going backwards
 LAST_CHARACTER = chr(0x10FFFF)
 
 
@@ -106,12 +106,14 @@ PATH = (
 )
 WAITING = "SELECT 1 FROM runs WHERE runs.session_id = s.session_id AND awaiting <> ''"
 WINDOW = _select(NodeRow, "nodes", *NOT_ON_PATH) + "WHERE session_id = ? AND node BETWEEN ? AND ?"
-EQUALS, BEGINS = "value = ?", "value BETWEEN ? AND ?"
+MATCHES = "SELECT count(*) FROM (SELECT 1 FROM observations WHERE key = ? AND value BETWEEN ? AND ? LIMIT ?)"
 OBSERVED = (
-    "SELECT session_id FROM observations JOIN sessions USING (session_id) WHERE observations.rowid IN"
-    " (SELECT observations.rowid FROM observations JOIN sessions USING (session_id)"
-    f" WHERE key = ? AND {{where}} AND owner = ? ORDER BY observations.rowid DESC LIMIT {LATEST})"
-    " ORDER BY updated_at DESC, session_id LIMIT ?"
+    "SELECT session_id FROM observations CROSS JOIN sessions USING (session_id)"
+    " WHERE key = ? AND value BETWEEN ? AND ? AND owner = ? ORDER BY updated_at DESC, session_id LIMIT ?"
+)
+OBSERVES = (
+    "(SELECT value FROM observations AS o WHERE o.session_id = sessions.session_id AND key = ?)"
+    " BETWEEN ? AND ? AND owner = ?"
 )
 HEAD_DIGESTS = (
     "SELECT sessions.session_id, head_digest FROM json_each(?) AS given"
@@ -124,13 +126,21 @@ OBSERVED_VALUES = (  # steps from value to value: many sessions share one
     " FROM listed WHERE listed.value IS NOT NULL)"
     " SELECT value FROM listed WHERE value <> '' LIMIT ?3"
 )
+GIVEN = (
+    "SELECT {columns} FROM json_each(?) AS given"
+    " CROSS JOIN sessions ON sessions.session_id = given.value WHERE owner = ?"
+)
+NEWEST = (  # those not yet indexed, and the newest of the others
+    "SELECT * FROM (SELECT {columns} FROM sessions WHERE unindexed AND {where} UNION ALL SELECT * FROM"
+    " (SELECT {columns} FROM sessions WHERE NOT unindexed AND {where} ORDER BY recent_at DESC LIMIT ?))"
+    " ORDER BY updated_at DESC, session_id LIMIT ? OFFSET ?"
+)
 RANKED = (
-    "SELECT sessions.session_id FROM json_each(?) AS given"
-    " CROSS JOIN sessions ON sessions.session_id = given.value"
-    " LEFT JOIN observations AS seen ON seen.session_id = sessions.session_id AND seen.key = 'repo_root'"
-    " WHERE owner = ? ORDER BY seen.value IS NOT ?, head_run IS NOT NULL AND NOT EXISTS ("
-    "SELECT 1 FROM runs WHERE runs.session_id = sessions.session_id AND status NOT IN ({finished})),"
-    " sessions.updated_at DESC, sessions.session_id LIMIT ?"
+    "SELECT s.session_id FROM ({sessions}) AS s"
+    " LEFT JOIN observations AS seen ON seen.session_id = s.session_id AND seen.key = 'repo_root'"
+    " ORDER BY seen.value IS NOT ?, head_run IS NOT NULL AND NOT EXISTS ("
+    "SELECT 1 FROM runs WHERE runs.session_id = s.session_id AND status IN ({unfinished})),"
+    " s.updated_at DESC, s.session_id LIMIT ?"
 )
 
 
@@ -222,12 +232,7 @@ class SqliteReader:
         """Return an owner's sessions, newest first: those not yet indexed, and the newest of the others."""
         where, bindings = _conditions(wanted, self._is_rare(wanted))
         most = wanted.limit + wanted.offset
-        fresh = f"SELECT * FROM sessions WHERE unindexed AND {where}"
-        rest = f"SELECT * FROM sessions WHERE NOT unindexed AND {where} ORDER BY recent_at DESC LIMIT ?"
-        sql = (
-            f"SELECT {_columns(SessionRow)} FROM (SELECT * FROM ({fresh}) UNION ALL SELECT * FROM ({rest}))"
-            " ORDER BY updated_at DESC, session_id LIMIT ? OFFSET ?"
-        )
+        sql = NEWEST.format(columns=_columns(SessionRow), where=where)
         return self._all(_session, sql, *bindings, *bindings, most, wanted.limit, wanted.offset)
 
     def _is_rare(self, wanted: SessionFilter) -> bool:
@@ -276,12 +281,26 @@ class SqliteReader:
         return self._all(str, sql)
 
     def ranked(
-        self, session_ids: Sequence[str], *, owner: str, repo_root: str, finished: Sequence[str], limit: int
+        self, session_ids: Sequence[str], *, owner: str, repo_root: str, unfinished: Sequence[str], limit: int
     ) -> list[str]:
         """Order an owner's sessions: same repository, unfinished, newest activity, id."""
-        sql = RANKED.format(finished=", ".join("?" * len(finished)))
-        given = encode(list(session_ids)).decode()
-        return self._all(str, sql, given, owner, repo_root, *finished, limit)
+        given = encode(list(session_ids)).decode(), owner
+        return self._ranked(GIVEN, given, repo_root, unfinished, limit)
+
+    def newest(
+        self, *, owner: str, repo_root: str, unfinished: Sequence[str], among: int, limit: int
+    ) -> list[str]:
+        newest = NEWEST.replace("{where}", "owner = ?")
+        return self._ranked(newest, (owner, owner, among, among, 0), repo_root, unfinished, limit)
+
+    def _ranked(
+        self, sessions: str, bindings: Sequence[Any], repo_root: str, unfinished: Sequence[str], limit: int
+    ) -> list[str]:
+        sql = RANKED.format(
+            sessions=sessions.format(columns="session_id, updated_at, head_run"),
+            unfinished=", ".join("?" * len(unfinished)),
+        )
+        return self._all(str, sql, *bindings, repo_root, *unfinished, limit)
 
     def tombstone(self, session_id: str) -> TombstoneRow | None:
         return self._one(TombstoneRow, TOMBSTONE + "WHERE session_id = ?", session_id)
@@ -405,9 +424,13 @@ class SqliteReader:
         return list(matched)[:limit]
 
     def observed(self, key: str, value: str, *, owner: str, prefix: bool, limit: int) -> list[str]:
-        """Return sessions by an observed value, newest activity first among the latest observed."""
-        where, bounds = (BEGINS, (value, value + LAST_CHARACTER)) if prefix else (EQUALS, (value,))
-        return self._all(str, OBSERVED.format(where=where), key, *bounds, owner, limit)
+        """Return sessions by an observed value, newest activity first."""
+        sought = key, value, value + LAST_CHARACTER if prefix else value
+        if self._all(int, MATCHES, *sought, FEW)[0] < FEW:
+            return self._all(str, OBSERVED, *sought, owner, limit)
+        newest = NEWEST.format(columns="session_id, updated_at", where=OBSERVES)
+        bindings = (*sought, owner) * 2
+        return self._all(str, f"SELECT session_id FROM ({newest})", *bindings, limit, limit, 0)
 
     def observed_values(self, key: str, *, owner: str, limit: int) -> list[str]:
         """Return the different values that were observed in an owner's sessions, in order."""

@@ -36,4 +36,4 @@ def command(folder: Path, workflow_id: str | None, template: Starter) -> None:
         stop(CONFLICT, f"{written.reason}; nothing was written. Choose another --id or folder.")
     for path in written:
         say(str(path))
-    inform(f"Next: interlock validate {folder}, then interlock test {folder}.")
+    inform(f"Next: interlock validate {folder} && interlock test {folder}")

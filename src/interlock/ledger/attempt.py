@@ -26,7 +26,7 @@ from interlock.core.values import Json, Variables
 from interlock.ledger.decisions.recorded import unanswered_key
 from interlock.ledger.log.commit import Commit
 from interlock.ledger.log.records import CallTraced, Cause
-from interlock.ledger.runs.children import return_to_parent
+from interlock.ledger.runs.children import abandoned_below, return_to_parent
 from interlock.ledger.runs.position import Position, View, subject_of
 from interlock.ledger.runs.positions import Positions
 from interlock.ledger.tokens.tokens import new_attempt
@@ -149,12 +149,13 @@ class Attempt:
             awaited=decided.awaited,
         )
         changes = [commit.finish(key)]
+        changes += abandoned_below(self.positions, position, decided, self.now)
         if isinstance(decided.awaited, Done):
             changes += return_to_parent(
                 self.positions,
                 position.session,
                 position.run.workflow_id,
-                decided.state,
+                decided.state.variables if decided.state.abandoned is None else None,
                 self.now,
             )
         self.positions.append(*changes)

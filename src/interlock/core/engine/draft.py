@@ -51,6 +51,12 @@ class Draft:
         """Take note of an output that is recorded with the command."""
         self.notices.extend(of_output(output, step))
 
+    def abandon_children(self) -> None:
+        """Record that the run goes on, or ends, without the children that still run, and say so (rule 35)."""
+        for session, workflow in self.state.children.items():
+            self.record(e.ChildReturned(workflow, session, "abandoned"))
+            self.notice("CHILD_ABANDONED", f"Child '{workflow}' was still running; it is abandoned.")
+
     def take_expired(self, gate: Gate, key: str, opened_at: int, confirms: Step | None = None) -> bool:
         """Take the default of a gate that has waited long enough, and say so (rule 24)."""
         if not is_expired(gate, opened_at, self.now):

@@ -104,9 +104,27 @@ class Positions:
         return pointer if isinstance(pointer, LedgerError) else self.at(pointer)
 
     def at(self, pointer: Pointer) -> Position | LedgerError:
-        """Read the run at the node that a pointer names, or at the head if it names a visit."""
+        """Read the run at the node that a pointer names, or at the head if it names a visit.
+
+        A pointer to a run's end leads to what was resolved since.
+        """
         node = None if pointer.kind in ("ses", "sst") else pointer.node
-        return self._position(self.load(pointer.handle, node=node), pointer.handle)
+        position = self._position(self.load(pointer.handle, node=node), pointer.handle)
+        while isinstance(position, Position) and (node := self.after_end(position)) is not None:
+            position = self._position(self.load(pointer.handle, node=node), pointer.handle)
+        return position
+
+    def after_end(self, position: Position) -> int | None:
+        """Return the newest node after a run's end, where gaps were resolved since; None if there is none."""
+        if (
+            not position.loaded.branches
+            or not position.state.finished
+            or position.state.abandoned is not None
+        ):
+            return None
+        with self.store.reading() as reader:
+            children = reader.children(position.session_id, position.node.node)
+        return max(child.node for child in children if child.kind == "step")
 
     def position(self, session_id: str, node: int | None = None) -> Position | LedgerError:
         """Read a run by the id of its session: at a node, or at the head."""

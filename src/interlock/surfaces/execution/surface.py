@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from interlock.authoring.diagnostics.diagnostic import ABSENT, Diagnostic, absence, located
+from interlock.core.engine.acknowledge import resolves_gaps
 from interlock.core.engine.decide import decide
 from interlock.core.run.commands import AbandonRun, AcknowledgeStep
 from interlock.core.run.notices import Notice
@@ -213,8 +214,22 @@ class ExecutionSurface(LedgerSurface):
             return attempt
         if attempt.state.abandoned is not None:
             return of_refusal(run_abandoned(attempt.state.abandoned))
+        if attempt.state.finished and resolves_gaps(output):
+            return self._resolve_gaps(attempt, output)
         response = body_of(kept_reply(attempt.unmoved(output, self.ledger.terms(attempt.state))))
         attempt.save_notes(response, output)
+        return live(response, self.ledger, attempt.position.handle)
+
+    def _resolve_gaps(self, attempt: Attempt, output: Output) -> Outcome:
+        """Close gaps of a run that has ended; there is no step any more to close them with."""
+        terms = self.ledger.terms(attempt.state)
+        command = AcknowledgeStep(EXECUTION, attempt.now, terms, output)
+        decided = decide(attempt.plan, attempt.state, command)
+        if isinstance(decided, Refusal):
+            return of_refusal(decided)
+        view = attempt.view(decided, terms)
+        response = answer(view)
+        attempt.record(decided, response, surface="execution", notices=view.notices, output=output)
         return live(response, self.ledger, attempt.position.handle)
 
     def _note(self, token: str, output: Output) -> Outcome:

@@ -14,6 +14,7 @@ from interlock import __version__
 from interlock.authoring.diagnostics.diagnostic import ABSENT, Diagnostic, absence, located
 from interlock.authoring.library import Listed, Shadowed
 from interlock.core.definition.workflow import Activity, Gate, Workflow
+from interlock.core.engine.acknowledge import resolves_gaps
 from interlock.core.engine.decide import decide
 from interlock.core.engine.transitions import outstanding
 from interlock.core.run.commands import AbandonRun, Claim, EnterActivity, ResolveCheckpoint
@@ -276,6 +277,7 @@ class SessionTools:
         if params.abandon is not None:
             return self._abandon(progress, params, params.abandon, claims, client)
         has_ended = state.finished and state.abandoned is None
+        progress.exact = has_ended and any(resolves_gaps(claim.output) for claim in claims)
         if progress.pointer.node == state.visit - (not has_ended):
             repeated = self.repeated(progress)
             if repeated is not None:
@@ -298,13 +300,13 @@ class SessionTools:
         if isinstance(decided, Refusal):
             progress.refuse(sentence(decided), decided.kept)
             return NotEntered(progress, decided)
-        manifests = (
-            *validation.step_manifest(position, params.step_manifest),
-            *validation.activity_manifest(position.plan.workflow, params.activity_manifest),
-        )
-        notices = Notices(tuple(Notice("MANIFEST", text) for text in manifests)).plus(
-            progress.notices(decided).listed
-        )
+        notices = progress.notices(decided)
+        if not state.finished:
+            manifests = (
+                *validation.step_manifest(position, params.step_manifest),
+                *validation.activity_manifest(position.plan.workflow, params.activity_manifest),
+            )
+            notices = Notices(tuple(Notice("MANIFEST", text) for text in manifests)).plus(notices.listed)
         return Entered(progress, decided, notices, claims)
 
     def _abandon(

@@ -835,6 +835,30 @@ def test_a4_the_activity_shows_what_only_the_user_can_give(bench: Bench, name: s
     assert "reject" in agent.text
 
 
+@pytest.mark.parametrize("terms", [USER, AUTO], ids=["in the inbox", "reported"])
+@EVERY
+def test_a1_an_approval_is_about_what_its_question_showed(bench: Bench, name: str, terms: Terms) -> None:
+    agent = approving(bench, name, terms)
+    answer: Payload = {"signed": "approve"}
+    if terms is USER:
+        assert not do_step(agent)
+        assert agent.decide_in_inbox("approve") == "Delete the archive for good?"
+        answer = {}
+    assert do_step(agent, target="everything", **answer)
+    assert agent.variables["target"] == "the archive"
+    assert "'target' stays the archive" in agent.text
+    (record,) = agent.decisions()
+    assert record.question == "Delete the archive for good?"
+
+
+def test_a1_a_blocked_attempt_does_not_change_what_a_later_approval_is_about(bench: Bench) -> None:
+    agent = approving(bench, "execution", USER)
+    assert not do_step(agent, target="everything")
+    assert agent.decide_in_inbox("approve") == "Delete the archive for good?"
+    assert do_step(agent)
+    assert agent.variables["target"] == "the archive"
+
+
 def test_a4_what_the_user_gave_is_the_users(bench: Bench) -> None:
     need = {"reason": "needs_user_choice", "key": "colour", "question": "Which colour?"}
     bench.write(workflow({**DELETE, "userInput": [need]}, *steps("last", "after")))

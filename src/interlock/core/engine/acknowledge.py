@@ -10,6 +10,7 @@ from interlock.core.definition.program import LOOP_CONTROL, EnterLoop, Plan, con
 from interlock.core.definition.prompts import text_of
 from interlock.core.definition.workflow import TERMINAL, Step
 from interlock.core.engine.decisions import (
+    bound_by_answers,
     counts,
     decision_missing,
     inbox_only,
@@ -58,7 +59,9 @@ def acknowledge(plan: Plan, state: RunState, ack: AcknowledgeStep) -> Decided | 
         draft.take_expired_open()
         pending = draft.skip_optional(until=ack.step) if ack.policy.exits == "offered" else draft.settle()
     if not isinstance(pending, NeedAnswer):  # what comes with an answer changes nothing that was asked
-        draft.take(ack.variables, [pending.step] if isinstance(pending, NeedStep) else ())
+        closing = [pending.step] if isinstance(pending, NeedStep) else []
+        bound = bound_by_answers(draft.state, closing, ack.decisions, ack.variables, [ack.output])
+        draft.take(ack.variables, closing, bound)
     draft.receive(ack.output)
     draft.record(*_declined(draft, pending, ack))
     match pending:

@@ -15,7 +15,15 @@ from interlock.core.definition.criteria import failed_checks, requirement
 from interlock.core.definition.program import Plan, confirmation
 from interlock.core.definition.prompts import interpolate, text_in_json, text_of, variables_in
 from interlock.core.definition.workflow import Capability, Contract, Option, Step, UserInput
-from interlock.core.engine.decisions import DECISION, counts, given, is_the_users, reported, waits_for_user
+from interlock.core.engine.decisions import (
+    DECISION,
+    counts,
+    given,
+    input_id,
+    is_the_users,
+    reported,
+    waits_for_user,
+)
 from interlock.core.engine.gates import Question, question_of, variables_read
 from interlock.core.json_schema import violations
 from interlock.core.run import events as e
@@ -314,11 +322,6 @@ def input_question(plan: Plan, state: RunState, step: Step, need: UserInput) -> 
     reads = variables_read(variables_in(need.question))
     title, text = interpolate(step.title, scope), interpolate(need.question, scope)
     return Question(input_id(step, need), title, text, APPROVAL if need.is_approval else (), reads)
-
-
-def input_id(step: Step, need: UserInput) -> str:
-    """The name under which the user's answer to a dependency is recorded."""
-    return need.key or f"{step.id}:{need.reason}"
 
 
 def _dependency(

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from interlock.core.definition.conditions import describe
 from interlock.core.definition.program import Plan
 from interlock.core.definition.workflow import Activity
-from interlock.core.engine.claims import Outlook, Walk, gate_open, steps_ahead
+from interlock.core.engine.claims import Outlook, Walk, gate_open, take_with_claims
 from interlock.core.engine.decisions import inbox_only
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.exits import ChosenExit, chosen_exit, exits, gate_left_out
@@ -24,7 +24,10 @@ from interlock.core.run.state import RunState
 def enter(plan: Plan, state: RunState, command: EnterActivity) -> Decided | Refusal:
     """Leave the current activity by an exit it has, and enter the target."""
     draft = Draft(plan, state, command.policy, command.now)
-    draft.take(command.variables, steps_ahead(plan, state) if command.policy.exits == "claimed" else ())
+    if command.policy.exits == "claimed":
+        take_with_claims(draft, command)
+    else:
+        draft.take(command.variables)
     return _entered(draft, command) or draft.decided()
 
 

@@ -10,11 +10,12 @@ from msgspec.structs import replace
 
 from interlock.core.definition.conditions import holds
 from interlock.core.definition.program import AskGate, ConfirmStep, DoStep, Plan, RepeatLoop, confirmation
+from interlock.core.definition.prompts import interpolate
 from interlock.core.definition.workflow import Gate, Loop, Step, walk
 from interlock.core.engine.acknowledge import complete, input_required, learned, take_gaps, without_input
 from interlock.core.engine.decisions import bound_by_answers, inbox_only, resolved, undecided_gap
 from interlock.core.engine.draft import Draft
-from interlock.core.engine.gates import question_of, round_of
+from interlock.core.engine.gates import round_of
 from interlock.core.engine.loops import ended_loop
 from interlock.core.engine.requirements import Verdict, examine
 from interlock.core.engine.settle import consequences, next_event
@@ -143,7 +144,7 @@ class Walk:
             return self._lacks(need, verdict)
         draft.record(*verdict.answers, *learned(output), *verdict.gaps)
         take_gaps(draft, output)
-        complete(draft, need, claim.digest if claim is not None else "")
+        complete(draft, need, claim.digest if claim is not None else "", claimed=True)
         return None
 
     def _lacks(self, need: NeedStep, verdict: Verdict) -> Refusal | None:
@@ -182,7 +183,7 @@ class Walk:
                 "GATE_PASSED", f"Checkpoint '{need.gate.id}' was not answered (advisory enforcement)."
             )
             return None
-        question = question_of(draft.plan, draft.state, need.gate, need.confirms).text
+        question = interpolate(need.gate.message, draft.plan.scope(draft.state.variables))
         about = {"checkpoint": need.gate.id, "instance": need.key, "question": question, **self.heading}
         about |= round_of(draft.state, need.key)
         return Refusal(Code.GATE_UNANSWERED, {**about, **inbox_only(draft.state, need.key, self.terms)})
@@ -204,7 +205,7 @@ class Outlook(Walk):
 
     def _lacks(self, need: NeedStep, verdict: Verdict) -> None:
         self.missing += (_unclaimable(need, blocker) for blocker in verdict.stopping)
-        complete(self.draft, need, "")
+        complete(self.draft, need, "", claimed=True)
 
 
 class ClaimedOutputs(Struct, frozen=True):
@@ -217,20 +218,17 @@ class ClaimedOutputs(Struct, frozen=True):
 def claimed_outputs(state: RunState, claims: Sequence[Claim]) -> dict[str, ClaimedOutputs]:
     """Group the claims by step; a step's output counts once a visit (rule 14).
 
-    Outside loops a step has one output. In a loop a manifest may begin with the outputs of earlier rounds.
+    Outside loops a step has one output. In a loop a manifest may begin with the outputs of earlier rounds,
+    whichever surface they came by.
     """
     by_step: dict[str, list[Output]] = {}
     for claim in claims:
         by_step.setdefault(claim.step, []).append(claim.output)
     grouped: dict[str, ClaimedOutputs] = {}
     for step, outputs in by_step.items():
-        earlier, again, count = state.reported.get(step, Reported()), Reported(), 0
+        count = state.reported.get(step, Reported()).repeated_by([output.digest for output in outputs])
         if step in state.done and state.has_report(step):
             count = len(outputs)
-        elif earlier.count:
-            for output in outputs[: earlier.count]:
-                again = again.with_output(output.digest)
-            count = again.count if again == earlier else 0
         grouped[step] = ClaimedOutputs(tuple(outputs[count:]), tuple(outputs[:count]))
     return grouped
 

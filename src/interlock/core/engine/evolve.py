@@ -83,13 +83,10 @@ def evolve(state: RunState, event: e.Event) -> RunState:
             frame = Frame(
                 event.loop, 0, event.total, event.items, event.limited, event.steered, outer=state.steer
             )
-            entered = replace(state, frames=(*state.frames, frame), next_key=event.next)
-            return _with(_asked_anew(entered, event.loop), event.sets)
+            return _in_round(state, (*state.frames, frame), event)
         case e.LoopIterated():
             frame = replace(state.frames[-1], iteration=event.iteration)
-            state = _without_iteration(state)
-            state = replace(state, frames=(*state.frames[:-1], frame), next_key=event.next)
-            return _with(_asked_anew(state, event.loop), event.sets)
+            return _in_round(_without_iteration(state), (*state.frames[:-1], frame), event)
         case e.LoopLeft():
             if not state.frames or state.frames[-1].loop != event.loop:
                 return replace(state, next_key=event.next)
@@ -154,13 +151,18 @@ def _with_gap(state: RunState, event: e.GapRecorded) -> RunState:
 
 
 def _without_gap(state: RunState, event: e.GapResolved) -> RunState:
-    """Mark a gap as resolved; one that is resolved already, or that is not listed, changes nothing."""
+    """Mark a gap as resolved; one that is resolved already, or that is not listed, changes nothing.
+
+    A run that ended with gaps is complete when the last of them is closed.
+    """
     gap = next((gap for gap in state.gap_list if gap.number == event.gap and not gap.resolved), None)
     if gap is None:
         return state
     resolved = replace(gap, resolved=cut(event.summary, MOST_SUMMARY, "…"))
     listed = tuple(resolved if known is gap else known for known in state.gap_list)
-    return replace(state, gaps=state.gaps - (gap.severity != "info"), gap_list=listed)
+    gaps = state.gaps - (gap.severity != "info")
+    status = "complete" if state.status == "complete_with_gaps" and not gaps else state.status
+    return replace(state, gaps=gaps, gap_list=listed, status=status)
 
 
 def _with(state: RunState, delta: Variables) -> RunState:
@@ -238,16 +240,17 @@ def _without_agent(answers: Mapping[str, Resolution], agent: str) -> dict[str, R
     return {name: answer for name, answer in answers.items() if name != agent}
 
 
-def _asked_anew(state: RunState, loop: str) -> RunState:
-    """A round of a loop begins: its questions can be asked again (rule 26), and what steers it is open."""
-    outer = "".join(f"{frame.loop}@{frame.iteration}/" for frame in state.frames[:-1])
-    shown = _without(state.shown, f"{state.activity}/{outer}{loop}@")
-    return replace(state, shown=shown, steer=None if state.frames[-1].steered else state.steer)
+def _in_round(state: RunState, frames: tuple[Frame, ...], event: e.LoopEntered | e.LoopIterated) -> RunState:
+    """Begin a round of the innermost loop: its questions are asked anew (rule 26), what steers it is open."""
+    outer = "".join(f"{frame.loop}@{frame.iteration}/" for frame in frames[:-1])
+    shown = _without(state.shown, f"{state.activity}/{outer}{event.loop}@")
+    steer = None if frames[-1].steered else state.steer
+    return _with(replace(state, frames=frames, next_key=event.next, steer=steer, shown=shown), event.sets)
 
 
-def _without(shown: Mapping[str, str], *beginnings: str) -> dict[str, str]:
+def _without(shown: Mapping[str, str], beginning: str) -> dict[str, str]:
     """Let go of what questions showed that can be asked again."""
-    return {name: where for name, where in shown.items() if not where.startswith(beginnings)}
+    return {name: where for name, where in shown.items() if not where.startswith(beginning)}
 
 
 def _without_iteration(state: RunState) -> RunState:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from interlock.core.definition.conditions import describe
 from interlock.core.definition.program import Plan
 from interlock.core.definition.workflow import Activity
+from interlock.core.engine.acknowledge import resolve_late
 from interlock.core.engine.claims import Outlook, Walk, gate_open, take_with_claims
 from interlock.core.engine.decisions import inbox_only
 from interlock.core.engine.draft import Draft
@@ -23,6 +24,8 @@ from interlock.core.run.state import RunState
 
 def enter(plan: Plan, state: RunState, command: EnterActivity) -> Decided | Refusal:
     """Leave the current activity by an exit it has, and enter the target."""
+    if state.finished:
+        return resolve_late(plan, state, command, *(claim.output for claim in command.claims))
     draft = Draft(plan, state, command.policy, command.now)
     if command.policy.exits == "claimed":
         take_with_claims(draft, command)
@@ -44,8 +47,6 @@ def outstanding(plan: Plan, state: RunState, command: EnterActivity) -> tuple[Re
 
 def _entered(draft: Draft, command: EnterActivity) -> Refusal | None:
     state, workflow, target = draft.state, draft.plan.workflow, command.target
-    if state.finished:
-        return Refusal(Code.RUN_FINISHED)
     draft.take_expired_open()
     if draft.state.open is not None:
         return gate_open(draft.state, {"target": target}, command.terms)
@@ -67,7 +68,7 @@ def _claim(draft: Draft, command: EnterActivity) -> Refusal | None:
     if astray:  # only the exit that was decided passes over the steps and gates that remain (rule 23)
         draft.state = replace(draft.state, exit_to=None)
     refusal = _gates_pending(draft, command)
-    _abandon_children(draft)
+    draft.abandon_children()
     arrival = refusal or Walk(draft, command, None).go()
     if isinstance(arrival, Refusal) and astray:
         expected = next((exit_.to for exit_ in listed if exit_.expected), decided)
@@ -110,13 +111,6 @@ def _gates_pending(draft: Draft, command: EnterActivity) -> Refusal | None:
         return None
     about = {"target": command.target, "activity": state.activity, "pending": pending}
     return Refusal(Code.GATE_UNANSWERED, {**about, **inbox_only(state, pending[0], terms)})
-
-
-def _abandon_children(draft: Draft) -> None:
-    """Record that a parent that goes on abandons its running children (rule 35)."""
-    for session, workflow in draft.state.children.items():
-        draft.record(e.ChildReturned(workflow, session, "abandoned"))
-        draft.notice("CHILD_ABANDONED", f"Child '{workflow}' was still running; it is abandoned.")
 
 
 def _begin(draft: Draft, command: EnterActivity) -> Refusal | None:

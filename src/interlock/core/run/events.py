@@ -64,7 +64,7 @@ class StepCompleted(RunEvent, frozen=True, tag="step_completed"):
     next: str
     claimed: bool = False
     sets: Mapping[str, Json] = {}
-    output: str = ""  # the digest of what came with a claim
+    output: str = ""  # the digest of what came with a claim, or for a round of a loop
 
 
 class StepReported(RunEvent, frozen=True, tag="step_reported"):
@@ -234,7 +234,7 @@ class RunCompleted(RunEvent, frozen=True, tag="run_completed"):
 
 
 class RunAbandoned(RunEvent, frozen=True, tag="run_abandoned"):
-    """The user or the agent gave the run up, on all its branches and for good (rule 35)."""
+    """The user, the agent or a parent gave the run up, on all its branches and for good (rule 35)."""
 
     channel: Channel
     at: int

@@ -54,10 +54,8 @@ NO_NOTICES = Notices()
 VARIABLES_UNREAD = Notice(
     "ARGUMENTS_IGNORED", "The variables of this call were not read: the run is given up."
 )
-HOW_GAPS_CLOSE = (
-    "Once a gap is closed, say so with the step that closed it: output artifact "
-    '{"kind":"wr.gaps","resolved":[{"gap":<number>,"summary":"<how>"}]}'
-)
+GAP_CLOSED = '{"kind":"wr.gaps","resolved":[{"gap":<number>,"summary":"<how>"}]}'
+HOW_GAPS_CLOSE = f"Once a gap is closed, say so with the step that closed it: output artifact {GAP_CLOSED}"
 
 
 def of_events(events: Iterable[e.Event], state: RunState) -> Iterator[Notice]:

@@ -819,6 +819,34 @@ def test_a4_an_approval_is_asked_for_in_a_form_with_both_options(bench: Bench) -
     assert [record.channel for record in agent.decisions()] == ["elicitation", "elicitation"]
 
 
+@pytest.mark.parametrize("name", ["execution", "navigation"])
+def test_a4_a_user_who_can_be_asked_is_asked_though_the_agent_sends_an_approval(
+    bench: Bench, name: str
+) -> None:
+    agent = approving(bench, name)
+    given = {"signed": "approve"}
+    tool, field = ("continue_workflow", "context") if name == "execution" else ("nav_action", "variables")
+    for user in (FormAnswer("accept", {"choice": "reject"}), FormAnswer("decline")):
+        arguments = {field: given}
+        if name == "execution":
+            arguments = agent._acknowledging(**arguments)
+        else:
+            arguments |= {"state": agent.tokens["state"], "action": "complete_step", "step_id": "delete"}
+        ask = agent.call(tool, Call(ASKING), **arguments)
+        assert isinstance(ask, Ask)
+        (form,) = ask.questions.values()
+        assert form.message == "Delete the archive for good?"
+        agent.told(tool, Call(ASKING, {"signed": user}, ask.state), **arguments)
+        assert "approve" not in [record.option for record in agent.decisions()]
+    assert not do_step(agent, signed="approve"), "the user was asked and has not answered"
+    agent.decide_in_inbox("approve")
+    assert do_step(agent)
+    assert [(record.option, record.channel) for record in agent.decisions()] == [
+        ("reject", "elicitation"),
+        ("approve", "cli"),
+    ]
+
+
 @pytest.mark.parametrize("mode", ["guided", "stop", "never-stop"])
 @pytest.mark.parametrize("name", ["execution", "navigation"])
 def test_a4_the_question_stands_before_the_work(bench: Bench, name: str, mode: Mode) -> None:

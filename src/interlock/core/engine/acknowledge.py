@@ -103,15 +103,15 @@ def _blocked(
     A rejection is thereby used: the user is asked again for the next attempt.
     """
     listed = ordered(blockers)
+    declined = [event for event in draft.events if isinstance(event, e.QuestionDeclined)]
     if draft.policy.exits != "offered":
         key = pending.subject if isinstance(pending, NeedInput) else pending.key
         performed = e.ValidationPerformed(key, False, listed)
-        declined = [event for event in draft.events if isinstance(event, e.QuestionDeclined)]
         return Decided((performed, *declined, *rejections), settled, pending, listed, draft.disclosed())
     code = Code.USER_MUST_DECIDE if listed[0].waits_for_user else Code.OUTPUT_REQUIRED
     examples = [blocker.example for blocker in listed if blocker.example is not None]
     about = {"reason": " ".join(blocker.message for blocker in listed), "examples": examples}
-    return Refusal(code, about, rejections)
+    return Refusal(code, about, (*declined, *rejections))
 
 
 def input_required(need: NeedInput, code: Code = Code.INPUT_REQUIRED) -> Refusal:

@@ -17,6 +17,7 @@ from interlock.core.definition.prompts import interpolate, text_in_json, text_of
 from interlock.core.definition.workflow import Capability, Contract, Option, Step, UserInput
 from interlock.core.engine.decisions import (
     DECISION,
+    admitted,
     counts,
     given,
     input_id,
@@ -24,10 +25,11 @@ from interlock.core.engine.decisions import (
     reported,
     waits_for_user,
 )
+from interlock.core.engine.evolve import evolve
 from interlock.core.engine.gates import Question, question_of, variables_read
 from interlock.core.json_schema import violations
 from interlock.core.run import events as e
-from interlock.core.run.commands import Decision, Terms
+from interlock.core.run.commands import AcknowledgeStep, Decision, Terms
 from interlock.core.run.outcomes import Awaited, NeedAnswer, NeedStep
 from interlock.core.run.output import Output
 from interlock.core.run.reasons import (
@@ -314,6 +316,27 @@ def questions_at(plan: Plan, state: RunState, pending: Awaited) -> Iterator[Ques
                 yield question_of(plan, state, confirmation(pending.step), pending.step)
         case _:
             return
+
+
+def asked_before(plan: Plan, state: RunState, need: NeedStep, ack: AcknowledgeStep) -> tuple[Question, ...]:
+    """What a user who can be asked is asked before a step is done: approvals, and inputs that are missing.
+
+    Nothing is asked for an acknowledgement that something else stops, or that only passes the step over.
+    """
+    step = need.step
+    passes_over = ack.step is None and not step.required and ack.output == Output()
+    if passes_over or state.preferences.never_stops or ack.terms.decisions == "agent":
+        return ()
+    taken, _ = admitted(plan, state, ack.variables, [step])
+    after = evolve(state, e.ContextSet(taken))
+    stopping = examine(plan, after, step, need.key, ack.output, ack.terms, ack.decisions).stopping
+    if any(blocker.code is not BlockerCode.USER_ONLY_DEPENDENCY for blocker in stopping):
+        return ()
+    return tuple(
+        input_question(plan, state, step, wanted)
+        for wanted in step.user_input
+        if (wanted.is_approval or stopping) and input_id(step, wanted) not in ack.decisions
+    )
 
 
 def input_question(plan: Plan, state: RunState, step: Step, need: UserInput) -> Question:

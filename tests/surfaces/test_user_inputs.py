@@ -99,6 +99,15 @@ def test_an_answer_serves_another_round_if_the_question_is_the_same(
     assert f"colour: {'blue' if asks_again else 'red'}" in agent.look()["pending"]["prompt"]
 
 
+def test_a_question_may_show_the_value_that_its_answer_replaces(bench: Bench) -> None:
+    paint = {**COLOUR, "question": "Is {{colour}} right, or which?"}
+    last = {**steps("last")[0], "prompt": "colour: {{colour}}"}
+    bench.write(workflow(asking("paint", **paint), last))
+    agent = bench.agent()
+    agent.start("test.flow", colour="red")
+    assert "colour: blue" in agent.ack(colour="blue")["pending"]["prompt"]
+
+
 def test_an_answer_serves_the_next_step_that_names_the_same_key(bench: Bench) -> None:
     paint = {**COLOUR, "question": "Which colour for {{part}}?"}
     bench.write(workflow(asking("paint", **paint), asking("coat", **paint), *steps("last")))

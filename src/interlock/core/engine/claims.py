@@ -286,8 +286,8 @@ def _unclaimable(need: NeedStep, blocker: Blocker) -> Refusal:
         about["requirement"] = blocker.requirement
     if blocker.waits_for_user:
         return Refusal(Code.USER_MUST_DECIDE, about)
+    about["from_user"] = blocker.code is BlockerCode.USER_ONLY_DEPENDENCY
     if isinstance(blocker.pointer, ContextKey):
-        about["from_user"] = blocker.code is BlockerCode.USER_ONLY_DEPENDENCY
         return Refusal(Code.INPUT_REQUIRED, {**about, "variables": [blocker.pointer.key]})
     return Refusal(
         Code.OUTPUT_REQUIRED, about if blocker.example is None else {**about, "example": blocker.example}

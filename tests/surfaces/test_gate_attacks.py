@@ -819,6 +819,34 @@ def test_a4_an_approval_is_asked_for_in_a_form_with_both_options(bench: Bench) -
     assert [record.channel for record in agent.decisions()] == ["elicitation", "elicitation"]
 
 
+@pytest.mark.parametrize("name", ["execution", "navigation"])
+def test_a4_a_user_who_can_be_asked_is_asked_though_the_agent_sends_an_approval(
+    bench: Bench, name: str
+) -> None:
+    agent = approving(bench, name)
+    given = {"signed": "approve"}
+    tool, field = ("continue_workflow", "context") if name == "execution" else ("nav_action", "variables")
+    for user in (FormAnswer("accept", {"choice": "reject"}), FormAnswer("decline")):
+        arguments = {field: given}
+        if name == "execution":
+            arguments = agent._acknowledging(**arguments)
+        else:
+            arguments |= {"state": agent.tokens["state"], "action": "complete_step", "step_id": "delete"}
+        ask = agent.call(tool, Call(ASKING), **arguments)
+        assert isinstance(ask, Ask)
+        (form,) = ask.questions.values()
+        assert form.message == "Delete the archive for good?"
+        agent.told(tool, Call(ASKING, {"signed": user}, ask.state), **arguments)
+        assert "approve" not in [record.option for record in agent.decisions()]
+    assert not do_step(agent, signed="approve"), "the user was asked and has not answered"
+    agent.decide_in_inbox("approve")
+    assert do_step(agent)
+    assert [(record.option, record.channel) for record in agent.decisions()] == [
+        ("reject", "elicitation"),
+        ("approve", "cli"),
+    ]
+
+
 @pytest.mark.parametrize("mode", ["guided", "stop", "never-stop"])
 @pytest.mark.parametrize("name", ["execution", "navigation"])
 def test_a4_the_question_stands_before_the_work(bench: Bench, name: str, mode: Mode) -> None:
@@ -833,6 +861,30 @@ def test_a4_the_activity_shows_what_only_the_user_can_give(bench: Bench, name: s
         agent.told("get_activity", session_token=agent.tokens["session_token"])
     assert "for good?" in agent.text
     assert "reject" in agent.text
+
+
+@pytest.mark.parametrize("terms", [USER, AUTO], ids=["in the inbox", "reported"])
+@EVERY
+def test_a1_an_approval_is_about_what_its_question_showed(bench: Bench, name: str, terms: Terms) -> None:
+    agent = approving(bench, name, terms)
+    answer: Payload = {"signed": "approve"}
+    if terms is USER:
+        assert not do_step(agent)
+        assert agent.decide_in_inbox("approve") == "Delete the archive for good?"
+        answer = {}
+    assert do_step(agent, target="everything", **answer)
+    assert agent.variables["target"] == "the archive"
+    assert "'target' stays the archive" in agent.text
+    (record,) = agent.decisions()
+    assert record.question == "Delete the archive for good?"
+
+
+def test_a1_a_blocked_attempt_does_not_change_what_a_later_approval_is_about(bench: Bench) -> None:
+    agent = approving(bench, "execution", USER)
+    assert not do_step(agent, target="everything")
+    assert agent.decide_in_inbox("approve") == "Delete the archive for good?"
+    assert do_step(agent)
+    assert agent.variables["target"] == "the archive"
 
 
 def test_a4_what_the_user_gave_is_the_users(bench: Bench) -> None:

@@ -154,3 +154,23 @@ def test_an_exit_that_the_users_decision_has_closed_is_no_path(bench: Bench, mak
     decide(agent, "way", "full")
     assert is_held_by(agent.go("ship"), "good")
     assert not agent.go("check").error
+
+
+@EITHER
+@pytest.mark.parametrize("free", ["an optional gate", "a false condition", "an optional activity"])
+def test_a_gate_that_need_not_be_answered_holds_no_jump(bench: Bench, make: Make, free: str) -> None:
+    (good,) = CHECK["checkpoints"]
+    field = {"required": False} if free == "an optional gate" else {"condition": QUICK}
+    check = {**CHECK, "checkpoints": [{**good, **field}]}
+    if free == "an optional activity":
+        check = {**CHECK, "required": False}
+    agent = begin(bench, make, activity("plan", to("check")), check, SHIP)
+    assert not agent.go("ship").error
+
+
+@EITHER
+def test_where_no_exit_is_open_yet_the_gates_ahead_hold_a_jump(bench: Bench, make: Make) -> None:
+    declared = [{"name": "quick", "type": "boolean", "defaultValue": False}]
+    plan = activity("plan", to("check", condition=QUICK))
+    agent = begin(bench, make, plan, CHECK, SHIP, variables=declared)
+    assert is_held_by(agent.go("ship"), "good")

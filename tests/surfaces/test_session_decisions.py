@@ -11,7 +11,7 @@ from interlock.core.run.commands import Terms
 from interlock.ledger.decisions.inbox import decide_question, inbox
 from interlock.surfaces.call import Ask, Call, Client, FormAnswer, Reply
 from interlock.surfaces.tool import call_tool
-from support.harness import Bench, workflow
+from support.harness import Bench, gate, workflow
 from support.harness import steps as plain_steps
 from support.log import event_kinds
 from support.session_agents import (
@@ -33,6 +33,16 @@ def test_never_stop_decides_by_itself_and_records_a_gap(bench: Bench) -> None:
     assert not agent.go("build").error
     kinds = event_kinds(agent.ledger.store, session_id_of(agent))
     assert "gap_recorded" in kinds
+
+
+def test_never_stop_takes_the_default_option_of_a_gate_that_nobody_answered(bench: Bench) -> None:
+    """Rule 27."""
+    bench.write(workflow(*plain_steps("one"), gate("where", "left", "right", defaultOption="right")))
+    agent = session(bench, mode="never-stop")
+    agent.call("start_session", agent_id="a", workflow_id="test.flow")
+    agent.go("main")
+    answer = agent.go("__terminal__")
+    assert "Gap 1 (critical): 'where?' was decided without the user: right." in answer.warnings
 
 
 def test_advisory_enforcement_turns_the_unopened_gate_into_a_warning(bench: Bench) -> None:

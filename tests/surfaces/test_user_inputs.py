@@ -99,6 +99,24 @@ def test_an_answer_serves_another_round_if_the_question_is_the_same(
     assert f"colour: {'blue' if asks_again else 'red'}" in agent.look()["pending"]["prompt"]
 
 
+def test_a_question_may_show_the_value_that_its_answer_replaces(bench: Bench) -> None:
+    paint = {**COLOUR, "question": "Is {{colour}} right, or which?"}
+    last = {**steps("last")[0], "prompt": "colour: {{colour}}"}
+    bench.write(workflow(asking("paint", **paint), last))
+    agent = bench.agent()
+    agent.start("test.flow", colour="red")
+    assert "colour: blue" in agent.ack(colour="blue")["pending"]["prompt"]
+
+
+def test_an_answer_serves_the_next_step_that_names_the_same_key(bench: Bench) -> None:
+    paint = {**COLOUR, "question": "Which colour for {{part}}?"}
+    bench.write(workflow(asking("paint", **paint), asking("coat", **paint), *steps("last")))
+    agent = bench.agent()
+    agent.start("test.flow", part="the door")
+    agent.ack(colour="red")
+    assert agent.ack()["pending"]["stepId"] == "last"
+
+
 @pytest.mark.parametrize("make", [session, gated])
 def test_a_claim_brings_the_approval_of_all_its_rounds_and_of_no_later_visit(bench: Bench, make: Any) -> None:
     bench.write(workflow(each_part(asking("delete", **APPROVAL))))

@@ -10,6 +10,7 @@ from interlock.core.definition.program import LOOP_CONTROL, EnterLoop, Plan, con
 from interlock.core.definition.prompts import text_of
 from interlock.core.definition.workflow import TERMINAL, Step
 from interlock.core.engine.decisions import (
+    bound_by_answers,
     counts,
     decision_missing,
     inbox_only,
@@ -62,7 +63,9 @@ def acknowledge(plan: Plan, state: RunState, ack: AcknowledgeStep) -> Decided | 
         draft.take_expired_open()
         pending = draft.skip_optional(until=ack.step) if ack.policy.exits == "offered" else draft.settle()
     if not isinstance(pending, NeedAnswer):  # what comes with an answer changes nothing that was asked
-        draft.take(ack.variables, [pending.step] if isinstance(pending, NeedStep) else ())
+        closing = [pending.step] if isinstance(pending, NeedStep) else []
+        bound = bound_by_answers(draft.state, closing, ack.decisions, ack.variables, [ack.output])
+        draft.take(ack.variables, closing, bound)
     draft.receive(ack.output)
     draft.record(*_declined(draft, pending, ack))
     match pending:
@@ -100,15 +103,15 @@ def _blocked(
     A rejection is thereby used: the user is asked again for the next attempt.
     """
     listed = ordered(blockers)
+    declined = [event for event in draft.events if isinstance(event, e.QuestionDeclined)]
     if draft.policy.exits != "offered":
         key = pending.subject if isinstance(pending, NeedInput) else pending.key
         performed = e.ValidationPerformed(key, False, listed)
-        declined = [event for event in draft.events if isinstance(event, e.QuestionDeclined)]
         return Decided((performed, *declined, *rejections), settled, pending, listed, draft.disclosed())
     code = Code.USER_MUST_DECIDE if listed[0].waits_for_user else Code.OUTPUT_REQUIRED
     examples = [blocker.example for blocker in listed if blocker.example is not None]
     about = {"reason": " ".join(blocker.message for blocker in listed), "examples": examples}
-    return Refusal(code, about, rejections)
+    return Refusal(code, about, (*declined, *rejections))
 
 
 def input_required(need: NeedInput, code: Code = Code.INPUT_REQUIRED) -> Refusal:

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from interlock.core.definition.conditions import describe, holds
 from interlock.core.definition.program import Plan
 from interlock.core.definition.workflow import Gate
-from interlock.core.engine.claims import Walk, steps_ahead
+from interlock.core.engine.claims import Walk, take_with_claims
 from interlock.core.engine.decisions import counts, inbox_only, resolved, undecided_gap
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.gates import (
@@ -33,7 +33,7 @@ CLOCKS_DIFFER_MS = 60_000  # at most, on machines that share a store
 def open_checkpoint(plan: Plan, state: RunState, command: OpenCheckpoint) -> Decided | Refusal:
     """Ask a gate's question; steps ahead of a bound gate are thereby claimed."""
     draft = Draft(plan, state, command.policy, command.now)
-    draft.take(command.variables, steps_ahead(plan, state))
+    take_with_claims(draft, command)
     if state.open is not None and state.open.gate != command.gate:
         draft.take_expired_open()
     if (opened := draft.state.open) is not None:

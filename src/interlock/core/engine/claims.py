@@ -13,7 +13,7 @@ from interlock.core.definition.program import AskGate, ConfirmStep, DoStep, Plan
 from interlock.core.definition.prompts import interpolate
 from interlock.core.definition.workflow import Gate, Loop, Step, walk
 from interlock.core.engine.acknowledge import complete, input_required, learned, take_gaps, without_input
-from interlock.core.engine.decisions import inbox_only, resolved, undecided_gap
+from interlock.core.engine.decisions import bound_by_answers, inbox_only, resolved, undecided_gap
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.gates import round_of
 from interlock.core.engine.loops import ended_loop
@@ -231,6 +231,13 @@ def claimed_outputs(state: RunState, claims: Sequence[Claim]) -> dict[str, Claim
             count = len(outputs)
         grouped[step] = ClaimedOutputs(tuple(outputs[count:]), tuple(outputs[:count]))
     return grouped
+
+
+def take_with_claims(draft: Draft, command: EnterActivity | OpenCheckpoint) -> None:
+    """Record the variables of a call that claims the steps ahead."""
+    steps, outputs = steps_ahead(draft.plan, draft.state), [claim.output for claim in command.claims]
+    bound = bound_by_answers(draft.state, steps, command.decisions, command.variables, outputs)
+    draft.take(command.variables, steps, bound)
 
 
 def steps_ahead(plan: Plan, state: RunState) -> list[Step]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from interlock.core.definition.conditions import variables_of
 from interlock.core.definition.program import DoStep, EnterLoop, Plan
@@ -126,32 +126,70 @@ def given(state: RunState, need: UserInput, used: Mapping[str, str] | None = Non
     return None if is_used and (need.is_approval or other) else state.variables.get(need.key or "")
 
 
+def input_id(step: Step, need: UserInput) -> str:
+    """The name under which the user's answer to a dependency is recorded."""
+    return need.key or f"{step.id}:{need.reason}"
+
+
+def bound_by_answers(
+    state: RunState,
+    steps: Iterable[Step],
+    decisions: Mapping[str, Decision],
+    variables: Variables,
+    outputs: Iterable[Output],
+) -> set[str]:
+    """Name what the questions of these steps show, where the call brings their answers (rule 26).
+
+    What nobody has set is bound by the user's own answer only: an agent may report it with the answer.
+    """
+    reports = not state.preferences.never_stops  # there an agent's answer is not the user's
+    artifacts = [artifact for output in outputs for artifact in output.of_kind(DECISION, DECISION_REF)]
+    answered = [*decisions, *variables, *(artifact.get("checkpointId") for artifact in artifacts)]
+    return {
+        name
+        for step in steps
+        for need in step.user_input
+        if (question := input_id(step, need)) in answered
+        for name in variables_read(variables_in(need.question))
+        if name != need.key and (question in decisions or (reports and name in state.variables))
+    }
+
+
 def admitted(
-    plan: Plan, state: RunState, variables: Variables, completing: Iterable[Step] = ()
+    plan: Plan,
+    state: RunState,
+    variables: Variables,
+    completing: Iterable[Step] = (),
+    bound: Collection[str] = (),
 ) -> tuple[dict[str, Json], list[Notice]]:
     """Separate what an agent may write from what is the user's (rule 19); say what was kept or changed.
 
-    `completing` are the steps that the call completes: one that is declared to set a variable may.
+    `completing` are the steps that the call completes: one that is declared to set a variable may, but for
+    what is `bound` by an answer that comes with the call.
     """
     kept = _protected(plan, state)
+    kept |= dict.fromkeys(bound, "the user was shown it with the question that this call answers")
     taken: dict[str, Json] = {}
     notices: list[Notice] = []
     steps = list(completing)
     needs = [need for step in steps for need in step.user_input if need.key in state.variables]
-    asked_anew = {need.key for need in needs if given(state, need) is None}
+    asked_anew = {need.key for need in needs if need.key not in bound and given(state, need) is None}
     for name, value in variables.items():
+        protected = name in kept and name not in bound
+        setters = [step.id for step in steps if protected and produces(plan.workflow, step, name)]
         current = state.variables.get(name, MISSING)
         if name not in kept or name in asked_anew:
             taken[name] = value
         elif current == value or (current is MISSING and value is None):
             continue
-        elif needed := _needed_by(plan, state, name):
+        elif name not in bound and (needed := _needed_by(plan, state, name)):
             taken[name] = value
             text = f"'{name}' has changed, because {needed} needs it, although {kept[name]}."
             notices.append(Notice(CHANGED, text))
-        elif step := next((step for step in steps if produces(plan.workflow, step, name)), None):
+        elif setters:
             taken[name] = value
-            notices.append(Notice(CHANGED, f"Step '{step.id}' has changed '{name}', although {kept[name]}."))
+            text = f"Step '{setters[0]}' has changed '{name}', although {kept[name]}."
+            notices.append(Notice(CHANGED, text))
         else:
             stays = "unset" if current is MISSING else text_of(state.variables[name])
             text = f"'{name}' stays {stays}: {kept[name]}. The value that was sent is ignored."

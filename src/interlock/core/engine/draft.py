@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from interlock.core.definition.program import Plan
 from interlock.core.definition.workflow import Gate, Step
@@ -37,9 +37,11 @@ class Draft:
             self.events.append(event)
             self.state = evolve(self.state, event)
 
-    def take(self, variables: Variables, completing: Iterable[Step] = ()) -> None:
+    def take(
+        self, variables: Variables, completing: Iterable[Step] = (), bound: Collection[str] = ()
+    ) -> None:
         """Record the variables of the call, but for those that are the user's (rule 19)."""
-        taken, notices = admitted(self.plan, self.state, variables, completing)
+        taken, notices = admitted(self.plan, self.state, variables, completing, bound)
         self.notices.extend(notices)
         if taken:
             self.record(e.ContextSet(taken))

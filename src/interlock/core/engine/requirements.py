@@ -15,11 +15,21 @@ from interlock.core.definition.criteria import failed_checks, requirement
 from interlock.core.definition.program import Plan, confirmation
 from interlock.core.definition.prompts import choices_of, interpolate, text_of, variables_in
 from interlock.core.definition.workflow import Capability, Contract, Option, Step, UserInput
-from interlock.core.engine.decisions import DECISION, counts, given, is_the_users, reported, waits_for_user
+from interlock.core.engine.decisions import (
+    DECISION,
+    admitted,
+    counts,
+    given,
+    input_id,
+    is_the_users,
+    reported,
+    waits_for_user,
+)
+from interlock.core.engine.evolve import evolve
 from interlock.core.engine.gates import Question, question_of, variables_read
 from interlock.core.json_schema import artifact_violations
 from interlock.core.run import events as e
-from interlock.core.run.commands import Decision, Terms
+from interlock.core.run.commands import AcknowledgeStep, Decision, Terms
 from interlock.core.run.outcomes import Awaited, NeedAnswer, NeedStep
 from interlock.core.run.output import Output
 from interlock.core.run.reasons import (
@@ -306,17 +316,33 @@ def questions_at(plan: Plan, state: RunState, pending: Awaited) -> Iterator[Ques
             return
 
 
+def asked_before(plan: Plan, state: RunState, need: NeedStep, ack: AcknowledgeStep) -> tuple[Question, ...]:
+    """What a user who can be asked is asked before a step is done: approvals, and inputs that are missing.
+
+    Nothing is asked for an acknowledgement that something else stops, or that only passes the step over.
+    """
+    step = need.step
+    passes_over = ack.step is None and not step.required and ack.output == Output()
+    if passes_over or state.preferences.never_stops or ack.terms.decisions == "agent":
+        return ()
+    taken, _ = admitted(plan, state, ack.variables, [step])
+    after = evolve(state, e.ContextSet(taken))
+    stopping = examine(plan, after, step, need.key, ack.output, ack.terms, ack.decisions).stopping
+    if any(blocker.code is not BlockerCode.USER_ONLY_DEPENDENCY for blocker in stopping):
+        return ()
+    return tuple(
+        input_question(plan, state, step, wanted)
+        for wanted in step.user_input
+        if (wanted.is_approval or stopping) and input_id(step, wanted) not in ack.decisions
+    )
+
+
 def input_question(plan: Plan, state: RunState, step: Step, need: UserInput) -> Question:
     """A user-only dependency as it is put to the user."""
     scope = plan.scope(state.variables)
     reads = variables_read(variables_in(need.question))
     title, text = interpolate(step.title, scope), interpolate(need.question, scope)
     return Question(input_id(step, need), title, text, APPROVAL if need.is_approval else (), reads)
-
-
-def input_id(step: Step, need: UserInput) -> str:
-    """The name under which the user's answer to a dependency is recorded."""
-    return need.key or f"{step.id}:{need.reason}"
 
 
 def _dependency(

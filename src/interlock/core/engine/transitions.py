@@ -10,7 +10,7 @@ from interlock.core.definition.conditions import describe
 from interlock.core.definition.program import Plan
 from interlock.core.definition.workflow import Activity
 from interlock.core.engine.acknowledge import resolve_late
-from interlock.core.engine.claims import Outlook, Walk, gate_open, steps_ahead
+from interlock.core.engine.claims import Outlook, Walk, gate_open, take_with_claims
 from interlock.core.engine.decisions import inbox_only
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.exits import ChosenExit, chosen_exit, exits, gate_left_out
@@ -27,7 +27,10 @@ def enter(plan: Plan, state: RunState, command: EnterActivity) -> Decided | Refu
     if state.finished:
         return resolve_late(plan, state, command, *(claim.output for claim in command.claims))
     draft = Draft(plan, state, command.policy, command.now)
-    draft.take(command.variables, steps_ahead(plan, state) if command.policy.exits == "claimed" else ())
+    if command.policy.exits == "claimed":
+        take_with_claims(draft, command)
+    else:
+        draft.take(command.variables)
     return _entered(draft, command) or draft.decided()
 
 

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from interlock.core.engine.decide import decide
 from interlock.core.engine.gates import Question, question_of
-from interlock.core.engine.requirements import input_question
+from interlock.core.engine.requirements import asked_before
 from interlock.core.run.commands import AcknowledgeStep
 from interlock.core.run.outcomes import Decided, NeedAnswer, NeedStep
 from interlock.core.run.reasons import BlockerCode
@@ -23,13 +23,13 @@ def questions(position: Position, command: AcknowledgeStep) -> tuple[Question, .
     if isinstance(pending, NeedAnswer):
         asked = question_of(plan, state, pending.gate, pending.confirms)
         return () if asked.id in command.decisions else (asked,)
-    decided = decide(plan, state, replace(command, reports=False))
-    if not isinstance(pending, NeedStep) or not isinstance(decided, Decided):
+    if not isinstance(pending, NeedStep):
         return ()
-    if decided.blockers:
-        if any(blocker.code is not BlockerCode.USER_ONLY_DEPENDENCY for blocker in decided.blockers):
-            return ()
-        return tuple(input_question(plan, state, pending.step, need) for need in pending.step.user_input)
+    if asked_first := asked_before(plan, state, pending, command):
+        return asked_first
+    decided = decide(plan, state, replace(command, reports=False))
+    if not isinstance(decided, Decided) or decided.blockers:
+        return ()
     gate = decided.awaited
     if isinstance(gate, NeedAnswer) and gate.confirms is not None and gate.confirms.id == pending.step.id:
         return (question_of(plan, decided.state, gate.gate, gate.confirms),)

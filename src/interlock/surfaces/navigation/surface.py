@@ -197,12 +197,11 @@ class NavigationSurface(LedgerSurface):
                 return encoded_reply(self.ledger.filled(attempt.body, attempt.handle))
         position = attempt.position
         terms = self.ledger.terms(position.state)
-        ask = question(position, params, terms, call)
+        command = command_of(params, position, output, terms, attempt.now, call.client.name)
+        ask = question(position, command, call)
         if ask is not None:
             return ask
-        command = command_of(params, position, output, terms, attempt.now, call.client.name)
-        if isinstance(command, ResolveCheckpoint):
-            command = answered(position, command, call)
+        command = answered(position, command, call)
         decided = decide(attempt.plan, attempt.state, command)
         if isinstance(decided, Refusal):
             attempt.keep(decided.kept, evolved(attempt.state, decided.kept))

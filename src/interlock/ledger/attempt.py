@@ -7,6 +7,7 @@ from its read, at the edge where calls come in.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from hashlib import sha256
 
 import msgspec
@@ -48,9 +49,13 @@ class Attempt:
         self.number = number
         self.request = request
         self.now = positions.clock()
-        self.successor = new_attempt()
         self.plan: Plan = position.plan
         self.state: RunState = position.state
+
+    @cached_property
+    def successor(self) -> int:
+        """The attempt that the answer offers instead of this one, if the run stays where it is (rule 3)."""
+        return new_attempt()
 
     def notices(self, decided: Decided) -> Notices:
         """Return what the answer discloses: what the outcome does, and drift."""

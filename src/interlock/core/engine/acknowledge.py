@@ -26,6 +26,7 @@ from interlock.core.engine.requirements import DIVERGENCE, examine, observations
 from interlock.core.engine.settle import CIRCLE, REST, sets_of
 from interlock.core.run import events as e
 from interlock.core.run.commands import AcknowledgeStep, Decision, EnterActivity
+from interlock.core.run.notices import Notices
 from interlock.core.run.outcomes import (
     Awaited,
     Code,
@@ -192,7 +193,7 @@ def resolve_late(
     for output in outputs:
         _resolve_gaps(draft, output)
     if not draft.events:
-        return Refusal(Code.RUN_FINISHED, notices=draft.notices)
+        return Refusal(Code.RUN_FINISHED, notices=Notices(tuple(draft.notices)))
     if command.variables or any(
         _members(gaps, "open") for output in outputs for gaps in output.of_kind(*GAPS)
     ):

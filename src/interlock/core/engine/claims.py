@@ -10,11 +10,13 @@ from msgspec.structs import replace
 
 from interlock.core.definition.conditions import holds
 from interlock.core.definition.program import AskGate, ConfirmStep, DoStep, Plan, RepeatLoop, confirmation
+from interlock.core.definition.prompts import interpolate
 from interlock.core.definition.workflow import Gate, Loop, Step, walk
 from interlock.core.engine.acknowledge import complete, input_required, learned, take_gaps, without_input
 from interlock.core.engine.decisions import inbox_only, resolved, undecided_gap
 from interlock.core.engine.draft import Draft
-from interlock.core.engine.gates import question_of, round_of
+from interlock.core.engine.gates import round_of
+from interlock.core.engine.loops import ended_loop
 from interlock.core.engine.requirements import Verdict, examine
 from interlock.core.engine.settle import consequences, next_event
 from interlock.core.run import events as e
@@ -54,6 +56,7 @@ class Walk:
         self.terms = command.terms
         self.decisions = command.decisions
         self.client = command.client
+        self.used = draft.state.decided  # what comes with the call serves every round that it claims
         claimed = claimed_outputs(draft.state, command.claims)
         self.new = {step: list(outputs.new) for step, outputs in claimed.items()}
         self.repeated = {step: iter(outputs.repeated) for step, outputs in claimed.items()}
@@ -113,7 +116,7 @@ class Walk:
         if frame.total is not None or _has_written(self.draft) or _contains(tail.loop, self.towards):
             return event
         self.draft.notice("LOOP_CLAIMED", f"Loop '{event.loop}' was claimed once; its condition still holds.")
-        return e.LoopLeft(event.loop, tail.after, "claimed", event.iteration)
+        return ended_loop(self.draft.plan, self.draft.state, tail, "claimed")
 
     def _claim(self, need: NeedStep) -> Refusal | None:
         draft = self.draft
@@ -135,6 +138,7 @@ class Walk:
             now=draft.now,
             client=self.client,
             claimed=True,
+            used=self.used,
         )
         if verdict.stopping:
             return self._lacks(need, verdict)
@@ -179,7 +183,7 @@ class Walk:
                 "GATE_PASSED", f"Checkpoint '{need.gate.id}' was not answered (advisory enforcement)."
             )
             return None
-        question = question_of(draft.plan, draft.state, need.gate, need.confirms).text
+        question = interpolate(need.gate.message, draft.plan.scope(draft.state.variables))
         about = {"checkpoint": need.gate.id, "instance": need.key, "question": question, **self.heading}
         about |= round_of(draft.state, need.key)
         return Refusal(Code.GATE_UNANSWERED, {**about, **inbox_only(draft.state, need.key, self.terms)})

@@ -31,7 +31,7 @@ from interlock.core.run.commands import (
     StartChild,
     StartRun,
 )
-from interlock.core.run.notices import VARIABLES_UNREAD
+from interlock.core.run.notices import NO_NOTICES, VARIABLES_UNREAD
 from interlock.core.run.outcomes import (
     Awaited,
     Code,
@@ -114,7 +114,7 @@ def _outcome(plan: Plan, state: RunState, command: Command) -> Decided | Refusal
             draft = Draft(plan, state, EXECUTION, command.now)
             draft.abandon_children()
             draft.record(e.RunAbandoned(command.channel, command.now, command.by, command.reason))
-            notices = draft.notices.plus([VARIABLES_UNREAD] if command.variables else [])
+            notices = NO_NOTICES.plus([*draft.notices, *([VARIABLES_UNREAD] if command.variables else [])])
             return Decided(tuple(draft.events), draft.state, Done(), notices=notices)
         case _:
             assert_never(command)
@@ -129,7 +129,7 @@ def _abandoning(
     outcome = decide(plan, draft.state, replace(command, abandons=False))
     if isinstance(outcome, Refusal):
         return outcome
-    notices = draft.notices.plus(outcome.notices.listed)
+    notices = NO_NOTICES.plus((*draft.notices, *outcome.notices.listed))
     return replace(outcome, events=(*draft.events, *outcome.events), notices=notices)
 
 

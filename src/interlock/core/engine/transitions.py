@@ -54,16 +54,26 @@ def _entered(draft: Draft, command: EnterActivity) -> Refusal | None:
         return _begin(draft, command)
     if draft.policy.exits != "claimed":
         return _take(draft, command)
-    return _gates_pending(draft, command) or _claim(draft, command)
+    return _claim(draft, command)
 
 
 def _claim(draft: Draft, command: EnterActivity) -> Refusal | None:
     """Claim the rest of the activity and take the exit that the agent names; warn if it is wrong."""
+    decided, listed = draft.state.exit_to, exits(draft.plan, draft.state)
+    named = _matching(draft, listed, command.target)
+    astray = decided is not None and not (named is not None and named.expected)
+    if astray:  # only the exit that was decided passes over the steps and gates that remain (rule 23)
+        draft.state = replace(draft.state, exit_to=None)
+    refusal = _gates_pending(draft, command)
     draft.abandon_children()
-    arrival = Walk(draft, command, None).go()
+    arrival = refusal or Walk(draft, command, None).go()
+    if isinstance(arrival, Refusal) and astray:
+        expected = next((exit_.to for exit_ in listed if exit_.expected), decided)
+        return replace(arrival, about={**arrival.about, "decided_exit": expected})
     if isinstance(arrival, Refusal):
         return arrival
     assert not isinstance(arrival, (NeedAnswer, Done)), "a walk without a gate to reach ends at the exits"
+    draft.state = replace(draft.state, exit_to=draft.state.exit_to or decided)
     refusal = _leave_out_gate(draft, command)
     if refusal is not None:
         return refusal

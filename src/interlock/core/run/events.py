@@ -55,6 +55,7 @@ class ActivityLeft(RunEvent, frozen=True, tag="activity_left"):
     condition: str = ""
     skipping: tuple[str, ...] = ()
     sets: Mapping[str, Json] = {}
+    unset: tuple[str, ...] = ()
 
 
 class StepCompleted(RunEvent, frozen=True, tag="step_completed"):
@@ -150,6 +151,7 @@ class LoopEntered(RunEvent, frozen=True, tag="loop_entered"):
     items: tuple[Json, ...] = ()
     sets: Mapping[str, Json] = {}
     limited: bool = False
+    steered: bool = False
 
 
 class LoopIterated(RunEvent, frozen=True, tag="loop_iterated"):
@@ -160,11 +162,14 @@ class LoopIterated(RunEvent, frozen=True, tag="loop_iterated"):
 
 
 class LoopLeft(RunEvent, frozen=True, tag="loop_left"):
+    """A loop was left or passed by; `sets` are the names of outer loops, which hold again (rule 30)."""
+
     loop: str
     next: str
     because: LeftBecause
     iterations: int = 0
     unset: tuple[str, ...] = ()
+    sets: Mapping[str, Json] = {}
 
 
 class LoopSteered(RunEvent, frozen=True, tag="loop_steered"):

@@ -20,13 +20,18 @@ MOST_KNOWN_OUTPUTS = 16  # of a step in a loop, so that the state stays small
 
 
 class Frame(Struct, frozen=True, omit_defaults=True):
-    """A loop that the run is inside of. Its items are frozen at entry; `limited` says that they were cut."""
+    """A loop that the run is inside of. Its items are frozen at entry; `limited` says that they were cut.
+
+    `steered` says that decisions of its steps steer it; `outer` is what was decided before for an outer one.
+    """
 
     loop: str
     iteration: int = 0
     total: int | None = None
     items: tuple[Json, ...] = ()
     limited: bool = False
+    steered: bool = False
+    outer: LoopDecision | None = None
 
 
 class OpenGate(Struct, frozen=True, omit_defaults=True):
@@ -125,7 +130,8 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     claimed without one (rule 14). `policy` and `enforcement` are the user's terms for the
     session, copied at its start (rule 29). `gaps` counts the open ones that keep the run from ending
     `complete`, `gaps_ever` all; `gap_list` holds the newest. `chosen` is the last answer to each question,
-    for an agent that has lost its memory. `abandoned` says who gave the run up; the position stays where
+    for an agent that has lost its memory. `path` are the activities that led here, without those that the run
+    has gone back over. `abandoned` says who gave the run up; the position stays where
     that happened.
     """
 
@@ -153,6 +159,7 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     left_to: str | None = None
     skipped: tuple[str, ...] = ()
     completed: tuple[str, ...] = ()
+    path: tuple[str, ...] = ()
     steer: LoopDecision | None = None
     preferences: Preferences = Preferences()
     policy: DecisionPolicy = "auto"

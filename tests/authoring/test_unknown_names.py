@@ -1,4 +1,4 @@
-"""Unknown fields, contracts and variables: errors in files of our own form, else warnings."""
+"""Unknown fields, contracts and variables: errors in files of our own form and in YAML that mistypes one."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from support.every_field import write_every_field
 STEP = {"id": "ask", "title": "Ask", "prompt": "Ask."}
 DECLARED = [{"name": "risky", "type": "boolean", "defaultValue": False}]
 EACH = {"type": "forEach", "items": "checks", "itemVar": "check", "maxIterations": 3}
+OURS = "# Reviewed by the team.\n# yaml-language-server: $schema=./.schemas/step-workflow.schema.json\n"
 CHECKS = [{"name": "checks", "type": "array", "required": True}]
 
 
@@ -96,9 +97,16 @@ TYPOS: dict[str, tuple[str, dict[str, Any], str]] = {
         with_step(prompt=[{"kind": "ref", "refId": "wr.refs.memry_usage"}]),
         "memory_usage",
     ),
+}
+UNLIKE_ANY: dict[str, tuple[str, dict[str, Any], str]] = {
+    "field": ("IL105", with_step(owner="ops"), "remove it"),
+    "contract": ("IL205", with_step(output={"contractRef": "team.handoff"}), "output.schema"),
     "variable without declarations": (
-        "IL507",
-        head({**STEP, "runCondition": {"var": "riksy", "equals": True}}),
+        *("IL507", head({**STEP, "runCondition": {"var": "risky", "equals": True}})),
+        "declare",
+    ),
+    "variable beside declared ones": (
+        *("IL507", with_step(runCondition={"var": "taskScope", "equals": "x"})),
         "declare",
     ),
 }
@@ -108,6 +116,17 @@ every_typo = pytest.mark.parametrize(("code", "workflow", "fix"), TYPOS.values()
 def found(folder: Path, file: str, workflow: dict[str, Any]) -> list[Diagnostic]:
     write(folder, {file: json.dumps(workflow, indent=1)})  # JSON is YAML too
     return diagnostics(folder)
+
+
+@pytest.mark.parametrize(("code", "workflow", "fix"), UNLIKE_ANY.values(), ids=UNLIKE_ANY)
+@pytest.mark.parametrize(("comment", "severity"), [("", "warning"), (OURS, "error")])
+def test_a_name_that_resembles_none_may_be_meant_for_another_server(
+    tmp_path: Path, comment: str, severity: str, code: str, workflow: dict[str, Any], fix: str
+) -> None:
+    write(tmp_path, {"w.yaml": comment + json.dumps(workflow, indent=1)})
+    (diagnostic,) = diagnostics(tmp_path)
+    assert (diagnostic.code, diagnostic.severity, fix in diagnostic.next_action) == (code, severity, True)
+    assert bool(library(tmp_path).listing().entries) == (severity == "warning")
 
 
 @every_typo
@@ -301,7 +320,8 @@ ONE = "id: a\nversion: 1.0.0\nname: A\nsteps: [{id: s, name: S, description: Set
         (
             *(
                 "{id: q, name: Q, activationVariable: quick}",
-                ONE.replace("name: S,", "name: S, checkpoint: g,"),
+                "# yaml-language-server: $schema=../.schemas/activity.schema.json\n"
+                + ONE.replace("name: S,", "name: S, checkpoint: g,"),
             ),
             *("IL204", "correct the id"),
         ),

@@ -764,10 +764,16 @@ def test_the_search_follows_every_change(
             assert reader.search([word], owner="me", columns=["notes"], limit=9) == expected
 
 
-def test_observations_find_sessions_by_value_or_its_beginning(store: Store) -> None:
+@pytest.mark.parametrize("few", [0, 1000])
+def test_observations_find_sessions_by_value_or_its_beginning_however_many_match(
+    store: Store, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name, at, branch in (("sess_a", 1, "main"), ("sess_b", 2, "maintenance"), ("sess_c", 3, "other")):
         store.append(start(name, at, observations={"branch": branch}))
+    store.append(start("sess_theirs", 9, owner="you", observations={"branch": "main"}))
+    put(store, lambda writer: writer.index(SearchRow("sess_a", "me", "", "", "", 0), []))
     with store.reading() as reader:
+        monkeypatch.setattr(import_module(type(reader).__module__), "FEW", few, raising=False)
         assert dict(reader.observations("sess_a")) == {"branch": "main"}
         assert reader.observed("branch", "main", owner="me", prefix=False, limit=5) == ["sess_a"]
         assert reader.observed("branch", "main", owner="me", prefix=True, limit=5) == ["sess_b", "sess_a"]

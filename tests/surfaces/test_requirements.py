@@ -75,6 +75,21 @@ def test_a_variable_that_decides_what_follows_is_shown_with_its_values_and_requi
     assert agent.ack("judged", verdict="good")["pending"]["stepId"] == "praise"
 
 
+@pytest.mark.parametrize(
+    ("compared", "choices"),
+    [("high", '"high" | <another value>'), (True, "true | false"), (5, "5 | <another value>")],
+)
+def test_one_value_that_a_condition_compares_is_not_shown_as_the_only_choice(
+    bench: Bench, compared: Any, choices: str
+) -> None:
+    later = steps("later", runCondition={"var": "risk", "equals": compared})
+    bench.write(workflow(*steps("judge", sets=["risk"]), *later))
+    agent = bench.agent()
+    agent.start("test.flow")
+    assert f"- `risk`: {choices}\n" in agent.text
+    assert f"Its values: {choices}." in agent.ack("judged")["blockers"][0]["message"]
+
+
 def test_navigation_and_the_claiming_surfaces_require_it_too(bench: Bench) -> None:
     flow(bench)
     client = Agent(NavigationSurface(bench.ledger()))

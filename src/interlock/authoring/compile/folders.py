@@ -118,7 +118,7 @@ def _compile_file(
     text = reader.text(file.path)
     if text is None:
         return None
-    parsed = parse(reader.shown(file.path), text, FORMATS[file.path.suffix], reader.report)
+    parsed = parse(reader.shown(file.path), text, FORMATS[f".{file.ending}"], reader.report)
     if parsed is None:
         return None
     pages = _step_pages(reader, file.path.parent / file.name)

@@ -248,7 +248,7 @@ def _contains(loop: Loop, gate_id: str | None) -> bool:
     """Say whether the gate that is walked to is inside the loop."""
     return any(
         (isinstance(item, Gate) and item.id == gate_id)
-        or (isinstance(item, Step) and item.confirm is not False and confirmation(item).id == gate_id)
+        or (isinstance(item, Step) and item.may_confirm and confirmation(item).id == gate_id)
         for item in walk(loop.body)
     )
 
@@ -279,8 +279,8 @@ def _unclaimable(need: NeedStep, blocker: Blocker) -> Refusal:
         about["requirement"] = blocker.requirement
     if blocker.waits_for_user:
         return Refusal(Code.USER_MUST_DECIDE, about)
+    about["from_user"] = blocker.code is BlockerCode.USER_ONLY_DEPENDENCY
     if isinstance(blocker.pointer, ContextKey):
-        about["from_user"] = blocker.code is BlockerCode.USER_ONLY_DEPENDENCY
         return Refusal(Code.INPUT_REQUIRED, {**about, "variables": [blocker.pointer.key]})
     return Refusal(
         Code.OUTPUT_REQUIRED, about if blocker.example is None else {**about, "example": blocker.example}

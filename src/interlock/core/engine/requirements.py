@@ -13,11 +13,11 @@ from msgspec import Struct
 from interlock.core.definition.conditions import Scope
 from interlock.core.definition.criteria import failed_checks, requirement
 from interlock.core.definition.program import Plan, confirmation
-from interlock.core.definition.prompts import interpolate, text_in_json, text_of, variables_in
+from interlock.core.definition.prompts import choices_of, interpolate, text_of, variables_in
 from interlock.core.definition.workflow import Capability, Contract, Option, Step, UserInput
 from interlock.core.engine.decisions import DECISION, counts, given, is_the_users, reported, waits_for_user
 from interlock.core.engine.gates import Question, question_of, variables_read
-from interlock.core.json_schema import violations
+from interlock.core.json_schema import artifact_violations
 from interlock.core.run import events as e
 from interlock.core.run.commands import Decision, Terms
 from interlock.core.run.outcomes import Awaited, NeedAnswer, NeedStep
@@ -153,11 +153,10 @@ def unmet(step: Step, output: Output, scope: Scope) -> Iterator[Blocker]:
 
 def _unset(plan: Plan, state: RunState, step: Step, scope: Scope) -> Iterator[Blocker]:
     """Name the variables that the step should set, that a condition reads, and that nobody has set."""
-    for name, values in plan.produced(step, scope).items():
+    for name, choices in choices_of(plan.produced(step, scope)).items():
         if name in state.variables:
             continue
-        shown = " | ".join(map(text_in_json, values))
-        one_of = f" Its values: {shown}." if values else ""
+        one_of = f" Its values: {choices}." if choices else ""
         text = f"Step '{step.id}' must set '{name}', which decides what follows.{one_of}"
         example: Json = {name: f"<{name}>"}
         yield Blocker(BlockerCode.MISSING_REQUIRED_OUTPUT, ContextKey(name), text, example=example)
@@ -183,7 +182,7 @@ def _errors(contract: Contract, artifact: Mapping[str, Json]) -> list[str]:
     """Name the violations of the schema, else the guidance that the levels of an assessment call for."""
     if not contract.known:
         return []
-    if errors := violations(contract.schema, artifact):
+    if errors := artifact_violations(contract.schema, artifact):
         return errors
     dimensions = artifact.get("dimensions")
     values = dimensions.values() if isinstance(dimensions, Mapping) else ()
@@ -197,8 +196,7 @@ def _errors(contract: Contract, artifact: Mapping[str, Json]) -> list[str]:
 
 
 def _of_contract(code: BlockerCode, contract: Contract, message: str) -> Blocker:
-    example = {"kind": contract.artifact} if contract.example is None else contract.example
-    return Blocker(code, ContractPointer(contract.ref), message, example=example)
+    return Blocker(code, ContractPointer(contract.ref), message, example=contract.shown_example)
 
 
 def _unmet_criteria(step: Step, text: str, scope: Scope) -> Iterator[Blocker]:
@@ -302,7 +300,7 @@ def questions_at(plan: Plan, state: RunState, pending: Awaited) -> Iterator[Ques
         case NeedStep():
             for need in pending.step.user_input:
                 yield input_question(plan, state, pending.step, need)
-            if pending.step.confirm is not False:
+            if pending.step.may_confirm:
                 yield question_of(plan, state, confirmation(pending.step), pending.step)
         case _:
             return

@@ -17,7 +17,7 @@ from interlock.core.engine.loops import rounds
 from interlock.core.engine.moves import Decisions, Move, moves
 from interlock.core.run.commands import Terms
 from interlock.core.run.notices import GAP_CLOSED
-from interlock.core.run.outcomes import Awaited, NeedAnswer, NeedInput, NeedLoop, NeedStep
+from interlock.core.run.outcomes import NeedAnswer, NeedInput, NeedLoop, NeedStep
 from interlock.core.run.reasons import Blocker, ContextKey, ContractPointer
 from interlock.core.values import Json, Missing, cut
 from interlock.ledger.runs.position import View
@@ -232,20 +232,21 @@ def _description(situation: Situation, move: Move) -> str:
             claim = f" By taking it you state that {move.condition}." if move.unset else ""
             return f"Go on to '{interpolate(target.name, situation.scope)}'.{claim}"
         case "advance_loop":
-            return _loop_description(view.awaited)
+            assert move.loop is not None, "an open loop comes with what it waits for"
+            return _loop_description(move.loop, situation.scope)
         case _:
             assert_never(move.action)
 
 
-def _loop_description(need: Awaited) -> str:
+def _loop_description(need: NeedLoop | NeedInput, scope: Scope) -> str:
     if isinstance(need, NeedInput):
         return f"{need.message} Send it in variables."
-    assert isinstance(need, NeedLoop)
+    title = interpolate(need.loop.title, scope)
     if need.needs_items:
-        return f"Start loop '{need.loop.title}': send its list as loop_items."
+        return f"Start loop '{title}': send its list as loop_items."
     verb = "Start" if need.iteration == 0 else f"Go on to iteration {need.iteration + 1} of"
     total = f" ({need.total} iterations)" if need.total is not None else ""
-    return f"{verb} loop '{need.loop.title}'{total}."
+    return f"{verb} loop '{title}'{total}."
 
 
 def _side_actions(situation: Situation) -> Iterator[Json]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import assert_never
 
+import msgspec
+
 from interlock.core.run.notices import GAP_CLOSED
 from interlock.core.run.outcomes import Code, Refusal
 from interlock.core.run.state import RunState
@@ -47,6 +49,9 @@ def actions(refusals: Sequence[Refusal], words: Callable[[Refusal], Words]) -> s
     others: list[str] = []
     for refusal in refusals:
         match refusal.code:
+            case Code.OUTPUT_REQUIRED if refusal.about.get("from_user"):
+                shown = msgspec.json.encode(refusal.about["example"]).decode()
+                others += [str(refusal.about["reason"]), words(refusal).next_action, f"Example: {shown}."]
             case Code.OUTPUT_REQUIRED:
                 wanted = refusal.about.get("requirement")
                 steps[f"{refusal.about['step']}{f' ({wanted})' if wanted else ''}"] = None
@@ -94,6 +99,8 @@ def _next_action(refusal: Refusal) -> str:
             return "Send less in variables: keep large data in files, and null for a name that is done with."
         case Code.OUTPUT_REQUIRED:
             step = f"step '{about['step']}'" if "step" in about else "the step"
+            if about.get("from_user"):
+                return f"Ask the user, then send the answer as an artifact of {step} in step_manifest."
             wanted = f" ({about['requirement']})" if about.get("requirement") else ""
             return f"Send what {step} produces{wanted} as its output in step_manifest."
         case Code.INPUT_REQUIRED if "limit" in about:

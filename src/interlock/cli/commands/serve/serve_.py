@@ -9,23 +9,26 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from secrets import token_urlsafe
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from interlock.cli.config import BadConfig, Config, origins, resolve, shown_values, text_of_setting
-from interlock.cli.options import data_options, store_option
-from interlock.core.run.preferences import DecisionPolicy, Enforcement, Mode
+from interlock.cli.options import data_options, store_option, terms_options
 
 if TYPE_CHECKING:
+    from interlock.cli.served_ledger import ServedLedger
     from interlock.transport.http.admission.oauth import OAuthSettings
+    from interlock.transport.http.admission.principals import Verifier
 
 PACKAGES = ("mcp", "starlette", "uvicorn", "httptools")
 
 
 @click.command(epilog="Example: interlock serve --port 8750")
-@click.option("--host", help="The address to listen on; default: 127.0.0.1.")
-@click.option("--port", type=int, help="The port to listen on; default: 8750; 0 takes a free one.")
+@click.option("--host", metavar="ADDRESS", help="The address to listen on; default: 127.0.0.1.")
+@click.option(
+    "--port", type=int, metavar="N", help="The port to listen on; default: 8750; 0 takes a free one."
+)
 @click.option(
     "--allowed-hosts",
     metavar="NAME",
@@ -39,18 +42,15 @@ PACKAGES = ("mcp", "starlette", "uvicorn", "httptools")
 @click.option("--oauth-issuer", metavar="URL", help="Accept the access tokens of this authorization server.")
 @click.option("--oauth-audience", metavar="URL", help="This server's own URL, which tokens must be made for.")
 @click.option("--oauth-jwks", metavar="URL|FILE", help="The keys that the tokens are signed with.")
-@click.option("--mode", type=click.Choice(get_args(Mode)), help="What new runs stop for; see interlock mode.")
-@click.option("--decisions", type=click.Choice(get_args(DecisionPolicy)), help="Who may answer gates.")
-@click.option("--enforcement", type=click.Choice(get_args(Enforcement)), help="How strict gates are.")
-@click.option("--min-response-seconds", type=float, metavar="N", help="Refuse an answer within N seconds.")
-@click.option("--disable-tools", metavar="NAME", multiple=True, help="Leave out a tool; repeatable.")
+@terms_options
 @click.option("--quiet", is_flag=True, help="Write no access log.")
-@store_option
 @data_options
+@store_option
 def command(quiet: bool, **flags: Any) -> None:
-    """Serve agents over HTTP, and people the console: /mcp, /mcp/SURFACE, /console, /healthz, /metrics.
+    """Serve agents and the console over HTTP.
 
-    Listens on loopback only. To listen elsewhere, make tokens with `interlock auth add` first.
+    Its addresses: /mcp, /mcp/SURFACE, /console, /healthz, /readyz, /metrics. Listens on loopback only; to
+    listen elsewhere, make tokens with `interlock auth add` first.
     """
     raise click.exceptions.Exit(start_server(flags, logs=not quiet, opens=False))
 
@@ -65,27 +65,16 @@ def start_server(flags: Mapping[str, Any], *, logs: bool, opens: bool) -> int:
     from interlock.console.health import SettingLine
     from interlock.transport.http.access_log import write_to_stderr
     from interlock.transport.http.admission.guard import LOOPBACK
-    from interlock.transport.http.admission.oauth import OAuthVerifier, challenge, metadata_routes
-    from interlock.transport.http.admission.principals import TokenVerifier, Verifier
+    from interlock.transport.http.admission.oauth import challenge, metadata_routes
     from interlock.transport.http.app import HttpSettings, application
     from interlock.transport.http.console.access import ConsoleAccess
     from interlock.transport.http.console.routes import ConsoleRoutes
     from interlock.transport.http.server import address_of, listening, run
 
     service = ServedLedger(config)
-    verifier: Verifier | None = TokenVerifier(service) if service.tokens.all() else None
     oauth = oauth_settings(config)
-    if oauth is not None:
-        verifier = OAuthVerifier(oauth, verifier)
-    is_local = is_loopback(config.host)
-    if not is_local:
-        if verifier is None:
-            raise BadConfig(
-                f"host: {config.host} is not loopback; make a token with `interlock auth add` first"
-            )
-        if not config.allowed_hosts:
-            raise BadConfig("host: name what clients call this server with --allowed-hosts")
-    secret = token_urlsafe(24) if is_local else None
+    verifier = verifier_of(config, service, oauth)
+    secret = token_urlsafe(24) if is_loopback(config.host) else None
     access = ConsoleAccess(service, secret)
     settings = HttpSettings(
         hosts=(*LOOPBACK, *config.allowed_hosts),
@@ -113,9 +102,26 @@ def start_server(flags: Mapping[str, Any], *, logs: bool, opens: bool) -> int:
     return run(
         application(service, settings, [*console.routes(), *(metadata_routes(oauth) if oauth else ())]),
         listener,
-        f"interlock serve: listening on {address}/mcp",
-        f"interlock serve: the console is at {entrance}",
+        f"interlock: listening on {address}/mcp",
+        f"interlock: the console is at {entrance}",
     )
+
+
+def verifier_of(config: Config, service: ServedLedger, oauth: OAuthSettings | None) -> Verifier | None:
+    """Return who checks the tokens of callers; a server that others can reach needs one, and a name."""
+    from interlock.transport.http.admission.oauth import OAuthVerifier
+    from interlock.transport.http.admission.principals import TokenVerifier
+
+    verifier: Verifier | None = TokenVerifier(service) if service.tokens.all() else None
+    if oauth is not None:
+        verifier = OAuthVerifier(oauth, verifier)
+    if is_loopback(config.host):
+        return verifier
+    if verifier is None:
+        raise BadConfig(f"host: {config.host} is not loopback; make a token with `interlock auth add` first")
+    if not config.allowed_hosts:
+        raise BadConfig("host: name what clients call this server with --allowed-hosts")
+    return verifier
 
 
 def open_browser(address: str) -> None:

@@ -6,9 +6,11 @@ import click
 import msgspec
 
 from interlock.cli.options import json_option, with_ledger
-from interlock.cli.screen import STATUS_TONES, Tone, age, line_of, print_json, say, table, words
+from interlock.cli.screen import STATUS_TONES, Tone, age, inform, line_of, print_json, say, table, words
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.run_lines import SHOWN_STATUSES, RunsWanted, run_lines
+
+START_ONE = "Ask your agent to start a workflow, or work through one: `interlock play wr.small_task`."
 
 
 @click.command(epilog="Example: interlock sessions --awaiting --limit 5")
@@ -20,7 +22,12 @@ from interlock.ledger.queries.run_lines import SHOWN_STATUSES, RunsWanted, run_l
 @click.option("--workflow", metavar="ID", help="Only runs of this workflow.")
 @click.option("--awaiting", is_flag=True, help="The same as --status waiting: for a decision or an input.")
 @click.option(
-    "--limit", type=click.IntRange(1, 100_000), default=20, show_default=True, help="List at most this many."
+    "--limit",
+    type=click.IntRange(1, 100_000),
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="List at most this many.",
 )
 @json_option
 @with_ledger
@@ -37,6 +44,7 @@ def command(
         return
     if not listed.lines:
         say("No sessions.")
+        inform("Try without a filter." if status or workflow or awaiting else START_ONE)
     rows, tones = list[tuple[str, ...]](), list[tuple[Tone, ...]]()
     for session in listed.lines:
         status = f"{words(session.status)} ◆" if session.awaiting else words(session.status)

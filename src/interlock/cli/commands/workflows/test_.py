@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from interlock.authoring.diagnostics.diagnostic import diagnostic_json
 from interlock.authoring.filetypes.scenario_file import scenario_files
 from interlock.authoring.simulate.scenarios import FileRun, Outcome, run_file
 from interlock.cli.compose import library_of
@@ -34,8 +35,8 @@ ARROW = " → "
     "--min-coverage", type=click.FloatRange(0, 100), metavar="PERCENT", help="Fail below this coverage."
 )
 @click.option("--missed", is_flag=True, help="List what no scenario covers.")
-@data_options
 @json_option
+@data_options
 def command(
     paths: tuple[str, ...],
     min_coverage: float | None,
@@ -49,9 +50,12 @@ def command(
     library = library_of(config_of(data_dir, project, workflows))
     files: list[Path] = []
     for path in paths:
-        scenarios = scenario_files(Path(path).expanduser()) if Path(path).exists() else []
+        if not Path(path).expanduser().exists():
+            stop(NOT_FOUND, f"There is no file or folder {path}.")
+        scenarios = scenario_files(Path(path).expanduser())
         if not scenarios:
-            stop(NOT_FOUND, f"there is no scenario file (*.scenario.yaml) at {path}.")
+            example = "`interlock init DIR` writes an example"
+            stop(NOT_FOUND, f"There is no scenario file (NAME.scenario.yaml) in {path}; {example}.")
         files += scenarios
     runs = [run_file(file, library) for file in dict.fromkeys(files)]
     if as_json:
@@ -116,15 +120,7 @@ def _as_json(run: FileRun) -> Json:
         "file": run.file.as_posix(),
         "workflow": run.workflow,
         "passed": run.passed,
-        "problems": [
-            {
-                "code": diagnostic.code,
-                "message": diagnostic.message,
-                "line": diagnostic.line,
-                "column": diagnostic.column,
-            }
-            for diagnostic in run.diagnostics
-        ],
+        "problems": list(map(diagnostic_json, run.diagnostics)),
         "scenarios": [
             {
                 "name": outcome.name,

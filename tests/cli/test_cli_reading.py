@@ -37,6 +37,7 @@ from support.cli_process import (
     settled,
     to_the_gate,
 )
+from support.harness import Bench, steps, workflow
 
 pytestmark = pytest.mark.slow
 
@@ -88,7 +89,8 @@ def test_a_screen_is_as_it_was_looked_at(work: Work, name: str) -> None:
 KEYS = {
     "sessions": (
         "sessions",
-        "awaiting createdAt keep ref runs sessionId status title updatedAt workflowId",
+        "awaiting branch createdAt gaps keep project ref runs sessionId status steps title updatedAt "
+        "workflowId",
     ),
     "tree DONE": ("runs", "forks nodes runId status tip workflowId"),
     "log DONE": ("events", "at event imported index kind node principal run"),
@@ -130,6 +132,8 @@ def test_the_newest_session_comes_first_and_limits_hold(work: Work) -> None:
     ("filters", "found"),
     [
         (["--status", "complete"], ["done"]),
+        (["--status", "waiting"], ["waiting"]),
+        (["--status", "stale"], []),
         (["--awaiting"], ["waiting"]),
         (["--workflow", "wr.small_task"], ["done", "waiting"]),
         (["--workflow", "wr.release"], []),
@@ -138,6 +142,17 @@ def test_the_newest_session_comes_first_and_limits_hold(work: Work) -> None:
 def test_sessions_are_filtered(work: Work, filters: list[str], found: list[str]) -> None:
     ran = interlock(work.data, "sessions", "--json", *filters).json
     assert [session["sessionId"] for session in ran["sessions"]] == [getattr(work, item) for item in found]
+
+
+def test_a_run_without_activity_for_long_is_stale(bench: Bench) -> None:
+    bench.clock.now = 1_000_000_000_000
+    bench.write(workflow(*steps("one")))
+    bench.agent().start("test.flow")
+    ran = interlock(bench.folder, "sessions", "--status", "stale")
+    assert (ran.code, "stale  test.flow" in ran.out) == (0, True)
+    assert interlock(bench.folder, "sessions", "--status", "in_progress", "--json").json["sessions"] == []
+    both = interlock(bench.folder, "sessions", "--status", "stale", "--awaiting")
+    assert (both.code, "give one of them" in both.err) == (2, True)
 
 
 def test_a_session_is_found_by_a_short_id_by_its_run_and_in_full(work: Work) -> None:

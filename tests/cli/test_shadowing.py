@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
-from interlock.authoring.library import Library, Source
+from interlock.authoring.library import BUNDLED, Library, Source
 from interlock.core.run.commands import Terms
 from interlock.surfaces.execution import ExecutionSurface
 from interlock.surfaces.gated import GatedSurface
@@ -56,6 +57,30 @@ def test_validation_and_the_doctor_name_them(data: Path) -> None:
         assert ran.code == 0
     checks = interlock(data, "doctor", "--json").json["checks"]
     assert [check["detail"] for check in checks if check["name"] == "workflows"] == [MESSAGE]
+
+
+def test_a_bundled_workflow_is_not_shadowed_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However its path is spelled."""
+    bundled = BUNDLED.path
+    (tmp_path / "link").symlink_to(bundled)
+    monkeypatch.chdir(bundled.parent)
+    spelled = [
+        bundled,
+        Path(bundled.name, "small_task.yaml"),
+        Path(bundled.name, "meta"),
+        tmp_path / "link" / "meta",
+    ]
+    ran = interlock(tmp_path / "data", "validate", "--json", *map(str, spelled))
+    assert (ran.code, ran.json["problems"]) == (0, [])
+
+
+def test_a_bundled_workflow_says_which_own_one_hides_it(tmp_path: Path) -> None:
+    shutil.copytree(BUNDLED.path / "work-packages", tmp_path / "data" / "workflows" / "mine")
+    ran = interlock(tmp_path / "data", "validate", "--json", str(BUNDLED.path / "work-packages"))
+    hidden = [problem["message"] for problem in ran.json["problems"] if problem["code"] == "IL407"]
+    assert hidden == ["'work-packages' of bundled (work-packages) is shadowed by user (mine)"]
 
 
 def test_validation_of_another_folder_says_what_it_would_hide(data: Path, tmp_path: Path) -> None:

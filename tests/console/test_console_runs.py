@@ -11,6 +11,7 @@ import pytest
 
 from interlock.console.console import Console
 from interlock.core.principals import LOCAL, Principal
+from interlock.ledger.queries.run_lines import SHOWN_STATUSES
 from support.console_desk import Desk, desk
 from support.harness import Bench
 
@@ -18,7 +19,6 @@ __all__ = ["desk"]
 
 DAY = 86_400
 EVE = Principal("eve", "user")
-STATUSES = ("waiting", "in_progress", "stale", "blocked", "complete", "complete_with_gaps", "abandoned")
 
 
 @pytest.fixture
@@ -55,13 +55,19 @@ def test_a_filter_by_status_lists_exactly_the_sessions_that_show_it(busy: Desk) 
         "Ship it": "waiting",
         "Old": "stale",
     }
-    for status in STATUSES:
+    for status in SHOWN_STATUSES:
         expected = [title for title, shown in everything.items() if shown == status]
         assert listed(busy, status=status) == expected
         for title in everything:
             found = listed(busy, status=status, q=title)
             assert (title in found) == (title in expected)
             assert {everything[each] for each in found} <= {status}
+
+
+def test_the_page_offers_the_statuses_that_the_list_knows() -> None:
+    page = (Path(__file__).parents[2] / "console" / "src" / "views" / "Runs.tsx").read_text(encoding="utf-8")
+    offered = page.partition("const STATUSES = ")[2].partition(";")[0]
+    assert tuple(msgspec.json.decode(offered)) == SHOWN_STATUSES
 
 
 def test_runs_turn_stale_after_the_hours_that_the_settings_name(bench: Bench) -> None:

@@ -13,8 +13,7 @@ from interlock.cli.compose import ledger_of, library_of
 from interlock.cli.config import Config, resolve
 from interlock.cli.screen import line_of
 from interlock.core.run.preferences import DecisionPolicy, Enforcement, Mode
-from interlock.ledger.queries.status import session_lines
-from interlock.store.protocol import SessionFilter
+from interlock.ledger.queries.run_lines import RunsWanted, run_lines
 
 F = TypeVar("F", bound=Callable[..., Any])
 Command = Callable[..., None]
@@ -122,7 +121,7 @@ def with_ledger(command: Command) -> Command:
 def session_argument(command: Command) -> Command:
     def complete(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         ledger = ledger_of(config_of(ctx.params.get("data_dir"), store=ctx.params.get("store")))
-        sessions = session_lines(ledger, SessionFilter(owner=ledger.owner, limit=COMPLETIONS))
+        sessions = run_lines(ledger, RunsWanted(limit=COMPLETIONS)).lines
         ledger.store.close()
         prefix = incomplete.removeprefix("sess_")
         return [

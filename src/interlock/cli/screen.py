@@ -40,8 +40,10 @@ TONES: dict[Tone, dict[str, bool | str]] = {
     "plain": {},
 }
 STATUS_TONES: dict[str, Tone] = {
+    "waiting": "warn",
     "in_progress": "accent",
     "blocked": "warn",
+    "stale": "quiet",
     "complete": "good",
     "complete_with_gaps": "warn",
     "abandoned": "quiet",

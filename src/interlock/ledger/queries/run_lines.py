@@ -22,10 +22,12 @@ MOST_MATCHES = 500
 MOST_POINTS = 200
 MOST_PROJECTS = 100
 TITLE = ("title", "notes", "workflows")
+# What `shown_status` returns, and what the list is filtered by.
+SHOWN_STATUSES = ("waiting", "in_progress", "blocked", "stale", "complete", "complete_with_gaps", "abandoned")
 
 
 class RunsWanted(Struct, frozen=True):
-    """Which sessions to list. `status` is one that `shown_status` returns.
+    """Which sessions to list. `status` is one of SHOWN_STATUSES.
 
     `active` and `idle` are milliseconds: with activity within that time, without any for that time.
     """

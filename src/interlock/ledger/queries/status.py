@@ -47,21 +47,6 @@ class Shown(Struct, frozen=True, rename="camel"):
     """The base of what is printed; times are milliseconds since 1970."""
 
 
-class SessionLine(Shown, frozen=True):
-    """A session in a list, with the run that work continues with."""
-
-    session_id: str
-    ref: str
-    title: str
-    status: str
-    workflow_id: str
-    awaiting: str
-    runs: int
-    created_at: int
-    updated_at: int
-    keep: bool = False
-
-
 class PendingLine(Shown, frozen=True):
     """What a run waits for."""
 
@@ -181,30 +166,6 @@ def handle_of(positions: Positions, session_id: str) -> bytes:
     """Return a handle of a session, for a person who works on it at this machine."""
     with positions.store.reading() as reader:
         return reader.handles(session_id)[0].handle
-
-
-def session_lines(positions: Positions, wanted: SessionFilter) -> tuple[SessionLine, ...]:
-    """List the sessions that the filter selects, newest activity first."""
-    lines: list[SessionLine] = []
-    with positions.store.reading() as reader:
-        for session in reader.sessions(wanted):
-            runs = reader.runs(session.session_id)
-            run = head_run(session, runs)
-            status = "damaged" if damage_of(reader, session) else run.status if run else "no run"
-            line = SessionLine(
-                session_id=session.session_id,
-                ref=ref_of(session.session_id),
-                title=session.title,
-                status=status,
-                workflow_id=run.workflow_id if run else "",
-                awaiting=run.awaiting if run else "",
-                runs=len(runs),
-                created_at=session.created_at,
-                updated_at=session.updated_at,
-                keep=session.keep,
-            )
-            lines.append(line)
-    return tuple(lines)
 
 
 def recent_references(positions: Positions, most: int) -> list[str]:

@@ -119,18 +119,19 @@ def _checked(paths: Sequence[str], config: Config) -> Iterator[Checked]:
 
 def _shadowing(source: Source, library: Library) -> Iterator[Diagnostic]:
     """Report files here that hide a workflow of another source, or that one hides."""
-    inside = {str(unit.path) for unit in units(source)}
-    is_known = any(source.path == known.path for known in library.sources)
+    inside, home = {unit.path.resolve() for unit in units(source)}, source.path.resolve()
+    is_known = any(home.is_relative_to(known.path.resolve()) for known in library.sources)
     listing = (library if is_known else Library([*library.sources, source])).listing()
     for shadowed in listing.shadowed:
-        path = next((path for path in (shadowed.path, shadowed.by_path) if path in inside), None)
-        if path is not None and shadowed.path != shadowed.by_path:
+        both = Path(shadowed.path), Path(shadowed.by_path)
+        path = next((path for path in both if path.resolve() in inside), None)
+        if path is not None and both[0].resolve() != both[1].resolve():
             kind = CODES["IL407"]
             yield Diagnostic(
                 kind.code,
                 shadowed.message,
                 kind.next_action,
-                Path(path).as_posix(),
+                path.as_posix(),
                 1,
                 1,
                 kind.severity,

@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -639,12 +640,15 @@ def test_ranking_puts_the_same_repository_first_then_unfinished_then_newest(stor
     store.append(start("sess_old", 2), start("sess_new", 3, observations={"repo_root": "/there"}))
     store.append(start("sess_other", 9, owner="you", observations=here))
     names = ["sess_old", "sess_done", "sess_gone", "sess_new", "sess_near", "sess_other"]
+    put(store, lambda writer: writer.index(SearchRow("sess_old", "me", "", "", "", 0), []))
     with store.reading() as reader:
-        ranked = reader.ranked(names, owner="me", repo_root="/here", finished=("complete",), limit=9)
-        assert ranked == ["sess_near", "sess_new", "sess_old", "sess_done"]
-        assert reader.ranked(names, owner="me", repo_root="/here", finished=("complete",), limit=1) == [
-            "sess_near"
-        ]
+        ranked = partial(reader.ranked, names, owner="me", repo_root="/here", unfinished=("running",))
+        assert ranked(limit=9) == ["sess_near", "sess_new", "sess_old", "sess_done"]
+        assert ranked(limit=1) == ["sess_near"]
+        newest = partial(reader.newest, owner="me", repo_root="/here", unfinished=("running",))
+        assert newest(among=9, limit=9) == ["sess_near", "sess_new", "sess_old", "sess_done"]
+        assert newest(among=3, limit=9) == ["sess_new", "sess_old", "sess_done"]
+        assert newest(among=9, limit=1) == ["sess_near"]
 
 
 # Search.

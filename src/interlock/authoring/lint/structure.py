@@ -15,7 +15,7 @@ from interlock.authoring.lint.value_types import check_value_types
 from interlock.authoring.lint.variables import check_variables
 from interlock.authoring.text.locations import SourceLocation
 from interlock.core.definition.conditions import Condition, describe
-from interlock.core.definition.program import LOOP_CONTROL
+from interlock.core.definition.program import LOOP_CONTROL, steering_steps
 from interlock.core.definition.workflow import Activity, Gate, Item, Loop, Step, Transition, Workflow, walk
 from interlock.core.engine.exits import fallback_exit, possible_exits
 
@@ -152,10 +152,7 @@ class _Linter:
                 case Loop():
                     self._check_condition(item.run_condition, location)
                     artifacts = {
-                        contract.artifact
-                        for step in walk(item.body)
-                        if isinstance(step, Step)
-                        for contract in step.contracts
+                        contract.artifact for step in steering_steps(item) for contract in step.contracts
                     }
                     if item.steered and LOOP_CONTROL not in artifacts:
                         message = f"no step of '{item.id}' decides whether the loop continues"

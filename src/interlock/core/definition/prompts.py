@@ -24,9 +24,10 @@ from interlock.core.definition.workflow import (
 from interlock.core.run.state import CapabilityStatus, Remark, RunState
 from interlock.core.values import Json, Missing
 
-_EXPRESSION = re.compile(r"\{\{\s*([A-Za-z_][\w-]*(?:\.[\w-]+)*)\s*\}\}")
+_PATH = r"([A-Za-z_][\w-]*(?:\.[\w-]+)*)"
+_EXPRESSION = re.compile(rf"\{{\{{\s*{_PATH}\s*\}}\}}")
 
-_EITHER = re.compile(_EXPRESSION.pattern + r"|(?<![{$])\{([A-Za-z_][\w-]*(?:\.[\w-]+)*)\}(?!\})")
+_EITHER = re.compile(rf"\{{(?:\{{\s*{_PATH}\s*\}}\}}|(?<![{{$]\{{){_PATH}\}}(?!\}}))")
 _PLAIN = re.compile(r"[^\"\\\n\r]*")  # what cannot end a quoted string
 MOST_FILLED = 200
 

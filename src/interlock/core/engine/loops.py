@@ -49,7 +49,7 @@ def enter_loop(plan: Plan, state: RunState, op: EnterLoop, body: str, *, by_hand
 def begun(loop: Loop, body: str, extent: Extent | None) -> e.LoopEntered:
     """The event of entering, with the variables of the first iteration."""
     if extent is None:
-        return e.LoopEntered(loop.id, body, sets=_variables(loop, 0, ()))
+        return e.LoopEntered(loop.id, body, sets=_variables(loop, 0, ()), steered=loop.steered)
     sets = _variables(loop, 0, extent.items)
     return e.LoopEntered(loop.id, body, extent.total, extent.items, sets, extent.limited)
 
@@ -105,10 +105,23 @@ def repeat_loop(plan: Plan, state: RunState, op: RepeatLoop, *, by_hand: bool) -
     frame, ended = state.frames[-1], _ended(plan, state, op.loop)
     done = frame.iteration + 1
     if ended is not None:
-        return e.LoopLeft(op.loop.id, op.after, ended, done)
+        return ended_loop(plan, state, op, ended)
     if by_hand:
         return NeedLoop(op.loop, done, frame.total)
     return again(op, frame)
+
+
+def ended_loop(plan: Plan, state: RunState, op: RepeatLoop, because: e.LeftBecause) -> e.LoopLeft:
+    """The event of leaving after an iteration: the names of the outer loops hold again (rule 30)."""
+    ops, outer = plan.program(state.activity or "").ops, dict[str, Json]()
+    for frame in state.frames[:-1]:
+        entrance = ops[f"loop:{frame.loop}"]
+        assert isinstance(entrance, EnterLoop)
+        outer |= _variables(entrance.loop, frame.iteration, frame.items)
+    inner, done = state.frames[-1], state.frames[-1].iteration + 1
+    written = _variables(op.loop, inner.iteration, inner.items)
+    sets = {name: outer[name] for name in written if name in outer}
+    return e.LoopLeft(op.loop.id, op.after, because, done, sets=sets)
 
 
 def again(op: RepeatLoop, frame: Frame) -> e.LoopIterated:

@@ -89,14 +89,26 @@ OBSERVED_VALUES = (  # steps from value to value: many sessions share one
     " FROM listed WHERE listed.value IS NOT NULL)"
     " SELECT value FROM listed WHERE value <> '' LIMIT $3::int8"
 )
+NEWEST = (  # those not yet indexed, and the newest of the others
+    "SELECT {columns} FROM ((SELECT {columns} FROM sessions WHERE unindexed AND {where})"
+    " UNION ALL (SELECT {columns} FROM sessions WHERE NOT unindexed AND {where}"
+    " ORDER BY recent_at DESC LIMIT {most})) AS listed ORDER BY updated_at DESC, session_id LIMIT {limit}"
+)
 RANKED = (
-    "SELECT s.session_id FROM unnest($1::text[]) AS wanted (session_id)"
-    " JOIN sessions AS s ON s.session_id = wanted.session_id"
+    "SELECT s.session_id FROM ({sessions}) AS s"
     " LEFT JOIN observations AS seen ON seen.session_id = s.session_id AND seen.key = 'repo_root'"
-    " WHERE s.owner = $2 ORDER BY seen.value IS DISTINCT FROM $3::text,"
-    " s.head_run IS NOT NULL AND NOT EXISTS ("
-    "SELECT 1 FROM runs AS r WHERE r.session_id = s.session_id AND r.status <> ALL ($4::text[])),"
+    " ORDER BY seen.value IS DISTINCT FROM $3::text, s.head_run IS NOT NULL AND NOT EXISTS ("
+    "SELECT 1 FROM runs AS r WHERE r.session_id = s.session_id AND r.status = ANY ($4::text[])),"
     " s.updated_at DESC, s.session_id LIMIT $5::int8"
+)
+RANKED_GIVEN = RANKED.format(
+    sessions="SELECT s.session_id, s.updated_at, s.head_run FROM unnest($1::text[]) AS wanted (session_id)"
+    " JOIN sessions AS s ON s.session_id = wanted.session_id WHERE s.owner = $2"
+)
+RANKED_NEWEST = RANKED.format(
+    sessions=NEWEST.format(
+        columns="session_id, updated_at, head_run", where="owner = $2", most="$1::int8", limit="$1::int8"
+    )
 )
 STRAY = (
     "SELECT DISTINCT session_id FROM commits AS c"
@@ -149,14 +161,9 @@ class PostgresReader:
         """Return an owner's sessions, newest first: those not yet indexed, and the newest of the others."""
         where, values = _conditions(wanted)
         most = wanted.limit + wanted.offset
-        numbers = [f"${len(values) + offset}::int8" for offset in (1, 2, 3)]
-        listed = columns_of(SessionRow)
-        sql = (
-            f"SELECT {listed} FROM ((SELECT {listed} FROM sessions WHERE unindexed AND {where})"
-            f" UNION ALL (SELECT {listed} FROM sessions WHERE NOT unindexed AND {where}"
-            f" ORDER BY recent_at DESC LIMIT {numbers[0]})) AS listed"
-            f" ORDER BY updated_at DESC, session_id LIMIT {numbers[1]} OFFSET {numbers[2]}"
-        )
+        first, second, third = (f"${len(values) + offset}::int8" for offset in (1, 2, 3))
+        limit = f"{second} OFFSET {third}"
+        sql = NEWEST.format(columns=columns_of(SessionRow), where=where, most=first, limit=limit)
         return self._all(SessionRow, sql, *values, most, wanted.limit, wanted.offset)
 
     def sessions_by_prefix(self, prefix: str, *, owner: str, limit: int) -> list[str]:
@@ -192,10 +199,15 @@ class PostgresReader:
         return self._all(str, STRAY)
 
     def ranked(
-        self, session_ids: Sequence[str], *, owner: str, repo_root: str, finished: Sequence[str], limit: int
+        self, session_ids: Sequence[str], *, owner: str, repo_root: str, unfinished: Sequence[str], limit: int
     ) -> list[str]:
         """Order an owner's sessions: same repository, unfinished, newest activity, id."""
-        return self._all(str, RANKED, list(session_ids), owner, repo_root, list(finished), limit)
+        return self._all(str, RANKED_GIVEN, list(session_ids), owner, repo_root, list(unfinished), limit)
+
+    def newest(
+        self, *, owner: str, repo_root: str, unfinished: Sequence[str], among: int, limit: int
+    ) -> list[str]:
+        return self._all(str, RANKED_NEWEST, among, owner, repo_root, list(unfinished), limit)
 
     def tombstone(self, session_id: str) -> TombstoneRow | None:
         return self._one(TombstoneRow, TOMBSTONE + "WHERE session_id = $1", session_id)

@@ -124,13 +124,21 @@ OBSERVED_VALUES = (  # steps from value to value: many sessions share one
     " FROM listed WHERE listed.value IS NOT NULL)"
     " SELECT value FROM listed WHERE value <> '' LIMIT ?3"
 )
+GIVEN = (
+    "SELECT {columns} FROM json_each(?) AS given"
+    " CROSS JOIN sessions ON sessions.session_id = given.value WHERE owner = ?"
+)
+NEWEST = (  # those not yet indexed, and the newest of the others
+    "SELECT * FROM (SELECT {columns} FROM sessions WHERE unindexed AND {where} UNION ALL SELECT * FROM"
+    " (SELECT {columns} FROM sessions WHERE NOT unindexed AND {where} ORDER BY recent_at DESC LIMIT ?))"
+    " ORDER BY updated_at DESC, session_id LIMIT ? OFFSET ?"
+)
 RANKED = (
-    "SELECT sessions.session_id FROM json_each(?) AS given"
-    " CROSS JOIN sessions ON sessions.session_id = given.value"
-    " LEFT JOIN observations AS seen ON seen.session_id = sessions.session_id AND seen.key = 'repo_root'"
-    " WHERE owner = ? ORDER BY seen.value IS NOT ?, head_run IS NOT NULL AND NOT EXISTS ("
-    "SELECT 1 FROM runs WHERE runs.session_id = sessions.session_id AND status NOT IN ({finished})),"
-    " sessions.updated_at DESC, sessions.session_id LIMIT ?"
+    "SELECT s.session_id FROM ({sessions}) AS s"
+    " LEFT JOIN observations AS seen ON seen.session_id = s.session_id AND seen.key = 'repo_root'"
+    " ORDER BY seen.value IS NOT ?, head_run IS NOT NULL AND NOT EXISTS ("
+    "SELECT 1 FROM runs WHERE runs.session_id = s.session_id AND status IN ({unfinished})),"
+    " s.updated_at DESC, s.session_id LIMIT ?"
 )
 
 
@@ -222,12 +230,7 @@ class SqliteReader:
         """Return an owner's sessions, newest first: those not yet indexed, and the newest of the others."""
         where, bindings = _conditions(wanted, self._is_rare(wanted))
         most = wanted.limit + wanted.offset
-        fresh = f"SELECT * FROM sessions WHERE unindexed AND {where}"
-        rest = f"SELECT * FROM sessions WHERE NOT unindexed AND {where} ORDER BY recent_at DESC LIMIT ?"
-        sql = (
-            f"SELECT {_columns(SessionRow)} FROM (SELECT * FROM ({fresh}) UNION ALL SELECT * FROM ({rest}))"
-            " ORDER BY updated_at DESC, session_id LIMIT ? OFFSET ?"
-        )
+        sql = NEWEST.format(columns=_columns(SessionRow), where=where)
         return self._all(_session, sql, *bindings, *bindings, most, wanted.limit, wanted.offset)
 
     def _is_rare(self, wanted: SessionFilter) -> bool:
@@ -276,12 +279,26 @@ class SqliteReader:
         return self._all(str, sql)
 
     def ranked(
-        self, session_ids: Sequence[str], *, owner: str, repo_root: str, finished: Sequence[str], limit: int
+        self, session_ids: Sequence[str], *, owner: str, repo_root: str, unfinished: Sequence[str], limit: int
     ) -> list[str]:
         """Order an owner's sessions: same repository, unfinished, newest activity, id."""
-        sql = RANKED.format(finished=", ".join("?" * len(finished)))
-        given = encode(list(session_ids)).decode()
-        return self._all(str, sql, given, owner, repo_root, *finished, limit)
+        given = encode(list(session_ids)).decode(), owner
+        return self._ranked(GIVEN, given, repo_root, unfinished, limit)
+
+    def newest(
+        self, *, owner: str, repo_root: str, unfinished: Sequence[str], among: int, limit: int
+    ) -> list[str]:
+        newest = NEWEST.replace("{where}", "owner = ?")
+        return self._ranked(newest, (owner, owner, among, among, 0), repo_root, unfinished, limit)
+
+    def _ranked(
+        self, sessions: str, bindings: Sequence[Any], repo_root: str, unfinished: Sequence[str], limit: int
+    ) -> list[str]:
+        sql = RANKED.format(
+            sessions=sessions.format(columns="session_id, updated_at, head_run"),
+            unfinished=", ".join("?" * len(unfinished)),
+        )
+        return self._all(str, sql, *bindings, repo_root, *unfinished, limit)
 
     def tombstone(self, session_id: str) -> TombstoneRow | None:
         return self._one(TombstoneRow, TOMBSTONE + "WHERE session_id = ?", session_id)

@@ -16,6 +16,7 @@ from interlock.core.engine.gates import question_of
 from interlock.core.engine.loops import rounds
 from interlock.core.engine.moves import Decisions, Move, moves
 from interlock.core.run.commands import Terms
+from interlock.core.run.notices import GAP_CLOSED
 from interlock.core.run.outcomes import NeedAnswer, NeedInput, NeedLoop, NeedStep
 from interlock.core.run.reasons import Blocker, ContextKey, ContractPointer
 from interlock.core.values import Json, Missing, cut
@@ -271,13 +272,21 @@ def _side_actions(situation: Situation) -> Iterator[Json]:
             }
 
 
+def completed(view: View) -> str:
+    """Say that the run has ended, and how a gap that it left is closed later."""
+    ended = f"Workflow '{view.plan.workflow.name}' is completed"
+    if not view.state.gaps:
+        return ended
+    return f"{ended}. When a gap is closed later: complete_step with any step_id and output {GAP_CLOSED}"
+
+
 def situation_line(situation: Situation) -> str:
     """Return one line that says where the run is."""
     parts: list[str] = []
     if situation.view.state.abandoned is not None:
         parts.append(f"The run was {situation.view.state.abandoned.text}")
     elif situation.view.state.finished:
-        parts.append(f"Workflow '{situation.view.plan.workflow.name}' is completed")
+        parts.append(completed(situation.view))
     if situation.activity is not None:
         parts.append(f"Activity: {interpolate(situation.activity.name, situation.scope)}")
     if step := _step_json(situation):

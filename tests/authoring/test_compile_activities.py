@@ -363,6 +363,17 @@ def test_a_loop_may_have_loops_and_checkpoints_of_its_own(tmp_path: Path) -> Non
     assert {item.code for item in diagnostics(tmp_path)} == {"IL507", "IL508"}
 
 
+def test_the_cell_of_a_table_may_hold_a_list_as_the_default(tmp_path: Path) -> None:
+    rows = ["parts,array,[]", 'sizes,object,"{\\"a\\": 1}"', "word,string,[]"]
+    table = "\n  ".join(["variables[3]{name,type,defaultValue}:", *rows])
+    head = f"id: w\nversion: 1.0.0\ntitle: W\ninitialActivity: a\n{table}\n"
+    write(tmp_path, {"w/workflow.toon": head, "w/activities/a.yaml": ONLY_ACTIVITY})
+    loaded = library(tmp_path).load("w")
+    assert isinstance(loaded, Loaded)
+    assert [variable.default for variable in loaded.workflow.variables] == [[], {"a": 1}, "[]"]
+    assert "IL514" not in {item.code for item in diagnostics(tmp_path)}
+
+
 def test_an_activity_whose_file_has_errors_is_not_called_unknown(tmp_path: Path) -> None:
     broken = ONLY_ACTIVITY.replace("version: 1.0.0", "version: 1.0")
     write(

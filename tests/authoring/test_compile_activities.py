@@ -174,7 +174,6 @@ ASKED = "checkpoints:\n  - {id: done, name: Done, message: Is it done, options: 
 def test_steps_and_loops_keep_their_declared_order(
     tmp_path: Path, lists: str, expected: list[str], ending: str
 ) -> None:
-    """Finding G4."""
     text = "id: a\nname: A\nversion: 1.0.0\n" + lists + ("" if ASKED in lists else ASKED)
     if ending == "toon":
         text = toon_format.encode(yaml.safe_load(text))
@@ -189,7 +188,6 @@ def test_steps_and_loops_keep_their_declared_order(
 @pytest.mark.parametrize("name", ["skill_args", "skillArgs"])
 @pytest.mark.parametrize("triggers", ["{workflow: w}", "[{workflow: w}]"])
 def test_a_step_may_have_skill_args_and_a_single_trigger(tmp_path: Path, name: str, triggers: str) -> None:
-    """Finding G5."""
     written = f"{{id: s, name: S, description: D, {name}: {{depth: 2}}, triggers: {triggers}}}"
     files = {
         "w/workflow.yaml": "id: w\nversion: 1.0.0\ntitle: W\ninitialActivity: a\n",

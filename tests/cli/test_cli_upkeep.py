@@ -169,7 +169,7 @@ def test_doctor_names_a_data_directory_that_is_not_there(tmp_path: Path) -> None
 
 def test_a_bundle_that_is_not_there_is_not_found(tmp_path: Path) -> None:
     ran = gone(3, interlock(tmp_path, "import", str(tmp_path / "typo.json")))
-    assert "there is no file" in ran.err
+    assert "There is no file" in ran.err
 
 
 def test_a_damaged_session_is_named_exported_with_a_banner_and_repaired(

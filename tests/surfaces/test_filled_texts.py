@@ -1,4 +1,4 @@
-"""Variables in the texts of activity files, in both spellings (rule 32; findings E7 and E9)."""
+"""Variables in the texts of activity files, in both spellings (rule 32)."""
 
 from __future__ import annotations
 

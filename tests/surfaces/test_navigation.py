@@ -38,7 +38,7 @@ def test_the_response_is_the_documents(client: NavigationClient) -> None:
 
 
 def test_an_answer_is_sent_once(client: NavigationClient) -> None:
-    """Finding E10: the text is the whole answer, and no structure repeats it."""
+    """The text is the whole answer, and no structure repeats it."""
     replies = [client.raw("nav_start", workflow_id="build"), client.raw("nav_start", workflow_id="nowhere")]
     for reply in replies:
         assert isinstance(reply, Reply)
@@ -47,7 +47,6 @@ def test_an_answer_is_sent_once(client: NavigationClient) -> None:
 
 
 def test_what_every_agent_reads_of_the_tools_is_short(client: NavigationClient) -> None:
-    """Finding E10."""
     listed = [
         {"name": tool.name, "description": tool.description, "inputSchema": tool.argument_schema()}
         for tool in client.surface.tools.values()

@@ -1,4 +1,4 @@
-"""Once means once: a call sent again after its answer was lost changes nothing (findings D1 to D6)."""
+"""Once means once: a call sent again after its answer was lost changes nothing."""
 
 from __future__ import annotations
 

@@ -42,6 +42,10 @@ _FOLDERS = {"skill": ("skills",), "resource": ("resources", "guides"), "template
 _KINDS: tuple[DocumentKind, ...] = ("skill", "resource", "template")
 _README = "readme.md"
 _ENDINGS = ("toon", "yaml", "yml", "md")
+_SKILL_FIELDS = (
+    *("id", "version", "title", "name", "capability", "description", "protocol", "rules", "inputs", "output"),
+    *("resources", "errors", "tools", "operations"),
+)
 
 
 class NamedFile(Struct, frozen=True):
@@ -213,6 +217,8 @@ class FolderDocuments:
         else:
             parsed = parse(shown, raw_text, "toon" if file.ending == "toon" else "yaml", report)
             fields = parsed.value if parsed is not None and isinstance(parsed.value, Mapping) else {}
+            if kind == "skill" and parsed is not None:
+                self._check_names(SourceLocation(parsed), fields)
             content = raw_text if file.ending == "toon" else as_toon(fields)
         document = Document(
             kind,
@@ -228,6 +234,16 @@ class FolderDocuments:
         refs = tuple(str(ref) for ref in listed if isinstance(ref, (str, int)))
         self._reader.report.add_as_warnings(report)
         return Text(document, content, refs, SourceLocation(parsed) if parsed else None)
+
+    def _check_names(self, at: SourceLocation, fields: Mapping[str, Json]) -> None:
+        """Warn of a name that is nearly one which agents look for; any other is the author's own."""
+        for name in fields:
+            meant = did_you_mean(name, _SKILL_FIELDS) if name not in _SKILL_FIELDS else ""
+            if meant:
+                location = at.key(name).located()
+                self._reader.report.add_at(
+                    at.parsed.file, "IL105", f"unknown field '{name}'", location, meant
+                )
 
 
 def as_toon(value: Mapping[str, Json]) -> str:

@@ -185,6 +185,7 @@ def _workflow(
     draft: CompileDraft,
 ) -> Workflow:
     skills, recommended = source.skills, source.recommended_preferences
+    places = raw.get("artifactLocations")
     return Workflow(
         id=source.id,
         name=source.title or source.name or source.id,
@@ -216,7 +217,7 @@ def _workflow(
         if recommended
         else None,
         primary_skill=skills.primary if isinstance(skills, SkillsSource) else next(iter(skills or ()), None),
-        artifact_locations=source.artifact_locations,
+        artifact_locations=places if isinstance(places, Mapping) else {},
         about=source.about,
         min_server_version=source.min_server_version,
         extra={

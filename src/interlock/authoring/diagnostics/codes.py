@@ -95,6 +95,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Suggest the nearest known word as the next action, or return nothing."""
     words = list(known)
     near = get_close_matches(word, words, n=1, cutoff=0.72)
+    near = near or [known_word for known_word in words if sorted(known_word) == sorted(word)][:1]
     near = near or [longer for longer in words if len(word) > 3 and longer.lower().endswith(word.lower())][:1]
     return f"did you mean '{near[0]}'?" if near else ""
 
@@ -368,6 +369,14 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         "error",
         "A routine calls itself, directly or through another, so it would never end.",
         "call another template, or use a loop",
+    ),
+    (
+        "IL224",
+        "unknown location",
+        "warning",
+        "An artifact names a location that the workflow's artifactLocations do not have, so an agent is not "
+        "told where the file belongs.",
+        "correct the name, or add the location",
     ),
     (
         "IL213",

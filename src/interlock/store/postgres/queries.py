@@ -59,7 +59,8 @@ from interlock.store.protocol import (
 T = TypeVar("T")
 R = TypeVar("R", bound=Struct)
 
-LATEST = 2000  # matches looked at, newest first: common words and values stay cheap (rule 47)
+LATEST = 2000  # outputs looked at, newest first: common words stay cheap (rule 47)
+FEW = 5000  # rows that are looked up by a value; where it is common, they are met soon by going backwards
 PAGE = 500  # rows of a long list that are fetched at once
 LAST_CHARACTER = chr(0x10FFFF)
 
@@ -76,11 +77,18 @@ NOTES = (
     " CROSS JOIN LATERAL (SELECT * FROM nodes WHERE session_id = $1 AND parent = wanted.parent"
     " ORDER BY attempt) AS n WHERE n.kind = 'note'"
 )
+MATCHES = (
+    "SELECT count(*) FROM (SELECT 1 FROM observations WHERE key = $1 AND value BETWEEN $2 AND $3"
+    " LIMIT $4::int8) AS matches"
+)
 OBSERVED = (
-    "SELECT session_id FROM (SELECT session_id, updated_at FROM observations"
-    " JOIN sessions USING (session_id) WHERE key = $1 AND {where} AND owner = $4"
-    f" ORDER BY observed_at DESC LIMIT {LATEST}) AS latest"
+    "SELECT session_id FROM observations JOIN sessions USING (session_id)"
+    " WHERE key = $1 AND value BETWEEN $2 AND $3 AND owner = $4"
     " ORDER BY updated_at DESC, session_id LIMIT $5::int8"
+)
+OBSERVES = (
+    "(SELECT o.value FROM observations AS o WHERE o.session_id = sessions.session_id AND o.key = $1)"
+    " BETWEEN $2 AND $3 AND owner = $4"
 )
 OBSERVED_VALUES = (  # steps from value to value: many sessions share one
     "WITH RECURSIVE listed (value) AS (SELECT '' COLLATE \"C\" UNION ALL"
@@ -93,6 +101,9 @@ NEWEST = (  # those not yet indexed, and the newest of the others
     "SELECT {columns} FROM ((SELECT {columns} FROM sessions WHERE unindexed AND {where})"
     " UNION ALL (SELECT {columns} FROM sessions WHERE NOT unindexed AND {where}"
     " ORDER BY recent_at DESC LIMIT {most})) AS listed ORDER BY updated_at DESC, session_id LIMIT {limit}"
+)
+COMMONLY_OBSERVED = NEWEST.format(
+    columns="session_id, updated_at", where=OBSERVES, most="$5::int8", limit="$5::int8"
 )
 RANKED = (
     "SELECT s.session_id FROM ({sessions}) AS s"
@@ -114,9 +125,11 @@ STRAY = (
     "SELECT DISTINCT session_id FROM commits AS c"
     " WHERE NOT EXISTS (SELECT 1 FROM sessions AS s WHERE s.session_id = c.session_id) ORDER BY session_id"
 )
-MATCHED = (
-    "SELECT session_id FROM {table} WHERE words @@ {query}::tsquery AND owner = {owner}"
-    " ORDER BY {order} LIMIT {limit}"
+MATCHED = (  # without the bound PostgreSQL goes backwards through the whole table for a word that is nowhere
+    "WITH few AS MATERIALIZED (SELECT session_id, {keys} FROM {table} WHERE {matches} LIMIT {few})"
+    " SELECT session_id FROM (SELECT * FROM few WHERE (SELECT count(*) FROM few) < {few} UNION ALL"
+    " (SELECT session_id, {keys} FROM {table} WHERE {matches} AND (SELECT count(*) FROM few) = {few}"
+    " ORDER BY {order} LIMIT {limit})) AS matched ORDER BY {order} LIMIT {limit}"
 )
 SET_SEARCH = (
     insert("search")
@@ -314,28 +327,35 @@ class PostgresReader:
 
     def search(self, words: Sequence[str], *, owner: str, columns: Sequence[str], limit: int) -> list[str]:
         """Return sessions whose search row has all words, the latest set first."""
-        return self._matched("search", "indexed_at DESC", query(words, columns), owner, limit)
+        return self._matched("search", ("indexed_at",), query(words, columns), owner, limit)
 
     def search_outputs(self, words: Sequence[str], *, owner: str, limit: int) -> list[str]:
         """Return sessions that have all words in one output, among the newest outputs that match."""
-        order = "indexed_at DESC, number DESC"
-        matched = self._matched("indexed_outputs", order, query(words, ("notes",)), owner, LATEST)
+        keys = ("indexed_at", "number")
+        matched = self._matched("indexed_outputs", keys, query(words, ("notes",)), owner, LATEST)
         return list(dict.fromkeys(matched))[:limit]
 
-    def _matched(self, table: str, order: str, words: str, owner: str, limit: int) -> list[str]:
+    def _matched(self, table: str, keys: Sequence[str], words: str, owner: str, limit: int) -> list[str]:
         """Search with the words in the text of the statement: rare and common words need different plans."""
         if not words:
             return []
         literal, own = (psycopg.sql.Literal(text).as_string(self._connection) for text in (words, owner))
-        sql = MATCHED.format(table=table, order=order, query=literal, owner=own, limit=int(limit))
+        sql = MATCHED.format(
+            table=table,
+            keys=", ".join(keys),
+            matches=f"words @@ {literal}::tsquery AND owner = {own}",
+            few=FEW,
+            order=", ".join(f"{key} DESC" for key in keys),
+            limit=int(limit),
+        )
         return [session_id for (session_id,) in self._connection.execute(sql, prepare=False)]
 
     def observed(self, key: str, value: str, *, owner: str, prefix: bool, limit: int) -> list[str]:
-        """Return sessions by an observed value, newest activity first among the latest observed."""
-        last = value + LAST_CHARACTER if prefix else value
-        return self._all(
-            str, OBSERVED.format(where="value BETWEEN $2 AND $3"), key, value, last, owner, limit
-        )
+        """Return sessions by an observed value, newest activity first."""
+        sought = key, value, value + LAST_CHARACTER if prefix else value
+        is_rare = self._one(int, MATCHES, *sought, FEW) != FEW
+        rows = self._rows(OBSERVED if is_rare else COMMONLY_OBSERVED, *sought, owner, limit)
+        return [session_id for session_id, *_ in rows]
 
     def observed_values(self, key: str, *, owner: str, limit: int) -> list[str]:
         """Return the different values that were observed in an owner's sessions, in order."""

@@ -45,9 +45,9 @@ T = TypeVar("T")
 
 COMPRESS_OVER = 256
 WINDOW_BITS = 13  # small, so that little memory is set up for a response of a few kilobytes
-LATEST = 2000  # matches looked at, newest first: common words and values stay cheap (rule 47)
+LATEST = 2000  # outputs looked at, newest first: common words stay cheap (rule 47)
 NOT_IN_STRINGS = {ord('"'): " ", 0: " "}
-FEW = 1000  # runs with a status that are looked up by it
+FEW = 1000  # rows that are looked up by a value; where it is common, they are met soon by going backwards
 LAST_CHARACTER = chr(0x10FFFF)
 
 
@@ -106,12 +106,14 @@ PATH = (
 )
 WAITING = "SELECT 1 FROM runs WHERE runs.session_id = s.session_id AND awaiting <> ''"
 WINDOW = _select(NodeRow, "nodes", *NOT_ON_PATH) + "WHERE session_id = ? AND node BETWEEN ? AND ?"
-EQUALS, BEGINS = "value = ?", "value BETWEEN ? AND ?"
+MATCHES = "SELECT count(*) FROM (SELECT 1 FROM observations WHERE key = ? AND value BETWEEN ? AND ? LIMIT ?)"
 OBSERVED = (
-    "SELECT session_id FROM observations JOIN sessions USING (session_id) WHERE observations.rowid IN"
-    " (SELECT observations.rowid FROM observations JOIN sessions USING (session_id)"
-    f" WHERE key = ? AND {{where}} AND owner = ? ORDER BY observations.rowid DESC LIMIT {LATEST})"
-    " ORDER BY updated_at DESC, session_id LIMIT ?"
+    "SELECT session_id FROM observations CROSS JOIN sessions USING (session_id)"
+    " WHERE key = ? AND value BETWEEN ? AND ? AND owner = ? ORDER BY updated_at DESC, session_id LIMIT ?"
+)
+OBSERVES = (
+    "(SELECT value FROM observations AS o WHERE o.session_id = sessions.session_id AND key = ?)"
+    " BETWEEN ? AND ? AND owner = ?"
 )
 HEAD_DIGESTS = (
     "SELECT sessions.session_id, head_digest FROM json_each(?) AS given"
@@ -422,9 +424,13 @@ class SqliteReader:
         return list(matched)[:limit]
 
     def observed(self, key: str, value: str, *, owner: str, prefix: bool, limit: int) -> list[str]:
-        """Return sessions by an observed value, newest activity first among the latest observed."""
-        where, bounds = (BEGINS, (value, value + LAST_CHARACTER)) if prefix else (EQUALS, (value,))
-        return self._all(str, OBSERVED.format(where=where), key, *bounds, owner, limit)
+        """Return sessions by an observed value, newest activity first."""
+        sought = key, value, value + LAST_CHARACTER if prefix else value
+        if self._all(int, MATCHES, *sought, FEW)[0] < FEW:
+            return self._all(str, OBSERVED, *sought, owner, limit)
+        newest = NEWEST.format(columns="session_id, updated_at", where=OBSERVES)
+        bindings = (*sought, owner) * 2
+        return self._all(str, f"SELECT session_id FROM ({newest})", *bindings, limit, limit, 0)
 
     def observed_values(self, key: str, *, owner: str, limit: int) -> list[str]:
         """Return the different values that were observed in an owner's sessions, in order."""

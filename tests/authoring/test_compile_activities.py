@@ -329,6 +329,58 @@ def test_a_borrowed_activity_brings_the_skills_of_its_home(tmp_path: Path) -> No
     assert texts["resource", "review/05"] == "# Guide"
 
 
+NESTED = """\
+id: a
+version: 1.0.0
+name: A
+skills: [s, t]
+loops:
+  - id: outer
+    type: forEach
+    over: "{{ parts }}"
+    loops:
+      - {id: inner, type: forEach, over: sides, steps: [{id: paint, name: Paint}]}
+    steps: [{id: pack, name: Pack, checkpoint: fits}]
+    checkpoints:
+      - {id: left, message: Anything left?, options: [{id: "no"}]}
+      - {id: fits, message: Does it fit?, options: [{id: "yes"}]}
+"""
+
+
+def test_a_loop_may_have_loops_and_checkpoints_of_its_own(tmp_path: Path) -> None:
+    files = {"w/workflow.yaml": HEAD_OF_ONE, "w/activities/a.yaml": NESTED}
+    loaded = library(
+        write(tmp_path, {**files, "w/skills/s.yaml": "id: s\n", "w/skills/t.yaml": "id: t\n"})
+    ).load("w")
+    assert isinstance(loaded, Loaded)
+    (activity,) = loaded.workflow.activities
+    assert (activity.primary_skill, activity.supporting_skills) == ("s", ("t",))
+    (outer,) = activity.items
+    assert isinstance(outer, Loop)
+    assert (outer.items, [item.id for item in outer.body]) == ("parts", ["inner", "fits", "pack", "left"])
+    assert {item.code for item in diagnostics(tmp_path)} == {"IL507", "IL508"}
+
+
+def test_the_cell_of_a_table_may_hold_a_list_as_the_default(tmp_path: Path) -> None:
+    rows = ["parts,array,[]", 'sizes,object,"{\\"a\\": 1}"', "word,string,[]"]
+    table = "\n  ".join(["variables[3]{name,type,defaultValue}:", *rows])
+    head = f"id: w\nversion: 1.0.0\ntitle: W\ninitialActivity: a\n{table}\n"
+    write(tmp_path, {"w/workflow.toon": head, "w/activities/a.yaml": ONLY_ACTIVITY})
+    loaded = library(tmp_path).load("w")
+    assert isinstance(loaded, Loaded)
+    assert [variable.default for variable in loaded.workflow.variables] == [[], {"a": 1}, "[]"]
+    assert "IL514" not in {item.code for item in diagnostics(tmp_path)}
+
+
+def test_an_activity_whose_file_has_errors_is_not_called_unknown(tmp_path: Path) -> None:
+    broken = ONLY_ACTIVITY.replace("version: 1.0.0", "version: 1.0")
+    write(
+        tmp_path,
+        {"w/workflow.yaml": HEAD_OF_ONE, "w/activities/a.yaml": broken, "w/skills/s.yaml": "id: s\n"},
+    )
+    assert [item.code for item in diagnostics(tmp_path)] == ["IL102"]
+
+
 def test_skills_and_resources_may_be_in_any_format(tmp_path: Path) -> None:
     write(tmp_path, {"w/workflow.yaml": HEAD_OF_ONE, "w/activities/a.yaml": ONLY_ACTIVITY})
     write(tmp_path, {"w/skills/00-s.md": "---\nid: s\nresources: ['01', '09']\n---\n# How\n"})

@@ -339,6 +339,44 @@ def test_the_entries_of_a_block_are_lines_and_the_parts_of_one_text_are_not(
     assert words(step(compiled(tmp_path, head(raw)), "ask")) == f"## Procedure\n{text}"
 
 
+@pytest.mark.parametrize(
+    ("config", "count", "items"),
+    [
+        ({"type": "for", "count": "3"}, 3, None),
+        ({"type": "for", "count": "{{rounds}}"}, "rounds", None),
+        ({"type": "forEach", "items": "{{plan.parts}}"}, None, "plan.parts"),
+    ],
+)
+def test_a_loop_may_name_its_variable_as_prompts_do(
+    tmp_path: Path, config: dict[str, Json], count: Json, items: Json
+) -> None:
+    each: Json = {
+        "id": "l",
+        "type": "loop",
+        "title": "L",
+        "loop": {**config, "maxIterations": 5},
+        "body": [ASK],
+    }
+    (loop,) = main(compiled(tmp_path, head(each))).items
+    assert isinstance(loop, Loop)
+    assert (loop.count, loop.items) == (count, items)
+
+
+def test_criteria_that_would_be_ignored_are_an_error(tmp_path: Path) -> None:
+    short: Json = {"type": "length", "max": 9, "message": "Short."}
+    criteria: Json = {"and": [short], "or": [short]}
+    write(
+        tmp_path,
+        {
+            "w.json": json.dumps(
+                head({"id": "a", "title": "A", "prompt": "P", "validationCriteria": criteria})
+            )
+        },
+    )
+    (found,) = diagnostics(tmp_path)
+    assert (found.code, found.message) == ("IL102", "'or' has no effect beside 'and'")
+
+
 def test_user_input_and_preferences(tmp_path: Path) -> None:
     """Rule 28."""
     need: Json = {"reason": "needs_user_choice", "question": "Which?", "key": "which"}

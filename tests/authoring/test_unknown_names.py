@@ -185,6 +185,8 @@ def test_a_value_that_lenient_equality_accepts_is_right(tmp_path: Path, fields: 
         ({"variable": "risky", "equals": True}, "write 'var' beside 'equals'"),
         ("risky", "write it as {var: risky, equals: …}"),
         ({"var": "risky", "in": "x"}, "write it as [x]"),
+        ("risky == true", 'write it as {variable: risky, operator: "==", value: true}'),
+        ({"var": "risky", "and": [{"var": "risky"}]}, "write both as parts of one 'and'"),
     ],
 )
 def test_a_condition_that_cannot_be_read_comes_with_its_fix(tmp_path: Path, condition: Any, fix: str) -> None:

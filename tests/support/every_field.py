@@ -147,6 +147,9 @@ def _activity(name: str, **fields: Any) -> dict[str, Any]:
     steps, gate = _items({name: VALUES[name] for name in ("setVariable", "transitionTo", "skipActivities")})
     loop = filled(ActivityLoopSource, id="each")
     loop["steps"] = [filled(StepSource, id="inner", checkpoint=None, type="parallel")]
+    within = [filled(StepSource, id="innermost", checkpoint=None)]
+    loop["loops"] = [filled(ActivityLoopSource, id="within", steps=within, loops=[], checkpoints=[])]
+    loop["checkpoints"] = [{**gate, "id": "each-time"}]
     activity = filled(ActivitySource, id=name, steps=steps, checkpoints=[gate], loops=[loop])
     return {**activity, "artifactPrefix": "01", **fields}
 

@@ -386,6 +386,10 @@ class GatedTextAgent(ActivityTextAgent):
 
     def go_on(self, text: str) -> str:
         self.read_token(text)
+        if gate := re.search(
+            r"^Next: Call respond_checkpoint with checkpoint_id: ([\w.-]+)\.$", text, re.MULTILINE
+        ):
+            return self._answer(gate[1], {})
         if not text.startswith("{"):
             assert self.supply(text) is None, text
             return self.progress("next_activity", activity_id=self.visit.target)
@@ -408,7 +412,10 @@ class GatedTextAgent(ActivityTextAgent):
             self.take_in(body)
             self.take_missing(self.missing)
             self.take_requirements(self.missing)
+            named = re.search(r"Call respond_checkpoint with checkpoint_id: ([\w.-]+)\.", self.missing)
             self.activity, self.missing = body, ""
+            if named is not None and not body["pending_checkpoints"]:
+                return self._answer(named[1], {})
         if "resolved" in body:
             body = {"pending_checkpoints": body["remaining_checkpoints"], **body}
         if pending := body["pending_checkpoints"]:

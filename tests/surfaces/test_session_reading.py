@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import msgspec
 import pytest
+import toon_format
 
-from support.harness import Bench, workflow
+from support.harness import Bench, gate, workflow
 from support.harness import steps as plain_steps
 from support.session_agents import (
     FLOW,
@@ -33,6 +34,24 @@ def test_the_summary_begins_with_the_primary_skill_and_is_shorter(bench: Bench) 
         assert part in short
     assert len(short) < len(full)
     assert GATHER.rstrip() in full
+
+
+def test_a_loop_names_the_loops_and_checkpoints_inside_it(bench: Bench) -> None:
+    inner = {"id": "inner", "type": "loop", "title": "Inner", "body": plain_steps("paint")}
+    inner["loop"] = {"type": "for", "count": 2, "maxIterations": 2}
+    bench.write(
+        workflow({**inner, "id": "outer", "body": [*plain_steps("open"), gate("fits", "yes"), inner]})
+    )
+    agent = session(bench)
+    agent.call("start_session", agent_id="a", workflow_id="test.flow")
+    agent.go("main")
+    body = toon_format.decode(agent.tell("get_activity").text.partition("\n\n")[2])
+    assert isinstance(body, dict)
+    outer = next(loop for loop in body["loops"] if loop["id"] == "outer")
+    assert outer["steps"][1:] == [
+        {"type": "checkpoint", "checkpoint": "fits"},
+        {"type": "loop", "loop": "inner"},
+    ]
 
 
 def test_next_activity_returns_id_and_name_and_get_activity_the_whole_activity(bench: Bench) -> None:

@@ -12,7 +12,7 @@ from interlock.authoring.library import BUNDLED, Library
 from interlock.authoring.sources.sources import Source
 from interlock.core.run.commands import Terms
 from support.corpus import needs_corpus
-from support.harness import Bench, compile_cache, steps, workflow
+from support.harness import Bench, compile_cache, gate, steps, workflow
 from support.paths import CORPUS
 from support.text_agents import AGENTS
 
@@ -76,6 +76,18 @@ def of_others() -> dict[str, dict[str, Any]]:
         ),
         "an approval without a key": workflow(*steps("look"), *steps("ship", userInput=[ask])),
         "a loop after an optional step": workflow(*steps("look", required=False), inner),
+        "a question of the second round": workflow(
+            {**inner, "body": steps("work", requireConfirmation={"var": "currentIteration", "gte": 2})},
+        ),
+        "a gate of the second round": workflow(
+            {
+                **inner,
+                "body": [
+                    *steps("work"),
+                    gate("fits", "yes", condition={"var": "currentIteration", "gte": 2}),
+                ],
+            },
+        ),
     }
 
 

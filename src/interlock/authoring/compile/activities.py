@@ -17,12 +17,14 @@ from interlock.authoring.compile.items import (
     read_actions,
     read_triggers,
     unique_id,
+    variable_or_number,
 )
 from interlock.authoring.diagnostics.codes import Report, did_you_mean
 from interlock.authoring.filetypes.activity_file import (
     ActivityLoopSource,
     ActivitySource,
     DecisionSource,
+    SkillsSource,
 )
 from interlock.authoring.filetypes.type_check import read_as, unknown_fields
 from interlock.authoring.text.locations import SourceLocation
@@ -49,16 +51,21 @@ def compile_activity(raw: Json, at: SourceLocation, draft: CompileDraft) -> Acti
         return None
     draft.activity = source.id
     draft.locations[source.id, "activity", source.id] = at
+    skills = source.skills or SkillsSource()
+    if not isinstance(skills, SkillsSource):  # a list, whose first skill is the primary one
+        skills = SkillsSource(primary=skills[0], supporting=skills[1:])
+    items = _compile_items(source, list(raw), at, draft)
+    _report_unknown_gates(items, draft)
     return Activity(
         id=source.id,
         name=source.name,
-        items=_compile_items(source, list(raw), at, draft),
+        items=items,
         version=source.version,
         description=source.description,
         problem=source.problem,
         recognition=source.recognition,
-        primary_skill=source.skills.primary if source.skills else None,
-        supporting_skills=source.skills.supporting if source.skills else (),
+        primary_skill=skills.primary,
+        supporting_skills=skills.supporting,
         decisions=tuple(_decisions(source.decisions, at / "decisions", report)),
         transitions=tuple(
             Transition(
@@ -86,9 +93,12 @@ def compile_activity(raw: Json, at: SourceLocation, draft: CompileDraft) -> Acti
 
 
 def _compile_items(
-    source: ActivitySource, keys: list[str], at: SourceLocation, draft: CompileDraft
+    source: ActivitySource | ActivityLoopSource, keys: list[str], at: SourceLocation, draft: CompileDraft
 ) -> tuple[Item, ...]:
-    """Compile the items; whichever of `steps` and `loops` the file has first comes first."""
+    """Compile the items of an activity or a loop, `steps` and `loops` as the file has them.
+
+    Each gate comes before the first step that names it, else after all of them.
+    """
     body: tuple[Item, ...] = ()
     for key in keys:
         if key == "steps":
@@ -96,10 +106,9 @@ def _compile_items(
         elif key == "loops":
             body += tuple(_loops(source.loops, at / "loops", draft))
     gates = {gate.id: gate for gate in _gates(source.checkpoints, at / "checkpoints", draft)}
-    step_of_gate = _step_of_gate(body, gates, draft)
-    unbound = tuple(gate for gate in gates.values() if gate.id not in step_of_gate)
+    unbound = tuple(gate for gate in gates.values() if gate.id not in draft.bindings)
     _report_unbound(unbound, body, draft)
-    gate_of_step = {step_id: gates[gate_id] for gate_id, step_id in step_of_gate.items()}
+    gate_of_step = {steps[0]: gates[gate] for gate, steps in draft.bindings.items() if gate in gates}
     return (*_with_gates(body, gate_of_step), *unbound)
 
 
@@ -111,18 +120,13 @@ def _gates(raws: Sequence[Json], at: SourceLocation, draft: CompileDraft) -> Ite
             yield gate
 
 
-def _step_of_gate(body: tuple[Item, ...], gates: Mapping[str, Gate], draft: CompileDraft) -> dict[str, str]:
-    """Map each gate to the step it comes before: the first that names it."""
-    inline = {item.id for item in walk(body) if isinstance(item, Gate)}
-    step_of_gate: dict[str, str] = {}
+def _report_unknown_gates(items: tuple[Item, ...], draft: CompileDraft) -> None:
+    gates = {item.id for item in walk(items) if isinstance(item, Gate)}
     for gate_id, steps in draft.bindings.items():
-        if gate_id in gates:
-            step_of_gate[gate_id] = steps[0]
-        elif gate_id not in inline:
+        if gate_id not in gates:
             location = draft.locations[draft.activity, "step", steps[0]] / "checkpoint"
             next_action = did_you_mean(gate_id, gates)
             draft.report.add("IL204", f"unknown checkpoint '{gate_id}'", location, next_action)
-    return step_of_gate
 
 
 def _with_gates(items: tuple[Item, ...], gate_of_step: Mapping[str, Gate]) -> Iterator[Item]:
@@ -155,23 +159,23 @@ def _loops(raws: Sequence[Json], at: SourceLocation, draft: CompileDraft) -> Ite
     for index, raw in enumerate(raws):
         loop_at = at / index
         source = read_as(ActivityLoopSource, raw, loop_at, draft.report)
-        if source is None:
+        if source is None or not isinstance(raw, Mapping):
             continue
         if source.type == "forEach" and source.over is None:
             draft.report.add("IL306", "a forEach loop needs 'over'", loop_at)
         if source.type != "forEach" and source.condition is None and source.break_condition is None:
             draft.report.add("IL306", f"a {source.type} loop needs a condition", loop_at)
-        if not source.steps and not source.activities:
+        if not source.steps and not source.loops and not source.activities:
             draft.report.add("IL106", "the loop has neither steps nor activities", loop_at)
         yield Loop(
             id=unique_id("loop", source.id, loop_at, draft),
             title=source.name or source.id,
             kind=source.type,
-            body=compile_items(list(source.steps), loop_at / "steps", draft),
+            body=_compile_items(source, list(raw), loop_at, draft),
             max_iterations=source.max_iterations,
             condition=read_condition(source.condition, loop_at / "condition", draft.report),
             break_condition=read_condition(source.break_condition, loop_at / "breakCondition", draft.report),
-            items=source.over,
+            items=source.over and str(variable_or_number(source.over)),
             item_var=source.variable,
             description=source.description,
             activities=source.activities,

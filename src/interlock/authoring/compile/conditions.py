@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import get_args
 
@@ -36,6 +37,8 @@ SYNONYMS: dict[str, Operator] = {
     **{"includes": "contains", "regex": "matches", "match": "matches", "oneOf": "in"},
     **{"exist": "exists", "defined": "exists", "missing": "notExists", "not_exists": "notExists"},
 }
+CONDITION_WORDS = ("and", "or", "not", "var", "variable", *STEP_WORDS)
+_WRITTEN_OUT = re.compile(r"\s*([\w.-]+)\s*(==|!=|>=|<=|>|<)\s*(\S.*?)\s*")
 JOINERS = {"all": "and", "allOf": "and", "every": "and", "any": "or", "anyOf": "or", "some": "or"}
 
 
@@ -44,10 +47,19 @@ def read_condition(raw: Json, at: SourceLocation, report: Report) -> Condition |
     if raw is None:
         return None
     if not isinstance(raw, Mapping):
-        named = f"{{var: {raw}, equals: …}}" if isinstance(raw, str) else "{var: NAME, equals: …}"
+        named = "{var: NAME, equals: …}"
+        if isinstance(raw, str):
+            named = f"{{var: {raw}, equals: …}}"
+            if (written := _WRITTEN_OUT.fullmatch(raw)) is not None:
+                named = '{{variable: {}, operator: "{}", value: {}}}'.format(*written.groups())
         return _invalid(
             f"a condition must be an object, not {name_of(raw)}", at, report, f"write it as {named}"
         )
+    joiner = next((word for word in ("and", "or", "not") if word in raw), None)
+    beside = next((word for word in raw if word in CONDITION_WORDS and word != joiner), None)
+    if joiner is not None and beside is not None:
+        message = f"'{beside}' has no effect beside '{joiner}'"
+        return _invalid(message, at.key(beside), report, "write both as parts of one 'and'")
     match raw:
         case {"type": "simple"}:
             return _activity_condition(raw, at, report)

@@ -120,10 +120,12 @@ def _compile_file(
         return None
     parsed = parse(reader.shown(file.path), text, FORMATS[f".{file.ending}"], reader.report)
     if parsed is None:
+        draft.unusable.add(file.name)
         return None
     pages = _step_pages(reader, file.path.parent / file.name)
     activity = compile_activity(parsed.value, SourceLocation(parsed), draft.for_activity(pages))
     if activity is None:
+        draft.unusable.add(file.name)
         return None
     _report_unused(pages, draft, reader.report)
     digest = None
@@ -142,6 +144,7 @@ def _listed(
         at = SourceLocation(folder.head) / "activities" / index
         if isinstance(entry, Mapping):
             activity = compile_activity(entry, at, draft.for_activity({}))
+            draft.unusable.update([str(entry.get("id"))] if activity is None else [])
         elif isinstance(entry, str):
             activity = _borrow(folder, entry, home, at, draft)
         else:

@@ -55,6 +55,7 @@ class CompileDraft(Struct):
 
     Inside a template call, `throughout` is guidance for each of its steps and `at_first` for the first one;
     `calls` are the calls around the item. `routines` are all that the workflow calls, with their calls.
+    `unusable` are the names of the files whose activities are not known because of other errors.
     """
 
     report: Report
@@ -72,6 +73,7 @@ class CompileDraft(Struct):
     enclosing_loops: tuple[str, ...] = ()
     pages: Mapping[str, Parsed] = field(default_factory=dict)
     borrowed: set[str] = field(default_factory=set)
+    unusable: set[str] = field(default_factory=set)
     capabilities: Mapping[Capability, Need] = field(default_factory=dict)
     calls: tuple[str, ...] = ()
     throughout: tuple[str, ...] = ()
@@ -403,8 +405,8 @@ def _compile_loop(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDra
         run_condition=read_condition(source.run_condition, at / "runCondition", report),
         condition=read_condition(condition, condition_at, report),
         break_condition=read_condition(config.break_condition, config_at / "breakCondition", report),
-        count=config.count,
-        items=config.items,
+        count=variable_or_number(config.count) if isinstance(config.count, str) else config.count,
+        items=config.items and str(variable_or_number(config.items)),
         item_var=config.item_var,
         index_var=config.index_var,
         iteration_var=config.iteration_var,
@@ -412,6 +414,12 @@ def _compile_loop(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDra
         description=source.description,
         extra=unknown_fields(LoopSource, raw),
     )
+
+
+def variable_or_number(written: str) -> str | int:
+    """Read what a loop goes by: a variable, which may be in braces as in a prompt, or a number in quotes."""
+    name = written.strip().removeprefix("{{").removesuffix("}}").strip()
+    return int(name) if name.isascii() and name.isdecimal() and len(name) < 10 else name
 
 
 def _check_loop(config: LoopConfig, at: SourceLocation, report: Report) -> None:

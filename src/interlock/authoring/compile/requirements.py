@@ -188,6 +188,11 @@ def _rules(raws: list[Json], at: SourceLocation, report: Report) -> tuple[Criter
 
 
 def _criteria_tree(raw: Mapping[str, Json], at: SourceLocation, report: Report) -> Criteria | None:
+    words = [word for word in ("and", "or", "not", "type") if word in raw]
+    if len(words) > 1:
+        message = f"'{words[1]}' has no effect beside '{words[0]}'"
+        report.add("IL102", message, at.key(words[1]), "write both as parts of one 'and'")
+        return None
     for word in ("and", "or"):
         if word in raw:
             branches = raw[word]

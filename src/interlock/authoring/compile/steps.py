@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from types import MappingProxyType
 
 import msgspec
@@ -169,6 +170,10 @@ def read_variables(declared: Sequence[VariableSource], draft: CompileDraft) -> t
 
 def read_variable(source: VariableSource) -> Variable:
     default = source.default_value
+    if isinstance(default, str) and source.type in ("array", "object"):
+        with suppress(msgspec.DecodeError):  # the cells of a TOON table hold lists and objects as text
+            decoded: Json = msgspec.json.decode(default)
+            default = decoded if isinstance(decoded, (list, dict)) else default
     return Variable(
         name=source.name,
         type=source.type,

@@ -86,6 +86,8 @@ class ActivityLoopSource(Camel, frozen=True):
     max_iterations: Iterations = 100
     break_condition: Json = None
     steps: tuple[Json, ...] = ()
+    loops: tuple[Json, ...] = ()
+    checkpoints: tuple[Json, ...] = ()
     activities: tuple[str, ...] = ()
 
 
@@ -98,7 +100,7 @@ class ActivitySource(Camel, frozen=True):
     description: str | None = None
     problem: str | None = None
     recognition: tuple[str, ...] = ()
-    skills: SkillsSource | None = None
+    skills: SkillsSource | tuple[str, ...] | None = None
     steps: tuple[Json, ...] = ()
     checkpoints: tuple[Json, ...] = ()
     decisions: tuple[DecisionSource, ...] = ()

@@ -265,6 +265,8 @@ _LOOPS: Mapping[type[Struct], Mapping[str, str]] = {
         "maxIterations": _ITERATIONS,
         "breakCondition": "The loop is left if this condition holds at the end of an iteration.",
         "steps": "What is repeated: steps, gates and loops in order.",
+        "loops": "Loops within this one, before or after `steps` as the file has them.",
+        "checkpoints": "Gates of each iteration, placed as those of an activity are.",
         "activities": "Ids of activities whose steps, loops and checkpoints follow `steps` in each "
         "iteration; their transitions are ignored.",
     },

@@ -75,7 +75,7 @@ def _check(kind: inspect.Type, value: Json, at: SourceLocation, report: Report) 
             report.add("IL103", f"'{shown}' is not one of {', '.join(words)}", at, one_of(str(value), words))
         case _ if not _fits(kind, value):
             unquoted = isinstance(kind, inspect.StrType) and isinstance(value, (bool, int, float))
-            fix = 'put it in quotes: "…"' if unquoted else ""
+            fix = 'put it in quotes: "…"' if unquoted else "remove the field" if value is None else ""
             report.add(
                 "IL102", f"expected {_NAMES.get(type(kind), 'a value')}, got {name_of(value)}", at, fix
             )
@@ -96,7 +96,8 @@ def _check(kind: inspect.Type, value: Json, at: SourceLocation, report: Report) 
                 report.add("IL106", "the text must not be empty", at)
         case ((inspect.IntType() | inspect.FloatType()), (int() | float()) as number):
             if (kind.ge is not None and number < kind.ge) or (kind.le is not None and number > kind.le):
-                report.add("IL108", f"{number} is not between {kind.ge} and {kind.le}", at)
+                bounds = f"between {kind.ge} and {kind.le}" if kind.le is not None else f"at least {kind.ge}"
+                report.add("IL108", f"{number} is not {bounds}", at)
 
 
 def _check_union(kind: inspect.UnionType, value: Json, at: SourceLocation, report: Report) -> None:

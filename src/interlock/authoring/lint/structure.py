@@ -75,6 +75,8 @@ class _Linter:
                     self._report_unknown(target, location)
 
     def _report_unknown(self, target: str, location: SourceLocation) -> None:
+        if self._draft.unusable:
+            return  # it may be an activity whose file has errors of its own
         ids = [activity.id for activity in self._workflow.activities]
         next_action = one_of(target, ids) if len(ids) <= FEW_ACTIVITIES else did_you_mean(target, ids)
         if self._workflow.form == "steps":

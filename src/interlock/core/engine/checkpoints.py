@@ -80,6 +80,9 @@ def _instance_meant(walk: Walk, found: FoundGate, command: OpenCheckpoint) -> st
     key, waiting = instance(here, gate.id), here.yielded.get(command.agent)
     if not is_answered(plan, here, gate):
         in_place = _opens_in_place(draft, found, loops)
+        if in_place and loops and wanted is None:  # it may apply in a later round, and is meant there
+            ahead = Walk(Draft(plan, draft.state, draft.policy, draft.now), command, gate.id)
+            in_place = isinstance(_reached(ahead, command, Refusal(Code.CHECKPOINT_NOT_ACTIVE)), Refusal)
         return key if in_place else _reached(walk, command, Refusal(Code.CHECKPOINT_NOT_ACTIVE, about))
     answered = _already_answered(here, gate, key)
     if not loops or wanted == here.frames[-1].iteration + 1 or (waiting is not None and waiting.key == key):
@@ -167,7 +170,10 @@ def _gate_meant(draft: Draft, command: ResolveCheckpoint) -> tuple[FoundGate, Op
         return _not_found(draft, command.gate)
     gate, key, pending = found.gate, instance(state, found.gate.id), pending_gates(draft.plan, state)
     optional = not gate.required and gate.id not in state.answers
-    if command.policy.gates == "pending" and (optional or gate in pending):
+    # In a loop a gate may apply in a later round only, which a call is refused for and leaves no trace of.
+    unanswered = not state.answers.get(gate.id) and not state.answers.get(key)
+    chosen_early = unanswered and command.option is not None
+    if command.policy.gates == "pending" and (optional or chosen_early or gate in pending):
         # pending from entry, by id alone: one answer serves every iteration of a loop (rule 15)
         return found, OpenGate(gate.id, gate.id, state.entered_at)
     if gate.id in state.answers or key in state.answers:

@@ -42,6 +42,7 @@ def as_toon(shape: Mapping[str, Json]) -> str:
 def activity_shape(activity: Activity) -> Shape:
     """Write an activity as its file: steps, the checkpoints and loops that they name, transitions."""
     skills = _present(primary=activity.primary_skill, supporting=list(activity.supporting_skills))
+    steps = [index for index, item in enumerate(activity.items) if isinstance(item, Step)]
     shape = _with_unknown_fields(
         activity.extra,
         id=activity.id,
@@ -53,7 +54,7 @@ def activity_shape(activity: Activity) -> Shape:
         skills=skills,
         rules=list(activity.rules),
         entryActions=_shapes(activity.entry_actions, action_shape),
-        steps=list(_ordered(activity.items)),
+        steps=list(_ordered(activity.items, until=max(steps, default=-1))),
         loops=[loop_shape(item) for item in walk(activity.items) if isinstance(item, Loop)],
         checkpoints=_shapes(gates_of(activity), gate_shape),
         decisions=_shapes(activity.decisions, _decision),
@@ -86,9 +87,8 @@ def activity_shape(activity: Activity) -> Shape:
     return shape if activity.required else {**shape, "required": False}
 
 
-def _ordered(items: Sequence[Item]) -> Iterator[Shape]:
-    """Write the steps in order; a checkpoint or loop between two steps is named where it occurs."""
-    last_step = max((index for index, item in enumerate(items) if isinstance(item, Step)), default=-1)
+def _ordered(items: Sequence[Item], until: int) -> Iterator[Shape]:
+    """Write the steps in order; a checkpoint or loop before this index is named where it occurs."""
     bound: str | None = None
     for index, item in enumerate(items):
         match item:
@@ -97,9 +97,9 @@ def _ordered(items: Sequence[Item]) -> Iterator[Shape]:
                 bound = None
             case Gate(bound_to=str()):
                 bound = item.id
-            case Gate() if index < last_step:
+            case Gate() if index < until:
                 yield {"type": "checkpoint", "checkpoint": item.id}
-            case Loop() if index < last_step:
+            case Loop() if index < until:
                 yield {"type": "loop", "loop": item.id}
 
 
@@ -184,7 +184,7 @@ def loop_shape(loop: Loop) -> Shape:
         runCondition=_condition(loop.run_condition),
         breakCondition=_condition(loop.break_condition),
         maxIterations=loop.max_iterations,
-        steps=list(_ordered(steered(loop).body)),
+        steps=list(_ordered(steered(loop).body, until=len(loop.body) + 1)),
         activities=list(loop.activities),
     )
 

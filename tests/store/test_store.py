@@ -935,6 +935,15 @@ def test_a_removed_session_leaves_a_tombstone_and_nothing_else(store: Store) -> 
     store.append(filled("sess_a"))
 
 
+def test_a_tombstone_names_the_last_owner(store: Store) -> None:
+    for removed_at, owner in enumerate(("me", "you")):
+        first = start("sess_a")
+        store.append(replace(first, session=replace(first.session, owner=owner)))
+        put(store, lambda writer, at=removed_at: writer.remove_session("sess_a", at))
+    with store.reading() as reader:
+        assert reader.tombstone("sess_a") == TombstoneRow("sess_a", "you", 1)
+
+
 def test_a_replaced_session_has_the_new_rows_and_its_old_handles(store: Store) -> None:
     store.append(filled("sess_a"))
     store.append(step(session_of(store)))

@@ -119,7 +119,3 @@ CREATE INDEX indexed_outputs_latest ON indexed_outputs (owner, indexed_at, numbe
 BLOCKED = "CREATE INDEX runs_blocked ON runs (session_id) WHERE status = 'blocked';"
 
 MIGRATIONS: tuple[str, ...] = (FIRST, BLOCKED)
-
-PROJECTIONS = ("nodes", "blocked", "modes", "runs", "observations", "sessions")
-FOUND_BY = ("search", "indexed_outputs")  # derived from the log when the index catches up
-OF_A_SESSION = ("commits", *PROJECTIONS, "handles", "starts", "traces", *FOUND_BY)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from uuid import uuid4
 
 import apsw
@@ -28,11 +28,14 @@ from interlock.store.postgres.appending import append_statement
 from interlock.store.postgres.connections import connect
 from interlock.store.postgres.database import PostgresStore, migrate, open_store, status_of, version_of
 from interlock.store.postgres.loading import LOAD_BY_ID
+from interlock.store.postgres.queries import PostgresReader
 from interlock.store.postgres.tables import MIGRATIONS
 from interlock.store.postgres.words import words_in
 from interlock.store.protocol import (
     HandleRow,
     SearchRow,
+    SessionFilter,
+    SessionRow,
     SettingRow,
     StartRow,
     Store,
@@ -366,6 +369,27 @@ def test_plans_made_on_an_empty_database_stay_right_on_a_full_one(fresh_url: str
         assert "Rows Removed by Filter" not in str(plan)
     connection.close()
     store.close()
+
+
+class ExplainedReader(PostgresReader):
+    """Answers with the plan of a question."""
+
+    decoders: ClassVar = {SessionRow: str}
+
+    def _rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        return super()._rows(f"EXPLAIN {sql}", *values)
+
+
+@pytest.mark.parametrize(("owner", "index"), [("me", "sessions_recent"), (None, "sessions_latest")])
+def test_the_newest_sessions_are_read_by_an_index_of_their_owner_or_of_all(
+    fresh_url: str, owner: str | None, index: str
+) -> None:
+    open_store(fresh_url).close()
+    connection = connect(fresh_url)
+    plan = "\n".join(map(str, ExplainedReader(connection).sessions(SessionFilter(owner))))
+    connection.close()
+    assert f"Index Scan Backward using {index} on sessions" in plan
+    assert plan.count("->  Sort") == 1  # the few that are left are put in order
 
 
 def test_a_command_is_one_statement_of_few_shapes(store: PostgresStore) -> None:

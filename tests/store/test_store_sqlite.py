@@ -8,7 +8,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any, ClassVar
 
 import apsw
 import pytest
@@ -32,6 +34,7 @@ from interlock.store.sqlite.lock import FileLock
 from interlock.store.sqlite.raw_commits import raw_commits
 from interlock.store.sqlite.salvage import replace_damaged, salvage
 from interlock.store.sqlite.schema import MIGRATIONS
+from interlock.store.sqlite.statements import SqliteReader
 from interlock.store.sqlite.store import (
     CHECKPOINT_PAGES,
     PAGE_SIZE,
@@ -615,6 +618,28 @@ def test_no_call_reads_a_whole_session(tmp_path: Path) -> None:
     assert not [plan for plan in plans if plan.endswith("(session_id=?)") and "sessions" not in plan]
     assert not [plan for plan in plans if plan.startswith("SCAN") and plan != "SCAN path"]
     store.close()
+
+
+class ExplainedReader(SqliteReader):
+    """Answers with the plan of a question."""
+
+    decoders: ClassVar = {SessionRow: lambda *columns: str(columns[3])}
+
+    def _rows(self, sql: str, *values: Any) -> Iterable[tuple[Any, ...]]:
+        return super()._rows(f"EXPLAIN QUERY PLAN {sql}", *values)
+
+
+@pytest.mark.parametrize(("owner", "index"), [("me", "sessions_recent"), (None, "sessions_latest")])
+def test_the_newest_sessions_are_read_by_an_index_of_their_owner_or_of_all(
+    tmp_path: Path, owner: str | None, index: str
+) -> None:
+    open_store(tmp_path).close()
+    connection = connect(tmp_path / "interlock.db")
+    plan = list(map(str, ExplainedReader(connection).sessions(SessionFilter(owner))))
+    connection.close()
+    older = plan[plan.index("CO-ROUTINE older") + 1 : plan.index("SCAN older")]
+    assert len(older) == 1  # nothing is sorted
+    assert index in older[0]
 
 
 @pytest.mark.parametrize("few", [1, 1000])

@@ -118,4 +118,6 @@ CREATE INDEX indexed_outputs_latest ON indexed_outputs (owner, indexed_at, numbe
 
 BLOCKED = "CREATE INDEX runs_blocked ON runs (session_id) WHERE status = 'blocked';"
 
-MIGRATIONS: tuple[str, ...] = (FIRST, BLOCKED)
+BY_TIME = "CREATE INDEX sessions_latest ON sessions (recent_at) WHERE NOT unindexed;"  # of all owners
+
+MIGRATIONS: tuple[str, ...] = (FIRST, BLOCKED, BY_TIME)

@@ -113,6 +113,8 @@ CREATE VIRTUAL TABLE words USING fts5 (
 
 BY_STATUS = "CREATE INDEX runs_status ON runs (status, session_id);"
 
-MIGRATIONS: tuple[str, ...] = (FIRST, BY_STATUS)
+BY_TIME = "CREATE INDEX sessions_latest ON sessions (recent_at) WHERE NOT unindexed;"  # of all owners
+
+MIGRATIONS: tuple[str, ...] = (FIRST, BY_STATUS, BY_TIME)
 
 TABLES = ("commits", *PROJECTIONS, "handles", "starts", "traces", "tombstones", "contents", "settings")

@@ -620,6 +620,27 @@ def test_no_call_reads_a_whole_session(tmp_path: Path) -> None:
     store.close()
 
 
+def test_a_store_whose_file_was_replaced_by_a_damaged_one_says_so_until_a_sound_one_is_there(
+    tmp_path: Path,
+) -> None:
+    store, path = begin(tmp_path), tmp_path / "interlock.db"
+    sound = tmp_path / "sound"
+    sound.mkdir()
+    begin(sound).close()
+    for end in ("", "-wal", "-shm"):
+        path.with_name(path.name + end).rename(tmp_path / f"old{end}")
+    path.write_bytes(b"no database " * 1000)
+    for _ in range(2):
+        with pytest.raises(StoreCorrupt):
+            store.append(start("sess_b"))
+        with pytest.raises(StoreCorrupt):
+            session_of(store)
+    (sound / "interlock.db").replace(path)
+    store.append(step(session_of(store)))
+    assert indexes(store) == [0, 1]
+    store.close()
+
+
 class ExplainedReader(SqliteReader):
     """Answers with the plan of a question."""
 

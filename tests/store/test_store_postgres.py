@@ -19,6 +19,7 @@ import psycopg
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from interlock.cli.compose import store_of
 from interlock.cli.config import BadConfig, Config, without_password
@@ -251,6 +252,82 @@ def test_what_the_server_refuses_is_told_without_the_password(server: PostgresSe
 
 
 # Several processes.
+
+
+def test_texts_are_sent_as_utf_8_whatever_the_url_says(fresh_url: str) -> None:
+    store, first = open_store(f"{fresh_url}&client_encoding=latin1"), start()
+    store.append(replace(first, session=replace(first.session, title="日本語")))
+    assert session_of(store).title == "日本語"
+    store.close()
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+def test_a_database_that_cannot_hold_every_text_is_refused(server: PostgresServer, encoding: str) -> None:
+    name = f"encoded_{uuid4().hex[:8]}"
+    server.execute(f"CREATE DATABASE {name} ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0")
+    with pytest.raises(StoreUnavailable, match=f"has the encoding {encoding}: create the database with"):
+        open_store(f"{server.url.rpartition('/')[0]}/{name}")
+    server.execute(f"DROP DATABASE {name}")
+
+
+def test_a_search_path_without_a_schema_is_refused(server: PostgresServer) -> None:
+    with pytest.raises(StoreUnavailable, match="none of the schemas"):
+        open_store(f"{server.url}?options=-csearch_path%3Dnowhere")
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "default_transaction_isolation=serializable",
+        "default_transaction_deferrable=on",
+        "timezone=Asia/Kathmandu",
+        "bytea_output=escape",
+        "standard_conforming_strings=off",
+        "synchronous_commit=off",
+    ],
+)
+def test_the_servers_defaults_change_nothing(fresh_url: str, setting: str) -> None:
+    store = open_store(f"{fresh_url}%20-c{setting.replace('=', '%3D')}")
+    store.append(start())
+    store.append(step(session_of(store)))
+    with store.writing() as writer:
+        writer.index(SearchRow("sess_a", "me", "it's a \\ title", "", "", 1), [])
+    with store.reading() as reader:
+        assert reader.search(["it's"], owner="me", columns=["title"], limit=5) == ["sess_a"]
+        durable = reader._rows("SELECT current_setting('synchronous_commit')")
+    assert durable == [("on",)]
+    assert session_of(store).head_index == 1
+    store.close()
+
+
+def test_a_database_that_takes_no_writes_says_so(fresh_url: str) -> None:
+    open_store(fresh_url).close()
+    store = open_store(f"{fresh_url}%20-cdefault_transaction_read_only%3Don")
+    with pytest.raises(StoreAway, match="takes no writes now"):
+        store.append(start())
+    store.close()
+
+
+def test_statements_that_a_pooler_has_forgotten_are_prepared_again(fresh_url: str) -> None:
+    store = open_store(fresh_url, size=1)
+
+    def forget() -> None:
+        with store._connection() as connection:
+            connection.pgconn.exec_(b"DEALLOCATE ALL")
+
+    store.append(start())
+    for _ in range(2):
+        for _ in range(2):
+            store.append(step(session_of(store)))
+        session = session_of(store)
+        forget()
+        with pytest.raises(StoreConflict):  # the command runs again from its read
+            store.append(step(session))
+        forget()
+        assert store.load("sess_a") is not None
+        forget()
+        assert session_of(store) == session
+    store.close()
 
 
 def test_a_session_that_becomes_active_is_not_removed(store: PostgresStore, tmp_path: Path) -> None:

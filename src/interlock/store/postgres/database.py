@@ -87,17 +87,13 @@ class PostgresStore:
 
         with translated(self.name):
             loaded = self._read_again_if_lost(read)
-        if isinstance(handle, bytes):
-            self._remember(handle, loaded)
-        return loaded
-
-    def _remember(self, handle: bytes, loaded: LoadedRows | None) -> None:
-        if loaded is None:
+        if isinstance(handle, bytes) and loaded is None:
             self._sessions.pop(handle, None)
-            return
-        if len(self._sessions) >= KNOWN_HANDLES:
-            self._sessions.clear()
-        self._sessions[handle] = loaded.session.session_id
+        elif isinstance(handle, bytes) and loaded is not None:
+            if len(self._sessions) >= KNOWN_HANDLES:
+                self._sessions.clear()
+            self._sessions[handle] = loaded.session.session_id
+        return loaded
 
     def _read_again_if_lost(self, read: Callable[[Connection], T]) -> T:
         """Run a read; once more on a new connection if the first one turns out to be lost."""

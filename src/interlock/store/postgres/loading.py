@@ -56,15 +56,6 @@ WIDTHS = {
 }
 
 
-def _part(tag: int, source: str) -> str:
-    columns = [f"{tag} AS tag"]
-    for kind, width in WIDTHS.items():
-        wanted = [expression for expression, other in PARTS[tag] if other == kind]
-        padded = [*wanted, *["NULL"] * (width - len(wanted))]
-        columns += [f"({expression})::{kind}" for expression in padded]
-    return f"(SELECT {', '.join(columns)} FROM {source})"
-
-
 def _statement(key: str, session_source: str) -> str:
     """Write the statement; `key` is how it knows the session's id. $2 is the node, $3 the attempt."""
     number = f"coalesce($2::int8, (SELECT head_node FROM sessions WHERE session_id = {key}))"
@@ -80,7 +71,14 @@ def _statement(key: str, session_source: str) -> str:
         f"commits WHERE session_id = {key} AND key >= 'decision:' || {number} || ':'"
         f" AND key < 'decision:' || {number} || ';' ORDER BY key",
     )
-    return " UNION ALL ".join(_part(tag, source) for tag, source in enumerate(sources))
+    parts: list[str] = []
+    for tag, source in enumerate(sources):
+        columns = [f"{tag} AS tag"]
+        for kind, width in WIDTHS.items():
+            own = [expression for expression, other in PARTS[tag] if other == kind]
+            columns += [f"({expression})::{kind}" for expression in (*own, *["NULL"] * (width - len(own)))]
+        parts.append(f"(SELECT {', '.join(columns)} FROM {source})")
+    return " UNION ALL ".join(parts)
 
 
 _BY_HANDLE = "handles AS h JOIN sessions AS s ON s.session_id = h.session_id AND h.handle = "

@@ -46,10 +46,8 @@ from interlock.store.protocol import (
     ModeRow,
     NodeRow,
     Recorded,
-    RunRow,
     SearchRow,
     SessionFilter,
-    SessionRow,
     SessionRows,
     StoreConflict,
     TombstoneRow,
@@ -155,7 +153,7 @@ class SqliteReader(PortableReads):
         return loaded if number is None else self._with_node(loaded, number, attempt)
 
     def _with_node(self, loaded: LoadedRows, number: int, attempt: int | None) -> LoadedRows:
-        session_id = loaded.session.session_id
+        session_id, head = loaded.session.session_id, loaded.session.head_run
         children = self.children(session_id, number)
         blocked = list(self.blocked(session_id, (number,)))
         made: list[Recorded] = [*children, *blocked]
@@ -168,7 +166,7 @@ class SqliteReader(PortableReads):
         beside = [child.node for child in steps if child.attempt is None]
         return replace(
             loaded,
-            head_run=self._head_run(loaded.session, node.run),
+            head_run=None if head in (None, node.run) else self.run(session_id, head),
             node=node,
             run=self.run(session_id, node.run),
             blocked=blocked,
@@ -181,12 +179,6 @@ class SqliteReader(PortableReads):
                 key=attrgetter("last"),
             ),
         )
-
-    def _head_run(self, session: SessionRow, wanted: int) -> RunRow | None:
-        """Return the run at the head if it is not the one that is asked for."""
-        if session.head_run is None or session.head_run == wanted:
-            return None
-        return self.run(session.session_id, session.head_run)
 
     def head_digests(self, session_ids: Sequence[str]) -> dict[str, bytes]:
         return dict(self._rows(HEAD_DIGESTS, encode(list(session_ids)).decode()))
@@ -356,7 +348,10 @@ class SqliteWriter(SqliteReader, PortableWrites):
         self._add_rows(changes.nodes, changes.blocked, changes.modes)
         self._run(ADD_COMMIT, *astuple(changes.commit))
         for run in changes.runs:
-            self._set_run(run)
+            of_it = (run.session_id, run.run)
+            self._run(SET_RUN, run.status, run.tip, run.updated_at, run.awaiting, *of_it)
+            if self._connection.changes() == 0:
+                self._run(ADD_RUN, *astuple(run))
         for handle in changes.handles:
             self.add_handle(handle)
         for start in changes.starts:
@@ -376,12 +371,6 @@ class SqliteWriter(SqliteReader, PortableWrites):
             self._run(ADD_BLOCKED, *astuple(replace(row, response=deflated(row.response))))
         for mode in modes:
             self._run(ADD_MODE, *astuple(mode))
-
-    def _set_run(self, row: RunRow) -> None:
-        changed = (row.status, row.tip, row.updated_at, row.awaiting, row.session_id, row.run)
-        self._run(SET_RUN, *changed)
-        if self._connection.changes() == 0:
-            self._run(ADD_RUN, *astuple(row))
 
     def trace(self, rows: Sequence[TraceRow]) -> None:
         self._connection.executemany(

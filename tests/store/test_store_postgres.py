@@ -592,6 +592,55 @@ def test_a_copy_there_and_back_is_the_same(tmp_path: Path, store: PostgresStore)
     back.close()
 
 
+def test_a_copy_that_was_interrupted_is_completed(
+    tmp_path: Path, store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(tmp_path)
+    source = open_sqlite(tmp_path)
+    with source.reading() as reader:
+        session_id = reader.session_ids("", 1)[0]
+    source.trace([TraceRow(session_id, 0, 1, b"{}")])
+
+    def lose_power(rows: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "trace", lose_power)
+        with pytest.raises(KeyboardInterrupt):
+            copy_all(source, store)
+    copy_all(source, store)
+    source.trace([TraceRow(session_id, 0, 2, b"{}")])
+    copy_all(source, store)
+    with source.reading() as ours, store.reading() as theirs:
+        assert theirs.session_ids("", 9) == ours.session_ids("", 9)
+        assert theirs.traces(session_id, 0, 9, 9) == ours.traces(session_id, 0, 9, 9) != []
+    source.close()
+
+
+def test_what_the_target_has_under_the_same_keys_stays_and_the_copy_goes_on(
+    tmp_path: Path, store: PostgresStore
+) -> None:
+    filled(tmp_path)
+    source = open_sqlite(tmp_path)
+    with source.writing() as writer:
+        first, second, _ = writer.session_ids("", 9)
+        writer.add_start(StartRow("me", b"id", b"q", first, b"handle", b"answer", 5))
+        writer.add_handle(HandleRow(b"ours", second, "worker"))
+    with store.writing() as writer:
+        writer.add_start(StartRow("me", b"id", b"q", "sess_other", b"other", b"another", 6))
+        writer.add_handle(HandleRow(b"theirs", second, "worker"))
+    outcomes = {row.session_id: row for row in copy_store(source, store)}
+    assert [outcomes.pop(second).outcome, *(row.outcome for row in outcomes.values())] == [
+        *("refused", "copied", "copied")
+    ]
+    with store.reading() as reader:
+        start = reader.start("me", b"id")
+        assert start is not None
+        assert start.response == b"another"
+        assert reader.session(second) is None
+    source.close()
+
+
 def copy_all(source: Store, target: Store) -> None:
     for _ in copy_store(source, target):
         pass

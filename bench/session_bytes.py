@@ -1,11 +1,11 @@
 """Count the bytes of a whole walk through the session surface, with `known` and without.
 
-    python -m bench.session_bytes [--workflows FOLDER --workflow ID]
+    python -m bench.session_bytes [--workflows FOLDER] [--workflow ID]
 
 The agent follows the document: at every visit it reads the activity, the skill of every step that names one,
 and every resource that the skill names. With `known` it sends the digests of the texts that it holds, and is
-told that they are unchanged. Walks the workflow once, then twice in one chat, where the second session finds
-every text known. Drives the real server over stdio.
+told that they are unchanged. Walks every workflow of the folder once, then twice in one chat, where the
+second session finds every text known. Drives the real server over stdio.
 """
 
 from __future__ import annotations
@@ -50,28 +50,23 @@ class Reader:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--workflow", help="default: the largest folder, else the bundled work-package")
-    parser.add_argument("--workflows", type=Path, default=CORPUS if CORPUS.is_dir() else None)
+    parser.add_argument("--workflow", help="default: every workflow of the folder")
+    parser.add_argument("--workflows", type=Path, help="default: the corpus, else the bundled work-package")
     options = parser.parse_args()
-    name = options.workflow or (largest(options.workflows) if options.workflows else "work-package")
-    workflow, source_bytes = load_workflow(name, options.workflows)
-    print(f"{name}: {source_bytes:,} bytes in its folder")
-    for times in (1, 2):
-        plain, short = (
-            bytes_of_walks(workflow, options.workflows, times, uses_known=known) for known in (False, True)
-        )
-        print(f"{times} x without known: {plain:,} bytes received")
-        print(f"{times} x with known:    {short:,} bytes received, {short / plain:.3f} of it")
+    folder = options.workflows or (CORPUS if CORPUS.is_dir() and not options.workflow else None)
+    for name in [options.workflow] if options.workflow else names_in(folder):
+        workflow, source_bytes = load_workflow(name, folder)
+        print(f"{name}: {source_bytes:,} bytes in its folder")
+        for times in (1, 2):
+            plain, short = (
+                bytes_of_walks(workflow, folder, times, uses_known=known) for known in (False, True)
+            )
+            print(f"  {times} x: {plain:,} bytes, with known {short:,}, {short / plain:.3f} of it")
 
 
-def largest(folder: Path) -> str:
-    """Name the workflow whose folder holds the most bytes."""
-    sizes = {
-        path.name: sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
-        for path in folder.iterdir()
-        if any(path.glob("workflow.*"))
-    }
-    return max(sizes, key=lambda name: sizes[name])
+def names_in(folder: Path | None) -> list[str]:
+    """Name the workflows of a folder, or the bundled one that is measured where there is no folder."""
+    return sorted(path.parent.name for path in folder.glob("*/workflow.*")) if folder else ["work-package"]
 
 
 def bytes_of_walks(workflow: Workflow, folder: Path | None, times: int, *, uses_known: bool) -> int:

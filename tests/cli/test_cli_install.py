@@ -260,7 +260,11 @@ HTTP_ENTRIES: dict[str, dict[str, Any]] = {
     },
     "cursor": {"url": f"{URL}/mcp", "headers": {"Authorization": "Bearer ${env:TEAM_TOKEN}"}},
     "codex": {"url": f"{URL}/mcp", "bearer_token_env_var": "TEAM_TOKEN"},
-    "gemini": {"httpUrl": f"{URL}/mcp", "headers": {"Authorization": "Bearer ${TEAM_TOKEN}"}},
+    "gemini": {
+        "type": "http",
+        "url": f"{URL}/mcp",
+        "headers": {"Authorization": "Bearer ${TEAM_TOKEN}"},
+    },
     "vscode": {
         "type": "http",
         "url": f"{URL}/mcp",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 import pytest
 
@@ -11,7 +13,9 @@ from support.session_agents import (
     FLOW,
     GATHER,
     LEAD,
+    SessionAgent,
     answer_checkpoint,
+    gated,
     join_session,
     session,
     start_flow,
@@ -87,6 +91,27 @@ def test_skills_come_from_the_workflow_its_meta_or_a_named_one(
         agent.go("build")
     answer = agent.tell("get_skill", step_id=step) if step else agent.tell("get_skill")
     assert skill in answer.text
+
+
+@pytest.mark.parametrize("surface", [session, gated])
+def test_a_supporting_skill_is_read_by_its_name(
+    bench: Bench, surface: Callable[[Bench], SessionAgent]
+) -> None:
+    named = GATHER.replace("  primary: lead\n", "  primary: lead\n  supporting[1]: looking\n")
+    write_flow(bench, {**FLOW, **{path: named for path, text in FLOW.items() if text == GATHER}})
+    agent = surface(bench)
+    agent.call("start_session", agent_id="a", workflow_id="flow")
+    assert agent.tell("get_skill", step_id="look").code == "NO_ACTIVITY"
+    agent.go("gather")
+    text = agent.tell("get_skill", skill_id="looking").text
+    assert text == agent.tell("get_skill", step_id="look").text
+    assert "lead" in agent.tell("get_skill").text
+    refused = agent.tell("get_skill", step_id="weigh")
+    assert refused.code == "NO_SKILL"
+    assert "Supporting skills of the activity, by skill_id: looking." in refused.text
+    assert agent.tell("get_skill", skill_id="nobody").code == "NOT_FOUND"
+    assert agent.tell("get_skill", skill_id="../flow/looking").code == "NOT_FOUND"
+    assert agent.tell("get_skill", skill_id="looking", step_id="look").code == "VALIDATION_ERROR"
 
 
 def test_a_meta_of_the_same_source_comes_before_the_bundled_one(bench: Bench) -> None:

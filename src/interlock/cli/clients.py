@@ -49,15 +49,16 @@ ServerEntry: TypeAlias = LocalServer | RemoteServer
 class ClientConfig(Struct, frozen=True):
     """A client: its file for the user, its file within a project, and what an entry looks like in them.
 
-    `secret` is how the file names a variable; None means that the client cannot send a token from there.
+    `typed` are the kinds of server whose entry says its type. `secret` is how the file names a variable; None
+    means that the client cannot send a token from there.
     `own_command` is the client's own way to add an entry for the user.
     """
 
     user: Callable[[], Path]
     project: str | None
     key: str = "mcpServers"
-    typed: bool = False
-    url_field: str | None = "url"
+    typed: tuple[Literal["stdio", "http"], ...] = ()
+    takes_addresses: bool = True
     secret: str | None = "${{{}}}"
     own_command: Callable[[ServerEntry], list[str] | None] = lambda _: None
 
@@ -69,15 +70,14 @@ class ClientConfig(Struct, frozen=True):
         """Return the entry of a server as the client's file has it."""
         if isinstance(server, LocalServer):
             local: Fields = {"command": server.command, "args": list(server.args)}
-            return {"type": "stdio", **local} if self.typed else local
-        assert self.url_field is not None, "a client that takes no addresses was refused before"
-        remote: Fields = {self.url_field: server.url}
+            return {"type": "stdio", **local} if "stdio" in self.typed else local
+        remote: Fields = {"url": server.url}
         if server.token_env and self.is_toml:
             remote["bearer_token_env_var"] = server.token_env
         elif server.token_env:
             value = self.secret.format(server.token_env) if self.secret else f"${{input:{server.name}-token}}"
             remote["headers"] = {"Authorization": f"Bearer {value}"}
-        return {"type": "http", **remote} if self.typed else remote
+        return {"type": "http", **remote} if "http" in self.typed else remote
 
     def inputs(self, server: ServerEntry) -> list[Fields]:
         """Return the questions that the client asks the user once, if that is how it gets a token."""
@@ -143,11 +143,11 @@ CLIENTS: Mapping[ClientName, ClientConfig] = {
     "claude-code": ClientConfig(
         lambda: _folder("CLAUDE_CONFIG_DIR", Path.home()) / ".claude.json",
         ".mcp.json",
-        typed=True,
+        typed=("stdio", "http"),
         own_command=_claude,
     ),
     "claude-desktop": ClientConfig(
-        lambda: _application("Claude", "claude_desktop_config.json"), None, url_field=None
+        lambda: _application("Claude", "claude_desktop_config.json"), None, takes_addresses=False
     ),
     "cursor": ClientConfig(
         lambda: Path.home() / ".cursor" / "mcp.json", ".cursor/mcp.json", secret="${{env:{}}}"
@@ -156,7 +156,7 @@ CLIENTS: Mapping[ClientName, ClientConfig] = {
         lambda: _application("Code", "User", "mcp.json"),
         ".vscode/mcp.json",
         key="servers",
-        typed=True,
+        typed=("stdio", "http"),
         secret=None,
         own_command=_vscode,
     ),
@@ -169,7 +169,7 @@ CLIENTS: Mapping[ClientName, ClientConfig] = {
     "gemini": ClientConfig(
         lambda: Path.home() / ".gemini" / "settings.json",
         ".gemini/settings.json",
-        url_field="httpUrl",
+        typed=("http",),
         own_command=_gemini,
     ),
 }

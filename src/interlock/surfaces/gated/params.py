@@ -33,12 +33,6 @@ class RespondCheckpoint(Params, frozen=True):
     variables: Variables | None = None
 
 
-class GetSkill(Params, frozen=True):
-    session_token: str
-    step_id: str
-    known: Known | None = None
-
-
 class GetSkills(Params, frozen=True):
     session_token: str
     known: list[Known] | None = None

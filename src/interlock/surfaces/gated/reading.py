@@ -9,7 +9,7 @@ from interlock.surfaces.call import Call, Outcome, Reply
 from interlock.surfaces.gated import params as p
 from interlock.surfaces.shared import session_params as shared
 from interlock.surfaces.shared.documents import FoundDocument
-from interlock.surfaces.shared.reading_call import ReadingCall
+from interlock.surfaces.shared.reading_call import ReadingCall, asked_skill
 from interlock.surfaces.shared.replies import as_json
 from interlock.surfaces.shared.session_tools import SessionTools, digest_mark
 from interlock.surfaces.shared.workflow_shapes import summary_shape, workflow_shape
@@ -51,28 +51,15 @@ class GatedReading:
         body: dict[str, Json] = {"scope": "workflow", "skills": skills}
         return reading.json_answer({**body, "failed_skills": failed} if failed else body)
 
-    def get_skill(self, params: p.GetSkill, call: Call) -> Outcome:
-        step_id = params.step_id
-        calling = Calling("get_skill", {"step": step_id[:128]})
-        reading = self._tools.reading_call(params.session_token, calling)
+    def get_skill(self, params: shared.GetSessionSkill, call: Call) -> Outcome:
+        about = {"step": params.step_id[:128]} if params.step_id else {}
+        reading = self._tools.reading_call(params.session_token, Calling("get_skill", about))
         if isinstance(reading, Reply):
             return reading
-        activity = reading.activity
-        if activity is None:
-            text = "No activity has been entered yet."
-            return reading.error_answer("NO_ACTIVITY", text, "Call next_activity first.")
-        step = activity.step(step_id)
-        if step is None:
-            steps = ", ".join(step.id for step in activity.steps())
-            text = f"Step not found: {step_id} in activity {activity.id}"
-            return reading.error_answer("STEP_NOT_FOUND", text, f"Use one of: {steps}.")
-        if step.skill is None:
-            return reading.error_answer("NO_SKILL", f"Step '{step_id}' has no skill.", "Go on without one.")
-        reading = reading.about(skill=step.skill)
-        skill = reading.documents.skill(step.skill)
-        if skill is None:
-            next_action = "Go on without it, and tell the user."
-            return reading.error_answer("NOT_FOUND", f"Skill not found: {step.skill}", next_action)
+        asked = asked_skill(reading, params)
+        if isinstance(asked, Reply):
+            return asked
+        reading, skill = asked
         return reading.json_answer({"skill": _skill_json(reading, skill, [params.known or ""])})
 
     def get_resource(self, params: p.GetResource, call: Call) -> Outcome:

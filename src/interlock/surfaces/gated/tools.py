@@ -84,7 +84,13 @@ def tools(handlers: GatedHandlers, session_tools: SessionTools, reading: GatedRe
             idempotent=True,
         ),
         Tool("get_skills", "The workflow's skills.", p.GetSkills, reading.get_skills, read_only=True),
-        Tool("get_skill", "The skill of a step.", p.GetSkill, reading.get_skill, read_only=True),
+        Tool(
+            "get_skill",
+            "The skill of a step, or of the activity.",
+            shared.GetSessionSkill,
+            reading.get_skill,
+            read_only=True,
+        ),
         Tool("get_resource", "A resource's text.", p.GetResource, reading.get_resource, read_only=True),
         Tool(
             "get_trace",

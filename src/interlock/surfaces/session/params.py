@@ -53,12 +53,6 @@ class RespondCheckpoint(Params, frozen=True):
     variables: Variables | None = None
 
 
-class GetSkill(Params, frozen=True):
-    session_token: str
-    step_id: str | None = None
-    known: Known | None = None
-
-
 class GetResource(Params, frozen=True):
     session_token: str
     resource_id: Annotated[str, Meta(description="03, or workflow/03")]

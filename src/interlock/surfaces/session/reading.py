@@ -17,8 +17,7 @@ from interlock.surfaces.session import params as p
 from interlock.surfaces.session.errors import before_leaving
 from interlock.surfaces.shared import session_params as shared
 from interlock.surfaces.shared.documents import FoundDocument
-from interlock.surfaces.shared.reading_call import ReadingCall
-from interlock.surfaces.shared.replies import failure
+from interlock.surfaces.shared.reading_call import ReadingCall, asked_skill, no_activity
 from interlock.surfaces.shared.session_tools import SessionTools, digest_mark
 from interlock.surfaces.shared.workflow_shapes import activity_shape, as_toon, header_shape, summary_shape
 
@@ -57,7 +56,7 @@ class SessionReading:
         if isinstance(reading, Reply):
             return reading
         if reading.activity is None:
-            return reading.answer(_no_activity(reading))
+            return no_activity(reading)
         plan, activity = reading.position.plan, reading.activity
         name, scope = f"activity {activity.id}", plan.scope(reading.state.variables)
         definition = self._tools.cached_text(reading, name, lambda: as_toon(activity_shape(activity)))
@@ -87,19 +86,15 @@ class SessionReading:
             return reading.text_answer(f"{header}\nfailed_skills: {ref}")
         return reading.text_answer(_skill_text(skill, header, params.known, FENCE))
 
-    def get_skill(self, params: p.GetSkill, call: Call) -> Outcome:
-        about = {"step": params.step_id} if params.step_id else {}
+    def get_skill(self, params: shared.GetSessionSkill, call: Call) -> Outcome:
+        about = {"step": params.step_id[:128]} if params.step_id else {}
         reading = self._unblocked(params.session_token, Calling("get_skill", about))
         if isinstance(reading, Reply):
             return reading
-        ref = _skill_ref(reading, params.step_id)
-        if isinstance(ref, Reply):
-            return reading.answer(ref)
-        reading = reading.about(skill=ref)
-        skill = reading.documents.skill(ref)
-        if skill is None:
-            next_action = "Go on without it, and tell the user that it is missing."
-            return reading.error_answer("NOT_FOUND", f"Skill not found: {ref}", next_action)
+        asked = asked_skill(reading, params)
+        if isinstance(asked, Reply):
+            return asked
+        reading, skill = asked
         header = f"session_token: {reading.token}"
         return reading.text_answer(_skill_text(skill, header, params.known, "\n\n"))
 
@@ -159,26 +154,3 @@ def _skill_text(skill: FoundDocument, header: str, known: str | None, fence: str
     mark = digest_mark(skill.document.digest)
     header = f"{header}\ndigest: {mark}"
     return f"{header}\nunchanged: true" if known == mark else f"{header}{fence}{skill.text}"
-
-
-def _no_activity(reading: ReadingCall) -> Reply:
-    text = "No activity has been entered yet."
-    return failure("NO_ACTIVITY", text, "Call next_activity with the initialActivity.", token=reading.token)
-
-
-def _skill_ref(reading: ReadingCall, step_id: str | None) -> str | Reply:
-    activity = reading.activity
-    if activity is None and step_id is not None:
-        return _no_activity(reading)
-    if activity is None:
-        ref, owner = reading.workflow.primary_skill, f"Workflow '{reading.workflow.id}'"
-    elif step_id is None:
-        ref, owner = activity.primary_skill, f"Activity '{activity.id}'"
-    else:
-        step = activity.step(step_id)
-        if step is None:
-            steps = ", ".join(step.id for step in activity.steps())
-            text = f"Step not found: {step_id} in activity {activity.id}"
-            return failure("STEP_NOT_FOUND", text, f"Use one of: {steps}.", token=reading.token)
-        ref, owner = step.skill, f"Step '{step_id}'"
-    return ref or failure("NO_SKILL", f"{owner} has no skill.", "Go on without one.", token=reading.token)

@@ -131,7 +131,7 @@ def tools(
         Tool(
             "get_skill",
             "The skill of a step, of the activity, or before any activity of the workflow.",
-            p.GetSkill,
+            shared.GetSessionSkill,
             reading.get_skill,
             read_only=True,
         ),

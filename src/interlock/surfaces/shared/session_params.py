@@ -61,6 +61,13 @@ class NextActivity(Params, frozen=True):
     abandon: Annotated[Reason, Meta(description="With __terminal__: give up the run, and why")] | None = None
 
 
+class GetSessionSkill(Params, frozen=True):
+    session_token: str
+    step_id: str | None = None
+    skill_id: Annotated[str, Meta(description="Instead: a supporting skill of the activity")] | None = None
+    known: Known | None = None
+
+
 class GetTrace(Params, frozen=True):
     session_token: str
     trace_tokens: list[str] | None = None

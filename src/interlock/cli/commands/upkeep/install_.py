@@ -66,7 +66,7 @@ def command(
     if url is not None:
         if workflows or data_dir:
             stop(USAGE, "--workflows and --data-dir belong to `interlock serve`, not to its clients.")
-        if chosen.url_field is None:
+        if not chosen.takes_addresses:
             stop(USAGE, f"{client} takes no addresses from its file. Add {url} under Settings, Connectors.")
         server = _remote(name, url, surface, token_env)
     elif token_env is not None:

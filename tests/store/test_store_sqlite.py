@@ -417,6 +417,30 @@ def test_sessions_are_removed_on_a_full_disk(tmp_path: Path, monkeypatch: pytest
     assert reserve.exists()
 
 
+@posix
+def test_sessions_are_removed_though_the_disk_has_no_room_to_give_their_space_back(tmp_path: Path) -> None:
+    import resource
+
+    store = begin(tmp_path)
+    large(store, 40)
+    kept = [f"sess_{number}" for number in range(10)]
+    with store.writing() as writer:
+        for name in kept:
+            writer.set_keep(name, True)
+    store.give_back()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, limits[1]))  # room for the log, not for a new file
+    try:
+        assert collect(store, 2**60, 5) == 31
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert store.integrity() == []
+    with store.reading() as reader:
+        assert reader.session_ids("", 99) == kept
+    store.append(step(session_of(store, kept[0])))
+    store.close()
+
+
 def test_rule_44_a_damaged_page_is_told_and_the_rest_recovered(tmp_path: Path) -> None:
     path = folded(tmp_path)
     spoil(path, leaf_of(path, "commits"))

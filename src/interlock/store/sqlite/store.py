@@ -10,7 +10,7 @@ import shutil
 import sys
 from _thread import RLock  # threading costs start-up and adds nothing here
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import apsw
@@ -157,7 +157,7 @@ class SqliteStore:
         The new content needs room beside the old one for a moment. Where there is none, or little to gain,
         the file keeps its size, and new sessions use the space in it.
         """
-        with self._alone(), _translated(self.path), self._lock:
+        with self._alone(), _translated(self.path), self._lock, suppress(apsw.FullError, apsw.IOError):
             self._prepare_to_write()
             self._connection.pragma("wal_checkpoint", "TRUNCATE")
             free, pages = (int(str(self._connection.pragma(n))) for n in ("freelist_count", "page_count"))

@@ -100,7 +100,7 @@ def inspect(store: Store, session_id: str, pins: Pins) -> Finding | None:
         rebuilt, plan_of = rebuild(session_id, log.commits), plans_of(reader, pins)
         lost = [run.workflow_id for run in rebuilt.runs.values() if plan_of(run.workflow_hash) is None]
         wrong = [*differences(reader, rebuilt), *(f"pinned workflow {workflow_id}" for workflow_id in lost)]
-        if not lost and is_found_wrongly(reader, pins, session):
+        if not wrong and is_found_wrongly(reader, pins, session):
             wrong.append("words that it is found by")
     if wrong:
         return Finding(session_id, "healthy", "rows are not what the events make", tuple(wrong))

@@ -851,6 +851,23 @@ def test_settings_hold_their_last_value(store: Store) -> None:
         assert reader.setting("me", "mode") == "b"
 
 
+def test_a_setting_that_two_change_at_once_keeps_both_changes(store_factory: StoreFactory) -> None:
+    ours, theirs = store_factory(), store_factory()
+
+    def add(writer: Writer, text: str) -> None:
+        writer.set_setting(SettingRow("me", "views", (writer.setting("me", "views") or "") + text))
+
+    other = threading.Thread(target=lambda: put(theirs, lambda writer: add(writer, "b")))
+    with ours.writing() as writer:
+        before = writer.setting("me", "views") or ""
+        other.start()
+        other.join(timeout=0.2)  # it waits for its turn; one that did not would be done by then
+        writer.set_setting(SettingRow("me", "views", before + "a"))
+    other.join()
+    with ours.reading() as reader:
+        assert reader.setting("me", "views") == "ab"
+
+
 def test_traces_are_kept_beside_the_log(store: Store) -> None:
     store.append(start())
     before = session_of(store)

@@ -23,6 +23,7 @@ from msgspec.structs import replace
 
 from interlock.cli.compose import store_of
 from interlock.cli.config import BadConfig, Config, without_password
+from interlock.ledger.transfer.export_import import export_session, import_bundle
 from interlock.ledger.transfer.store_copy import copy_store
 from interlock.store.postgres import connections
 from interlock.store.postgres.appending import append_statement
@@ -590,6 +591,19 @@ def test_a_copy_there_and_back_is_the_same(tmp_path: Path, store: PostgresStore)
     ]
     source.close()
     back.close()
+
+
+def test_a_bundle_that_two_import_at_once_is_there_twice(tmp_path: Path, store: PostgresStore) -> None:
+    bench = filled(tmp_path)
+    ledger = bench.ledger()
+    with ledger.store.reading() as reader:
+        session = reader.session(reader.session_ids("", 1)[0])
+    assert session is not None
+    bundle = export_session(ledger.store, session, ledger.pins, ledger.clock())
+    with ThreadPoolExecutor(4) as pool:
+        imported = list(pool.map(lambda _: import_bundle(store, bundle, "me", 5).session_id, range(4)))
+    assert len({*imported}) == 4
+    assert session.session_id in imported
 
 
 def test_a_copy_that_was_interrupted_is_completed(

@@ -37,6 +37,7 @@ from interlock.ledger.log.rebuild import (
 )
 from interlock.ledger.log.records import RepairRecorded, ResponseRestored, SessionCreated
 from interlock.ledger.queries.indexing import is_found_wrongly
+from interlock.ledger.retry import until_recorded
 from interlock.ledger.runs.pinned_workflows import PinDamaged, Pins, contents_of
 from interlock.ledger.runs.position import View
 from interlock.ledger.tokens.slots import unnamed
@@ -140,6 +141,7 @@ def mark(store: Store, finding: Finding) -> None:
             tx.set_health(finding.session_id, finding.health, finding.reason)
 
 
+@until_recorded
 def repair(
     store: Store, session_id: str, pins: Pins, library: Library, renders: Renders, *, owner: str, now: int
 ) -> Repaired | Finding:

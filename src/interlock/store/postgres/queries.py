@@ -287,15 +287,21 @@ class PostgresWriter(PostgresReader, PortableWrites):
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
-        self._heads: dict[str, bytes] = {}
+        self._heads: dict[str, bytes | None] = {}
         self._indexed: dict[str, int] = {}
 
     def session(self, session_id: str) -> SessionRow | None:
         """Read a session; replacing it later in this transaction compares the head that was read here."""
         row = super().session(session_id)
-        if row is not None:
-            self._heads[session_id] = row.head_digest
+        self._heads[session_id] = row.head_digest if row is not None else None
         return row
+
+    def setting(self, owner: str, key: str) -> str | None:
+        """Read a setting; processes take turns, so that none undoes what another has changed."""
+        self._run(
+            "SELECT pg_advisory_xact_lock(hashtextextended($1::text || ':' || $2::text, 8))", owner, key
+        )
+        return super().setting(owner, key)
 
     def search_row(self, session_id: str) -> SearchRow | None:
         """Read what a session is found by; processes take turns, so that no output is indexed twice."""
@@ -335,7 +341,8 @@ class PostgresWriter(PostgresReader, PortableWrites):
         """Write a session anew from its rows; its handles, starts and traces stay."""
         session_id = rows.session.session_id
         locked = self._rows("SELECT head_digest FROM sessions WHERE session_id = $1 FOR UPDATE", session_id)
-        if locked and self._heads.get(session_id, locked[0][0]) != locked[0][0]:
+        head = locked[0][0] if locked else None
+        if self._heads.get(session_id, head) != head:
             raise StoreConflict(f"session {session_id} has moved since it was read")
         self._delete_rows(session_id, ("commits", *PROJECTIONS, *FOUND_BY))
         self._indexed.pop(session_id, None)

@@ -19,7 +19,6 @@ from interlock.store.protocol import (
     Store,
     StoreConflict,
     TraceRow,
-    Writer,
 )
 
 BATCH = 200
@@ -108,7 +107,11 @@ def _copy_session(source: Store, target: Store, session_id: str) -> SessionCopie
             is_present = known == rows.session and present == rows.commits
             if not is_present:
                 writer.replace_session(rows)
-            _add_missing(writer, wanted)
+            for handle in set(wanted.handles).difference(writer.handles(session_id)):
+                writer.add_handle(handle)
+            for start in wanted.starts:
+                if writer.start(start.owner, start.request_id) is None:  # else the target's own one stays
+                    writer.add_start(start)
             traced = set(writer.traces(session_id, 0, rows.session.head_index, EVERY_TRACE))
     except StoreConflict as conflict:
         return SessionCopied(session_id, "refused", f"the target has other rows in its place: {conflict}")
@@ -135,17 +138,6 @@ def everything(reader: Reader, session_id: str) -> Everything | None:
         starts=reader.starts(session_id),
         traces=reader.traces(session_id, 0, session.head_index, EVERY_TRACE),
     )
-
-
-def _add_missing(writer: Writer, wanted: Everything) -> None:
-    """Add handles and starts; the target's own start under the same request id stays."""
-    handles = writer.handles(wanted.rows.session.session_id)
-    for handle in wanted.handles:
-        if handle not in handles:
-            writer.add_handle(handle)
-    for start in wanted.starts:
-        if writer.start(start.owner, start.request_id) is None:
-            writer.add_start(start)
 
 
 def _verified(target: Store, copied: SessionRows) -> SessionCopied:

@@ -21,7 +21,7 @@ const server = spawn(interlock, options, { stdio: ['ignore', 'ignore', 'pipe'] }
 const [line] = await new Promise((resolve) => {
   createInterface(server.stderr).once('line', (first) => resolve([first]));
 });
-const url = new URL(line.split(' ').at(-1)); // "interlock serve: listening on http://127.0.0.1:…/mcp"
+const url = new URL(line.split(' ').at(-1)); // "interlock: listening on http://127.0.0.1:…/mcp"
 
 const client = new Client({ name: 'example', version: '1' }, { capabilities: { elicitation: { form: {} } } });
 client.setRequestHandler('elicitation/create', async ({ params }) => {

@@ -47,7 +47,7 @@ def main() -> None:
             [*command, "--data-dir", data, "--workflows", str(WORKFLOWS)], stderr=subprocess.PIPE, text=True
         )
         assert server.stderr is not None
-        url = server.stderr.readline().split()[-1]  # "interlock serve: listening on http://127.0.0.1:…/mcp"
+        url = server.stderr.readline().split()[-1]  # "interlock: listening on http://127.0.0.1:…/mcp"
         try:
             anyio.run(run, url, mode)
         finally:

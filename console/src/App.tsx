@@ -5,7 +5,7 @@ import { Palette } from "./Palette";
 import { SignIn } from "./SignIn";
 import { Link, RouteContext, go, useRoute, useRouter } from "./router";
 import type { InboxPage } from "./types";
-import { Empty, Icon } from "./ui";
+import { Icon } from "./ui";
 import type { IconName } from "./ui";
 import { Builtins } from "./views/Builtins";
 import { Compare } from "./views/Compare";
@@ -173,11 +173,12 @@ function View({ room, rest, inbox }: { room: string; rest: string[]; inbox: Page
   if (room === "health") return <Health />;
   if (room === "settings") return <Settings />;
   return (
-    <Empty title="There is no such page">
+    <header className="page-head">
+      <h1>There is no such page</h1>
       <p>
-        <Link to="/console/runs">Go to the runs</Link>
+        <Link to="/console/inbox">Go to the inbox</Link> or <Link to="/console/runs">to the runs</Link>.
       </p>
-    </Empty>
+    </header>
   );
 }
 

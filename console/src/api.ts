@@ -101,7 +101,7 @@ const POLL_MS = 5000;
 
 /**
  * Hear of changes. A stream that is cut resumes after the last change that arrived; meanwhile the page looks again
- * every few seconds. It is offline while not even that is answered.
+ * every few seconds, and once whenever its tab is shown again. It is offline while not even that is answered.
  */
 export function useLiveChanges(): Live {
   const [live, setLive] = useState<Live>({ state: "reconnecting", tick: 0, moved: new Set() });
@@ -143,9 +143,14 @@ export function useLiveChanges(): Live {
         },
       );
     }, POLL_MS);
+    const seen = () => {
+      if (!document.hidden) look();
+    };
+    document.addEventListener("visibilitychange", seen);
     open();
     return () => {
       source?.close();
+      document.removeEventListener("visibilitychange", seen);
       window.clearTimeout(again);
       window.clearInterval(polling);
     };

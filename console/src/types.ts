@@ -614,6 +614,7 @@ export interface WorkflowPage {
   shadowed: Array<string>;
   diagnostics: Array<DiagnosticLine>;
   runs: Array<RunLine>;
+  users: Array<WorkflowUser>;
 }
 
 export interface WorkflowItem {
@@ -643,6 +644,12 @@ export interface WorkflowContract {
   required: boolean;
   steps: Array<string>;
   example: unknown;
+}
+
+export interface WorkflowUser {
+  name: string;
+  sessions: number;
+  updatedAt: number;
 }
 
 export interface SimulationPage {

@@ -65,9 +65,9 @@ export function duration(ms: number): string {
   if (ms < 1000) return `${ms} ms`;
   const seconds = Math.round(ms / 1000);
   if (seconds < 60) return `${seconds} s`;
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
-  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
-  return `${Math.floor(seconds / 86_400)} d ${Math.floor((seconds % 86_400) / 3600)} h`;
+  const [size, unit, part, partUnit] = seconds < 3600 ? [60, "min", 1, "s"] : seconds < 86_400 ? [3600, "h", 60, "min"] : [86_400, "d", 3600, "h"];
+  const rest = Math.floor((seconds % size) / part);
+  return `${Math.floor(seconds / size)} ${unit}${rest ? ` ${rest} ${partUnit}` : ""}`;
 }
 
 const STATUS: Record<string, [string, string]> = {
@@ -94,7 +94,7 @@ export function ErrorBox({ error }: { error: ConsoleError }) {
     <div className="error" role="alert">
       <strong>{error.message}</strong>
       <p>
-        <code>{error.code}</code> {error.nextAction}
+        {error.nextAction.split("`").map((text, index) => (index % 2 ? <code key={index}>{text}</code> : text))} <code>({error.code})</code>
       </p>
     </div>
   );

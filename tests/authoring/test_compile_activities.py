@@ -33,6 +33,9 @@ variables[2]:
     required: true
 """
 
+HEAD_OF_ONE = "id: w\nversion: 1.0.0\ntitle: W\ninitialActivity: a\nskills: {primary: w/s}\n"
+ONLY_ACTIVITY = "id: a\nversion: 1.0.0\nname: A\nsteps:\n  - {id: s, name: S}\n"
+
 LOOK = """\
 id: look
 version: 1.0.0
@@ -171,7 +174,6 @@ ASKED = "checkpoints:\n  - {id: done, name: Done, message: Is it done, options: 
 def test_steps_and_loops_keep_their_declared_order(
     tmp_path: Path, lists: str, expected: list[str], ending: str
 ) -> None:
-    """Finding G4."""
     text = "id: a\nname: A\nversion: 1.0.0\n" + lists + ("" if ASKED in lists else ASKED)
     if ending == "toon":
         text = toon_format.encode(yaml.safe_load(text))
@@ -186,7 +188,6 @@ def test_steps_and_loops_keep_their_declared_order(
 @pytest.mark.parametrize("name", ["skill_args", "skillArgs"])
 @pytest.mark.parametrize("triggers", ["{workflow: w}", "[{workflow: w}]"])
 def test_a_step_may_have_skill_args_and_a_single_trigger(tmp_path: Path, name: str, triggers: str) -> None:
-    """Finding G5."""
     written = f"{{id: s, name: S, description: D, {name}: {{depth: 2}}, triggers: {triggers}}}"
     files = {
         "w/workflow.yaml": "id: w\nversion: 1.0.0\ntitle: W\ninitialActivity: a\n",
@@ -326,6 +327,30 @@ def test_a_borrowed_activity_brings_the_skills_of_its_home(tmp_path: Path) -> No
     }
     assert texts["skill", "review/lead"] == TREE["review/skills/00-lead.toon"].replace("05", "review/05")
     assert texts["resource", "review/05"] == "# Guide"
+
+
+def test_skills_and_resources_may_be_in_any_format(tmp_path: Path) -> None:
+    write(tmp_path, {"w/workflow.yaml": HEAD_OF_ONE, "w/activities/a.yaml": ONLY_ACTIVITY})
+    write(tmp_path, {"w/skills/00-s.md": "---\nid: s\nresources: ['01', '09']\n---\n# How\n"})
+    write(tmp_path, {"w/resources/01-r.yaml": "title: R\nrows: [1, 2]\n"})
+    loaded = library(tmp_path).load("w")
+    assert isinstance(loaded, Loaded)
+    texts = {document.ref: loaded.text(document.digest) for document in loaded.workflow.documents}
+    assert (texts["s"], texts["01"]) == ("# How", "title: R\nrows[2]: 1,2\n")
+    assert [(item.code, item.file, item.line) for item in diagnostics(tmp_path)] == [
+        ("IL207", "w/skills/00-s.md", 3)
+    ]
+
+
+def test_a_diagnostic_in_a_file_of_another_workflow_names_the_workflow_that_uses_it(tmp_path: Path) -> None:
+    borrowing = HEAD_OF_ONE.replace("id: w", "id: v") + "activities: [w/a, w/b]\n"
+    write(tmp_path, {"w/workflow.yaml": HEAD_OF_ONE, "w/activities/a.yaml": ONLY_ACTIVITY})
+    write(tmp_path, {"v/workflow.yaml": borrowing, "w/skills/s.yaml": "id: s\n"})
+    write(tmp_path, {"w/activities/b.yaml": ONLY_ACTIVITY.replace("id: a", "id: b")})
+    assert [(item.file, item.message) for item in diagnostics(tmp_path)] == [
+        ("w/activities/b.yaml", "nothing leads to the activity 'b'"),
+        ("w/activities/b.yaml", "nothing leads to the activity 'b', as 'v' uses it"),
+    ]
 
 
 def test_the_activities_folder_may_have_another_name(tmp_path: Path) -> None:

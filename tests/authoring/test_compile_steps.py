@@ -321,6 +321,24 @@ def test_features_and_references_are_part_of_the_prompt(tmp_path: Path) -> None:
     assert feature.constraints[0] in text
 
 
+@pytest.mark.parametrize(
+    ("parts", "text"),
+    [
+        (["Look.", {"kind": "text", "text": "Act."}], "- Look.\n- Act."),
+        ([{"kind": "text", "text": "Look, "}, {"kind": "text", "text": "act."}], "Look, act."),
+        (
+            ["Look.", [{"kind": "text", "text": "Act "}, {"kind": "text", "text": "now."}]],
+            "- Look.\n- Act now.",
+        ),
+    ],
+)
+def test_the_entries_of_a_block_are_lines_and_the_parts_of_one_text_are_not(
+    tmp_path: Path, parts: Json, text: str
+) -> None:
+    raw: Json = {"id": "ask", "title": "Ask", "promptBlocks": {"procedure": parts}}
+    assert words(step(compiled(tmp_path, head(raw)), "ask")) == f"## Procedure\n{text}"
+
+
 def test_user_input_and_preferences(tmp_path: Path) -> None:
     """Rule 28."""
     need: Json = {"reason": "needs_user_choice", "question": "Which?", "key": "which"}

@@ -5,9 +5,14 @@ The golden lists were checked by hand against the files; a change in them must b
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
+import toon_format
 
 from interlock.authoring.library import Diagnostic, Library, Loaded, Source
+from interlock.authoring.text.yaml_writer import as_yaml
 from support.corpus import needs_corpus
 from support.paths import CORPUS, GOLDEN
 
@@ -41,6 +46,20 @@ def test_every_valid_file_loads(folder: str, count: int) -> None:
         assert isinstance(loaded, Loaded)
         assert all(loaded.text(document.digest) for document in loaded.workflow.documents)
         assert loaded.workflow.activities
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_the_same_files_load_as_yaml(tmp_path: Path, folder: str) -> None:
+    """YAML that others wrote for their servers is refused no more than their JSON and TOON."""
+    for path in (CORPUS / folder).rglob("*"):
+        target = tmp_path / path.relative_to(CORPUS / folder)
+        if path.suffix in (".json", ".toon"):
+            text = path.read_text(encoding="utf-8")
+            value = json.loads(text) if path.suffix == ".json" else toon_format.decode(text, strict=False)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.with_suffix(".yaml").write_text(as_yaml(value), encoding="utf-8")
+    found = Library([Source("configured", tmp_path, "corpus")]).listing().entries
+    assert {entry.id for entry in found} == {entry.id for entry in corpus(folder).listing().entries}
 
 
 def test_the_invalid_file_is_refused_with_location_and_reason() -> None:

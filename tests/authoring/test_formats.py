@@ -59,6 +59,42 @@ def codes(text: str, form: Format) -> list[tuple[str, int, int]]:
     return [(diagnostic.code, diagnostic.line, diagnostic.column) for diagnostic in report.diagnostics()]
 
 
+COMMENTED = 'a[2]:\n  # first\n  - id: x\n  - id: y\nb[2]{id,text}:\n  x,"see: this"\n  y,plain\n'
+
+
+@pytest.mark.parametrize(("path", "line"), [(("a", 1, "id"), 4), (("b", 0, "id"), 6), (("b", 1, "text"), 7)])
+def test_comments_and_rows_with_colons_do_not_shift_the_lines_of_toon(
+    path: tuple[str | int, ...], line: int
+) -> None:
+    parsed = parse("w", COMMENTED, "toon", Report())
+    assert parsed is not None
+    assert SourceLocation(parsed, path).located().line == line
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "location"),
+    [
+        ("", "the file is empty", (1, 1)),
+        ("\n \n", "the file is empty", (1, 1)),
+        ('{\n  // why\n  "a": 1}', "JSON has no comments", (2, 3)),
+        ('{"a": 1, # why\n "b": 2}', "JSON has no comments", (1, 10)),
+        ('{"a": [1, 2,\n]}', "a comma after the last entry", (1, 12)),
+        ('{"a": 1,\n}', "a comma after the last entry", (1, 8)),
+        ('{"a": [1, 2', "the text ends too early", (1, 12)),
+        ("id: x\n", "a value is missing or wrong here", (1, 1)),
+        ("{a: 1}", "the name of a field must be in double quotes", (1, 2)),
+        ('{"a": "x\ny"}', "a line break or control character inside quotes; write \\n", (1, 9)),
+    ],
+)
+def test_an_error_in_json_is_said_in_the_words_of_an_author(
+    text: str, message: str, location: tuple[int, int]
+) -> None:
+    report = Report()
+    assert parse("w", text, "json", report) is None
+    (found,) = report.diagnostics()
+    assert (found.message, (found.line, found.column)) == (message, location)
+
+
 @pytest.mark.parametrize(
     ("form", "text", "expected"),
     [
@@ -135,7 +171,7 @@ def test_front_matter_keeps_its_locations() -> None:
 def test_broken_front_matter_still_gives_its_single_lines() -> None:
     report = Report()
     page = read_page("r.md", "---\nid: abc\nwhat: a: b\n---\nBody\n", report)
-    assert (page.text("id"), page.body) == ("abc", "Body")
+    assert (page.fields.value, page.body) == ({"id": "abc", "what": "a: b"}, "Body")
     assert [diagnostic.code for diagnostic in report.diagnostics()] == ["IL004"]
 
 

@@ -95,7 +95,7 @@ def test_a_workflow_is_drawn_as_it_always_was(trip: Workflow, form: str) -> None
 
 
 def test_steps_that_exclude_each_other_are_branches(tmp_path: Path) -> None:
-    """Finding J6: the two options of a gate lead to two steps, not to one after the other."""
+    """The two options of a gate lead to two steps, not to one after the other."""
     options = [{"id": "go", "effect": {"setVariable": {"way": "on"}}}]
     options += [{"id": "stop", "effect": {"setVariable": {"way": "off"}}}]
     items = [
@@ -233,4 +233,4 @@ def test_the_command_prints_the_picture(tmp_path: Path, form: str, begins: str) 
 def test_an_unknown_workflow_is_not_found(tmp_path: Path) -> None:
     ran = run(tmp_path, "wr.smal_task")
     assert (ran.code, ran.out) == (3, "")
-    assert "did you mean 'wr.small_task'?" in ran.err
+    assert "Did you mean 'wr.small_task'?" in ran.err

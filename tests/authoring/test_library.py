@@ -202,6 +202,42 @@ def test_a_file_named_like_an_ending_is_not_a_workflow(tmp_path: Path, name: str
     assert ids(library(tmp_path)) == ["t.w"]
 
 
+@pytest.mark.parametrize("name", ["w.txt", "w.jsonc", "w"])
+def test_a_file_whose_name_does_not_tell_its_format_is_reported(tmp_path: Path, name: str) -> None:
+    put(tmp_path, name)
+    (found,) = library(tmp_path / name).listing().diagnostics
+    assert (found.file, found.code, found.next_action) == (name, "IL001", "rename the file by its format")
+
+
+@pytest.mark.parametrize("name", ["w.JSON", "w.Yaml", "w/workflow.toon"])
+def test_an_ending_may_have_capitals(tmp_path: Path, name: str) -> None:
+    put(tmp_path, name)
+    if name == "w/workflow.toon":
+        activity = "id: a\nversion: 1.0.0\nname: A\nsteps[1]:\n  - id: s\n    name: S\n"
+        write(tmp_path / "w", {"workflow.toon": "id: w\nversion: 1.0.0\ntitle: W\ninitialActivity: a\n"})
+        write(tmp_path / "w", {"activities/01-a.TOON": activity})
+    listing = library(tmp_path).listing()
+    assert [entry.name for entry in listing.entries] == ["W"]
+    assert not [found for found in listing.diagnostics if found.severity == "error"]
+
+
+def test_a_head_that_cannot_be_read_does_not_stop_the_others(tmp_path: Path) -> None:
+    put(tmp_path, "good.json")
+    for name in ("lost", "looped"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "lost" / "workflow.yaml").symlink_to("nowhere")
+    (tmp_path / "looped" / "workflow.toon").symlink_to("workflow.toon")
+    put(tmp_path / "folder" / "workflow.yaml", "inside.json", id="t.inside")
+    (tmp_path / "endless.json").symlink_to("x" * 300)
+    listing = library(tmp_path).listing()
+    assert [entry.id for entry in listing.entries] == ["t.inside", "t.w"]
+    assert [(found.file, found.code) for found in listing.diagnostics] == [
+        ("endless.json", "IL001"),
+        ("looped/workflow.toon", "IL001"),
+        ("lost/workflow.yaml", "IL001"),
+    ]
+
+
 def test_a_single_file_is_a_source(tmp_path: Path) -> None:
     put(tmp_path, "w.json")
     put(tmp_path, "other.json", id="t.other")

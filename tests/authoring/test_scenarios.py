@@ -156,7 +156,8 @@ def test_coverage_counts_what_the_runs_touched(tmp_path: Path) -> None:
         ({"answers": {"enuogh": "yes"}}, 5, "did you mean 'enough'?"),
         ({"answers": {"enough": "yess"}}, 5, "did you mean 'yes'?"),
         ({"answers": {"enough": ["yes", "noo"]}}, 7, "did you mean 'no'?"),
-        ({"outputs": {"dgi": {}}}, 5, "correct the name"),
+        ({"outputs": {"dgi": {}}}, 5, "did you mean 'dig'?"),
+        ({"outputs": {"xyz": {}}}, 5, "correct the name"),
         ({"expect": {"path": ["look", "digg"]}}, 7, "did you mean 'dig'?"),
     ],
 )

@@ -1,4 +1,4 @@
-"""A schema refers only to its own document: nothing is read from a file or a host (finding B1)."""
+"""A schema refers only to its own document: nothing is read from a file or a host."""
 
 from __future__ import annotations
 

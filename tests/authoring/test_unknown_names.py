@@ -1,20 +1,24 @@
-"""Unknown fields, contracts and variables: errors in files of our own form, else warnings."""
+"""Unknown fields, contracts and variables: errors in files of our own form and in YAML that mistypes one."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import toon_format
 
 from interlock.authoring.library import Diagnostic
 from support.authored import diagnostics, head, library, write
 from support.cli_process import interlock
+from support.every_field import write_every_field
 
 STEP = {"id": "ask", "title": "Ask", "prompt": "Ask."}
 DECLARED = [{"name": "risky", "type": "boolean", "defaultValue": False}]
 EACH = {"type": "forEach", "items": "checks", "itemVar": "check", "maxIterations": 3}
+OURS = "# Reviewed by the team.\n# yaml-language-server: $schema=./.schemas/step-workflow.schema.json\n"
 CHECKS = [{"name": "checks", "type": "array", "required": True}]
 
 
@@ -93,9 +97,16 @@ TYPOS: dict[str, tuple[str, dict[str, Any], str]] = {
         with_step(prompt=[{"kind": "ref", "refId": "wr.refs.memry_usage"}]),
         "memory_usage",
     ),
+}
+UNLIKE_ANY: dict[str, tuple[str, dict[str, Any], str]] = {
+    "field": ("IL105", with_step(owner="ops"), "remove it"),
+    "contract": ("IL205", with_step(output={"contractRef": "team.handoff"}), "output.schema"),
     "variable without declarations": (
-        "IL507",
-        head({**STEP, "runCondition": {"var": "riksy", "equals": True}}),
+        *("IL507", head({**STEP, "runCondition": {"var": "risky", "equals": True}})),
+        "declare",
+    ),
+    "variable beside declared ones": (
+        *("IL507", with_step(runCondition={"var": "taskScope", "equals": "x"})),
         "declare",
     ),
 }
@@ -105,6 +116,17 @@ every_typo = pytest.mark.parametrize(("code", "workflow", "fix"), TYPOS.values()
 def found(folder: Path, file: str, workflow: dict[str, Any]) -> list[Diagnostic]:
     write(folder, {file: json.dumps(workflow, indent=1)})  # JSON is YAML too
     return diagnostics(folder)
+
+
+@pytest.mark.parametrize(("code", "workflow", "fix"), UNLIKE_ANY.values(), ids=UNLIKE_ANY)
+@pytest.mark.parametrize(("comment", "severity"), [("", "warning"), (OURS, "error")])
+def test_a_name_that_resembles_none_may_be_meant_for_another_server(
+    tmp_path: Path, comment: str, severity: str, code: str, workflow: dict[str, Any], fix: str
+) -> None:
+    write(tmp_path, {"w.yaml": comment + json.dumps(workflow, indent=1)})
+    (diagnostic,) = diagnostics(tmp_path)
+    assert (diagnostic.code, diagnostic.severity, fix in diagnostic.next_action) == (code, severity, True)
+    assert bool(library(tmp_path).listing().entries) == (severity == "warning")
 
 
 @every_typo
@@ -298,7 +320,8 @@ ONE = "id: a\nversion: 1.0.0\nname: A\nsteps: [{id: s, name: S, description: Set
         (
             *(
                 "{id: q, name: Q, activationVariable: quick}",
-                ONE.replace("name: S,", "name: S, checkpoint: g,"),
+                "# yaml-language-server: $schema=../.schemas/activity.schema.json\n"
+                + ONE.replace("name: S,", "name: S, checkpoint: g,"),
             ),
             *("IL204", "correct the id"),
         ),
@@ -312,3 +335,82 @@ def test_an_unknown_name_in_an_activity_folder_is_an_error(
     (diagnostic,) = diagnostics(tmp_path)
     assert (diagnostic.code, diagnostic.severity) == (code, "error")
     assert fix in diagnostic.next_action
+
+
+# A sweep over every field of the formats that others write: one name at a time is misspelt.
+
+PADDING = {"deep": [1, "two"]}  # of every_field: names that no source type has
+OWN_NAMES = (
+    "args",
+    "skillArgs",
+    "skill_args",
+    "example",
+    "setVariable",
+    "defaults",
+    "artifactLocations",
+    "rules",
+)
+AS_IT_IS = ("executionModel",)  # returned, never read
+
+
+def without_padding(value: Any) -> Any:
+    if isinstance(value, dict):
+        kept = {name: entry for name, entry in value.items() if entry != PADDING and name != "$lenient"}
+        return {name: without_padding(entry) for name, entry in kept.items()}
+    return [without_padding(entry) for entry in value] if isinstance(value, list) else value
+
+
+def misspelt(name: str) -> str:
+    """Swap the last two letters, or leave the last one out where they are equal."""
+    return name[:-2] + name[-1] + name[-2] if name[-1] != name[-2] else name[:-1]
+
+
+def with_typos(value: Any, within: str = "") -> Iterator[tuple[str, str, Any]]:
+    """Yield every name with what it stands in, and the value with this name misspelt."""
+    if isinstance(value, list):
+        for index, entry in enumerate(value):
+            for home, name, changed in with_typos(entry, within):
+                yield home, name, [*value[:index], changed, *value[index + 1 :]]
+    if not isinstance(value, dict) or within in AS_IT_IS:
+        return
+    for name, entry in value.items():
+        if within not in OWN_NAMES:
+            renamed = {misspelt(key) if key == name else key: held for key, held in value.items()}
+            yield within, name, renamed
+        for home, inner, changed in with_typos(entry, name):
+            yield home, inner, {**value, name: changed}
+
+
+@pytest.mark.slow
+def test_no_misspelt_field_stays_silent_in_a_file_of_others(tmp_path: Path) -> None:
+    """Steps in JSON, and an activity folder in TOON; what the first has shown is not tried again."""
+    given = write_every_field(tmp_path / "given")
+    written = {path: without_padding(json.loads(path.read_text())) for path in given.rglob("*.[jy]*")}
+    told: set[tuple[str, str]] = set()
+    silent: set[tuple[str, str]] = set()
+    for form in ("json", "toon"):
+        folder = tmp_path / form
+        write(folder, {"every-field/resources/00-notes.md": "# Notes\n"})
+        files: dict[Path, Any] = {}
+        for path, value in written.items():
+            if (path.suffix == ".json") == (form == "json"):
+                target = folder / path.relative_to(given).with_suffix(f".{form}")
+                is_target = path.stem in ("02-second", "03-third")  # of transitions; like the first
+                files[target] = {name: value[name] for name in ("id", "name")} if is_target else value
+                save(target, files[target])
+        before = set(diagnostics(folder))
+        for path, value in files.items():
+            for home, name, changed in with_typos(value):
+                if (home, name) in told:
+                    continue
+                save(path, changed)
+                fixes = [diagnostic.next_action for diagnostic in set(diagnostics(folder)) - before]
+                (told if any(f"'{name}'" in fix for fix in fixes) else silent).add((home, name))
+            save(path, value)
+    assert len(told) > 150
+    assert silent - told == set()
+
+
+def save(path: Path, value: Any) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value) if path.suffix == ".json" else toon_format.encode(value))

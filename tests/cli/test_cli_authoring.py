@@ -64,6 +64,17 @@ def test_validate_ends_by_what_it_found(flows: Path, path: str, code: int) -> No
     assert run(flows, "validate", str(flows / path)).code == code
 
 
+@pytest.mark.parametrize("path", [".", "../flows", "..", "good.yaml"])
+@pytest.mark.parametrize("command", ["validate", "test"])
+def test_a_path_is_seen_from_the_working_folder(
+    flows: Path, monkeypatch: pytest.MonkeyPatch, command: str, path: str
+) -> None:
+    monkeypatch.chdir(flows)
+    ran = run(flows, command, path)
+    assert "Traceback" not in ran.err
+    assert ran.code == {"test": 3, "validate": 0 if path == "good.yaml" else 1}[command]
+
+
 def test_a_file_of_a_folder_stands_for_the_folder(tmp_path: Path) -> None:
     path = BUNDLED.path / "meta" / "activities" / "02-end-workflow.yaml"
     assert run(tmp_path / "x", "validate", str(path)).err == "1 workflow usable, no errors.\n"

@@ -31,6 +31,18 @@ def test_every_command_that_is_built_is_listed(tmp_path: Path) -> None:
         assert re.search(rf"^  {name} ", ran.out, re.MULTILINE)
 
 
+def test_the_overview_cuts_no_sentence_at_80_columns(tmp_path: Path) -> None:
+    ran = interlock(tmp_path, "--help", COLUMNS="80")
+    assert "..." not in ran.out.removeprefix("Usage: interlock [OPTIONS] COMMAND [ARGS]...")
+    assert max(map(len, ran.out.splitlines())) <= 80
+
+
+def test_a_mistyped_command_is_answered_with_the_nearest(tmp_path: Path) -> None:
+    ran = interlock(tmp_path, "session")
+    assert (ran.code, "Did you mean 'sessions'?" in ran.err) == (2, True)
+    assert "There is no command 'xyzzy'.\n" in interlock(tmp_path, "xyzzy").err
+
+
 @pytest.mark.parametrize("name", BUILT)
 def test_every_command_explains_itself_with_an_example(tmp_path: Path, name: str) -> None:
     from click.testing import CliRunner

@@ -15,6 +15,8 @@ import pytest
 
 from interlock.store.sqlite.store import PAGE_SIZE
 from support.cli_process import Ran, agent, interlock, to_the_gate
+from support.harness import Bench
+from support.session_agents import join_session, start_flow
 
 pytestmark = pytest.mark.slow
 
@@ -167,7 +169,7 @@ def test_doctor_names_a_data_directory_that_is_not_there(tmp_path: Path) -> None
 
 def test_a_bundle_that_is_not_there_is_not_found(tmp_path: Path) -> None:
     ran = gone(3, interlock(tmp_path, "import", str(tmp_path / "typo.json")))
-    assert "there is no file" in ran.err
+    assert "There is no file" in ran.err
 
 
 def test_a_damaged_session_is_named_exported_with_a_banner_and_repaired(
@@ -295,6 +297,22 @@ def test_a_rotated_key_still_believes_the_last_one_and_not_the_one_before(
     gone(0, interlock(data, "keys", "rotate"))
     ran = gone(1, interlock(data, "token", "inspect", tokens["stateToken"]))
     assert "retired" in ran.err
+
+
+def test_a_checkpoint_handle_says_that_it_is_one_and_which_question_it_answers(bench: Bench) -> None:
+    lead = start_flow(bench)
+    worker = join_session(lead)
+    handle = worker.tell("yield_checkpoint", checkpoint_id="scope").body["checkpoint_handle"]
+    ran = gone(0, interlock(bench.folder, "token", "inspect", handle))
+    assert ran.out.startswith("a checkpoint handle (ses.v1.…), which answers one question")
+    assert "checkpoint         scope\n" in ran.out
+    assert "answer " not in ran.out
+    lead.call("respond_checkpoint", checkpoint_handle=handle, option_id="yes")
+    later = gone(0, interlock(bench.folder, "token", "inspect", handle, "--json")).json
+    assert (later["kind"], later["checkpoint"], later["answer"]) == ("ses", "scope", "yes")
+    token = gone(0, interlock(bench.folder, "token", "inspect", lead.token))
+    assert token.out.startswith("a session token (ses.v1.…), version v1\n")
+    assert "checkpoint  " not in token.out
 
 
 def test_a_token_shows_where_it_leads_and_not_its_secret(

@@ -48,7 +48,7 @@ def test_a_project_sets_neither_surface_nor_store(tmp_path: Path, line: str) -> 
 def test_a_project_is_found_around_the_working_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Finding J3: a client starts the server in the project, or names it in a variable."""
+    """A client starts the server in the project, or names it in a variable."""
     write(tmp_path / "project" / ".interlock", 'decisions = "user"')
     (tmp_path / "project" / "src" / "deep").mkdir(parents=True)
     (tmp_path / "elsewhere").mkdir()
@@ -154,3 +154,24 @@ def test_a_wrong_value_is_answered_with_the_choices(
     with pytest.raises(BadConfig) as refused:
         resolved(tmp_path, **{setting: value})
     assert str(refused.value) == f"{setting} (flag): '{value}' is not valid; use one of {choices}"
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "expected"),
+    [
+        ("port", "99999", "expected a whole number <= 65535"),
+        ("port", "-1", "expected a whole number >= 0"),
+        ("min-response-seconds", "soon", "expected a number"),
+    ],
+)
+def test_a_wrong_number_is_answered_with_what_it_must_be(
+    tmp_path: Path, setting: str, value: str, expected: str
+) -> None:
+    with pytest.raises(BadConfig) as refused:
+        resolved(tmp_path, **{setting: value})
+    assert str(refused.value) == f"{setting} (flag): '{value}' is not valid; {expected}"
+
+
+def test_a_project_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadConfig, match=r"^project: there is no folder .*/mistyped$"):
+        resolve({"data-dir": str(tmp_path / "data"), "project": str(tmp_path / "mistyped")}, {})

@@ -9,7 +9,9 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec import Struct
 
+from interlock.transport.http.console.live import removed
 from support.cli_process import Agent, agent, interlock, to_the_gate
 from support.console_client import ConsoleClient, answer_to
 from support.http_server import HttpServer, serving
@@ -147,6 +149,58 @@ def test_a_stream_tells_what_moves_and_resumes_after_a_cut(tmp_path: Path) -> No
         missed = next(event for event in resumed if event.get("event") == "moved")
         assert msgspec.json.decode(missed["data"]) == {"sessions": [session]}
         resumed.close()
+
+
+def test_a_stream_tells_of_a_keep_mark_and_of_a_deleted_session(tmp_path: Path) -> None:
+    with serving(tmp_path) as server, agent(tmp_path) as worker:
+        client = ConsoleClient.entered(server)
+        worker.start("wr.small_task", goal="Keep me, then delete me")
+        session = worker.said["session"]["sessionId"]
+        stream = moves(server, client)
+        assert next(stream)["event"] == "began"
+        for keep in (True, False):
+            assert client.act("keep", {"sessionIds": [session], "keep": keep}).status == 200
+            marked = next(event for event in stream if event.get("event") == "moved")
+            assert msgspec.json.decode(marked["data"]) == {"sessions": [session]}
+        at = client.shows(f"runs/removal.json?ids={session}")["at"]
+        assert client.act("remove", {"sessionIds": [session], "at": at, "waiting": False}).status == 200
+        gone = next(event for event in stream if event.get("event") == "moved")
+        assert msgspec.json.decode(gone["data"]) == {"sessions": [session]}
+        stream.close()
+
+
+class Head(Struct, frozen=True):
+    updated_at: int
+
+
+@pytest.mark.parametrize(
+    ("known", "heads", "gone"),
+    [
+        ({"a": 1, "b": 2}, {"a": 1, "b": 2}, []),
+        ({"a": 1, "b": 2}, {"b": 2}, ["a"]),
+        ({"a": 1}, {}, ["a"]),
+        ({"a": 1, "b": 2}, {"b": 2, "c": 3}, []),  # pushed out of the look by a newer one
+        ({"b": 2, "c": 3}, {"a": 1, "b": 2}, ["c"]),  # an older one takes its place in the look
+    ],
+)
+def test_a_session_that_newer_ones_push_out_of_the_look_is_not_deleted(
+    known: dict[str, int], heads: dict[str, int], gone: list[str]
+) -> None:
+    before, after = ({name: Head(at) for name, at in look.items()} for look in (known, heads))
+    assert removed(before, after) == gone
+
+
+def test_who_uses_a_workflow_is_told_to_those_who_decide_for_others(tmp_path: Path) -> None:
+    def token(name: str, role: str) -> str:
+        return interlock(tmp_path, "auth", "add", name, "--role", role).out.split()[-1]
+
+    tokens = {name: token(name, role) for name, role in (("eve", "user"), ("ada", "approver"))}
+    with serving(tmp_path) as server, agent(tmp_path) as worker:
+        worker.start("wr.small_task", goal="Mine")
+        eve, ada = (ConsoleClient.signed_in(server, tokens[name]) for name in ("eve", "ada"))
+        users = ada.shows("workflows/wr.small_task.json")["users"]
+        assert [(user["name"], user["sessions"]) for user in users] == [("local", 1)]
+        assert eve.shows("workflows/wr.small_task.json")["users"] == []
 
 
 def test_principals_sign_in_and_see_only_their_own(tmp_path: Path) -> None:

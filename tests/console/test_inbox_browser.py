@@ -135,3 +135,24 @@ def test_artifacts_have_tables_with_revisions_and_copy_buttons(desk: BrowserDesk
     page.get_by_role("button", name="Copy comment").click()
     page.get_by_text("Copied", exact=True).wait_for()
     assert page.evaluate("navigator.clipboard.readText()") == "Please wait for the cookie."
+
+
+def test_a_title_without_a_space_stays_inside_the_page(desk: BrowserDesk, browser: Browser) -> None:
+    to_the_gate(desk.worker, goal="no_space_" * 25)
+    page = desk.open(browser, "inbox")
+    for width in (1440, 320):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.get_by_role("article", name="Accept the result").wait_for()
+        root = page.locator("html")
+        assert root.evaluate("html => html.scrollWidth <= html.clientWidth"), width
+
+
+def test_a_keep_mark_of_one_tab_is_seen_in_another(desk: BrowserDesk, browser: Browser) -> None:
+    desk.worker.start("wr.small_task", goal="Shown twice")
+    page = desk.open(browser, "runs")
+    other = page.context.new_page()
+    other.goto(f"{desk.server.url}/console/runs")
+    other.get_by_role("link", name="Shown twice").first.wait_for()
+    page.get_by_label("Select Shown twice").check()
+    page.get_by_role("button", name="Keep", exact=True).click()
+    other.get_by_role("row", name="kept").wait_for()

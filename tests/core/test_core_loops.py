@@ -8,8 +8,8 @@ from interlock.core.definition.conditions import Compare
 from interlock.core.definition.workflow import Contract, Gate, Loop, Option, Step
 from interlock.core.run import events as e
 from interlock.core.run.commands import AdvanceLoop, EnterActivity, Terms
-from interlock.core.run.outcomes import Code, Refusal
-from interlock.core.run.surface_policy import NAVIGATION, SESSION
+from interlock.core.run.outcomes import Code, NeedLoop, NeedStep, Refusal
+from interlock.core.run.surface_policy import EXECUTION, NAVIGATION, SESSION, SurfacePolicy
 from support.story import given, one_activity, only
 
 WORK = Step("work", "Work")
@@ -172,6 +172,31 @@ def test_a_step_before_a_steered_loop_may_say_stop() -> None:
     assert story.ack({"kind": "wr.loop_control", "decision": "stop"}).pending == "last"
 
 
+@pytest.mark.parametrize("inner", ["for", "while"])
+def test_a_decision_about_a_loop_outlives_a_loop_inside_it(inner: str) -> None:
+    decide = Step("decide", "Decide", contracts=(CONTROL,))
+    inside = loop(inner, id="inner", count=1, steered=inner == "while")
+    story = given(one_activity(loop("while", decide, inside, steered=True), LAST)).start()
+    assert story.ack({"kind": "wr.loop_control", "decision": "continue"}).pending == "again@0/inner@0::work"
+    story.ack({"kind": "wr.loop_control", "decision": "stop"} if inner == "while" else {})
+    assert story.pending == "again@1::decide"
+
+
+def test_a_step_of_an_inner_loop_may_decide_about_the_outer_one() -> None:
+    decide = Step("decide", "Decide", contracts=(CONTROL,))
+    story = given(one_activity(loop("while", loop("for", decide, id="inner", count=1), steered=True))).start()
+    assert story.ack({"kind": "wr.loop_control", "decision": "continue"}).pending == "again@1/inner@0::decide"
+
+
+def test_the_decision_of_an_inner_steered_loop_is_not_that_of_the_outer_one() -> None:
+    decide = Step("decide", "Decide", contracts=(CONTROL,))
+    inner = loop("while", decide, id="inner", steered=True)
+    story = given(one_activity(loop("while", inner, WORK, steered=True), LAST)).start()
+    assert story.ack({"kind": "wr.loop_control", "decision": "stop"}).pending == "again@0::work"
+    assert story.ack().outcome.blockers[0].pointer.contractRef == "wr.contracts.loop_control"  # type: ignore[union-attr]
+    assert story.ack({"kind": "wr.loop_control", "decision": "stop"}).pending == "last"
+
+
 def test_never_stop_leaves_an_undecided_loop_with_a_critical_gap() -> None:
     story = given(one_activity(loop("while", steered=True), LAST), mode="never-stop").start()
     assert story.ack().pending == "last"
@@ -184,6 +209,30 @@ def test_loops_nest_and_name_their_place() -> None:
     story = given(one_activity(outer, LAST)).start(files=["a", "b"])
     expected = [f"outer@{i}/inner@{j}::work" for i in range(2) for j in range(2)]
     assert story.path() == [*expected, "last"]
+
+
+@pytest.mark.parametrize("policy", [EXECUTION, NAVIGATION])
+def test_the_names_of_an_outer_loop_hold_again_after_an_inner_one(policy: SurfacePolicy) -> None:
+    after = Step("after", "After")
+    inner = loop("forEach", loop("for", id="innermost", count=2), id="inner", items="parts", item_var="part")
+    outer = loop("forEach", inner, after, id="outer", items="files")
+    story = given(one_activity(outer), policy).start(files=["a", "b"], parts=["x", "y"])
+    seen = []
+    while not story.state.finished and len(seen) < 50:
+        match story.awaited:
+            case NeedLoop(loop=waiting):
+                story.when(AdvanceLoop(policy, story.now, Terms(), waiting.id))
+            case NeedStep(step=step):
+                names = ("currentItem", "currentIteration", "currentIndex", "part")
+                seen.append((step.id, *(story.state.variables[name] for name in names)))
+                story.ack(step=step.id if policy is NAVIGATION else None)
+            case _:
+                break
+    assert [values for values in seen if values[0] == "after"] == [
+        ("after", "a", 1, 0, "y"),
+        ("after", "b", 2, 1, "y"),
+    ]
+    assert seen[:2] == [("work", "a", 1, 0, "x"), ("work", "a", 2, 1, "x")]
 
 
 def test_a_gate_in_a_loop_has_one_answer_per_iteration_and_answers_do_not_pile_up() -> None:

@@ -17,6 +17,7 @@ from interlock.core.definition.workflow import (
     Workflow,
 )
 from interlock.core.run import events as e
+from interlock.core.run.outcomes import Decided
 from support.story import activities, given, only
 
 
@@ -181,6 +182,30 @@ def test_a_step_passed_over_names_the_variable_that_nobody_set() -> None:
     story = given(flow).start()
     assert only(story.events, e.StepSkipped)[0].unset == ("go",)
     assert story.pending == "last"
+
+
+def test_an_exit_passed_over_names_the_variable_that_nobody_set() -> None:
+    story = given(forked()).start().ack()
+    assert isinstance(story.outcome, Decided)
+    assert (
+        "An exit of activity 'first' was passed over: nobody has set 'go'." in story.outcome.notices.messages
+    )
+    for go in ("left", "right"):
+        assert only(given(forked()).start().ack(go=go).events, e.ActivityLeft)[0].unset == ()
+    gated = activity("first", CHOICE, transitions=(Transition("right", GO_LEFT), Transition("right")))
+    story = given(activities(gated, LEFT, RIGHT)).start().ack(decided("left"))
+    assert only(story.events, e.ActivityLeft)[0].unset == ()
+
+
+def test_a_confirmation_passed_over_names_the_variable_that_nobody_set() -> None:
+    flow = activities(
+        activity("first", Step("one", "One", confirm=Compare("go", "==", 1)), Step("two", "Two"))
+    )
+    story = given(flow).start().ack()
+    assert story.pending == "two"
+    assert isinstance(story.outcome, Decided)
+    text = "Checkpoint 'confirm-one' was passed over: nobody has set 'go' (go == 1)."
+    assert text in story.outcome.notices.messages
 
 
 def test_a_way_that_only_the_lender_has_is_passed_over() -> None:

@@ -43,7 +43,6 @@ def open_exits(workflow: Workflow, **variables: Any) -> list[str]:
 
 
 def test_the_default_is_open_only_when_no_condition_holds() -> None:
-    """Finding H2."""
     workflow = leading(Transition("a", equals("x")), Transition("b", default=True))
     assert (chosen(workflow, x=True), open_exits(workflow, x=True)) == (("a", "transition"), ["a"])
     assert (chosen(workflow, x=False), open_exits(workflow, x=False)) == (("b", "default"), ["b"])
@@ -65,7 +64,6 @@ def test_a_default_with_a_condition_counts_as_the_default_if_every_other_conditi
 
 
 def test_if_values_of_the_run_close_every_exit_the_run_ends() -> None:
-    """Finding H1."""
     workflow = leading(Transition("a", equals("x")), Transition("b", equals("y")))
     assert chosen(workflow, x=False, y=False) == (TERMINAL, "closed")
     assert open_exits(workflow, x=False, y=False) == [TERMINAL]

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from interlock.core.json_schema import artifact_violations, example_of
 from support.harness import Agent, Bench, steps, workflow
 from support.log import event_kinds
 
@@ -335,3 +336,51 @@ def test_an_assessment_that_is_too_low_asks_for_a_follow_up(bench: Bench) -> Non
     }
     assert "Look again." in agent.ack(artifacts=[low])["blockers"][0]["message"]
     assert agent.ack(artifacts=[{**low, "dimensions": {"confidence": "high"}}])["kind"] == "ok"
+
+
+SCHEMAS: dict[str, dict[str, Any]] = {
+    "no type": {"required": ["a"], "properties": {"a": {"minLength": 9}}},
+    "an alternative": {"oneOf": [{"type": "object", "required": ["a"], "properties": {"a": {"const": 3}}}]},
+    "parts": {"properties": {"a": {"type": "integer"}}, "allOf": [{"required": ["b"]}], "type": "object"},
+    "a reference": {"$ref": "#/$defs/all", "$defs": {"all": {"type": "object", "required": ["b"]}}},
+    "its own kind": {"type": "object", "required": ["kind"], "properties": {"kind": {"const": "t.report"}}},
+    "no other members": {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {"a": {"type": "null"}},
+    },
+    "lists in lists": {
+        "type": "object",
+        "required": ["a"],
+        "properties": {"a": {"type": "array", "minItems": 1, "items": {"type": "array", "minItems": 2}}},
+    },
+    "an optional member that no example is found for": {
+        "type": "object",
+        "properties": {"a": {"pattern": "^[0-9]{3}$"}, "b": {"type": "boolean"}},
+    },
+    "a tree without end": {"type": "object", "properties": {"child": {"$ref": "#"}}},
+}
+
+
+@pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
+def test_an_example_is_made_where_the_author_gives_none(schema: dict[str, Any]) -> None:
+    """Rule 31."""
+    example = example_of(schema, "t.report")
+    assert isinstance(example, dict)
+    assert example["kind"] == "t.report"
+    assert artifact_violations(schema, example) == []
+
+
+def test_no_example_is_made_where_none_is_found() -> None:
+    schema = {"type": "object", "required": ["a"], "properties": {"a": {"pattern": "^[0-9]{3}$"}}}
+    assert example_of(schema, "t.report") is None
+
+
+def test_criteria_say_what_to_avoid_and_the_schema_to_match(bench: Bench) -> None:
+    avoided = {"not": {"type": "contains", "value": "TODO", "message": "Must not contain TODO"}}
+    shaped = {"type": "schema", "schema": {"type": "object", "required": ["a"]}, "message": "Give a"}
+    length = {"type": "length", "min": 5}
+    agent = started(bench, *steps("write", validationCriteria=[avoided, shaped, length]))
+    assert "- avoid that the output contains 'TODO' (Must not contain TODO)" in agent.text
+    assert '- Give a: nothing but JSON that matches {"type": "object", "required": ["a"]}' in agent.text
+    assert "- the output has at least 5 characters" in agent.text

@@ -1,4 +1,4 @@
-"""Author regexes share one time budget a call (rule 33, finding B3)."""
+"""Author regexes share one time budget a call (rule 33)."""
 
 from __future__ import annotations
 

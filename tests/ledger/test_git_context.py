@@ -1,4 +1,4 @@
-"""What is recorded of a project's git checkout, and what never is (finding B2)."""
+"""What is recorded of a project's git checkout, and what never is."""
 
 from __future__ import annotations
 

@@ -26,6 +26,7 @@ from interlock.store.protocol import (
 )
 from support.harness import Agent, Bench, FormAnswer, gate, steps, workflow
 from support.log import logged_events
+from support.navigation_client import events, opened
 from support.session_agents import FLOW, join_session, start_flow, write_flow
 
 LOOP = {"type": "for", "count": 200, "maxIterations": 200}
@@ -144,6 +145,26 @@ def test_a_mode_that_was_overtaken_attaches_to_the_new_tip(agents: tuple[Agent, 
     assert set_session_mode(ours.ledger, started["session"]["sessionId"], PRESETS["stop"]) == 1
     assert theirs.look(theirs.last)["preferences"]["autonomy"] == PRESETS["stop"].autonomy
     assert theirs.look(started)["preferences"]["autonomy"] == PRESETS["guided"].autonomy
+
+
+@pytest.mark.parametrize(("calls", "outcome"), [(1, "abandoned"), (2, "completed")])
+def test_a_child_that_moves_while_its_parent_leaves_it_behind(bench: Bench, calls: int, outcome: str) -> None:
+    """It is abandoned where it is by then; one that has ended meanwhile has returned to its parent."""
+    ours, theirs = opened(bench), opened(bench)
+    parent = ours.into_build()
+    child = theirs.call("nav_start", workflow_id="helper", parent_state=parent["state"])
+
+    def go_on() -> None:
+        theirs.act("complete_step", child["state"], step_id="aid")
+        if calls == 2:
+            theirs.go("__terminal__")
+
+    ours.surface.ledger.store = Overtaken(ours.surface.ledger.store, go_on)
+    done = ours.act("complete_step", parent["state"], step_id="prepare", abandon_children=True)
+    assert done["success"], done
+    assert theirs.situation()["status"] == outcome
+    assert [event["outcome"] for event in events(bench, "child_returned")] == [outcome]
+    assert len(events(bench, "run_abandoned")) == (outcome == "abandoned")
 
 
 def test_a_run_that_is_started_while_another_one_starts_gets_its_own_number(

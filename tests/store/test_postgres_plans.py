@@ -58,6 +58,7 @@ def work(agent: Agent, times: int) -> None:
         agent.look(second)
         agent.call("resume_session", query=f"round {number}")
         find(agent.ledger, "needle17 common", {"git_branch": "topic/17"})
+        find(agent.ledger, "nothing like it")
         with agent.ledger.store.reading() as reader:
             reader.sessions(SessionFilter("local", limit=20))
             reader.sessions_by_prefix("sess_a", owner="local", limit=2)

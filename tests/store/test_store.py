@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -639,21 +640,32 @@ def test_ranking_puts_the_same_repository_first_then_unfinished_then_newest(stor
     store.append(start("sess_old", 2), start("sess_new", 3, observations={"repo_root": "/there"}))
     store.append(start("sess_other", 9, owner="you", observations=here))
     names = ["sess_old", "sess_done", "sess_gone", "sess_new", "sess_near", "sess_other"]
+    put(store, lambda writer: writer.index(SearchRow("sess_old", "me", "", "", "", 0), []))
     with store.reading() as reader:
-        ranked = reader.ranked(names, owner="me", repo_root="/here", finished=("complete",), limit=9)
-        assert ranked == ["sess_near", "sess_new", "sess_old", "sess_done"]
-        assert reader.ranked(names, owner="me", repo_root="/here", finished=("complete",), limit=1) == [
-            "sess_near"
-        ]
+        ranked = partial(reader.ranked, names, owner="me", repo_root="/here", unfinished=("running",))
+        assert ranked(limit=9) == ["sess_near", "sess_new", "sess_old", "sess_done"]
+        assert ranked(limit=1) == ["sess_near"]
+        newest = partial(reader.newest, owner="me", repo_root="/here", unfinished=("running",))
+        assert newest(among=9, limit=9) == ["sess_near", "sess_new", "sess_old", "sess_done"]
+        assert newest(among=3, limit=9) == ["sess_new", "sess_old", "sess_done"]
+        assert newest(among=9, limit=1) == ["sess_near"]
 
 
 # Search.
+
+
+@pytest.fixture(params=[0, 1000])
+def many_or_few(store: Store, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let any number of matches count as many, or as few: a store looks for these in another way."""
+    with store.reading() as reader:
+        monkeypatch.setattr(import_module(type(reader).__module__), "FEW", request.param, raising=False)
 
 
 def indexed(store: Store, session_id: str, title: str, notes: str = "", workflows: str = "") -> None:
     put(store, lambda writer: writer.index(SearchRow(session_id, "me", title, notes, workflows, 0), []))
 
 
+@pytest.mark.usefixtures("many_or_few")
 def test_rule_47_search_wants_all_words_and_gives_the_newest_first(store: Store) -> None:
     store.append(start("sess_a"), start("sess_b"))
     indexed(store, "sess_a", "Fix the login", "token expired", "wr.bug")
@@ -682,6 +694,7 @@ def test_rule_47_search_wants_all_words_and_gives_the_newest_first(store: Store)
         assert reader.search(["token"], owner="me", columns=["title", "notes"], limit=5) == []
 
 
+@pytest.mark.usefixtures("many_or_few")
 def test_the_deep_search_looks_into_every_output(store: Store) -> None:
     store.append(start("sess_a"), start("sess_b"), start("sess_c"), start("sess_z"))
     for name, outputs in {
@@ -760,9 +773,12 @@ def test_the_search_follows_every_change(
             assert reader.search([word], owner="me", columns=["notes"], limit=9) == expected
 
 
+@pytest.mark.usefixtures("many_or_few")
 def test_observations_find_sessions_by_value_or_its_beginning(store: Store) -> None:
     for name, at, branch in (("sess_a", 1, "main"), ("sess_b", 2, "maintenance"), ("sess_c", 3, "other")):
         store.append(start(name, at, observations={"branch": branch}))
+    store.append(start("sess_theirs", 9, owner="you", observations={"branch": "main"}))
+    put(store, lambda writer: writer.index(SearchRow("sess_a", "me", "", "", "", 0), []))
     with store.reading() as reader:
         assert dict(reader.observations("sess_a")) == {"branch": "main"}
         assert reader.observed("branch", "main", owner="me", prefix=False, limit=5) == ["sess_a"]
@@ -771,6 +787,7 @@ def test_observations_find_sessions_by_value_or_its_beginning(store: Store) -> N
         assert reader.observed("sha", "main", owner="me", prefix=True, limit=5) == []
 
 
+@pytest.mark.usefixtures("many_or_few")
 def test_rule_46_every_question_that_finds_sessions_is_bound_to_their_owner(store: Store) -> None:
     seen = {"branch": "main"}
     store.append(start("sess_mine", 1, observations=seen))

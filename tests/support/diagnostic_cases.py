@@ -88,6 +88,7 @@ CASES: dict[str, dict[str, str]] = {
     "IL223": {
         "routines/r.yaml": "id: t.routine-r\nname: R\nversion: 1.0.0\nsteps:\n  - §{id: on, templateCall: {templateId: wr.templates.routine.r}}\n",
     },
+    "IL224": activity("artifacts: [{id: f, name: F, location: §plnning}]\n", FLOW + "artifactLocations: {planning: docs}\n"),
     "IL221": {"w.yaml": ONE + "features: [{id: wr.features.output_contracts, config: {attempts: §9}}]\n"},
     "IL213": {"w.json": '{"id": "t.w", "name": "W", "version": "1.0.0", "steps": [{"id": "ask", "title": "A", "prompt": [{"kind": "ref", "refId": §"x"}]}]}'},
     "IL214": gate("options: [{id: x}], defaultOption: §y"),

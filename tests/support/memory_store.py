@@ -180,7 +180,7 @@ class MemoryReader:
         return sorted({name for name, _ in self.tables.commits} - set(self.tables.sessions))
 
     def ranked(
-        self, session_ids: Sequence[str], *, owner: str, repo_root: str, finished: Sequence[str], limit: int
+        self, session_ids: Sequence[str], *, owner: str, repo_root: str, unfinished: Sequence[str], limit: int
     ) -> list[str]:
         rows = [self.tables.sessions[name] for name in session_ids if name in self.tables.sessions]
         ranks = []
@@ -188,9 +188,15 @@ class MemoryReader:
             statuses = [run.status for run in self.runs(row.session_id)]
             if row.owner == owner:
                 elsewhere = self.tables.observations.get((row.session_id, "repo_root")) != repo_root
-                done = bool(statuses) and all(status in finished for status in statuses)
+                done = bool(statuses) and not any(status in unfinished for status in statuses)
                 ranks.append((elsewhere, done, -row.updated_at, row.session_id))
         return [rank[-1] for rank in sorted(ranks)][:limit]
+
+    def newest(
+        self, *, owner: str, repo_root: str, unfinished: Sequence[str], among: int, limit: int
+    ) -> list[str]:
+        newest = [row.session_id for row in self.sessions(SessionFilter(owner=owner, limit=among))]
+        return self.ranked(newest, owner=owner, repo_root=repo_root, unfinished=unfinished, limit=limit)
 
     def tombstone(self, session_id: str) -> TombstoneRow | None:
         return self.tables.tombstones.get(session_id)

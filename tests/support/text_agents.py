@@ -97,7 +97,8 @@ class TextAgent(ABC):
         chosen: dict[str, Any] = {}
         told = text.partition("which decide what follows")[2].partition("\n\n")[0]
         for name, values in re.findall(r"^- `([\w.-]+)`(?:: (.+))?$", told, re.MULTILINE):
-            options = [json.loads(value) for value in values.split(" | ")] if values else ["yes"]
+            written = values.split(" | ") if values else ["<any>"]
+            options = ["yes" if value.startswith("<") else json.loads(value) for value in written]
             chosen[name] = self.rotate(options, f"{where}:{name}")
         for kind, name, test, value in re.findall(
             r"it (?:goes on|ends early) (until|while|when) ([\w.]+) (==|!=|in) (\[.*?\]|\"[^\"]*\"|\w+)", text
@@ -277,10 +278,18 @@ class ActivityTextAgent(TextAgent):
         for step, wanted in re.findall(r"([\w.-]+) \((the output [^()]+(?:\([^()]*\)[^()]*)*)\)", told):
             if step in self.visit.outputs:
                 self.visit.outputs[step]["notesMarkdown"] += wanted
+        for step, example in re.findall(
+            r"artifact of step '([^']+)' in step_manifest. Example: ({.*?})\.", told
+        ):
+            self.visit.outputs[step]["artifacts"].append(self.filled(json.loads(example), step))
 
     def supply(self, text: str) -> str | None:
         """Take in what a refusal asks for; return its text if it asks for nothing that is understood."""
-        step = re.search(r"^Next: Send what step '([^']+)' produces", text, re.MULTILINE)
+        step = re.search(
+            r"^Next: (?:Send what|Ask the user, then send the answer as an artifact of) step '([^']+)'",
+            text,
+            re.MULTILINE,
+        )
         examples = re.findall(r"^Example of an artifact: (.+)$", text, re.MULTILINE)
         shown = self.offered([json.loads(example) for example in examples])
         if step is not None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 from uuid import uuid4
 
 import msgspec
 import pytest
 
+from interlock.authoring.library import BUNDLED, Library
+from interlock.authoring.sources.sources import Source
 from interlock.core.run.commands import Terms
 from interlock.core.run.outcomes import Refusal
 from interlock.ledger.decisions.inbox import inbox
@@ -21,18 +23,25 @@ from interlock.ledger.queries.status import session_status
 from interlock.ledger.queries.tree import trees_of
 from interlock.ledger.runs.abandonment import abandon_run
 from interlock.ledger.runs.position import Position
+from interlock.ledger.settings import Settings
+from interlock.ledger.tokens.keyring import Keys
 from interlock.ledger.transfer.bundle import Bundle, read_bundle
 from interlock.ledger.transfer.export_import import export_session, import_bundle
 from interlock.store.protocol import SessionFilter, SessionRow
+from interlock.store.sqlite.store import open_store
+from interlock.surfaces.call import Era
 from interlock.surfaces.gated import GatedSurface
+from interlock.surfaces.navigation import NavigationSurface
+from support.authored import write
 from support.cli_process import Terminal, interlock, to_the_gate
 from support.cli_process import agent as cli_agent
-from support.harness import Agent, Bench, gate, steps, workflow
+from support.harness import Agent, Bench, compile_cache, gate, steps, workflow
 from support.log import logged_events
-from support.navigation_client import NavigationClient, events, opened
-from support.postgres_server import require_postgres, shared_server
+from support.navigation_client import FILES, NavigationClient, events, opened
+from support.postgres_server import open_in, require_postgres, shared_server
 from support.server import Server
 from support.session_agents import (
+    FLOW,
     SessionAgent,
     gated,
     join_session,
@@ -333,9 +342,96 @@ def test_a_run_that_was_given_up_starts_no_child(bench: Bench) -> None:
     )
     assert refused.code == "CONFLICT"
     assert "starts no child" in refused.text
-    child.go("only")
-    assert not child.go("__terminal__").error  # it ends by itself, and nobody waits for it
-    assert logged_events(parent.ledger.store, session_id_of(parent), "child_returned") == []
+    told = child.go("only")
+    assert told.code == "RUN_ABANDONED"
+    why = f"the parent was abandoned by its agent (orchestrator): {WHY}."
+    assert f"abandoned by its parent (flow): {why}" in told.text.replace("\n", " ")
+
+
+# children that their parent leaves behind
+
+
+def left_behind(ledger: Ledger) -> NavigationClient:
+    """Start a parent, its child and the child's child; both children wait for the user. Return the parent."""
+    client = NavigationClient(NavigationSurface(ledger))
+    parent = client.start()["state"]
+    state = parent
+    for _ in range(2):
+        child = client.call("nav_start", workflow_id="build", parent_state=state)
+        state = client.act("complete_step", child["state"], step_id="analyze")["state"]
+    assert [question.id for question in inbox(ledger)] == ["approve", "approve"]
+    client.state = parent
+    return client
+
+
+def check_left_behind(ledger: Ledger, why: str) -> None:
+    """The children say so wherever they are read; nothing of them waits for anybody."""
+    with ledger.store.reading() as reader:
+        rows = reader.sessions(SessionFilter(ledger.owner))
+    children = [row for row in rows if row.parent_session]
+    assert len(children) == 2
+    by_age = sorted(children, key=lambda row: row.parent_session in {child.session_id for child in children})
+    below = f"abandoned by its parent (build): the parent was abandoned by its parent (build): {why}"
+    for row, text in zip(by_age, (f"abandoned by its parent (build): {why}", below), strict=True):
+        status = session_status(ledger, row).runs[0]
+        assert (status.status, status.pending.kind, status.abandoned) == ("abandoned", "nothing", text)
+        assert given_up(ledger, row.session_id) == [text]
+    assert inbox(ledger) == ()
+    listed = {line.session_id for line in run_lines(ledger, RunsWanted(status="abandoned")).lines}
+    assert {row.session_id for row in children} <= listed
+    for row in rows:
+        assert examine(ledger.store, row).health == "healthy"
+        with ledger.store.reading() as reader:
+            assert list(differences(reader, rebuild(row.session_id, reader.commits(row.session_id)))) == []
+
+
+@pytest.mark.parametrize("by", ["its parent", "the user"])
+@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgres", marks=pytest.mark.slow)])
+def test_a_child_that_is_left_behind_is_abandoned_with_its_own_children(
+    bench: Bench, kind: str, by: str
+) -> None:
+    store = open_store(bench.folder) if kind == "sqlite" else open_in(bench.folder)
+    write(bench.workflows, FILES)
+    library = Library([BUNDLED, Source("configured", bench.workflows)], compile_cache())
+    settings = Settings(terms=Terms(decisions="user"))
+    ledger = Ledger(store, Keys(bench.folder), library, settings, bench.clock)
+    try:
+        client = left_behind(ledger)
+        if by == "the user":
+            by_user(ledger, _root(ledger).session_id)
+            check_left_behind(ledger, f"the parent was abandoned by the user, cli: {WHY}")
+            return
+        state = client.state
+        gone_on = client.act("complete_step", step_id="analyze", abandon_children=True)
+        assert gone_on["success"]
+        assert "Child 'build' was still running; it is abandoned." in str(gone_on["warnings"])
+        again = client.act("complete_step", state, step_id="analyze", abandon_children=True)
+        assert again == gone_on
+        (question,) = inbox(ledger)
+        assert question.session_id == _root(ledger).session_id  # the parent has reached its own gate
+        by_user(ledger, _root(ledger).session_id)
+        check_left_behind(ledger, "the parent went on without it")
+    finally:
+        store.close()
+
+
+def _root(ledger: Ledger) -> SessionRow:
+    with ledger.store.reading() as reader:
+        return next(row for row in reader.sessions(SessionFilter(ledger.owner)) if not row.parent_session)
+
+
+def test_a_child_that_has_ended_stays_as_it_ended(client: NavigationClient, bench: Bench) -> None:
+    """A rewound parent still waits for it; going on without it changes nothing in the child."""
+    parent = client.into_build()
+    child = client.call("nav_start", workflow_id="helper", parent_state=parent["state"])
+    waiting = client.situation(parent["state"])
+    client.act("complete_step", child["state"], step_id="aid")
+    ended = client.go("__terminal__")
+    assert ended["status"] == "completed"
+    gone_on = client.act("complete_step", waiting["state"], step_id="prepare", abandon_children=True)
+    assert gone_on["success"]
+    assert client.situation(ended["state"])["status"] == "completed"
+    assert events(bench, "run_abandoned") == []
 
 
 # navigation
@@ -413,6 +509,53 @@ def test_two_processes_and_a_killed_one_give_up_a_run_once(tmp_path: Path) -> No
         assert fresh["abandoned"]["reason"] == WHY
     assert len(given_up(bench.ledger(), at["session"]["sessionId"])) == 1
     bench.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("era", get_args(Era))
+@pytest.mark.parametrize("surface", ["session", "gated", "navigation"])
+def test_a_server_killed_after_it_answered_has_given_up_the_run_once(
+    bench: Bench, surface: str, era: Era
+) -> None:
+    """The question is open; the same call to another process returns the same answer, and nothing goes on."""
+    write(bench.workflows, FILES if surface == "navigation" else FLOW)
+    arguments = ("--workflows", str(bench.workflows), "--surface", surface)
+    with Server(bench.folder, *arguments, era=era) as first:
+        tool, abandoning, going_on = open_question(first, surface)
+        answer = first.call(tool, **abandoning)
+        first.kill()
+    assert answer["status"] == "abandoned"
+    assert WHY in answer["message"]
+    with Server(bench.folder, *arguments, era=era) as second:
+        assert second.call(tool, **abandoning) == answer
+        refused = second.call(tool, **going_on)
+        named = refused["error"]["code"] if surface == "navigation" else refused["code"]
+        assert named == ("WORKFLOW_ABANDONED" if surface == "navigation" else "RUN_ABANDONED")
+        assert WHY in refused["_text"]
+        second.kill()
+    ledger = bench.ledger()
+    with ledger.store.reading() as reader:
+        (row,) = reader.sessions(SessionFilter(ledger.owner))
+    assert len(given_up(ledger, row.session_id)) == 1
+    assert inbox(ledger) == ()
+    assert examine(ledger.store, row).health == "healthy"
+
+
+def open_question(server: Server, surface: str) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """Take a run to an open question; return the tool, how it abandons, and how it would go on."""
+    if surface == "navigation":
+        start = server.call("nav_start", workflow_id="build")["state"]
+        state = server.call("nav_action", state=start, action="complete_step", step_id="analyze")["state"]
+        answering = {"action": "respond_to_checkpoint", "checkpoint_id": "approve", "option_id": "yes"}
+        abandoning = {"state": state, "action": "abandon", "note": WHY}
+        return "nav_action", abandoning, {"state": state, **answering}
+    started = server.call("start_session", agent_id="lead", workflow_id="flow")
+    entered = server.call("next_activity", session_token=started["session_token"], activity_id="gather")
+    token = entered["session_token"]
+    if surface == "session":
+        token = server.call("yield_checkpoint", session_token=token, checkpoint_id="scope")["session_token"]
+    abandoning = {"session_token": token, "activity_id": "__terminal__", "abandon": WHY}
+    return "next_activity", abandoning, {"session_token": token, "activity_id": "build"}
 
 
 @pytest.mark.slow

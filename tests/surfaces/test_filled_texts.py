@@ -1,4 +1,4 @@
-"""Variables in the texts of activity files, in both spellings (rule 32; findings E7 and E9)."""
+"""Variables in the texts of activity files, in both spellings (rule 32)."""
 
 from __future__ import annotations
 
@@ -238,6 +238,28 @@ def test_a_gate_of_a_step_file_fills_its_options_and_effects(
     answer = logged_events(store, session.session_id, "gate_resolved")[-1].event
     assert isinstance(answer, GateResolved)
     assert (answer.sets, answer.unset) == ({"deployed": "2 parts to staging"}, ("nobody",))
+
+
+def test_the_title_of_a_loop_is_filled_wherever_it_is_shown(bench: Bench) -> None:
+    each = {"id": "each", "type": "loop", "title": "Parts of {{car}}", "body": steps("paint")}
+    each["loop"] = {"type": "forEach", "items": "parts", "maxIterations": 3}
+    bench.write(workflow(*steps("look"), each))
+    agent = bench.agent()
+    agent.start("test.flow", car="T")
+    agent.ack("looked")
+    assert "Loop 'Parts of T' goes through the list 'parts'" in agent.text
+    agent.ack(parts=["door"])
+    assert "Round 1 of 1 of loop 'Parts of T', item: door." in agent.text
+    client = Agent(NavigationSurface(bench.ledger()))
+    client.call("nav_start", workflow_id="test.flow", initial_variables={"car": "T"})
+    client.call(
+        "nav_action",
+        state=client.last["state"],
+        action="complete_step",
+        step_id="look",
+        variables={"car": "T"},
+    )
+    assert "Start loop 'Parts of T': send its list as loop_items." in client.text
 
 
 @pytest.mark.parametrize("field", ["label", "effect", "title of a loop"])

@@ -269,6 +269,25 @@ def test_a_confirmation_is_pending_like_any_checkpoint(bench: Bench) -> None:
     assert agent.go("__terminal__").body["status"] == "completed"
 
 
+def test_a_revised_step_that_was_not_claimed_yet_passes_over_nothing(bench: Bench) -> None:
+    """Rules 14 and 25: steps are claimed on leaving, and the user may send one back before."""
+    prove = {
+        "id": "prove",
+        "title": "Prove",
+        "promptBlocks": {"goal": "Prove it.", "outputRequired": {"notes": "why it is so"}},
+    }
+    bench.write(workflow(prove, *plain_steps("one", "two", requireConfirmation=True)))
+    agent = gated(bench)
+    agent.call("start_session", workflow_id="test.flow")
+    agent.go("main")
+    for gate, option in (("one", "revise"), ("two", "revise"), ("one", "proceed"), ("two", "proceed")):
+        agent.tell("respond_checkpoint", checkpoint_id=f"confirm-{gate}", option_id=option)
+    refused = agent.go("__terminal__")
+    assert (refused.code, refused.fields["step"]) == ("OUTPUT_REQUIRED", "prove")
+    claims = [{"step_id": "prove", "output": "proved"}]
+    assert agent.go("__terminal__", step_manifest=claims).body["status"] == "completed"
+
+
 def test_a_session_moves_between_the_two_surfaces(bench: Bench) -> None:
     """Rule 34."""
     agent = enter_gather(bench)

@@ -13,6 +13,8 @@ from interlock.surfaces.call import Ask, Call, Client, FormAnswer, Reply
 from support.harness import Bench, gate, steps, workflow
 from support.navigation_client import NavigationClient, Payload, events, listed, opened
 
+ENDED = "Loop 'task-loop' ended without another round; take one of availableActions"
+
 
 @pytest.fixture
 def client(bench: Bench) -> NavigationClient:
@@ -36,7 +38,7 @@ def test_the_response_is_the_documents(client: NavigationClient) -> None:
 
 
 def test_an_answer_is_sent_once(client: NavigationClient) -> None:
-    """Finding E10: the text is the whole answer, and no structure repeats it."""
+    """The text is the whole answer, and no structure repeats it."""
     replies = [client.raw("nav_start", workflow_id="build"), client.raw("nav_start", workflow_id="nowhere")]
     for reply in replies:
         assert isinstance(reply, Reply)
@@ -45,7 +47,6 @@ def test_an_answer_is_sent_once(client: NavigationClient) -> None:
 
 
 def test_what_every_agent_reads_of_the_tools_is_short(client: NavigationClient) -> None:
-    """Finding E10."""
     listed = [
         {"name": tool.name, "description": tool.description, "inputSchema": tool.argument_schema()}
         for tool in client.surface.tools.values()
@@ -176,8 +177,52 @@ def test_a_loop_over_nothing_is_passed(client: NavigationClient) -> None:
     client.into_build()
     client.done("prepare")
     passed = client.loop(loop_items=[])
-    assert passed["message"] == "Loop 'task-loop' ended"
+    assert passed["message"] == ENDED
     assert listed(passed) == [("transition", "review")]
+
+
+def test_variables_sent_with_an_advance_may_end_the_loop(client: NavigationClient) -> None:
+    client.into_build()
+    client.done("prepare")
+    client.loop(loop_items=["login", "logout"])
+    client.done("code")
+    waiting = client.done("test")
+    assert listed(waiting) == [("advance_loop", "task-loop")]
+    ended = client.loop(variables={"enough": True})
+    assert (ended["success"], ended["message"]) == (True, ENDED)
+    assert ended["position"]["loop"] is None
+    assert listed(ended) == [("transition", "review")]
+    assert client.loop(state=waiting["state"], variables={"enough": True}) == ended
+
+
+def test_variables_sent_with_an_advance_may_empty_a_loop_that_waits_to_start(
+    client: NavigationClient,
+) -> None:
+    client.into_build()
+    client.done("prepare")
+    passed = client.loop(variables={"tasks": []})
+    assert (passed["success"], passed["message"]) == (True, ENDED)
+    assert listed(passed) == [("transition", "review")]
+
+
+def test_a_loop_that_is_not_waiting_is_refused_with_what_comes_first(client: NavigationClient) -> None:
+    client.start()
+    client.done("analyze")
+    held = client.loop(variables={"enough": True})
+    assert (held["error"]["code"], held["error"]["next"]) == (
+        "CHECKPOINT_BLOCKING",
+        "Send action respond_to_checkpoint for 'approve' first.",
+    )
+    client.respond("yes")
+    client.done("decide")
+    client.go("build")
+    client.done("prepare")
+    client.loop(loop_items=["login"])
+    inside = client.loop(variables={"size": "small"})
+    assert (inside["error"]["code"], inside["error"]["next"]) == (
+        "LOOP_NOT_FOUND",
+        "Complete step 'code' first.",
+    )
 
 
 def test_a_loop_whose_list_is_known_needs_no_items(client: NavigationClient) -> None:

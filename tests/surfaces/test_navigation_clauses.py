@@ -1,4 +1,4 @@
-"""What the navigation document promises and was found missing (findings H1 to H5)."""
+"""What the navigation document promises beyond the ordinary path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Once means once: a call sent again after its answer was lost changes nothing (findings D1 to D6)."""
+"""Once means once: a call sent again after its answer was lost changes nothing."""
 
 from __future__ import annotations
 
@@ -241,6 +241,58 @@ def test_d2_in_a_loop_each_round_has_its_own_output(bench: Bench, whole: bool) -
         sent = so_far
     answer = lead.go("__terminal__", step_manifest=done if whole else done[sent:])
     assert not answer.error
+    assert outputs(lead) == [(entry["step_id"], entry["output"]) for entry in done]
+
+
+@pytest.mark.parametrize("resent", ["the whole manifest", "the last round", "only what is new"])
+@pytest.mark.parametrize("elsewhere", ["execution", "navigation"])
+def test_d2_a_round_acknowledged_on_another_surface_is_not_recorded_again(
+    bench: Bench, elsewhere: str, resent: str
+) -> None:
+    lead, _ = begin_rounds(bench, "a", "b", "c")
+    token = lead.token
+    client, agent = opened(bench), Agent(ExecutionSurface(bench.ledger()))
+    if elsewhere == "execution":
+        agent.call("continue_workflow", stateToken=token)
+        for number in (1, 2):
+            for step in ("plan", "make"):
+                agent.decide("yes")
+                token = agent.ack(f"{step} {number}")["stateToken"]
+        assert agent.pending == "g1"
+    else:
+        client.situation(token)
+        for number in (1, 2):
+            client.act("advance_loop", loop_id="each")
+            for step, gate in (("plan", "g1"), ("make", "g2")):
+                client.respond("yes", gate)
+                output = {"notesMarkdown": f"{step} {number}"}
+                token = client.act("complete_step", step_id=step, output=output)["state"]
+    lead.call("start_session", agent_id="lead", session_token=token)
+    if elsewhere == "execution":
+        lead.tell("respond_checkpoint", option_id="yes")
+    else:
+        answer_checkpoint(join_session(lead), lead, "g1", "yes")
+    worker = join_session(lead)
+    done = rounds_done(1, 2, 3)
+    first = {"the whole manifest": 0, "the last round": 2, "only what is new": 4}[resent]
+    answer_checkpoint(worker, lead, "g2", "yes", step_manifest=done[first:5])
+    answer = lead.go("__terminal__", step_manifest=done[first:] if first < 4 else done[5:])
+    assert not answer.error
+    notes = [(step.rpartition("::")[2], text) for step, text in outputs(lead) if text]
+    assert notes == [(entry["step_id"], entry["output"]) for entry in done]
+
+
+def test_d2_what_was_done_in_a_round_may_be_sent_again_with_the_rest_of_it(bench: Bench) -> None:
+    """A worker that tells at each gate what it has done in its round repeats the round's first steps."""
+    lead, worker = begin_rounds(bench, "a", "b", "c")
+    done = rounds_done(1, 2, 3)
+    answer_checkpoint(worker, lead, "g1", "yes")
+    for number in range(3):
+        start = 2 * number
+        answer_checkpoint(worker, lead, "g2", "yes", step_manifest=done[start : start + 1])
+        if number < 2:
+            answer_checkpoint(worker, lead, "g1", "yes", step_manifest=done[start : start + 2])
+    assert not lead.go("__terminal__", step_manifest=done[4:]).error
     assert outputs(lead) == [(entry["step_id"], entry["output"]) for entry in done]
 
 

@@ -12,7 +12,7 @@ from interlock.surfaces.call import Call, Reply
 from interlock.surfaces.lookup import LookupSurface
 from interlock.surfaces.navigation import NavigationSurface
 from interlock.surfaces.tool import call_tool
-from support.harness import Agent, Bench, steps, workflow
+from support.harness import Agent, Bench, gate, steps, workflow
 from support.session_agents import SessionAgent, gated, session
 
 VERDICT = {
@@ -86,6 +86,37 @@ def test_navigation_offers_an_optional_step_and_passes_over_it(bench: Bench) -> 
     state = json.loads(agent.text)["state"]
     agent.call("nav_action", state=state, action="transition", activity_id="__terminal__")
     assert json.loads(agent.text)["status"] == "completed"
+
+
+SOFT = gate("soft", "yes", "no", defaultOption="no", blocking=False)
+
+
+@pytest.mark.parametrize(
+    "before", [steps("look", required=False), [SOFT]], ids=["optional step", "gate that holds nobody up"]
+)
+@pytest.mark.parametrize(
+    ("config", "description"),
+    [
+        ({"type": "for", "count": 2}, "Start loop 'Each' (2 iterations)."),
+        ({"type": "for", "count": "rounds"}, "not set to a whole number. Send it in variables."),
+        ({"type": "forEach", "items": "parts"}, "Start loop 'Each': send its list as loop_items."),
+    ],
+)
+def test_navigation_offers_the_loop_after_what_holds_nobody_up(
+    bench: Bench, before: list[dict[str, Any]], config: dict[str, Any], description: str
+) -> None:
+    each = {"id": "each", "type": "loop", "title": "Each", "body": steps("work")}
+    bench.write(workflow(*before, {**each, "loop": {**config, "maxIterations": 3}}))
+    agent = Agent(NavigationSurface(bench.ledger()))
+    agent.call("nav_start", workflow_id="test.flow")
+    started = json.loads(agent.text)
+    (offered,) = started["availableActions"]["required"]
+    assert description in offered["description"]
+    advance = {"action": "advance_loop", "loop_id": "each"}
+    given = {"loop_items": ["a"], "variables": {"rounds": 2}}
+    wanted = {name: given[name] for name in given if name in offered}
+    agent.call("nav_action", state=started["state"], **advance, **wanted)
+    assert json.loads(agent.text)["position"]["step"]["id"] == "work"
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,16 @@ from typing import Any
 
 import pytest
 
+from interlock.core.engine.acknowledge import ONLY_GAPS
 from interlock.core.run.commands import Terms
+from interlock.ledger.log.rebuild import differences, rebuild
+from interlock.store.protocol import SessionFilter
+from interlock.surfaces.execution import ExecutionSurface
 from interlock.surfaces.navigation import NavigationSurface
 from support.cli_process import interlock
 from support.harness import Agent, Bench, gate, steps, workflow
-from support.navigation_client import NavigationClient
+from support.log import logged_events
+from support.navigation_client import NavigationClient, events
 from support.session_agents import gated, session
 
 NOTES = {"promptBlocks": {"goal": "Look.", "outputRequired": {"notes": "what was seen"}}}
@@ -68,6 +73,21 @@ def test_a_variable_that_decides_what_follows_is_shown_with_its_values_and_requi
     assert blocked["blockers"][0]["pointer"] == {"kind": "context_key", "key": "verdict"}
     assert blocked["blockers"][0]["example"] == {"verdict": "<verdict>"}
     assert agent.ack("judged", verdict="good")["pending"]["stepId"] == "praise"
+
+
+@pytest.mark.parametrize(
+    ("compared", "choices"),
+    [("high", '"high" | <another value>'), (True, "true | false"), (5, "5 | <another value>")],
+)
+def test_one_value_that_a_condition_compares_is_not_shown_as_the_only_choice(
+    bench: Bench, compared: Any, choices: str
+) -> None:
+    later = steps("later", runCondition={"var": "risk", "equals": compared})
+    bench.write(workflow(*steps("judge", sets=["risk"]), *later))
+    agent = bench.agent()
+    agent.start("test.flow")
+    assert f"- `risk`: {choices}\n" in agent.text
+    assert f"Its values: {choices}." in agent.ack("judged")["blockers"][0]["message"]
 
 
 def test_navigation_and_the_claiming_surfaces_require_it_too(bench: Bench) -> None:
@@ -196,6 +216,112 @@ def test_gaps_open_and_close_at_navigation_and_people_read_both(bench: Bench) ->
     notes = interlock(bench.folder, "notes", session_row["ref"]).out
     assert "Not tested on Windows." in notes
     assert "- Gap 1 (critical, resolved: Tested there.): Not tested on Windows." in notes
+
+
+LATER: list[Any] = [
+    {"kind": "wr.gaps", "resolved": [{"gap": number, "summary": f"Closed {number}."}]} for number in (1, 2)
+]
+
+
+def closed_later(bench: Bench, surface: str) -> None:
+    """End a run with two gaps, close one after the other, each call twice; a third finds nothing to close."""
+    bench.write(workflow(*steps("one")))
+    ledger = bench.ledger(terms=Terms(min_response_ms=0))
+    texts: list[str] = []
+    match surface:
+        case "execution":
+            agent = Agent(ExecutionSurface(ledger))
+            agent.start("test.flow")
+            answer = agent.ack("one", artifacts=[DISCLOSED])
+            texts.append(agent.text)
+            end = answer
+            for artifact in [*LATER, *LATER[:1]]:
+                tokens = {name: answer[name] for name in ("stateToken", "checkpointToken")}
+                for _ in range(2):
+                    agent.call("checkpoint_workflow", **tokens, output={"artifacts": [artifact]})
+                    texts.append(agent.text)
+                answer = agent.look(end)  # by the token of the end
+            assert answer["status"] == "complete"
+            assert "earlier point" not in agent.text
+            del texts[-1]
+        case "navigation":
+            client = NavigationClient(NavigationSurface(ledger))
+            client.start("test.flow")
+            client.done("one", output={"artifacts": [DISCLOSED]})
+            texts.append(json.dumps(client.go("__terminal__")))
+            state = client.state
+            for artifact in LATER:
+                for _ in range(2):
+                    given = {"step_id": "one", "output": {"artifacts": [artifact]}}
+                    texts.append(json.dumps(client.act("complete_step", state, **given)))
+            texts.append(
+                json.dumps(client.act("complete_step", state, step_id="one", output={"artifacts": LATER}))
+            )
+        case _:
+            lead = (session if surface == "session" else gated)(bench, Terms(min_response_ms=0))
+            lead.call("start_session", workflow_id="test.flow", agent_id="a")
+            lead.go("main")
+            ended = [{"step_id": "one", "output": {"artifacts": [DISCLOSED]}}]
+            before = lead.token
+            texts.append(lead.go("__terminal__", step_manifest=ended).text)
+            for artifact in LATER:
+                for _ in range(2):
+                    given = [{"step_id": "one", "output": {"artifacts": [artifact]}}]
+                    texts.append(lead.go("__terminal__", step_manifest=given).text)
+            given = [{"step_id": "one", "output": {"artifacts": LATER}}]
+            texts.append(lead.go("__terminal__", step_manifest=given).text)
+            again = {"session_token": before, "activity_id": "__terminal__", "step_manifest": ended}
+            assert lead.call("next_activity", **again).text == texts[0]
+    end, first, repeat, second, last_repeat, third = texts
+    assert "wr.gaps" in end
+    assert (repeat, last_repeat) == (first, second)
+    assert "Gap 1 (critical, resolved: Closed 1.)" in first
+    assert "Gap 2 (warning): No docs." in first
+    assert "Gap 2 (warning, resolved: Closed 2.)" in second
+    assert "wr.gaps" not in second
+    assert "There is no open gap 1 to resolve." in third
+
+
+@pytest.mark.parametrize("surface", ["execution", "session", "gated", "navigation"])
+def test_a_gap_is_resolved_after_its_run_has_ended(bench: Bench, surface: str) -> None:
+    closed_later(bench, surface)
+    ledger = bench.ledger()
+    with ledger.store.reading() as reader:
+        (row,) = reader.sessions(SessionFilter(ledger.owner))
+        (run,) = reader.runs(row.session_id)
+        assert list(differences(reader, rebuild(row.session_id, reader.commits(row.session_id)))) == []
+    assert run.status == "complete"  # it ended with gaps, and has none any more
+    resolved = logged_events(ledger.store, row.session_id, "gap_resolved")
+    assert [event.event.gap for event in resolved] == [1, 2]  # type: ignore[attr-defined]
+
+
+def test_what_comes_after_the_end_changes_nothing_else(bench: Bench) -> None:
+    """Neither variables nor new gaps: a run that has ended stays as it ended, but for its open gaps."""
+    bench.write(workflow(*steps("one")))
+    client = NavigationClient(NavigationSurface(bench.ledger()))
+    client.start("test.flow")
+    client.done("one", output={"artifacts": [DISCLOSED]})
+    client.go("__terminal__")
+    both = {**LATER[0], "open": [{"summary": "Another."}]}
+    told = client.done("one", output={"artifacts": [both]}, variables={"x": 1})
+    assert told["success"]
+    assert told["warnings"][0]["message"] == ONLY_GAPS
+    assert [event["gap"] for event in events(bench, "gap_resolved")] == [1]
+    assert len(events(bench, "gap_recorded")) == 2
+    assert events(bench, "context_set") == []
+    assert client.done("one", output={"artifacts": [DISCLOSED]})["error"]["code"] == "WORKFLOW_COMPLETED"
+
+
+def test_a_gap_of_a_run_that_was_abandoned_stays_open(bench: Bench) -> None:
+    """Rule 35: whatever would change it is refused; nobody relies on what it left."""
+    bench.write(workflow(*steps("one", "two")))
+    client = NavigationClient(NavigationSurface(bench.ledger()))
+    client.start("test.flow")
+    client.done("one", output={"artifacts": [DISCLOSED]})
+    client.act("abandon", note="not needed")
+    refused = client.done("two", output={"artifacts": [CLOSED]})
+    assert refused["error"]["code"] == "WORKFLOW_ABANDONED"
+    assert events(bench, "gap_resolved") == []
 
 
 def test_a_gap_that_an_agent_discloses_counts(bench: Bench) -> None:

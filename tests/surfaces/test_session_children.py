@@ -69,8 +69,10 @@ def test_a_parent_that_goes_on_records_the_abandoned_child(bench: Bench) -> None
     assert not parent.go("__terminal__").error
     events = [event for event in parent.tell("get_trace").body["events"] if event["name"] == "child_returned"]
     assert events[0]["about"]["outcome"] == "abandoned"
-    child.go("only")
-    assert not child.go("__terminal__").error
+    told = child.go("only")
+    assert told.code == "RUN_ABANDONED"
+    assert "abandoned by its parent (flow): the parent went on without it." in told.text.replace("\n", " ")
+    assert child.tell("get_workflow_status").body["status"] == "abandoned"
     again = [event for event in parent.tell("get_trace").body["events"] if event["name"] == "child_returned"]
     assert again == events
 

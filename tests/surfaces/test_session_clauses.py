@@ -1,4 +1,4 @@
-"""What the documents of session and gated promise and was found missing (findings G3, G6, G7)."""
+"""What the documents of session and gated promise beyond the ordinary path."""
 
 from __future__ import annotations
 

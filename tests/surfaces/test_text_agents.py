@@ -12,7 +12,7 @@ from interlock.authoring.library import BUNDLED, Library
 from interlock.authoring.sources.sources import Source
 from interlock.core.run.commands import Terms
 from support.corpus import needs_corpus
-from support.harness import Bench, compile_cache
+from support.harness import Bench, compile_cache, steps, workflow
 from support.paths import CORPUS
 from support.text_agents import AGENTS
 
@@ -49,6 +49,42 @@ def walk_twice(bench: Bench, surface: str, workflow_id: str, folder: Path | None
 @pytest.mark.parametrize("workflow_id", ["wr.small_task", "wr.release", "work-packages"])
 def test_an_agent_that_reads_only_the_text_finishes(bench: Bench, workflow_id: str, surface: str) -> None:
     walk_twice(bench, surface, workflow_id)
+
+
+LEVELS = {"id": "quality", "dimensions": [{"id": "depth", "levels": ["high", "low"]}]}
+IMPROVE = {"when": {"anyEqualsLevel": "low"}, "effect": {"kind": "require_followup", "guidance": "Improve."}}
+CLOSED = {"type": "object", "additionalProperties": False, "required": ["ok"], "properties": {"ok": {}}}
+SCORED = {
+    "type": "object",
+    "required": ["score", "tags"],
+    "properties": {"score": {"type": "integer", "maximum": 0}, "tags": {"$ref": "#/$defs/tags"}},
+    "$defs": {"tags": {"type": "array", "minItems": 2, "items": {"enum": ["a", "b"]}}},
+}
+
+
+def of_others() -> dict[str, dict[str, Any]]:
+    """Return small workflows that leave to us what an agent must be told."""
+    ask = {"reason": "needs_user_approval", "question": "Deploy?"}
+    inner = {"id": "inner", "type": "loop", "title": "Inner", "body": steps("work")}
+    inner["loop"] = {"type": "for", "count": 2, "maxIterations": 3}
+    return {
+        "a schema without an example": workflow(*steps("report", output={"schema": SCORED})),
+        "a schema that leaves out the kind": workflow(*steps("report", output={"schema": CLOSED})),
+        "a level that holds the run": workflow(
+            *steps("judge", assessmentRefs=["quality"], assessmentConsequences=[IMPROVE]),
+            assessments=[LEVELS],
+        ),
+        "an approval without a key": workflow(*steps("look"), *steps("ship", userInput=[ask])),
+        "a loop after an optional step": workflow(*steps("look", required=False), inner),
+    }
+
+
+@pytest.mark.parametrize("surface", AGENTS)
+@pytest.mark.parametrize("written", of_others().values(), ids=of_others())
+def test_an_agent_is_told_all_that_it_must_send(bench: Bench, surface: str, written: dict[str, Any]) -> None:
+    """Rule 31: every example passes as it stands, also where the author gave none."""
+    bench.write(written)
+    walk_twice(bench, surface, "test.flow", bench.workflows)
 
 
 @pytest.mark.slow

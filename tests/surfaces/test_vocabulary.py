@@ -111,7 +111,11 @@ ABOUT: Mapping[Code, list[Mapping[str, Any]]] = {
         {"reason": "Which?", "examples": []},
         {**STEP, "reason": "Which?"},
     ],
-    Code.LOOP_NOT_FOUND: [{"loop": "each"}, {"loop": "each", "pending_loop": "other"}],
+    Code.LOOP_NOT_FOUND: [
+        {"loop": "each"},
+        {"loop": "each", "pending_loop": "other"},
+        {"loop": "each", "pending_step": "test"},
+    ],
     Code.LOOP_ITEMS_REQUIRED: [MISSING],
     Code.CHILD_RUNNING: [{"children": ["helper"]}],
     Code.VARIABLES_TOO_LARGE: [{"bytes": 300_000, "most": 262_144}],

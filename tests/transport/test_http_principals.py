@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import msgspec
 import pytest
+from starlette.types import Message, Receive, Scope, Send
 
+from interlock.core.principals import Principal
 from interlock.ledger.log.chain import kind_of
 from interlock.ledger.queries.log_lines import event_lines
 from interlock.ledger.queries.status import find_session
@@ -19,12 +22,15 @@ from interlock.ledger.tokens.access_tokens import AccessTokens
 from interlock.ledger.transfer.export_import import export_session
 from interlock.ledger.transfer.text_export import as_markdown
 from interlock.store.protocol import SessionRow
+from interlock.transport.http.admission.principals import Identification
 from support.cli_process import interlock
 from support.console_client import ConsoleClient
 from support.harness import Bench, gate, steps, workflow
-from support.http_server import HttpServer, bearer, connected, serving
+from support.http_server import META, MODERN, HttpServer, bearer, connected, serving
 from support.log import logged_events
+from support.stdio_pipe import INITIALIZE
 
+JSON = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 PEOPLE = {"ada": "user", "bob": "user", "eve": "approver", "root": "admin"}
 
 
@@ -47,6 +53,11 @@ def server(folder: Path, tokens: dict[str, str]) -> Iterator[HttpServer]:
     workflows = str(folder / "workflows-under-test")
     with serving(folder, "--workflows", workflows, "--decisions", "user") as running:
         yield running
+    assert b"Traceback" not in running.log
+
+
+def said(method: str, params: dict[str, Any]) -> bytes:
+    return msgspec.json.encode({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
 
 
 @pytest.mark.parametrize("path", ["/mcp", "/mcp/lookup", "/metrics", "/inbox", "/nothing"])
@@ -143,6 +154,63 @@ def test_a_revoked_token_is_refused_at_once(server: HttpServer, folder: Path) ->
     assert server.request("GET", "/inbox", headers=bearer(token)).status == 200
     assert access.revoke("gone")
     assert server.request("GET", "/inbox", headers=bearer(token)).status == 401
+
+
+@pytest.mark.parametrize("era", ["handshake", "modern"])
+def test_an_open_stream_ends_when_its_token_is_revoked(server: HttpServer, folder: Path, era: str) -> None:
+    access, bench = AccessTokens(folder), Bench(folder)
+    headers = {**JSON, **bearer(access.add("leaving", "user", 1))}
+    connection = http.client.HTTPConnection(server.host, server.port, timeout=60)
+    if era == "modern":
+        wanted = {"promptsListChanged": True}
+        params = {"notifications": wanted, "_meta": META}
+        headers |= {"MCP-Protocol-Version": MODERN, "Mcp-Method": "subscriptions/listen"}
+        connection.request("POST", "/mcp", said("subscriptions/listen", params), headers)
+    else:
+        opened = server.request("POST", "/mcp", said("initialize", INITIALIZE), headers)
+        headers["Mcp-Session-Id"] = opened.headers["mcp-session-id"]
+        server.request("POST", "/mcp", said("prompts/list", {}), headers)
+        connection.request("GET", "/mcp", headers=headers)
+    stream = connection.getresponse()
+    bench.write(workflow(*steps("first"), id=f"test.heard_{era}"))
+    while b"notifications/prompts/list_changed" not in (line := stream.readline()):
+        assert line, "the stream has ended"
+    assert access.revoke("leaving")
+    bench.write(workflow(*steps("first"), id=f"test.unheard_{era}"))
+    assert b"list_changed" not in stream.read(), "the end of the stream, and nothing before it"
+    connection.close()
+    assert server.request("POST", "/mcp", said("ping", {}), headers).status == 401
+
+
+@pytest.mark.parametrize(("seconds", "heard"), [(0.9, b"one, two, three"), (1.0, b"one, ")])
+def test_what_a_stream_sends_later_is_sent_only_with_a_valid_token(seconds: float, heard: bytes) -> None:
+    sent: list[bytes] = []
+    known: dict[str, Principal] = {"token": Principal("ada")}
+    now = 0.0
+
+    class Known:
+        async def principal_of(self, token: str) -> Principal | None:
+            return known.get(token)
+
+    async def stream(scope: Scope, receive: Receive, send: Send) -> None:
+        nonlocal now
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        for part in (b"one, ", b"two, "):
+            await send({"type": "http.response.body", "body": part, "more_body": True})
+            known.clear()
+            now += seconds
+        await anyio.lowlevel.checkpoint()
+        await send({"type": "http.response.body", "body": b"three"})
+
+    async def send(message: Message) -> None:
+        sent.append(message.get("body", b""))
+
+    async def receive() -> Message:
+        return {"type": "http.disconnect"}
+
+    scope = {"type": "http", "path": "/mcp", "headers": [(b"authorization", b"Bearer token")]}
+    anyio.run(Identification(stream, Known(), None, lambda: now), scope, receive, send)
+    assert b"".join(sent) == heard
 
 
 def test_too_many_requests_are_told_when_to_come_again(folder: Path, tokens: dict[str, str]) -> None:

@@ -223,6 +223,26 @@ def test_a_call_waits_for_all_its_forms_while_others_are_served(old: Talk) -> No
     }
 
 
+def test_an_id_that_is_not_answered_yet_is_refused(old: Talk) -> None:
+    first, second = forms(old)
+    refused = old.ask(call(1, "echo", text="meanwhile"))
+    assert (refused["id"], refused["error"]["code"]) == (1, -32600)
+    assert "use another id" in refused["error"]["message"]
+    assert old.say(response(first, accepted("yes"))) == []
+    assert old.ask(response(second, accepted("yes")))["id"] == 1
+    assert old.result(call(1, "echo", text="again"))["content"][0]["text"] == "again"
+
+
+@pytest.mark.parametrize("cursor", ["made-up", "", 5])
+def test_a_made_up_cursor_is_refused(talk: Talk, cursor: object) -> None:
+    refused = talk.ask(modern(1, "tools/list", cursor=cursor))
+    assert refused["error"]["code"] == -32602
+    assert "call again without cursor" in refused["error"]["message"]
+    handshake = Talk()
+    handshake.initialize()
+    assert handshake.ask(request(1, "tools/list", {"cursor": cursor})) == refused
+
+
 @given(st.permutations(range(6)))
 def test_answers_find_their_calls_in_any_order(order: list[int]) -> None:
     talk = Talk()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
 from contextlib import asynccontextmanager
@@ -9,6 +10,7 @@ from typing import Any, cast
 
 import anyio
 import anyio.to_thread
+import msgspec
 import pytest
 
 from interlock.surfaces.call import Call, RpcError
@@ -16,6 +18,7 @@ from interlock.surfaces.execution import ExecutionSurface
 from interlock.surfaces.resources import FIXED, Topic
 from interlock.surfaces.tool import call_tool
 from interlock.transport.documents import subscribed
+from interlock.transport.http.eras import Eras
 from interlock.transport.http.stopping import Stopping
 from interlock.transport.http.subscribers import Subscribers
 from interlock.transport.results import ServerInfo
@@ -24,7 +27,7 @@ from interlock.transport.subscriptions import MOST_RESOURCES, Changed, Subscript
 from support.harness import Bench, steps, workflow
 from support.http_server import HttpServer, serving
 from support.postgres_server import PostgresServer, require_postgres
-from support.stdio_pipe import INITIALIZE, modern, notification
+from support.stdio_pipe import INITIALIZE, Pipe, encoded, modern, notification
 from support.stdio_pipe import request as said
 
 pytestmark = pytest.mark.filterwarnings("ignore:resources/")
@@ -312,14 +315,49 @@ def test_the_subscriptions_of_an_idle_session_are_forgotten_with_it(surface: Exe
     async def story() -> None:
         now = 0.0
         subscribers = Subscribers(_no_look, Stopping(), lambda: now)
-        gone, listening = subscribers.of_session("gone", surface), subscribers.of_session("here", surface)
+        gone, calling, listening = (
+            subscribers.of_session(name, surface) for name in ("gone", "calling", "listening")
+        )
         with subscribers.listening(listening.subscription):
-            now = 3600.0
-            await subscribers.look()
-        assert subscribers.of_session("here", surface) is listening
+            for seconds in (1000.0, 2000.0):
+                now = seconds
+                subscribers.renew("calling")
+                await subscribers.look()
+        assert subscribers.of_session("calling", surface) is calling
+        assert subscribers.of_session("listening", surface) is listening
         assert subscribers.of_session("gone", surface) is not gone
 
     anyio.run(story)
+
+
+def test_every_request_of_a_session_keeps_what_it_follows() -> None:
+    renewed: list[str] = []
+
+    class Counting:
+        server: Any = None
+        name = "counting"
+
+        def renew(self, session_id: str) -> None:
+            renewed.append(session_id)
+
+    class Manager:
+        event_store = None
+
+        async def handle_request(self, scope: Any, receive: Any, send: Any) -> None:
+            await send({"type": "http.response.start", "status": 202, "headers": []})
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": encoded({"jsonrpc": "2.0", "id": 1, "method": "ping"})}
+
+    async def send(message: Any) -> None:
+        pass
+
+    headers = {"content-type": "application/json", "accept": "*/*", "mcp-session-id": "a"}
+    scope = {"type": "http", "method": "POST", "path": "/mcp"}
+    scope["headers"] = [(name.encode(), value.encode()) for name, value in headers.items()]
+    eras = Eras(cast("Any", Counting()), cast("Any", Manager()), cast("Any", Manager()), Stopping())
+    anyio.run(eras, scope, receive, send)
+    assert renewed == ["a"]
 
 
 class HeardMethods:
@@ -395,3 +433,33 @@ def test_a_pipe_forgets_a_stream_that_its_client_cancels(surface: ExecutionSurfa
     assert talk.patience() is not None
     talk.receive(notification("notifications/cancelled", {"requestId": "listen-1"}))
     assert talk.patience() is None
+
+
+def test_a_cancellation_of_nothing_cancels_nothing(surface: ExecutionSurface) -> None:
+    talk = Connection(surface, ServerInfo("interlock", "1"))
+    talk.receive(said(1, "initialize", INITIALIZE))
+    talk.receive(said(2, "resources/subscribe", {"uri": "interlock://workflows/test.flow"}))
+    talk.receive(notification("notifications/cancelled", {}))
+    assert talk.patience() is not None
+
+
+def test_a_second_stream_with_the_same_id_is_refused(surface: ExecutionSurface) -> None:
+    talk = Connection(surface, ServerInfo("interlock", "1"))
+    for wanted in ({}, {"promptsListChanged": True}):
+        (answer,) = talk.receive(modern("listen-1", "subscriptions/listen", notifications=wanted))
+    assert b"use another id" in answer
+
+
+@pytest.mark.parametrize("wanted", [{}, {"promptsListChanged": True}])
+def test_a_modern_stream_over_a_pipe_ends_with_an_answer_when_the_server_stops(
+    bench: Bench, wanted: dict[str, bool]
+) -> None:
+    with Pipe("mcp", "--data-dir", str(bench.folder), module="interlock") as pipe:
+        pipe.ask(modern("listen-1", "subscriptions/listen", notifications=wanted))
+        pipe.ask(modern("listen-2", "subscriptions/listen", notifications=wanted))
+        pipe.send(notification("notifications/cancelled", {"requestId": "listen-2"}))
+        pipe.ask(modern("list", "tools/list"))
+        assert pipe.end(signal.SIGTERM) == 0
+        answer = msgspec.json.decode(pipe.rest())
+    assert (answer["id"], answer["result"]["resultType"]) == ("listen-1", "complete")
+    assert answer["result"]["_meta"]["io.modelcontextprotocol/subscriptionId"] == "listen-1"

@@ -58,6 +58,7 @@ HEADINGS: Mapping[str, str] = {
     "DecisionSource": "Decision",
     "BranchSource": "Branch",
     "ArtifactSource": "Artifact",
+    "LocationSource": "Artifact location",
     "ActivityLoopSource": "Activity loop",
     "ScenarioSource": "Scenario file",
     "Scenario": "Scenario",

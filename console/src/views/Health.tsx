@@ -34,7 +34,15 @@ export function Health() {
           </div>
           <div>
             <dt>PIN for decisions</dt>
-            <dd>{data.hasPin ? "set" : "not set; interlock config pin"}</dd>
+            <dd>
+              {data.hasPin ? (
+                "set"
+              ) : (
+                <>
+                  not set; <code>interlock config pin</code> sets one
+                </>
+              )}
+            </dd>
           </div>
           <div>
             <dt>workflows</dt>

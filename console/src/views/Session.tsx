@@ -46,7 +46,18 @@ export function Session({ reference }: { reference: string }) {
     window.addEventListener("keydown", pressed);
     return () => window.removeEventListener("keydown", pressed);
   }, [steps, selected, tab, route]);
-  if (error && !data) return <ErrorBox error={error} />;
+  if (error && !data)
+    return (
+      <>
+        <header className="page-head">
+          <p className="crumbs">
+            <Link to="/console/runs">Runs</Link> / <code>{visible(reference)}</code>
+          </p>
+          <h1>Session</h1>
+        </header>
+        <ErrorBox error={error} />
+      </>
+    );
   if (!data) return <Skeleton rows={8} />;
   const { status, story } = data;
   const shownRun = data.runs.find((each) => each.runId === data.runId);

@@ -107,7 +107,7 @@ function Past({ item }: { item: SimulatedItem }) {
   return (
     <li className={`step ${item.pending.kind}`}>
       <header>
-        <h3>{visible(item.pending.kind === "nothing" ? "End" : item.pending.title || item.id)}</h3>
+        <h2>{visible(item.pending.kind === "nothing" ? "End" : item.pending.title || item.id)}</h2>
         <span className="quiet">
           <code>{visible(item.id)}</code>
           {item.chosen && (

@@ -2,7 +2,7 @@ import { usePage } from "../api";
 import { Markdown, visible } from "../markdown";
 import { go, Link, useRoute, withQuery } from "../router";
 import type { DiagnosticLine, WorkflowItem, WorkflowPage, WorkflowsPage } from "../types";
-import { Command, CopyButton, Empty, ErrorBox, Json, Skeleton } from "../ui";
+import { Command, CopyButton, Empty, ErrorBox, Json, Skeleton, Time } from "../ui";
 import { Graph } from "./Graph";
 import { RunTable } from "./Runs";
 
@@ -92,7 +92,18 @@ function size(bytes: number, tokens: number): string {
 
 export function Workflow({ id }: { id: string }) {
   const { data, error } = usePage<WorkflowPage>(`workflows/${encodeURIComponent(id)}`, {}, "");
-  if (error) return <ErrorBox error={error} />;
+  if (error)
+    return (
+      <>
+        <header className="page-head">
+          <p className="crumbs">
+            <Link to="/console/workflows">Workflows</Link> / <code>{visible(id)}</code>
+          </p>
+          <h1>Workflow</h1>
+        </header>
+        <ErrorBox error={error} />
+      </>
+    );
   if (!data) return <Skeleton rows={8} />;
   const links = (names: string[]) =>
     names.map((name) => (
@@ -194,6 +205,15 @@ export function Workflow({ id }: { id: string }) {
       )}
       <section>
         <h2>Who uses it</h2>
+        {data.users.length > 1 && (
+          <ul className="chips" aria-label="People, by their newest sessions">
+            {data.users.map((user) => (
+              <li key={user.name}>
+                <strong>{visible(user.name)}</strong> {user.sessions === 1 ? "1 session" : `${user.sessions} sessions`}, last active <Time at={user.updatedAt} />
+              </li>
+            ))}
+          </ul>
+        )}
         {data.usedBy.length ? <ul className="chips">{links(data.usedBy)}</ul> : <p className="quiet">No other workflow names it.</p>}
         {data.uses.length > 0 && (
           <>

@@ -88,7 +88,7 @@ class _FolderConversion:
         self._leniency = _leniency(unit, source)
 
     def converted(self, head: Mapping[str, Json]) -> Converted | ConversionRefused:
-        if self._unit.head.suffix != ".toon":
+        if self._unit.head.suffix.lower() != ".toon":
             return ConversionRefused(f"{self._unit.head.name} is already YAML")
         fields, listed = _without_pointers(head), head.get("activities")
         if isinstance(listed, list):
@@ -112,7 +112,7 @@ class _FolderConversion:
             path = self._unit.home / folder / name
             if NUMBERED.fullmatch(name) is None or path.is_dir():
                 continue
-            if structured and path.suffix in FORMATS:
+            if structured and path.suffix.lower() in FORMATS:
                 report = Report()
                 parsed = SourceReader(self._reader.root, report, {}).parsed(path)
                 is_doubtful = path.parent.name == "skills" and bool(report.diagnostics())

@@ -15,7 +15,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from interlock.authoring.compile.ids import lookup_id
-from interlock.authoring.diagnostics.diagnostic import Diagnostic, in_reading_order
+from interlock.authoring.diagnostics.diagnostic import ABSENT, Diagnostic, in_reading_order
 from interlock.authoring.sources.cache import Cache, CacheRecord, Content
 from interlock.authoring.sources.listing import Listed, Listing, Shadowed, in_list_order
 from interlock.authoring.sources.sources import PRECEDENCE, Source, Unit, units
@@ -344,4 +344,4 @@ def _not_found(workflow_id: str, winners: Mapping[str, _Candidate]) -> Diagnosti
     near = tuple(get_close_matches(workflow_id, names, n=3, cutoff=0.5))
     next_action = f"did you mean '{near[0]}'?" if near else "list the workflows to see their ids"
     message = f"there is no workflow '{workflow_id}'"
-    return Diagnostic("IL512", message, next_action, "", 1, 1, "error", workflow_id, near)
+    return Diagnostic(ABSENT, message, next_action, "", 1, 1, "error", workflow_id, near)

@@ -49,7 +49,10 @@ def _objection(starter: Starter, workflow_id: str) -> str:
         return "" if FOLDER_ID.fullmatch(workflow_id) else f"'{workflow_id}' is not an id such as my-workflow"
     if not NAMESPACED.fullmatch(workflow_id):
         return f"'{workflow_id}' has no namespace; choose an id such as team.{_as_name(workflow_id)}"
-    return f"'{workflow_id}': the namespace wr is reserved" if workflow_id.startswith(RESERVED) else ""
+    if workflow_id.startswith(RESERVED):
+        own = f"team.{workflow_id.removeprefix(RESERVED)}"
+        return f"'{workflow_id}': the namespace wr is reserved; choose an id such as {own}"
+    return ""
 
 
 def _as_name(text: str) -> str:

@@ -67,7 +67,7 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     min_response_seconds: float = 3.0
     disable_tools: tuple[str, ...] = ()
     host: str = "127.0.0.1"
-    port: int = 8750
+    port: Annotated[int, msgspec.Meta(ge=0, le=65_535)] = 8750
     allowed_hosts: tuple[str, ...] = ()
     rate_limit: float = 100.0
     concurrency_limit: int = 256
@@ -167,7 +167,9 @@ def resolve(flags: Mapping[str, Any], environment: Mapping[str, str] = os.enviro
                 # The choices of a Literal, also of one that may be None.
                 choices = [choice for part in get_args(types[name]) for choice in get_args(part) or (part,)]
                 names = ", ".join(choice for choice in choices if isinstance(choice, str))
-                expected = f"use one of {names}" if names else str(error).lower()
+                plain = str(error).partition(", got")[0].lower()
+                plain = plain.replace("`int`", "a whole number").replace("`float`", "a number")
+                expected = f"use one of {names}" if names else plain
                 raise BadConfig(f"{name} ({origin}): '{value}' is not valid; {expected}") from error
             merged[name] = value
     return msgspec.convert(merged, Config, strict=False)
@@ -190,6 +192,8 @@ def _by_origin(flags: Mapping[str, Any], environment: Mapping[str, str]) -> dict
     user = _file(Config(data_dir=outer.get("data-dir")).folder / "config.toml")
     found = None if "project" in outer or "project" in user else project_around(environment)
     project_dir = outer.get("project") or user.get("project") or found
+    if project_dir and not Path(project_dir).is_dir():
+        raise BadConfig(f"project: there is no folder {project_dir}")
     project_file = Path(project_dir or "") / ".interlock" / "config.toml"
     project = _file(project_file) if project_dir else {}
     for name in NOT_FOR_PROJECTS:

@@ -56,6 +56,18 @@ class LazyGroup(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if self.get_command(ctx, name) is None and not name.startswith("-"):
+            from difflib import get_close_matches
+
+            near = get_close_matches(name, self.list_commands(ctx), n=1)
+            hint = f" Did you mean '{near[0]}'?" if near else ""
+            raise click.UsageError(f"There is no command '{name}'.{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for heading, names in COMMANDS.items():
             commands = {name: self.get_command(ctx, name) for name in names}
@@ -84,18 +96,23 @@ class LazyGroup(click.Group):
             known = error_of(error)
             if known is None:
                 raise  # a bug
-            next_action = known.next_action.replace("Ask the user to run", "Run")
-            click.echo(f"interlock: {known.message} {next_action}", err=True)
+            for_user = known.next_action.replace("Ask the user to run", "Run")
+            next_action = "Try again." if known.after_ms else for_user
+            click.echo(f"interlock: {known.message.rstrip('.')}. {next_action}", err=True)
             ctx.exit(CONFLICT if known.after_ms else CHECK_FAILED)
 
 
-COMPLETION = """\b
+AFTER_COMMANDS = """
+New here? `interlock demo` shows it at work, `interlock install CLIENT` connects your agent, and
+`interlock COMMAND --help` explains a command.
+
+\b
 Shell completion (bash; for others zsh_source or fish_source):
   eval "$(_INTERLOCK_COMPLETE=bash_source interlock)"
 """
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]}, epilog=COMPLETION)
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]}, epilog=AFTER_COMMANDS)
 @click.version_option(__version__, prog_name="interlock")
 def cli() -> None:
     """Make AI agents follow a workflow: one step at a time, with gates that wait for a decision."""

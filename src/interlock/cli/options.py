@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import click
 from click.shell_completion import CompletionItem
@@ -12,6 +12,7 @@ from click.shell_completion import CompletionItem
 from interlock.cli.compose import ledger_of, library_of
 from interlock.cli.config import Config, resolve
 from interlock.cli.screen import line_of
+from interlock.core.run.preferences import DecisionPolicy, Enforcement, Mode
 from interlock.ledger.queries.status import session_lines
 from interlock.store.protocol import SessionFilter
 
@@ -22,7 +23,9 @@ COMPLETIONS = 20
 
 data_dir_option = click.option("--data-dir", metavar="PATH", help="Where Interlock keeps its data.")
 project_option = click.option(
-    "--project", metavar="PATH", help="The project folder; default: the one with .interlock around here."
+    "--project",
+    metavar="PATH",
+    help="The project folder; default: the nearest with .interlock, from here up.",
 )
 workflows_option = click.option(
     "--workflows", metavar="[NAME=]PATH", multiple=True, help="More workflows; repeatable."
@@ -33,6 +36,37 @@ store_option = click.option(
     metavar="URL",
     help="The database: sqlite:///PATH/TO/FILE.db or postgresql://…; default: in the data directory.",
 )
+
+
+_TERMS = (
+    click.option(
+        "--mode", type=click.Choice(get_args(Mode)), help="What new runs stop for; see `interlock mode`."
+    ),
+    click.option(
+        "--decisions",
+        type=click.Choice(get_args(DecisionPolicy)),
+        help="Who may answer gates. auto: the user if the client can ask, else the agent.",
+    ),
+    click.option(
+        "--enforcement",
+        type=click.Choice(get_args(Enforcement)),
+        help="strict stops at gates; advisory warns about gates that were not opened.",
+    ),
+    click.option(
+        "--min-response-seconds",
+        type=float,
+        metavar="N",
+        help="Refuse an answer within N seconds after a gate opened.",
+    ),
+    click.option("--disable-tools", metavar="NAME", multiple=True, help="Leave out a tool; repeatable."),
+)
+
+
+def terms_options(command: F) -> F:
+    """Add the options that say what the runs of a server stop for, and which tools it has."""
+    for option in reversed(_TERMS):
+        command = option(command)
+    return command
 
 
 def data_options(command: F) -> F:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NoReturn
 
+from interlock.authoring.diagnostics.diagnostic import ABSENT, located
 from interlock.authoring.library import Diagnostic, Library, Loaded
 from interlock.authoring.sources.paths import source_at
 from interlock.authoring.sources.sources import Source
@@ -33,7 +34,7 @@ def source_of(argument: str) -> Source:
     """Read `PATH` or `NAME=PATH`."""
     name, path = split_mount(argument)
     if not path.exists():
-        stop(NOT_FOUND, f"there is no file or folder {path}.")
+        stop(NOT_FOUND, f"There is no file or folder {path}.")
     return source_at(path, name)
 
 
@@ -41,7 +42,12 @@ def workflow_of(library: Library, workflow_id: str) -> Loaded:
     """Load a workflow by its id."""
     workflow = library.load(workflow_id)
     if isinstance(workflow, Diagnostic):
-        stop(NOT_FOUND, f"{workflow.message}; {workflow.next_action or 'see `interlock list`'}.")
+        if workflow.code != ABSENT:
+            stop(CHECK_FAILED, f"{workflow_id} cannot be used: {located(workflow)}; {workflow.next_action}.")
+        near = (
+            f"Did you mean '{workflow.suggestions[0]}'?" if workflow.suggestions else "See `interlock list`."
+        )
+        stop(NOT_FOUND, f"There is no workflow '{workflow_id}'. {near}")
     return workflow
 
 

@@ -26,10 +26,11 @@ from interlock.ledger.errors import LedgerError, error_of
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.branch_artifacts import branch_artifacts
 from interlock.ledger.queries.heads import NewestHead, newest_heads
-from interlock.ledger.queries.run_lines import RunsWanted, run_lines
+from interlock.ledger.queries.run_lines import RunsWanted, run_lines, workflow_users
 from interlock.ledger.queries.status import find_session
 
 LAST_RUNS = 10
+NEWEST_SESSIONS = 100  # of a workflow, to tell who uses it
 
 Query = Mapping[str, str]
 
@@ -143,7 +144,12 @@ class Console:
                 if isinstance(loaded, Diagnostic):
                     return refused(404, loaded.code, loaded.message, loaded.next_action or "")
                 used = run_lines(ledger, RunsWanted(workflow=workflow_id, limit=LAST_RUNS))
-                return answer_to(workflow_page(ledger.library, loaded, used.lines))
+                users = (
+                    workflow_users(ledger, workflow_id, NEWEST_SESSIONS)
+                    if principal.decides_for_others
+                    else ()
+                )
+                return answer_to(workflow_page(ledger.library, loaded, used.lines, users))
             case ["workflows", workflow_id, "simulate"]:
                 loaded = ledger.library.load(workflow_id)
                 if isinstance(loaded, Diagnostic):

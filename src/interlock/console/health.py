@@ -90,7 +90,7 @@ def health_page(ledger: Ledger, principal: Principal, version: str, upkeep: Upke
         has_pin=has_pin(ledger.store, principal.name),
         new_sessions=global_mode(ledger),
         sources=tuple(source.label for source in ledger.library.sources),
-        workflows=len(listing.entries),
+        workflows=sum(not entry.hidden for entry in listing.entries),
         errors=sum(diagnostic.severity == "error" for diagnostic in listing.diagnostics),
         facts=upkeep.facts() if upkeep is not None and is_admin else (),
         clients=tuple(clients),

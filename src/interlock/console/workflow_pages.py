@@ -16,7 +16,7 @@ from interlock.authoring.library import Diagnostic, Library, Loaded
 from interlock.core.definition.workflow import Gate, Loop, Step, Workflow, walk
 from interlock.core.values import Json
 from interlock.ledger.decisions.inbox import QuestionOption, question_option
-from interlock.ledger.queries.run_lines import RunLine
+from interlock.ledger.queries.run_lines import RunLine, WorkflowUser
 from interlock.ledger.queries.status import Shown
 from interlock.ledger.queries.story import RunStory
 
@@ -140,7 +140,8 @@ class WorkflowContract(Shown, frozen=True):
 class WorkflowPage(Shown, frozen=True):
     """One workflow: what it is, its picture, its items, who has used it.
 
-    `uses` are the workflows and templates that it names, `used_by` the workflows that name it.
+    `uses` are the workflows and templates that it names, `used_by` the workflows that name it; `users` are
+    the people whose newest sessions follow it, for those who decide for others.
     """
 
     id: str
@@ -160,6 +161,7 @@ class WorkflowPage(Shown, frozen=True):
     shadowed: tuple[str, ...]
     diagnostics: tuple[DiagnosticLine, ...]
     runs: tuple[RunLine, ...]
+    users: tuple[WorkflowUser, ...]
 
 
 class BuiltinLine(Shown, frozen=True):
@@ -241,7 +243,9 @@ def diagnostic_line(diagnostic: Diagnostic) -> DiagnosticLine:
     )
 
 
-def workflow_page(library: Library, loaded: Loaded, runs: tuple[RunLine, ...]) -> WorkflowPage:
+def workflow_page(
+    library: Library, loaded: Loaded, runs: tuple[RunLine, ...], users: tuple[WorkflowUser, ...]
+) -> WorkflowPage:
     """Describe one workflow."""
     workflow, entry, listing = loaded.workflow, loaded.entry, library.listing()
     named = {workflow.id, f"{ROUTINE}{workflow.id.partition('routine-')[2]}"}
@@ -272,6 +276,7 @@ def workflow_page(library: Library, loaded: Loaded, runs: tuple[RunLine, ...]) -
         shadowed=tuple(copy.message for copy in listing.shadowed if copy.workflow_id == workflow.id),
         diagnostics=tuple(map(diagnostic_line, loaded.diagnostics)),
         runs=runs,
+        users=users,
     )
 
 

@@ -14,6 +14,7 @@ import msgspec
 from interlock.core.values import Json
 
 MOST = 5
+DEEPEST_EXAMPLE = 8
 
 Path = tuple[str | int, ...]
 
@@ -64,6 +65,88 @@ def violations(schema: Mapping[str, Json], value: Json) -> list[str]:
         if len(messages) == MOST:
             break
     return messages
+
+
+def artifact_violations(schema: Mapping[str, Json], artifact: Json) -> list[str]:
+    """Name the violations of an artifact; a schema may describe it with its kind or without."""
+    errors = violations(schema, artifact)
+    if not errors or not isinstance(artifact, Mapping):
+        return errors
+    bare: dict[str, Json] = {name: value for name, value in artifact.items() if name != "kind"}
+    return min(errors, violations(schema, bare), key=len)
+
+
+def example_of(schema: Mapping[str, Json], kind: str) -> Json:
+    """Return an artifact that satisfies the schema, with placeholders for texts; None if none was found."""
+    for whole in (True, False):
+        made = _example(schema, schema, kind, whole=whole, depth=0) if schema else {}
+        if isinstance(made, Mapping):
+            artifact: dict[str, Json] = {"kind": kind, **made}
+            if not artifact_violations(schema, artifact):
+                return artifact
+    return None
+
+
+def _example(schema: Json, root: Mapping[str, Json], name: str, *, whole: bool, depth: int) -> Json:
+    """Make a value for a schema: all of its members, or the required ones only."""
+    if not isinstance(schema, Mapping) or depth > DEEPEST_EXAMPLE:
+        return f"<{name}>"
+    for word in ("const", "default"):
+        if word in schema:
+            return schema[word]
+    for word in ("examples", "enum"):
+        if isinstance(values := schema.get(word), list) and values:
+            first: Json = values[0]
+            return first
+    if isinstance(reference := schema.get("$ref"), str):
+        return _example(_referred(root, reference), root, name, whole=whole, depth=depth + 1)
+    for word in ("allOf", "anyOf", "oneOf"):
+        if isinstance(parts := schema.get(word), list) and parts:
+            chosen = parts if word == "allOf" else parts[:1]
+            rest = {key: value for key, value in schema.items() if key != word}
+            made = [
+                _example(part, root, name, whole=whole, depth=depth + 1)
+                for part in (*([rest] if "properties" in rest else []), *chosen)
+            ]
+            merged = {key: value for part in made if isinstance(part, Mapping) for key, value in part.items()}
+            return merged or made[-1]
+    return _plain_example(schema, root, name, whole=whole, depth=depth)
+
+
+def _plain_example(
+    schema: Mapping[str, Json], root: Mapping[str, Json], name: str, *, whole: bool, depth: int
+) -> Json:
+    match schema.get("type", "object" if {"properties", "required"} & schema.keys() else "string"):
+        case "object" | ["object", *_]:
+            properties, required = schema.get("properties"), schema.get("required")
+            members = properties if isinstance(properties, Mapping) else {}
+            needed = [str(member) for member in required] if isinstance(required, list) else []
+            return {
+                member: _example(members.get(member), root, member, whole=whole, depth=depth + 1)
+                for member in dict.fromkeys((*needed, *(members if whole else ())))
+            }
+        case "array" | ["array", *_]:
+            least = schema.get("minItems")
+            size = max(least if isinstance(least, int) else 0, int(whole))
+            return [_example(schema.get("items"), root, name, whole=whole, depth=depth + 1)] * size
+        case "integer" | "number" | ["integer" | "number", *_]:
+            low, high = schema.get("minimum"), schema.get("maximum")
+            return next((bound for bound in (low, high) if isinstance(bound, (int, float))), 1)
+        case "boolean" | ["boolean", *_]:
+            return True
+        case "null":
+            return None
+        case _:
+            least = schema.get("minLength")
+            return f"<{name}>".ljust(least if isinstance(least, int) else 0, "…")
+
+
+def _referred(root: Json, reference: str) -> Json:
+    """Return what a reference within the document names."""
+    for part in reference.removeprefix("#").strip("/").split("/"):
+        if part:
+            root = root.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(root, Mapping) else None
+    return root
 
 
 def check_schema(schema: Mapping[str, Json]) -> None:

@@ -7,6 +7,7 @@ from its read, at the edge where calls come in.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from hashlib import sha256
 
 import msgspec
@@ -25,7 +26,7 @@ from interlock.core.values import Json, Variables
 from interlock.ledger.decisions.recorded import unanswered_key
 from interlock.ledger.log.commit import Commit
 from interlock.ledger.log.records import CallTraced, Cause
-from interlock.ledger.runs.children import return_to_parent
+from interlock.ledger.runs.children import abandoned_below, return_to_parent
 from interlock.ledger.runs.position import Position, View, subject_of
 from interlock.ledger.runs.positions import Positions
 from interlock.ledger.tokens.tokens import new_attempt
@@ -48,9 +49,13 @@ class Attempt:
         self.number = number
         self.request = request
         self.now = positions.clock()
-        self.successor = new_attempt()
         self.plan: Plan = position.plan
         self.state: RunState = position.state
+
+    @cached_property
+    def successor(self) -> int:
+        """The attempt that the answer offers instead of this one, if the run stays where it is (rule 3)."""
+        return new_attempt()
 
     def notices(self, decided: Decided) -> Notices:
         """Return what the answer discloses: what the outcome does, and drift."""
@@ -144,12 +149,13 @@ class Attempt:
             awaited=decided.awaited,
         )
         changes = [commit.finish(key)]
+        changes += abandoned_below(self.positions, position, decided, self.now)
         if isinstance(decided.awaited, Done):
             changes += return_to_parent(
                 self.positions,
                 position.session,
                 position.run.workflow_id,
-                decided.state,
+                decided.state.variables if decided.state.abandoned is None else None,
                 self.now,
             )
         self.positions.append(*changes)

@@ -147,9 +147,11 @@ class Ledger(Positions):
             position = self._position(loaded, pointer.handle)
             if isinstance(position, LedgerError):
                 return position
-            if pointer.kind != "nav" or position.loaded.carried_to is None:
+            carried_to = position.loaded.carried_to if pointer.kind == "nav" else None
+            onward = self.after_end(position) if carried_to is None else carried_to
+            if onward is None:
                 return Attempt(self, position, number, digest)
-            node = position.loaded.carried_to
+            node = onward
 
     def start_session(self, title: str, policy: SurfacePolicy = EXECUTION) -> NewSession:
         """Prepare a session without a run. Nothing is stored before `record_session`."""

@@ -37,7 +37,7 @@ PROJECTIONS = ("nodes", "blocked", "modes", "runs", "observations", "sessions")
 FOUND_BY = ("search", "indexed_outputs")  # derived from the log when the index catches up
 OF_A_SESSION = ("commits", *PROJECTIONS, "handles", "starts", "traces", *FOUND_BY)
 
-LATEST = 2000  # matches looked at, newest first: common words and values stay cheap (rule 47)
+LATEST = 2000  # outputs looked at, newest first: common words stay cheap (rule 47)
 LAST_CHARACTER = chr(0x10FFFF)
 
 
@@ -90,6 +90,25 @@ SET_TOMBSTONE = (
 )
 
 
+NEWEST = (  # those not yet indexed, and the newest of the others
+    "SELECT {columns} FROM (SELECT {columns} FROM sessions WHERE unindexed AND {where} UNION ALL"
+    " SELECT * FROM (SELECT {columns} FROM sessions WHERE NOT unindexed AND {where}"
+    " ORDER BY recent_at DESC LIMIT {most}) AS older) AS listed"
+    " ORDER BY updated_at DESC, session_id LIMIT {limit}"
+)
+MATCHES = (
+    "SELECT count(*) FROM (SELECT 1 FROM observations WHERE key = $1 AND value BETWEEN $2 AND $3"
+    " LIMIT $4) AS matches"
+)
+COMMONLY_OBSERVED = NEWEST.format(
+    columns="session_id, updated_at",
+    where="(SELECT o.value FROM observations AS o WHERE o.session_id = sessions.session_id AND o.key = $1)"
+    " BETWEEN $2 AND $3 AND owner = $4",
+    most="$5",
+    limit="$5",
+)
+
+
 class PortableReads(ABC):
     """The questions that one statement answers on either engine."""
 
@@ -120,12 +139,8 @@ class PortableReads(ABC):
         of_session, of_run, values = conditions(wanted)
         where = " AND ".join(self._narrowed(wanted, of_session, of_run)) or "true"
         most, limit, offset = (f"${len(values) + number}" for number in (1, 2, 3))
-        sql = (
-            f"SELECT {columns_of(SessionRow)} FROM ({SESSION} WHERE unindexed AND {where} UNION ALL"
-            f" SELECT * FROM ({SESSION} WHERE NOT unindexed AND {where}"
-            f" ORDER BY recent_at DESC LIMIT {most}) AS older) AS listed"
-            f" ORDER BY updated_at DESC, session_id LIMIT {limit} OFFSET {offset}"
-        )
+        page = f"{limit} OFFSET {offset}"
+        sql = NEWEST.format(columns=columns_of(SessionRow), where=where, most=most, limit=page)
         return self._all(SessionRow, sql, *values, wanted.limit + wanted.offset, wanted.limit, wanted.offset)
 
     @abstractmethod

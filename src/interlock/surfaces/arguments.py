@@ -109,6 +109,8 @@ def read_output(raw: Mapping[str, Json] | None) -> Output | InvalidArgument:
         next_action = "Send output.notesMarkdown and output.artifacts, or one artifact with a kind."
         return InvalidArgument(f"output has no member '{unknown}'.", f"output.{unknown}", next_action)
     output = Output(notes, (*artifacts, members) if members else tuple(artifacts))
+    if not output.artifacts:
+        return output
     for index, artifact in enumerate(output.artifacts):
         if not isinstance(artifact.get("kind"), str):
             path = f"output.artifacts[{index}]"

@@ -68,9 +68,12 @@ def fields(refusal: Refusal) -> dict[str, Json]:
 def sentence(refusal: Refusal) -> str:
     """Say why the command was refused, and which of its variables were not taken."""
     reason = _sentence(refusal)
-    if not refusal.notices.listed:
-        return reason
-    return " ".join([f"{reason.rstrip('.')}.", *refusal.notices.messages])
+    also = list(refusal.notices.messages)
+    if target := refusal.about.get("decided_exit"):
+        also.insert(0, f"The answered checkpoint leads to '{target}', where nothing more is needed.")
+    if also and not reason.endswith((".", "?", "!")):
+        reason += "."
+    return " ".join([reason, *also])
 
 
 def _sentence(refusal: Refusal) -> str:

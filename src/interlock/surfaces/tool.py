@@ -142,10 +142,10 @@ def contains_nul(value: Json) -> bool:
                 return True
             case str():
                 continue
-            case Mapping() as members:
+            case dict() as members:
                 pending.extend(members)
                 pending.extend(members.values())
-            case Sequence() as items:
+            case list() | tuple() as items:
                 pending.extend(items)
     return False
 

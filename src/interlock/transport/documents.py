@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 
 from interlock.surfaces.call import Era, RpcError
 from interlock.surfaces.tool import Surface
-from interlock.transport.results import JsonObject, invalid_params, method_not_found, resource_not_found
+from interlock.transport.results import (
+    JsonObject,
+    invalid_params,
+    method_not_found,
+    refused_cursor,
+    resource_not_found,
+)
 from interlock.transport.rpc import Params
 
 if TYPE_CHECKING:
@@ -21,6 +27,8 @@ def document_result(
 
     A connection of the handshake era has a subscription. Who has read a list hears when it changes.
     """
+    if method.endswith("/list") and (refused := refused_cursor(params)):
+        return refused
     if subscription is not None and method in ("prompts/list", "resources/list"):
         subscription.follow_list("prompts" if method == "prompts/list" else "resources")
     match method:

@@ -23,9 +23,11 @@ ANNOTATIONS_SINCE = "2025-03-26"
 STRUCTURE_SINCE = ELICITATION_SINCE = "2025-06-18"
 
 PREFIX = "io.modelcontextprotocol/"  # of the keys in `_meta` that every modern request carries
+PROTOCOL_VERSION = PREFIX + "protocolVersion"
 CLIENT_INFO = PREFIX + "clientInfo"
 CAPABILITIES = PREFIX + "clientCapabilities"
 DOCUMENTS = ("prompts/", "resources/", "completion/")  # methods that few chats use
+UNSUPPORTED_VERSION = -32022
 RESOURCE_NOT_FOUND = -32002  # of the handshake era; the modern one knows only invalid parameters
 COMPLETE = {"resultType": "complete"}
 MOST_ROOTS = 64
@@ -161,6 +163,27 @@ def tool_name(params: Params) -> str | RpcError:
 def invalid_params(details: str) -> RpcError:
     """Refuse parameters of the protocol itself; a surface refuses the arguments of its own tools."""
     return RpcError(INVALID_PARAMS, f"Invalid params: {details}", {"details": details})
+
+
+def has_envelope(params: Params) -> bool:
+    """Recognize a modern request by the one key that no older client sends."""
+    meta = params.get("_meta")
+    return isinstance(meta, Mapping) and PROTOCOL_VERSION in meta
+
+
+def unsupported_version(requested: Json, *supported: str) -> RpcError:
+    """Refuse a version and name the supported ones."""
+    data: dict[str, Json] = {"supported": list(supported)}
+    if isinstance(requested, str):
+        data["requested"] = requested
+    return RpcError(UNSUPPORTED_VERSION, "Unsupported protocol version", data)
+
+
+def refused_cursor(params: Params) -> RpcError | None:
+    """Refuse a cursor: every list is one page, so none was ever given out."""
+    if params.get("cursor") is None:
+        return None
+    return invalid_params("the list has one page and gives out no cursor; call again without cursor")
 
 
 def resource_not_found(uri: str, era: Era) -> RpcError:

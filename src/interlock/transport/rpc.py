@@ -20,6 +20,7 @@ INVALID_REQUEST = -32600
 METHOD_NOT_FOUND = -32601
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
+ID_IN_USE = "a request with this id is not answered yet; use another id"
 
 RequestId: TypeAlias = int | float | str | None
 Params: TypeAlias = Mapping[str, Json]
@@ -73,6 +74,11 @@ def parse(line: bytes) -> Message | list[Message]:
 def parse_error(details: str) -> RpcError:
     """Return the error for a line that cannot be read."""
     return RpcError(PARSE_ERROR, "Parse error", {"details": details})
+
+
+def invalid_request(details: str) -> RpcError:
+    """Return the error for a message that may not be sent like this."""
+    return RpcError(INVALID_REQUEST, f"Invalid Request: {details}", {"details": details})
 
 
 def _unreadable(value: Json, error: RpcError) -> Message | list[Message]:

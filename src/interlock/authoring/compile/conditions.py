@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import get_args
 
-from interlock.authoring.diagnostics.codes import Report, one_of
+from interlock.authoring.diagnostics.codes import Report, did_you_mean, one_of
 from interlock.authoring.filetypes.type_check import name_of
 from interlock.authoring.text.locations import SourceLocation
 from interlock.core.definition.conditions import AllOf, AnyOf, Compare, Condition, Not, Operator
@@ -52,8 +52,10 @@ def read_condition(raw: Json, at: SourceLocation, report: Report) -> Condition |
         case {"type": "simple"}:
             return _activity_condition(raw, at, report)
         case {"type": "and" | "or" as word}:
+            _check_fields(raw, ("type", "conditions"), at, report)
             return _joined_condition(str(word), raw.get("conditions"), at / "conditions", report)
         case {"type": "not"}:
+            _check_fields(raw, ("type", "condition"), at, report)
             inner = read_condition(raw.get("condition"), at / "condition", report)
             return Not(inner) if inner is not None else _invalid("'not' needs a condition", at, report)
         case {"type": other}:
@@ -61,10 +63,13 @@ def read_condition(raw: Json, at: SourceLocation, report: Report) -> Condition |
             report.add("IL301", f"unknown condition type '{other}'", at / "type", next_action)
             return None
         case {"and": parts}:
+            _check_fields(raw, ("and",), at, report)
             return _joined_condition("and", parts, at / "and", report)
         case {"or": parts}:
+            _check_fields(raw, ("or",), at, report)
             return _joined_condition("or", parts, at / "or", report)
         case {"not": negated}:
+            _check_fields(raw, ("not",), at, report)
             inner = read_condition(negated, at / "not", report)
             return Not(inner) if inner is not None else None
         case {"var": _}:
@@ -72,8 +77,18 @@ def read_condition(raw: Json, at: SourceLocation, report: Report) -> Condition |
         case {"variable": _}:
             return _activity_condition(raw, at, report)
         case _:
-            meant = next((f"use '{JOINERS[word]}'" for word in raw if word in JOINERS), "")
+            near = (did_you_mean(word, ("var", "variable", "and", "or", "not")) for word in raw)
+            meant = next(
+                (f"use '{JOINERS[word]}'" for word in raw if word in JOINERS), next(filter(None, near), "")
+            )
             return _invalid("a condition needs one of: var, variable, and, or, not", at, report, meant)
+
+
+def _check_fields(raw: Mapping[str, Json], known: Sequence[str], at: SourceLocation, report: Report) -> None:
+    """Report what a condition has beside the fields of its form."""
+    for name in raw:
+        if name not in known:
+            report.add("IL105", f"unknown field '{name}'", at.key(name), did_you_mean(name, known))
 
 
 def _joined_condition(word: str, raw: Json, at: SourceLocation, report: Report) -> Condition | None:
@@ -108,6 +123,8 @@ def _step_condition(raw: Mapping[str, Json], at: SourceLocation, report: Report)
 
 
 def _activity_condition(raw: Mapping[str, Json], at: SourceLocation, report: Report) -> Condition | None:
+    # A word of the other notation lacks its value here, which is reported below.
+    _check_fields(raw, ("type", "variable", "operator", "value", *STEP_WORDS), at, report)
     variable, operator = raw.get("variable"), raw.get("operator", "==")
     if not isinstance(variable, str) or not variable:
         return _invalid("'variable' must be the name of a variable", at, report)

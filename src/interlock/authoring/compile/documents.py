@@ -35,12 +35,17 @@ from interlock.core.hashing import digest_of
 from interlock.core.values import Json
 
 META = "meta"
-NUMBERED = re.compile(r"(?:(\d+)-)?(.+)\.(toon|yaml|yml|md)")
+NUMBERED = re.compile(r"(?:(\d+)-)?(.+)\.(toon|yaml|yml|md)", re.IGNORECASE)
 _RESOURCES = re.compile(r"^(resources\[\d+\]:)(.*(?:\n\s+- .*)*)", re.MULTILINE)
 _BARE = re.compile(r"([,\s]\"?)(\d+)(\"?(?=,|\s*$))", re.MULTILINE)
 _FOLDERS = {"skill": ("skills",), "resource": ("resources", "guides"), "template": ("templates",)}
 _KINDS: tuple[DocumentKind, ...] = ("skill", "resource", "template")
 _README = "readme.md"
+_ENDINGS = ("toon", "yaml", "yml", "md")
+_SKILL_FIELDS = (
+    *("id", "version", "title", "name", "capability", "description", "protocol", "rules", "inputs", "output"),
+    *("resources", "errors", "tools", "operations"),
+)
 
 
 class NamedFile(Struct, frozen=True):
@@ -95,9 +100,10 @@ def named_files(reader: SourceReader, folder: Path, endings: Sequence[str]) -> l
     files: dict[tuple[str, str], NamedFile] = {}
     for file_name in reader.names(folder):
         match = NUMBERED.fullmatch(file_name)
-        if match is None or match[3] not in endings or file_name.lower() == _README:
+        ending = match[3].lower() if match else ""
+        if match is None or ending not in endings or file_name.lower() == _README:
             continue
-        file = NamedFile(folder / file_name, match[1] or "", match[2], match[3])  # type: ignore[arg-type]
+        file = NamedFile(folder / file_name, match[1] or "", match[2], ending)  # type: ignore[arg-type]
         key = (file.number, file.name)
         if key not in files or file.ending == "toon":
             files[key] = file
@@ -194,8 +200,7 @@ class FolderDocuments:
 
     def files(self, kind: DocumentKind) -> list[NamedFile]:
         if kind not in self._files:
-            endings = ("toon", "yaml", "yml") if kind == "skill" else ("toon", "md")
-            folders = (named_files(self._reader, self.folder / name, endings) for name in _FOLDERS[kind])
+            folders = (named_files(self._reader, self.folder / name, _ENDINGS) for name in _FOLDERS[kind])
             self._files[kind] = next((files for files in folders if files), [])
         return self._files[kind]
 
@@ -204,25 +209,41 @@ class FolderDocuments:
         if raw_text is None:
             return None
         report, shown = Report(), self._reader.shown(file.path)
+        parsed: Parsed | None
         if file.ending == "md":
             page = read_page(shown, raw_text, report)
-            title, version = page.text("title") or titled(file.name), page.text("version")
-            document_id, digest = page.text("id") or file.name, digest_of(page.body.encode())
-            text = Text(Document(kind, ref, document_id, digest, title, version, "md"), page.body)
+            parsed, content = page.fields, page.body
+            fields = parsed.value if isinstance(parsed.value, Mapping) else {}
         else:
             parsed = parse(shown, raw_text, "toon" if file.ending == "toon" else "yaml", report)
             fields = parsed.value if parsed is not None and isinstance(parsed.value, Mapping) else {}
+            if kind == "skill" and parsed is not None:
+                self._check_names(SourceLocation(parsed), fields)
             content = raw_text if file.ending == "toon" else as_toon(fields)
-            title = str(fields.get("title") or fields.get("name") or titled(file.name))
-            version = str(fields.get("version") or "")
-            document_id, digest = str(fields.get("id") or file.name), digest_of(content.encode())
-            document = Document(kind, ref, document_id, digest, title, version, "toon")
-            resources = fields.get("resources")
-            listed = resources if isinstance(resources, list) else []
-            refs = tuple(str(ref) for ref in listed if isinstance(ref, (str, int)))
-            text = Text(document, content, refs, SourceLocation(parsed) if parsed else None)
+        document = Document(
+            kind,
+            ref,
+            str(fields.get("id") or file.name),
+            digest_of(content.encode()),
+            str(fields.get("title") or fields.get("name") or titled(file.name)),
+            str(fields.get("version") or ""),
+            "md" if file.ending == "md" else "toon",
+        )
+        resources = fields.get("resources")
+        listed = resources if isinstance(resources, list) else []
+        refs = tuple(str(ref) for ref in listed if isinstance(ref, (str, int)))
         self._reader.report.add_as_warnings(report)
-        return text
+        return Text(document, content, refs, SourceLocation(parsed) if parsed else None)
+
+    def _check_names(self, at: SourceLocation, fields: Mapping[str, Json]) -> None:
+        """Warn of a name that is nearly one which agents look for; any other is the author's own."""
+        for name in fields:
+            meant = did_you_mean(name, _SKILL_FIELDS) if name not in _SKILL_FIELDS else ""
+            if meant:
+                location = at.key(name).located()
+                self._reader.report.add_at(
+                    at.parsed.file, "IL105", f"unknown field '{name}'", location, meant
+                )
 
 
 def as_toon(value: Mapping[str, Json]) -> str:

@@ -118,7 +118,7 @@ def _compile_file(
     text = reader.text(file.path)
     if text is None:
         return None
-    parsed = parse(reader.shown(file.path), text, FORMATS[file.path.suffix], reader.report)
+    parsed = parse(reader.shown(file.path), text, FORMATS[f".{file.ending}"], reader.report)
     if parsed is None:
         return None
     pages = _step_pages(reader, file.path.parent / file.name)
@@ -182,6 +182,7 @@ def _workflow(
     draft: CompileDraft,
 ) -> Workflow:
     skills, recommended = source.skills, source.recommended_preferences
+    places = raw.get("artifactLocations")
     return Workflow(
         id=source.id,
         name=source.title or source.name or source.id,
@@ -213,7 +214,7 @@ def _workflow(
         if recommended
         else None,
         primary_skill=skills.primary if isinstance(skills, SkillsSource) else next(iter(skills or ()), None),
-        artifact_locations=source.artifact_locations,
+        artifact_locations=places if isinstance(places, Mapping) else {},
         about=source.about,
         min_server_version=source.min_server_version,
         extra={

@@ -210,6 +210,12 @@ def compile_step(raw: Mapping[str, Json], at: SourceLocation, draft: CompileDraf
         for contract in read_contracts(source, draft.assessments, at, report)
     )
     handed_in = source.prompt_blocks.output_required if source.prompt_blocks else None
+    for name in handed_in if isinstance(handed_in, Mapping) else ():
+        if name == "note" or (name != "notes" and sorted(name) == sorted("notes")):
+            location = (at / "promptBlocks" / "outputRequired").key(
+                name
+            )  # any other name is the author's own
+            report.add("IL105", f"unknown field '{name}'", location, "did you mean 'notes'?")
     criteria = read_criteria(source.validation_criteria, at / "validationCriteria", report)
     hints = source.output.hints if source.output else ()
     hints = (hints,) if isinstance(hints, str) else hints

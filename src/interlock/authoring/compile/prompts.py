@@ -74,7 +74,8 @@ def _block_lines(raw: Json, at: SourceLocation, report: Report) -> list[str]:
             return [f"{OUTPUT_FIELDS.get(name, name)}: {_as_text(value)}" for name, value in raw.items()]
         case list():
             texts = [_flat_text(part, at / index, report) for index, part in enumerate(raw)]
-            is_one_text = any(isinstance(part, Mapping) and part.get("kind") == "text" for part in raw)
+            kinds = [part.get("kind") if isinstance(part, Mapping) else None for part in raw]
+            is_one_text = "text" in kinds and None not in kinds  # else each entry is one of its own
             return ["".join(texts)] if is_one_text else texts
         case _:
             report.add("IL102", f"expected text or a list, got {name_of(raw)}", at)
@@ -146,11 +147,14 @@ def requirements(contracts: Sequence[Contract], criteria: Criteria | None) -> st
     for contract in contracts:
         need = "Required" if contract.required else "Optional"
         line = f"{need} output: an artifact of kind `{contract.artifact}` ({contract.ref})"
-        if contract.example is None:
-            sections.append(line + ".")
-        else:
-            example = json.dumps(contract.example, ensure_ascii=False)
-            sections.append(f"{line}, such as:\n```json\n{example}\n```")
+        if contract.example is None and contract.schema:
+            schema = json.dumps(contract.schema, ensure_ascii=False)
+            line += f", which matches this JSON Schema:\n```json\n{schema}\n```\nSuch as"
+        elif contract.example is not None:
+            line += ", such as"
+        example = json.dumps(contract.shown_example, ensure_ascii=False)
+        is_plain = contract.example is None and not contract.schema
+        sections.append(f"{line}." if is_plain else f"{line}:\n```json\n{example}\n```")
     if criteria:
         sections.append("Your notes must satisfy:\n" + "\n".join(lines_of(criteria)))
     return join(sections)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import assert_never
+
+from msgspec.structs import replace
 
 from interlock.authoring.compile import builtins as packs
 from interlock.authoring.compile.conditions import check_pattern, read_condition
@@ -16,6 +19,7 @@ from interlock.authoring.filetypes.step_file import (
 )
 from interlock.authoring.filetypes.type_check import read_as
 from interlock.authoring.text.locations import SourceLocation
+from interlock.core.definition.criteria import requirement
 from interlock.core.definition.workflow import (
     AllRules,
     AnyRule,
@@ -28,6 +32,7 @@ from interlock.core.definition.workflow import (
 from interlock.core.json_schema import (
     KEYWORDS,
     BadSchema,
+    artifact_violations,
     check_schema,
     outside_references,
     unknown_keywords,
@@ -84,8 +89,10 @@ def _output_contracts(
     kind = output.kind or _kind_in(schema, output.example) or step_id
     example = {"kind": kind, **output.example} if isinstance(output.example, Mapping) else output.example
     is_usable = schema_is_usable(schema, at / "schema", report)
-    if is_usable and example is not None and (errors := violations(schema, example)):
+    if is_usable and example is not None and (errors := artifact_violations(schema, example)):
         report.add("IL511", f"the example does not match its schema: {errors[0]}", at / "example")
+    if is_usable and violations({"type": schema.get("type", "object")}, {}):
+        report.add("IL102", "an artifact is an object, and this schema allows none", at / "schema" / "type")
     yield Contract(f"output.{kind}", kind, schema, example, output.required)
 
 
@@ -107,22 +114,26 @@ def _assessment_contracts(
             location = at / "assessmentRefs" / index
             report.add("IL209", f"unknown assessment '{ref}'", location, did_you_mean(ref, assessments))
             continue
-        example: dict[str, Json] = {
-            "kind": "wr.assessment",
-            "assessmentId": source.id,
-            "dimensions": {
-                dimension.id: {
-                    "level": dimension.levels[-1],
-                    "rationale": f"why it is {dimension.levels[-1]}",
-                }
-                for dimension in source.dimensions
-            },
-        }
         followups = tuple(
             Followup(consequence.when.any_equals_level, consequence.effect.guidance, ref)
             for consequence in step.assessment_consequences
             if consequence.when.for_assessment in (None, ref)
         )
+        held_back = {followup.level for followup in followups}
+        shown = {
+            dimension.id: next(
+                (level for level in reversed(dimension.levels) if level not in held_back),
+                dimension.levels[-1],
+            )
+            for dimension in source.dimensions
+        }  # levels that pass
+        example: dict[str, Json] = {
+            "kind": "wr.assessment",
+            "assessmentId": source.id,
+            "dimensions": {
+                name: {"level": level, "rationale": f"why it is {level}"} for name, level in shown.items()
+            },
+        }
         schema = _assessment_schema(source, names_itself=len(step.assessment_refs) > 1)
         yield Contract(ASSESSMENT, "wr.assessment", schema, example, followups=followups)
 
@@ -195,9 +206,9 @@ def _criteria_tree(raw: Mapping[str, Json], at: SourceLocation, report: Report) 
         check_pattern(source.pattern, source.flags, at / "pattern", report)
     if source.type == "schema":
         schema_is_usable(source.schema, at / "schema", report)
-    return Rule(
+    rule = Rule(
         kind=source.type,
-        message=source.message or f"does not satisfy '{source.type}'",
+        message=source.message,
         value=source.value,
         pattern=source.pattern,
         flags=source.flags,
@@ -206,6 +217,7 @@ def _criteria_tree(raw: Mapping[str, Json], at: SourceLocation, report: Report) 
         schema=source.schema,
         condition=read_condition(source.condition, at / "condition", report),
     )
+    return rule if rule.message else replace(rule, message=requirement(rule))
 
 
 def schema_is_usable(schema: Mapping[str, Json], at: SourceLocation, report: Report) -> bool:
@@ -231,6 +243,9 @@ def schema_is_usable(schema: Mapping[str, Json], at: SourceLocation, report: Rep
 def lines_of(criteria: Criteria, indent: str = "") -> Iterator[str]:
     """Write the criteria as a list for the prompt, so that they are known before the attempt."""
     match criteria:
+        case Rule(kind="schema"):
+            schema = json.dumps(criteria.schema, ensure_ascii=False)
+            yield f"{indent}- {criteria.message}: nothing but JSON that matches {schema}"
         case Rule():
             yield f"{indent}- {criteria.message}"
         case AllRules():
@@ -240,8 +255,8 @@ def lines_of(criteria: Criteria, indent: str = "") -> Iterator[str]:
             yield f"{indent}- one of:"
             for rule in criteria.rules:
                 yield from lines_of(rule, indent + "  ")
-        case NotRule():
-            yield f"{indent}- not:"
-            yield from lines_of(criteria.rule, indent + "  ")
+        case NotRule():  # the message of a rule under it may name what to avoid, or say to avoid it
+            messages = "; ".join(line.strip(" -") for line in lines_of(criteria.rule))
+            yield f"{indent}- avoid that {requirement(criteria.rule)} ({messages})"
         case _:
             assert_never(criteria)

@@ -77,7 +77,7 @@ def _routines(reader: SourceReader, folder: Path) -> dict[str, packs.TemplatePac
     """Read the routines of a folder as templates, whose arguments are every `{name}` in their texts."""
     templates: dict[str, packs.TemplatePack] = {}
     for path in (folder / name for name in reader.names(folder)):
-        if path.suffix not in FORMATS or ".scenario." in path.name:
+        if path.suffix.lower() not in FORMATS or ".scenario." in path.name:
             continue
         parsed = reader.parsed(path)
         fields = parsed.value if parsed is not None else None

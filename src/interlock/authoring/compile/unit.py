@@ -68,14 +68,21 @@ def compile_unit(unit: Unit, source: Source) -> Compiled:
         workflow=workflow,
         entry=listed(workflow, workflow_hash(workflow), source.kind, texts) if workflow else None,
         diagnostics=tuple(
-            msgspec.structs.replace(diagnostic, workflow_id=workflow_id)
-            for diagnostic in report.diagnostics()
+            _attributed(diagnostic, workflow_id, reader, unit) for diagnostic in report.diagnostics()
         ),
         texts=texts,
         stamps=tuple(stamps.values()),
         mentions=tuple(folder.mentions) if folder and workflow else (),
         owns_id=is_declared and not is_reserved(workflow_id, source),
     )
+
+
+def _attributed(diagnostic: Diagnostic, workflow_id: str, reader: SourceReader, unit: Unit) -> Diagnostic:
+    """Name the workflow, also in the message if the file belongs to another workflow."""
+    message, file = diagnostic.message, reader.root / diagnostic.file
+    if file != unit.head and not file.is_relative_to(unit.home):
+        message += f", as '{workflow_id}' uses it"
+    return msgspec.structs.replace(diagnostic, workflow_id=workflow_id, message=message)
 
 
 def _form(unit: Unit, fields: Mapping[str, Json]) -> Form:

@@ -16,8 +16,9 @@ from interlock.authoring.text.locations import START_OF_FILE, Location, SourceLo
 __all__ = ["CODES", "Diagnostic", "DiagnosticKind", "Report", "did_you_mean", "one_of"]
 
 
-# Warnings that are errors in files of our own form, where such a thing can only be a mistake.
-STRICT = ("IL105", "IL204", "IL205", "IL212", "IL213", "IL222", "IL507", "IL513", "IL514")
+# Warnings that are errors where they can only be a mistake: unknown names, and what contradicts its own file.
+UNKNOWN_NAMES = ("IL105", "IL204", "IL205", "IL212", "IL213", "IL507", "IL513")
+STRICT = (*UNKNOWN_NAMES, "IL222", "IL514")
 
 
 class DiagnosticKind(Struct, frozen=True):
@@ -40,7 +41,10 @@ class Report:
 
     def add(self, code: str, message: str, at: SourceLocation, next_action: str = "") -> None:
         """Report a diagnostic at a value of a parsed file."""
-        is_strict = code in STRICT and at.parsed.is_ours
+        strictness = at.parsed.strictness if code in STRICT else "lenient"
+        # An unknown name comes with a next action of its own if it resembles a known one.
+        is_plain = strictness == "resembling" and code in UNKNOWN_NAMES and not next_action
+        is_strict = strictness != "lenient" and not is_plain
         severity: Severity | None = "error" if is_strict else None
         self.unknown_names += is_strict
         self.add_at(at.parsed.file, code, message, at.located(), next_action, severity)
@@ -91,6 +95,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Suggest the nearest known word as the next action, or return nothing."""
     words = list(known)
     near = get_close_matches(word, words, n=1, cutoff=0.72)
+    near = near or [known_word for known_word in words if sorted(known_word) == sorted(word)][:1]
     near = near or [longer for longer in words if len(word) > 3 and longer.lower().endswith(word.lower())][:1]
     return f"did you mean '{near[0]}'?" if near else ""
 
@@ -105,7 +110,7 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         "IL001",
         "unreadable file",
         "error",
-        "The file cannot be opened, or it is not UTF-8 text.",
+        "The file cannot be opened, it is not UTF-8 text, or its name does not tell its format.",
         "save it as UTF-8 and check its permissions",
     ),
     (
@@ -364,6 +369,14 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         "error",
         "A routine calls itself, directly or through another, so it would never end.",
         "call another template, or use a loop",
+    ),
+    (
+        "IL224",
+        "unknown location",
+        "warning",
+        "An artifact names a location that the workflow's artifactLocations do not have, so an agent is not "
+        "told where the file belongs.",
+        "correct the name, or add the location",
     ),
     (
         "IL213",

@@ -65,6 +65,14 @@ class ArtifactSource(Camel, frozen=True):
     action: Literal["create", "update"] | None = None
 
 
+class LocationSource(Camel, frozen=True):
+    """A folder for artifacts."""
+
+    path: NonEmpty
+    description: str | None = None
+    gitignored: bool = False
+
+
 class ActivityLoopSource(Camel, frozen=True):
     """A loop of an activity file."""
 
@@ -139,7 +147,7 @@ class ActivityWorkflowSource(Camel, frozen=True):
     activities: tuple[Json, ...] = ()
     activities_dir: str | None = None
     modes: tuple[ModeSource, ...] = ()
-    artifact_locations: Mapping[str, Json] = {}
+    artifact_locations: Mapping[str, NonEmpty | LocationSource] = {}
     skills: SkillsSource | tuple[str, ...] | None = None
     execution_model: Json = None
     assessments: tuple[AssessmentSource, ...] = ()

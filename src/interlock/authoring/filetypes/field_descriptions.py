@@ -356,8 +356,7 @@ _ACTIVITIES: Mapping[type[Struct], Mapping[str, str]] = {
         "`other/02-review.yaml`, or whole activities. Names of files without a number give their order.",
         "activitiesDir": "The folder of the activity files; `activities` if absent.",
         "modes": "Variants of the workflow that skip activities.",
-        "artifactLocations": "Folders for artifacts by name: a path, or an object with `path`, "
-        "`description` and `gitignored`; shown to agents.",
+        "artifactLocations": "Folders for artifacts by name: a path, or an object; shown to agents.",
         "skills": "The skill for the whole workflow: `{primary: id}`, or a list whose first entry is the "
         "primary one.",
         "executionModel": "Not interpreted; the `gated` surface returns it with the workflow.",
@@ -426,6 +425,11 @@ _ACTIVITIES: Mapping[type[Struct], Mapping[str, str]] = {
         "condition": "The branch applies while this condition holds.",
         "transitionTo": "The activity to go to; a branch without one decides nothing.",
         "isDefault": "Applies if no branch with a condition does; only for a branch without a condition.",
+    },
+    activities.LocationSource: {
+        "path": "The folder; may name variables as `{name}`.",
+        "description": "What is kept there.",
+        "gitignored": "Whether git leaves the folder out.",
     },
     activities.ArtifactSource: {
         "id": "Names the artifact.",

@@ -82,8 +82,9 @@ def scenario_files(path: Path) -> list[Path]:
         return sorted(inside)
     if not path.is_dir() and path.name.endswith(ENDINGS):
         return [path]
-    stem = path.name if path.is_dir() else path.stem
-    return [file for ending in ENDINGS if (file := path.with_name(f"{stem}{ending}")).is_file()]
+    beside = path if path.name not in ("", "..") else path.resolve()
+    stem = beside.name if beside.is_dir() else beside.stem
+    return [file for ending in ENDINGS if (file := beside.parent / f"{stem}{ending}").is_file()]
 
 
 def read_scenarios(path: Path) -> ScenarioFile | list[Diagnostic]:

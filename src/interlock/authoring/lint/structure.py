@@ -15,7 +15,7 @@ from interlock.authoring.lint.value_types import check_value_types
 from interlock.authoring.lint.variables import check_variables
 from interlock.authoring.text.locations import SourceLocation
 from interlock.core.definition.conditions import Condition, describe
-from interlock.core.definition.program import LOOP_CONTROL
+from interlock.core.definition.program import LOOP_CONTROL, steering_steps
 from interlock.core.definition.workflow import Activity, Gate, Item, Loop, Step, Transition, Workflow, walk
 from interlock.core.engine.exits import fallback_exit, possible_exits
 
@@ -47,7 +47,7 @@ class _Linter:
         self._report = draft.report
 
     def check_targets(self) -> None:
-        """Report names of activities that the workflow does not have."""
+        """Report names of activities and locations that the workflow does not have."""
         initial = self._workflow.initial
         if initial is not None and self._workflow.activity(initial) is None:
             self._report_unknown(initial, self._head / "initialActivity")
@@ -56,7 +56,15 @@ class _Linter:
                 if self._workflow.activity(skipped) is None:
                     location = self._head / "modes" / index / "skipActivities" / number
                     self._report_unknown(skipped, location)
+        places = self._workflow.artifact_locations  # without any, a location is a name that stands for itself
         for activity in self._workflow.activities:
+            home = self._draft.locations.get((activity.id, "activity", activity.id), self._head)
+            for index, artifact in enumerate(activity.artifacts):
+                lent = activity.id in self._draft.borrowed
+                if places and artifact.location and artifact.location not in places and not lent:
+                    message = f"unknown location '{artifact.location}'"
+                    location = home / "artifacts" / index / "location"
+                    self._report.add("IL224", message, location, did_you_mean(artifact.location, places))
             for target, location in self._named_targets(activity):
                 if self._workflow.has_target(target):
                     continue
@@ -150,10 +158,7 @@ class _Linter:
                 case Loop():
                     self._check_condition(item.run_condition, location)
                     artifacts = {
-                        contract.artifact
-                        for step in walk(item.body)
-                        if isinstance(step, Step)
-                        for contract in step.contracts
+                        contract.artifact for step in steering_steps(item) for contract in step.contracts
                     }
                     if item.steered and LOOP_CONTROL not in artifacts:
                         message = f"no step of '{item.id}' decides whether the loop continues"

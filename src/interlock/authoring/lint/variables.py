@@ -32,11 +32,13 @@ def check_variables(workflow: Workflow, head: SourceLocation, draft: CompileDraf
     agent_text = "\n".join(texts)
     known = declared | set_names | set(GIVEN_AT_START) | set(_WORD.findall(_EXPRESSION.sub("", agent_text)))
     for index, mode in enumerate(workflow.modes):
-        names = {variable.name for variable in workflow.variables}
-        if names and mode.activation_variable not in names:
-            message = f"the variable '{mode.activation_variable}' is not declared"
-            location = head / "modes" / index / "activationVariable"
-            draft.report.add("IL507", message, location, did_you_mean(mode.activation_variable, names))
+        names, at = {variable.name for variable in workflow.variables}, head / "modes" / index
+        used = [(mode.activation_variable, at / "activationVariable")]
+        used += ((name, (at / "defaults").key(name)) for name in mode.defaults)
+        for name, location in used if names else ():
+            if name not in names:
+                message = f"the variable '{name}' is not declared"
+                draft.report.add("IL507", message, location, did_you_mean(name, names))
     reported: set[str] = set()
     for name, location in _uses(workflow, head, draft):
         if name in reported:

@@ -7,7 +7,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from interlock.authoring.diagnostics.diagnostic import Diagnostic
+from interlock.authoring.diagnostics.diagnostic import ABSENT, Diagnostic
 from interlock.authoring.filetypes.scenario_file import Expected, ScenarioFile, read_scenarios
 from interlock.authoring.library import Library, Loaded
 from interlock.authoring.simulate.coverage import CoveragePart, Measure, Share, parts_of, shares
@@ -16,8 +16,6 @@ from interlock.authoring.sources.paths import source_at
 from interlock.authoring.sources.sources import HEADS
 from interlock.authoring.text.locations import Location
 from interlock.core.definition.program import Plan
-
-UNKNOWN = "IL512"  # the diagnostic of a workflow that no source has
 
 
 class Outcome(Struct, frozen=True):
@@ -91,7 +89,7 @@ def check_file(path: Path, library: Library) -> list[Diagnostic]:
         return read
     loaded = _workflow_of(read, library)
     if isinstance(loaded, Diagnostic):
-        return [loaded] if loaded.code == UNKNOWN else []
+        return [loaded] if loaded.code == ABSENT else []
     return read.unknown_names(loaded.workflow)
 
 
@@ -107,13 +105,13 @@ def _workflow_of(read: ScenarioFile, library: Library) -> Loaded | Diagnostic:
         if not candidate.exists():
             continue
         loaded = Library([source_at(candidate)]).load(workflow_id)
-        if isinstance(loaded, Loaded) or loaded.code != UNKNOWN:
+        if isinstance(loaded, Loaded) or loaded.code != ABSENT:
             break
     else:
         loaded = library.load(workflow_id)
     if isinstance(loaded, Loaded):
         return loaded
     location, message = (read.location / "workflow").located(), loaded.message
-    if loaded.code != UNKNOWN:
+    if loaded.code != ABSENT:
         message = f"'{workflow_id}' cannot be used: {message}"
     return replace(loaded, message=message, file=read.path.name, line=location.line, column=location.column)

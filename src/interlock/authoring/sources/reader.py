@@ -60,14 +60,19 @@ class SourceReader:
             with open(path, "rb") as stream:
                 raw = stream.read(LARGEST_FILE + 1)
         except OSError as error:
-            self.report.add_at(shown, "IL001", f"cannot be read: {error.strerror}")
+            message, fix = f"cannot be read: {error.strerror}", "check that it is a file you may read"
+            self.report.add_at(shown, "IL001", message, next_action=fix)
             return None
         return decode(shown, raw, self.report)
 
     def parsed(self, path: Path) -> Parsed | None:
         """Return the value of a file by its ending, or report why it has none."""
+        if (form := FORMATS.get(path.suffix.lower())) is None:
+            message, fix = f"the name ends in none of {', '.join(FORMATS)}", "rename the file by its format"
+            self.report.add_at(self.shown(path), "IL001", message, next_action=fix)
+            return None
         text = self.text(path)
-        return None if text is None else parse(self.shown(path), text, FORMATS[path.suffix], self.report)
+        return None if text is None else parse(self.shown(path), text, form, self.report)
 
     def _may_read(self, path: Path) -> bool:
         """Stamp a path and say whether it is within the boundary."""

@@ -50,7 +50,9 @@ class Unit(Struct, frozen=True):
         """The file that declares the workflow."""
         if self.form != "folder":
             return self.path
-        return next(self.path / name for name in HEADS if (self.path / name).is_file())
+        heads = [self.path / name for name in HEADS]
+        readable = (head for head in heads if os.path.isfile(head))
+        return next(readable, None) or next(filter(os.path.lexists, heads), heads[0])
 
     @property
     def home(self) -> Path:
@@ -60,12 +62,12 @@ class Unit(Struct, frozen=True):
 
 def units(source: Source) -> Iterator[Unit]:
     """Find the files and folders of a source that may be workflows, in a stable order."""
-    if source.path.is_dir():
+    if os.path.isdir(source.path):
         yield from islice(_units_in(source.path, 0), MOST_UNITS)
     elif source.path.name in HEADS and source.path.is_file():
         yield Unit(source.path.parent, "folder")
     elif source.path.is_file():
-        yield Unit(source.path, "legacy" if source.path.suffix == ".toon" else "file")
+        yield _file_unit(source.path)
 
 
 def _units_in(folder: Path, depth: int) -> Iterator[Unit]:
@@ -78,17 +80,22 @@ def _units_in(folder: Path, depth: int) -> Iterator[Unit]:
         entry for entry in entries if not entry.name.startswith((".", "_")) and entry.name != "node_modules"
     ]
     names = {entry.name for entry in entries}
-    if not names.isdisjoint(HEADS):
+    # A link that leads nowhere is meant as a head too, and is reported; a folder of that name is not.
+    if any(name in names and not os.path.isdir(folder / name) for name in HEADS):
         yield Unit(folder, "folder")
         return
     for entry in entries:
         path = folder / entry.name
-        if entry.is_symlink() and path.is_dir():
+        if entry.is_symlink() and os.path.isdir(path):
             # A linked folder can be a workflow, but is not searched: links may be circular.
-            if any((path / name).is_file() for name in HEADS):
+            if any(os.path.isfile(path / name) for name in HEADS):
                 yield Unit(path, "folder")
-        elif path.is_dir():
+        elif os.path.isdir(path):  # `Path.is_dir` raises if the target of a link cannot be looked at
             if depth < DEEPEST_FOLDER and f"{entry.name}.toon" not in names:
                 yield from _units_in(path, depth + 1)
-        elif path.suffix in ENDINGS and not path.stem.endswith((".scenario", ".schema")):
-            yield Unit(path, "legacy" if path.suffix == ".toon" else "file")
+        elif path.suffix.lower() in ENDINGS and not path.stem.endswith((".scenario", ".schema")):
+            yield _file_unit(path)
+
+
+def _file_unit(path: Path) -> Unit:
+    return Unit(path, "legacy" if path.suffix.lower() == ".toon" else "file")

@@ -11,6 +11,15 @@ from interlock.core.values import Json
 
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
 _LONGEST_INTEGER = 400
+_MEANINGS = {
+    "Expecting value": "a value is missing or wrong here",
+    "Expecting property name enclosed in double quotes": "the name of a field must be in double quotes",
+    "Expecting ':' delimiter": "a ':' is missing here",
+    "Expecting ',' delimiter": "a ',' or a closing bracket is missing here",
+    "Unterminated string starting at": "a quote that is not closed",
+    "Extra data": "something follows the end of the value",
+    "Invalid control character at": "a line break or control character inside quotes; write \\n",
+}
 
 
 def read_json(file: str, text: str, report: Report) -> Parsed | Unreadable:
@@ -31,13 +40,29 @@ def read_json(file: str, text: str, report: Report) -> Parsed | Unreadable:
             parse_int=lambda digits: int(digits) if len(digits) < _LONGEST_INTEGER else float(digits),
         )
     except json.JSONDecodeError as error:
-        return Unreadable("IL004", error.msg, Location(error.lineno, error.colno))
+        return _syntax_error(text, error)
     except RecursionError:
         return Unreadable("IL003", "nested too deeply")
     if has_duplicates:
         for path, location in scan(text)[1]:
             report.add_at(file, "IL006", f"duplicate key '{path[-1]}'", location)
     return Parsed(file, value, lambda: scan(text)[0])
+
+
+def _syntax_error(text: str, error: json.JSONDecodeError) -> Unreadable:
+    """Return what the parser's error means, where it is, and what to do about it."""
+    location = Location(error.lineno, error.colno)
+    rest, before = text[error.pos :].lstrip(), text[: error.pos].rstrip()
+    if not text.strip():
+        return Unreadable("IL004", "the file is empty", Location(), "write a workflow, or remove the file")
+    if rest.startswith(("//", "/*", "#")):
+        return Unreadable("IL004", "JSON has no comments", location, "remove the comment, or write YAML")
+    if before.endswith(",") and rest.startswith(("}", "]")):
+        at = LineIndex(text).location(len(before) - 1)
+        return Unreadable("IL004", "a comma after the last entry", at, "remove the comma")
+    if not rest:
+        return Unreadable("IL004", "the text ends too early", location, "close every bracket and quote")
+    return Unreadable("IL004", _MEANINGS.get(error.msg, error.msg), location)
 
 
 def scan(text: str) -> tuple[Locations, list[tuple[Path, Location]]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -23,6 +23,7 @@ OUR_SCHEMAS = (
 DEEPEST = 64  # levels of nesting, in every format
 
 Path: TypeAlias = tuple[str | int, ...]
+Strictness = Literal["strict", "resembling", "lenient"]
 
 
 class Location(Struct, frozen=True):
@@ -43,27 +44,32 @@ class Locations(Struct, frozen=True):
 class Parsed:
     """A file's value, with the locations of its parts when they are needed."""
 
-    def __init__(self, file: str, value: Json, locate: Callable[[], Locations]) -> None:
+    def __init__(
+        self, file: str, value: Json, locate: Callable[[], Locations], editor_schema: str = ""
+    ) -> None:
         self.file = file
         self.value = value
         self._locate = locate
+        self._editor_schema = editor_schema  # what a comment names for editors
 
     @cached_property
     def locations(self) -> Locations:
         return self._locate()
 
     @property
-    def is_ours(self) -> bool:
-        """Whether the file is in our own form: YAML or Markdown, or any other that names one of our schemas.
+    def strictness(self) -> Strictness:
+        """How surely an unknown name is a mistake: always if the file names one of our schemas.
 
-        In other files unknown names are warnings, because they may mean something elsewhere; `$lenient: true`
-        asks for that too.
+        YAML may also be written for another server, so there a name is a mistake if it resembles one of ours.
+        JSON and TOON are others' forms, where unknown names are warnings; `$lenient: true` asks for that too.
         """
         fields = self.value if isinstance(self.value, Mapping) else {}
         if fields.get("$lenient") is True:
-            return False
-        schema = str(fields.get("$schema", "")).rpartition("/")[2]
-        return self.file.endswith((".yaml", ".yml", ".md")) or schema in OUR_SCHEMAS
+            return "lenient"
+        schema = str(fields.get("$schema", self._editor_schema)).rpartition("/")[2]
+        if schema in OUR_SCHEMAS or self.file.endswith(".md"):
+            return "strict"
+        return "resembling" if self.file.lower().endswith((".yaml", ".yml")) else "lenient"
 
 
 class Unreadable(Struct, frozen=True):

@@ -21,10 +21,6 @@ class Page(Struct, frozen=True):
     fields: Parsed
     body: str
 
-    def text(self, name: str) -> str:
-        value = self.fields.value.get(name) if isinstance(self.fields.value, Mapping) else None
-        return str(value) if isinstance(value, (str, int, float)) else ""
-
 
 def read_page(file: str, text: str, report: Report) -> Page:
     """Split front matter from body; front matter that is not an object is reported and ignored."""

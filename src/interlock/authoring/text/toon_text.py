@@ -41,7 +41,7 @@ def scan(text: str) -> Locations:
     """Find keys and list items by their indentation."""
     scanner = _Scanner()
     for number, line in enumerate(text.split("\n"), 1):
-        if line.strip():
+        if line.strip() and not line.lstrip().startswith("#"):  # the decoder skips comments too
             scanner.take(line, number)
     return Locations(scanner.values, scanner.keys)
 
@@ -54,6 +54,7 @@ class _Scanner:
         self.keys: dict[Path, Location] = {}
         self._open: list[tuple[int, Path]] = [(-1, ())]
         self._counts: dict[Path, int] = {}
+        self._tables: set[Path] = set()
 
     def take(self, line: str, number: int) -> None:
         indent = len(line) - len(line.lstrip(" "))
@@ -62,19 +63,20 @@ class _Scanner:
             self._open.pop()
         if rest.startswith("- "):
             self._locate_item(rest[2:], indent, number)
-        elif (match := _KEY.match(rest)) is not None:
+        elif self._open[-1][1] not in self._tables and (match := _KEY.match(rest)) is not None:
             self._locate_key(match, indent, number)
         else:
             self._locate_item(rest, indent, number)
 
     def _locate_item(self, rest: str, indent: int, number: int) -> None:
+        """Locate an item of a list or a row of a table, whose texts may look like keys."""
         parent = self._open[-1][1]
         index = self._counts.get(parent, 0)
         self._counts[parent] = index + 1
         path = (*parent, index)
         self.values[path] = Location(number, indent + 1)
         self._open.append((indent, path))
-        if (match := _KEY.match(rest)) is not None:
+        if parent not in self._tables and (match := _KEY.match(rest)) is not None:
             self._locate_key(match, indent + 2, number)
 
     def _locate_key(self, match: re.Match[str], indent: int, number: int) -> None:
@@ -82,6 +84,8 @@ class _Scanner:
         key = name[1:-1] if name.startswith('"') else name
         path = (*self._open[-1][1], key)
         self.keys[path] = Location(number, indent + 1)
+        if match.group(3):
+            self._tables.add(path)
         has_inline_value = match.end() < len(match.string)
         self.values[path] = (
             Location(number, indent + 1 + match.end()) if has_inline_value else self.keys[path]

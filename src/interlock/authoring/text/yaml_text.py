@@ -5,6 +5,7 @@ Tags are refused, and the values that aliases repeat are bounded.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -26,12 +27,15 @@ if TYPE_CHECKING:
     from yaml.events import Event
 
 
+_EDITOR_SCHEMA = re.compile(r"(?:#.*\n|\s)*# yaml-language-server: \$schema=(\S+)")
+
+
 class _Refused(Exception):
     """A feature of YAML that is not allowed."""
 
-    def __init__(self, code: str, message: str, event: Event) -> None:
+    def __init__(self, code: str, message: str, event: Event, next_action: str = "") -> None:
         super().__init__(message)
-        self.unreadable = Unreadable(code, message, _location(event))
+        self.unreadable = Unreadable(code, message, _location(event), next_action)
 
 
 def read_yaml(file: str, text: str, report: Report) -> Parsed | Unreadable:
@@ -42,7 +46,7 @@ def read_yaml(file: str, text: str, report: Report) -> Parsed | Unreadable:
         return parsed.locations if isinstance(parsed, Parsed) else no_locations()
 
     try:
-        return Parsed(file, read_plain(text), locate)
+        return Parsed(file, read_plain(text), locate, _editor_schema(text))
     except Irregular:
         return _read_with_locations(file, text, report)
 
@@ -63,7 +67,12 @@ def _read_with_locations(file: str, text: str, report: Report) -> Parsed | Unrea
     except _Refused as error:
         return error.unreadable
     locations = Locations(builder.values, builder.keys)
-    return Parsed(file, value, lambda: locations)
+    return Parsed(file, value, lambda: locations, _editor_schema(text))
+
+
+def _editor_schema(text: str) -> str:
+    found = _EDITOR_SCHEMA.match(text)
+    return found[1] if found else ""
 
 
 class _Builder:
@@ -86,7 +95,9 @@ class _Builder:
             if isinstance(event, DocumentStartEvent):
                 documents += 1
                 if documents > 1:
-                    raise _Refused("IL007", "a second document begins here", event)
+                    raise _Refused(
+                        "IL007", "a second document begins here", event, "give it a file of its own"
+                    )
             elif isinstance(event, NodeEvent):
                 value = self._value(event, events, ())
         return value
@@ -99,7 +110,7 @@ class _Builder:
         if len(path) > DEEPEST:
             raise _Refused("IL003", f"nested deeper than {DEEPEST} levels", event)
         if getattr(event, "tag", None) not in (None, "!"):
-            raise _Refused("IL007", "tags are not allowed", event)
+            raise _Refused("IL007", "tags are not allowed", event, "remove the tag")
         if isinstance(event, AliasEvent):
             if (anchor := event.anchor or "") not in self._anchors:
                 raise _Refused("IL007", f"the alias '{event.anchor}' has no complete anchor before it", event)
@@ -131,7 +142,7 @@ class _Builder:
         fields: dict[str, Json] = {}
         while not isinstance(event := next(events), MappingEndEvent):
             if not isinstance(event, ScalarEvent) or event.value == "<<":
-                raise _Refused("IL007", "a key must be a plain scalar", event)
+                raise _Refused("IL007", "a key must be plain text", event)
             key: str = event.value
             if key in fields:
                 self._report.add_at(self._file, "IL006", f"duplicate key '{key}'", _location(event))

@@ -132,6 +132,6 @@ def _rule_requirement(rule: Rule) -> str:
             bounds = [f"at least {low}"] * (low is not None) + [f"at most {high}"] * (high is not None)
             return f"the output has {' and '.join(bounds)} characters"
         case "schema":
-            return f"the output is JSON: {rule.message}"
+            return f"the output is JSON that matches the schema{rule.message and f': {rule.message}'}"
         case _:
             assert_never(rule.kind)

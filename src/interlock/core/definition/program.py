@@ -176,13 +176,22 @@ def _flatten(items: Sequence[Item]) -> Iterator[Op]:
 
 def steered(loop: Loop) -> Loop:
     """Make sure that some step of a steered loop must decide, the last one if none says so."""
-    steps = [item for item in walk(loop.body) if isinstance(item, Step)]
-    decided = any(contract.artifact == LOOP_CONTROL for step in steps for contract in step.contracts)
+    contracts = (contract for step in steering_steps(loop) for contract in step.contracts)
+    decided = any(contract.artifact == LOOP_CONTROL for contract in contracts)
     last = next((item for item in reversed(loop.body) if isinstance(item, Step)), None)
     if not loop.steered or decided or last is None:
         return loop
     deciding = replace(last, contracts=(*last.contracts, loop_control()))
     return replace(loop, body=tuple(deciding if item is last else item for item in loop.body))
+
+
+def steering_steps(loop: Loop) -> Iterator[Step]:
+    """Yield the steps whose decisions steer the loop: those of a steered loop inside it steer that one."""
+    for item in loop.body:
+        if isinstance(item, Step):
+            yield item
+        elif isinstance(item, Loop) and not item.steered:
+            yield from steering_steps(item)
 
 
 def loop_control() -> Contract:

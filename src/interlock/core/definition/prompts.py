@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -24,9 +24,10 @@ from interlock.core.definition.workflow import (
 from interlock.core.run.state import CapabilityStatus, Remark, RunState
 from interlock.core.values import Json, Missing
 
-_EXPRESSION = re.compile(r"\{\{\s*([A-Za-z_][\w-]*(?:\.[\w-]+)*)\s*\}\}")
+_PATH = r"([A-Za-z_][\w-]*(?:\.[\w-]+)*)"
+_EXPRESSION = re.compile(rf"\{{\{{\s*{_PATH}\s*\}}\}}")
 
-_EITHER = re.compile(_EXPRESSION.pattern + r"|(?<![{$])\{([A-Za-z_][\w-]*(?:\.[\w-]+)*)\}(?!\})")
+_EITHER = re.compile(rf"\{{(?:\{{\s*{_PATH}\s*\}}\}}|(?<![{{$]\{{){_PATH}\}}(?!\}}))")
 _PLAIN = re.compile(r"[^\"\\\n\r]*")  # what cannot end a quoted string
 MOST_FILLED = 200
 
@@ -121,8 +122,7 @@ def step_prompt(plan: Plan, state: RunState, step: Step) -> str:
     scope = plan.scope(state.variables)
     parts = [render(step.prompt, scope) or interpolate(step.description or step.title, scope)]
     if produced := plan.produced(step, scope) if step.actions else {}:
-        choices = {name: " | ".join(map(text_in_json, values)) for name, values in produced.items()}
-        lines = [f"- `{name}`{f': {choice}' if choice else ''}" for name, choice in choices.items()]
+        lines = [f"- `{name}`{choices and f': {choices}'}" for name, choices in choices_of(produced).items()]
         parts.append("\n".join([DECISIVE, *lines]))
     parts += _capability_lines(plan.workflow.capabilities, state.capabilities)
     if step.user_input:
@@ -137,9 +137,15 @@ def step_prompt(plan: Plan, state: RunState, step: Step) -> str:
     return "\n\n".join(parts)
 
 
-def text_in_json(value: Json) -> str:
-    """A value as JSON, so that a word and a number cannot be confused."""
-    return msgspec.json.encode(value).decode()
+def choices_of(produced: Mapping[str, Sequence[Json]]) -> dict[str, str]:
+    """Return the values that each variable is compared with; one of them alone is not the only choice."""
+    choices: dict[str, str] = {}
+    for name, values in produced.items():
+        only = values[0] if len(values) == 1 else None
+        all_known = [only, not only] if isinstance(only, bool) else values
+        shown = [msgspec.json.encode(value).decode() for value in all_known]  # a word is no number
+        choices[name] = " | ".join([*shown, *(["<another value>"] if len(shown) == 1 else [])])
+    return choices
 
 
 def _capability_lines(

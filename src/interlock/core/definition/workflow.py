@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct, field
 
 from interlock.core.definition.conditions import Condition
+from interlock.core.json_schema import example_of
 from interlock.core.run.preferences import Preferences
 from interlock.core.values import Json
 
@@ -65,6 +66,11 @@ class Contract(Value, frozen=True):
     required: bool = True
     known: bool = True
     followups: tuple[Followup, ...] = ()
+
+    @property
+    def shown_example(self) -> Json:
+        """The author's example, else one that satisfies the schema; None if none was found."""
+        return example_of(self.schema, self.artifact) if self.example is None else self.example
 
 
 class Followup(Value, frozen=True):

@@ -25,7 +25,8 @@ from interlock.core.engine.gates import needs_confirmation, question_of
 from interlock.core.engine.requirements import DIVERGENCE, examine, observations, questions_at
 from interlock.core.engine.settle import CIRCLE, REST, sets_of
 from interlock.core.run import events as e
-from interlock.core.run.commands import AcknowledgeStep, Decision
+from interlock.core.run.commands import AcknowledgeStep, Decision, EnterActivity
+from interlock.core.run.notices import Notices
 from interlock.core.run.outcomes import (
     Awaited,
     Code,
@@ -45,10 +46,13 @@ from interlock.core.run.state import RunState, instance
 from interlock.core.values import Json
 
 GAPS = ("wr.gaps", "wr.contracts.gaps")
+ONLY_GAPS = "The run has ended: its open gaps can be resolved, nothing else of the call was taken."
 
 
 def acknowledge(plan: Plan, state: RunState, ack: AcknowledgeStep) -> Decided | Refusal:
     """Close whatever is pending; the node fixes what that is (rule 12)."""
+    if state.finished:
+        return resolve_late(plan, state, ack, ack.output)
     draft = Draft(plan, state, ack.policy, ack.now)
     for workflow in state.children.values():  # navigation waits for them instead (rule 35)
         draft.notice("CHILD_RUNNING", f"Child '{workflow}' is still running; this run goes on without it.")
@@ -133,7 +137,7 @@ def _close_step(draft: Draft, settled: RunState, need: NeedStep, ack: Acknowledg
         return _blocked(draft, settled, need, *verdict.stopping, rejections=verdict.rejections)
     draft.record(*verdict.answers, *learned(ack.output), *verdict.gaps)
     take_gaps(draft, ack.output)
-    complete(draft, need)
+    complete(draft, need, ack.output.digest if draft.state.frames else "", claimed=False)
     _report_confirmation(draft, need.step, ack)
     return draft.decided()
 
@@ -173,6 +177,32 @@ def take_gaps(draft: Draft, output: Output) -> None:
             severity: Severity = "critical" if gap.get("severity") == "critical" else "warning"
             text = str(gap.get("summary") or "")
             draft.record(e.GapRecorded(severity, "unexpected", "reported", text))
+    _resolve_gaps(draft, output)
+
+
+def resolves_gaps(output: Output) -> bool:
+    """Say whether the output closes gaps."""
+    return any(_members(artifact, "resolved") for artifact in output.of_kind(*GAPS))
+
+
+def resolve_late(
+    plan: Plan, state: RunState, command: AcknowledgeStep | EnterActivity, *outputs: Output
+) -> Decided | Refusal:
+    """Close gaps of a run that has ended; nothing else changes it any more."""
+    draft = Draft(plan, state, command.policy, command.now)
+    for output in outputs:
+        _resolve_gaps(draft, output)
+    if not draft.events:
+        return Refusal(Code.RUN_FINISHED, notices=Notices(tuple(draft.notices)))
+    if command.variables or any(
+        _members(gaps, "open") for output in outputs for gaps in output.of_kind(*GAPS)
+    ):
+        draft.notice("ARGUMENTS_IGNORED", ONLY_GAPS)
+    return draft.decided()
+
+
+def _resolve_gaps(draft: Draft, output: Output) -> None:
+    for artifact in output.of_kind(*GAPS):
         for gap in _members(artifact, "resolved"):
             number = gap.get("gap")
             known = [listed.number for listed in draft.state.gap_list if not listed.resolved]
@@ -187,15 +217,16 @@ def _members(artifact: Mapping[str, Json], name: str) -> list[Mapping[str, Json]
     return [gap for gap in members if isinstance(gap, Mapping)] if isinstance(members, (list, tuple)) else []
 
 
-def complete(draft: Draft, need: NeedStep, claim: str | None = None) -> None:
+def complete(draft: Draft, need: NeedStep, output: str, *, claimed: bool) -> None:
     """Record that the step is done, with what its actions write.
 
-    `claim` is the digest of the output that a claim brought; empty if it brought none, or none that is new.
+    `output` is the digest of what must not be recorded again (rule 14); empty if nothing came, or nothing
+    new, or if the step is acknowledged outside loops, where it is done only once a visit.
     """
     assert draft.state.activity is not None
     following = draft.plan.program(draft.state.activity).after(f"step:{need.step.id}")
     sets = sets_of(draft.plan, draft.state, need.step.actions)
-    draft.record(e.StepCompleted(need.key, need.step.id, following, claim is not None, sets, claim or ""))
+    draft.record(e.StepCompleted(need.key, need.step.id, following, claimed, sets, output))
     _notice_omissions(draft, need.step)
 
 

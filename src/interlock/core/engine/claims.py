@@ -10,11 +10,13 @@ from msgspec.structs import replace
 
 from interlock.core.definition.conditions import holds
 from interlock.core.definition.program import AskGate, ConfirmStep, DoStep, Plan, RepeatLoop, confirmation
+from interlock.core.definition.prompts import interpolate
 from interlock.core.definition.workflow import Gate, Loop, Step, walk
 from interlock.core.engine.acknowledge import complete, input_required, learned, take_gaps, without_input
 from interlock.core.engine.decisions import inbox_only, resolved, undecided_gap
 from interlock.core.engine.draft import Draft
-from interlock.core.engine.gates import question_of, round_of
+from interlock.core.engine.gates import round_of
+from interlock.core.engine.loops import ended_loop
 from interlock.core.engine.requirements import Verdict, examine
 from interlock.core.engine.settle import consequences, next_event
 from interlock.core.run import events as e
@@ -54,6 +56,7 @@ class Walk:
         self.terms = command.terms
         self.decisions = command.decisions
         self.client = command.client
+        self.used = draft.state.decided  # what comes with the call serves every round that it claims
         claimed = claimed_outputs(draft.state, command.claims)
         self.new = {step: list(outputs.new) for step, outputs in claimed.items()}
         self.repeated = {step: iter(outputs.repeated) for step, outputs in claimed.items()}
@@ -113,7 +116,7 @@ class Walk:
         if frame.total is not None or _has_written(self.draft) or _contains(tail.loop, self.towards):
             return event
         self.draft.notice("LOOP_CLAIMED", f"Loop '{event.loop}' was claimed once; its condition still holds.")
-        return e.LoopLeft(event.loop, tail.after, "claimed", event.iteration)
+        return ended_loop(self.draft.plan, self.draft.state, tail, "claimed")
 
     def _claim(self, need: NeedStep) -> Refusal | None:
         draft = self.draft
@@ -135,12 +138,13 @@ class Walk:
             now=draft.now,
             client=self.client,
             claimed=True,
+            used=self.used,
         )
         if verdict.stopping:
             return self._lacks(need, verdict)
         draft.record(*verdict.answers, *learned(output), *verdict.gaps)
         take_gaps(draft, output)
-        complete(draft, need, claim.digest if claim is not None else "")
+        complete(draft, need, claim.digest if claim is not None else "", claimed=True)
         return None
 
     def _lacks(self, need: NeedStep, verdict: Verdict) -> Refusal | None:
@@ -179,7 +183,7 @@ class Walk:
                 "GATE_PASSED", f"Checkpoint '{need.gate.id}' was not answered (advisory enforcement)."
             )
             return None
-        question = question_of(draft.plan, draft.state, need.gate, need.confirms).text
+        question = interpolate(need.gate.message, draft.plan.scope(draft.state.variables))
         about = {"checkpoint": need.gate.id, "instance": need.key, "question": question, **self.heading}
         about |= round_of(draft.state, need.key)
         return Refusal(Code.GATE_UNANSWERED, {**about, **inbox_only(draft.state, need.key, self.terms)})
@@ -201,7 +205,7 @@ class Outlook(Walk):
 
     def _lacks(self, need: NeedStep, verdict: Verdict) -> None:
         self.missing += (_unclaimable(need, blocker) for blocker in verdict.stopping)
-        complete(self.draft, need, "")
+        complete(self.draft, need, "", claimed=True)
 
 
 class ClaimedOutputs(Struct, frozen=True):
@@ -214,20 +218,17 @@ class ClaimedOutputs(Struct, frozen=True):
 def claimed_outputs(state: RunState, claims: Sequence[Claim]) -> dict[str, ClaimedOutputs]:
     """Group the claims by step; a step's output counts once a visit (rule 14).
 
-    Outside loops a step has one output. In a loop a manifest may begin with the outputs of earlier rounds.
+    Outside loops a step has one output. In a loop a manifest may begin with the outputs of earlier rounds,
+    whichever surface they came by.
     """
     by_step: dict[str, list[Output]] = {}
     for claim in claims:
         by_step.setdefault(claim.step, []).append(claim.output)
     grouped: dict[str, ClaimedOutputs] = {}
     for step, outputs in by_step.items():
-        earlier, again, count = state.reported.get(step, Reported()), Reported(), 0
+        count = state.reported.get(step, Reported()).repeated_by([output.digest for output in outputs])
         if step in state.done and state.has_report(step):
             count = len(outputs)
-        elif earlier.count:
-            for output in outputs[: earlier.count]:
-                again = again.with_output(output.digest)
-            count = again.count if again == earlier else 0
         grouped[step] = ClaimedOutputs(tuple(outputs[count:]), tuple(outputs[:count]))
     return grouped
 
@@ -278,8 +279,8 @@ def _unclaimable(need: NeedStep, blocker: Blocker) -> Refusal:
         about["requirement"] = blocker.requirement
     if blocker.waits_for_user:
         return Refusal(Code.USER_MUST_DECIDE, about)
+    about["from_user"] = blocker.code is BlockerCode.USER_ONLY_DEPENDENCY
     if isinstance(blocker.pointer, ContextKey):
-        about["from_user"] = blocker.code is BlockerCode.USER_ONLY_DEPENDENCY
         return Refusal(Code.INPUT_REQUIRED, {**about, "variables": [blocker.pointer.key]})
     return Refusal(
         Code.OUTPUT_REQUIRED, about if blocker.example is None else {**about, "example": blocker.example}

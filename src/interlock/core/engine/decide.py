@@ -10,9 +10,10 @@ from msgspec.structs import replace
 from interlock.core.definition.program import EnterLoop, Plan, RepeatLoop
 from interlock.core.engine.acknowledge import acknowledge, input_required, without_input
 from interlock.core.engine.checkpoints import open_checkpoint, resolve_checkpoint, resume_checkpoint
+from interlock.core.engine.claims import gate_open
 from interlock.core.engine.decisions import admitted
 from interlock.core.engine.draft import Draft
-from interlock.core.engine.evolve import evolve, evolved
+from interlock.core.engine.evolve import evolve
 from interlock.core.engine.loops import again, begun, extent_of
 from interlock.core.engine.settle import awaited, entered
 from interlock.core.engine.transitions import enter
@@ -30,8 +31,18 @@ from interlock.core.run.commands import (
     StartChild,
     StartRun,
 )
-from interlock.core.run.notices import VARIABLES_UNREAD, Notices
-from interlock.core.run.outcomes import Awaited, Code, Decided, NeedInput, NeedLoop, Refusal, run_abandoned
+from interlock.core.run.notices import NO_NOTICES, VARIABLES_UNREAD
+from interlock.core.run.outcomes import (
+    Awaited,
+    Code,
+    Decided,
+    Done,
+    NeedInput,
+    NeedLoop,
+    NeedStep,
+    Refusal,
+    run_abandoned,
+)
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import EXECUTION
 from interlock.core.values import Variables
@@ -100,9 +111,11 @@ def _outcome(plan: Plan, state: RunState, command: Command) -> Decided | Refusal
         case AbandonRun() if state.finished:
             return Refusal(Code.RUN_FINISHED)
         case AbandonRun():
-            gone = e.RunAbandoned(command.channel, command.now, command.by, command.reason)
-            notices = Notices((VARIABLES_UNREAD,) if command.variables else ())
-            return replace(_recorded(plan, state, gone), notices=notices)
+            draft = Draft(plan, state, EXECUTION, command.now)
+            draft.abandon_children()
+            draft.record(e.RunAbandoned(command.channel, command.now, command.by, command.reason))
+            notices = NO_NOTICES.plus([*draft.notices, *([VARIABLES_UNREAD] if command.variables else [])])
+            return Decided(tuple(draft.events), draft.state, Done(), notices=notices)
         case _:
             assert_never(command)
 
@@ -111,11 +124,13 @@ def _abandoning(
     plan: Plan, state: RunState, command: AcknowledgeStep | EnterActivity | ResolveCheckpoint | AdvanceLoop
 ) -> Decided | Refusal:
     """Abandon the children that still run, then decide the command (rule 35)."""
-    gone = [e.ChildReturned(workflow, session, "abandoned") for session, workflow in state.children.items()]
-    outcome = decide(plan, evolved(state, gone), replace(command, abandons=False))
+    draft = Draft(plan, state, command.policy, command.now)
+    draft.abandon_children()
+    outcome = decide(plan, draft.state, replace(command, abandons=False))
     if isinstance(outcome, Refusal):
         return outcome
-    return replace(outcome, events=(*gone, *outcome.events))
+    notices = NO_NOTICES.plus((*draft.notices, *outcome.notices.listed))
+    return replace(outcome, events=(*draft.events, *outcome.events), notices=notices)
 
 
 def _keeping(
@@ -155,8 +170,17 @@ def _advance_loop(plan: Plan, state: RunState, command: AdvanceLoop) -> Decided 
     draft.take(command.variables)
     draft.take_expired_open()
     pending = _with_items(draft, draft.skip_optional(), command)
+    if command.variables and any(
+        isinstance(it, e.LoopLeft) and it.loop == command.loop for it in draft.events
+    ):
+        bare = _advance_loop(plan, state, replace(command, variables={}))
+        if not isinstance(bare, Refusal) or bare.code is not Code.LOOP_NOT_FOUND:
+            return draft.decided()  # the loop was waiting, and these variables have ended it
+    if draft.state.open is not None:
+        return gate_open(draft.state, {}, command.terms)
     if not isinstance(pending, (NeedLoop, NeedInput)) or pending.loop is None:
-        return Refusal(Code.LOOP_NOT_FOUND, {"loop": command.loop})
+        about = {"pending_step": pending.step.id} if isinstance(pending, NeedStep) else {}
+        return Refusal(Code.LOOP_NOT_FOUND, {"loop": command.loop, **about})
     if pending.loop.id != command.loop:
         return Refusal(Code.LOOP_NOT_FOUND, {"loop": command.loop, "pending_loop": pending.loop.id})
     if isinstance(pending, NeedLoop) and not pending.needs_items:

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from interlock.core.definition.conditions import variables_of
 from interlock.core.definition.program import DoStep, EnterLoop, Plan
-from interlock.core.definition.prompts import text_of, unset_in_effect
-from interlock.core.definition.workflow import Gate, Step, Workflow
+from interlock.core.definition.prompts import text_of, unset_in_effect, variables_in
+from interlock.core.definition.workflow import Gate, Step, UserInput, Workflow
 from interlock.core.engine.gates import Question, find_gate, question_of, variables_read
 from interlock.core.engine.loops import extent_of
 from interlock.core.run import events as e
@@ -18,7 +18,7 @@ from interlock.core.run.outcomes import NeedInput
 from interlock.core.run.output import Output
 from interlock.core.run.preferences import Preferences
 from interlock.core.run.reasons import Blocker, BlockerCode, ContractPointer, Severity
-from interlock.core.run.state import RunState
+from interlock.core.run.state import RunState, instance
 from interlock.core.values import MISSING, Json, Variables
 
 DECISION = "wr.decision"
@@ -70,14 +70,20 @@ def resolved(
     agent: str = "",
     resumable: bool = False,
 ) -> e.GateResolved:
-    """The record of a decision, with the effects of the chosen option; `revise` makes the step pending."""
+    """The record of a decision, with the effects of the chosen option.
+
+    `revise` makes the step pending again; before the step was done, the run stays where it is.
+    """
     question = question_of(plan, state, gate, confirms)
     option = question.option(decision.option) if decision else None
     effect = option.effect if option else None
     declared = gate.option(decision.option) if decision else None
     scope = plan.scope(state.variables)
     values = declared.effect.set_variables.values() if declared else ()
-    revised = confirms is not None and decision is not None and decision.option == "revise"
+    following = None
+    if confirms is not None and decision is not None and decision.option == "revise":
+        is_done = instance(state, confirms.id) in state.done
+        following = f"step:{confirms.id}" if is_done else state.next_key
     return e.GateResolved(
         key=key,
         gate=gate.id,
@@ -91,7 +97,7 @@ def resolved(
         client=decision.client if decision else "",
         note=decision.note if decision else "",
         agent=agent,
-        next=f"step:{confirms.id}" if confirms and revised else None,
+        next=following,
         sets=effect.set_variables if effect else {},
         transition_to=effect.transition_to if effect else None,
         skip_activities=effect.skip_activities if effect else (),
@@ -108,6 +114,18 @@ def is_the_users(decision: Decision, preferences: Preferences) -> bool:
     return reports or decision.channel in BY_THE_USER
 
 
+def given(state: RunState, need: UserInput, used: Mapping[str, str] | None = None) -> Json:
+    """The value of the context key, if it answers this question; a decision is used once (rule 26).
+
+    An approval counts for one step, and an answer to a question that shows variables for one round. `used`
+    are the variables of decisions that were used before the call, with their gates.
+    """
+    where = (state.decided if used is None else used).get(need.key or "", "")
+    is_used = where.rpartition("::")[2] == need.key
+    other = where != instance(state, need.key or "") and any(variables_in(need.question))
+    return None if is_used and (need.is_approval or other) else state.variables.get(need.key or "")
+
+
 def admitted(
     plan: Plan, state: RunState, variables: Variables, completing: Iterable[Step] = ()
 ) -> tuple[dict[str, Json], list[Notice]]:
@@ -118,9 +136,12 @@ def admitted(
     kept = _protected(plan, state)
     taken: dict[str, Json] = {}
     notices: list[Notice] = []
+    steps = list(completing)
+    needs = [need for step in steps for need in step.user_input if need.key in state.variables]
+    asked_anew = {need.key for need in needs if given(state, need) is None}
     for name, value in variables.items():
         current = state.variables.get(name, MISSING)
-        if name not in kept:
+        if name not in kept or name in asked_anew:
             taken[name] = value
         elif current == value or (current is MISSING and value is None):
             continue
@@ -128,7 +149,7 @@ def admitted(
             taken[name] = value
             text = f"'{name}' has changed, because {needed} needs it, although {kept[name]}."
             notices.append(Notice(CHANGED, text))
-        elif step := next((step for step in completing if produces(plan.workflow, step, name)), None):
+        elif step := next((step for step in steps if produces(plan.workflow, step, name)), None):
             taken[name] = value
             notices.append(Notice(CHANGED, f"Step '{step.id}' has changed '{name}', although {kept[name]}."))
         else:

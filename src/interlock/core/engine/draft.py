@@ -13,7 +13,7 @@ from interlock.core.engine.settle import settle
 from interlock.core.patterns import not_evaluated
 from interlock.core.run import events as e
 from interlock.core.run.commands import Decision
-from interlock.core.run.notices import Notice, Notices, of_events, of_mode, of_output
+from interlock.core.run.notices import NO_NOTICES, Notice, Notices, of_events, of_mode, of_output
 from interlock.core.run.outcomes import Awaited, Decided, NeedAnswer, NeedStep
 from interlock.core.run.output import Output
 from interlock.core.run.state import RunState
@@ -30,7 +30,7 @@ class Draft:
         self.policy = policy
         self.now = now
         self.events: list[e.Event] = []
-        self.notices = Notices()
+        self.notices: list[Notice] = []
 
     def record(self, *events: e.Event) -> None:
         for event in events:
@@ -40,16 +40,22 @@ class Draft:
     def take(self, variables: Variables, completing: Iterable[Step] = ()) -> None:
         """Record the variables of the call, but for those that are the user's (rule 19)."""
         taken, notices = admitted(self.plan, self.state, variables, completing)
-        self.notices = self.notices.plus(notices)
+        self.notices.extend(notices)
         if taken:
             self.record(e.ContextSet(taken))
 
     def notice(self, code: str, message: str) -> None:
-        self.notices = self.notices.plus([Notice(code, message)])
+        self.notices.append(Notice(code, message))
 
     def receive(self, output: Output, step: str = "") -> None:
         """Take note of an output that is recorded with the command."""
-        self.notices = self.notices.plus(of_output(output, step))
+        self.notices.extend(of_output(output, step))
+
+    def abandon_children(self) -> None:
+        """Record that the run goes on, or ends, without the children that still run, and say so (rule 35)."""
+        for session, workflow in self.state.children.items():
+            self.record(e.ChildReturned(workflow, session, "abandoned"))
+            self.notice("CHILD_ABANDONED", f"Child '{workflow}' was still running; it is abandoned.")
 
     def take_expired(self, gate: Gate, key: str, opened_at: int, confirms: Step | None = None) -> bool:
         """Take the default of a gate that has waited long enough, and say so (rule 24)."""
@@ -111,14 +117,14 @@ class Draft:
     def decided(self) -> Decided:
         """Settle, and return everything that the command has brought about."""
         pending = self.settle()
-        notices = self.disclosed().plus(of_events(self.events, self.state))
+        notices = self.disclosed(of_events(self.events, self.state))
         return Decided(tuple(self.events), self.state, pending, notices=notices)
 
-    def disclosed(self) -> Notices:
-        """Return the notices so far, with what every answer says while the mode holds."""
+    def disclosed(self, happened: Iterable[Notice] = ()) -> Notices:
+        """Return the notices so far, what every answer says while the mode holds, and what happened."""
         unknown = (
             Notice("NOT_EVALUATED", f"A condition could not be evaluated and counts as met: {reason}.")
             for reason in not_evaluated()
         )
         standing = of_mode(self.state.preferences, self.plan.workflow.recommended)
-        return self.notices.plus((*standing, *unknown))
+        return NO_NOTICES.plus((*self.notices, *standing, *unknown, *happened))

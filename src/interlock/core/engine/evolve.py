@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping
 from typing import assert_never
 
@@ -19,6 +20,7 @@ from interlock.core.run.state import (
     Reported,
     Resolution,
     RunState,
+    instance,
 )
 from interlock.core.values import Variables, cut, merged
 
@@ -42,10 +44,15 @@ def evolve(state: RunState, event: e.Event) -> RunState:
         case e.ActivityEntered():
             return _entered(state, event)
         case e.ActivityLeft():
-            others = tuple(activity for activity in state.completed if activity != event.activity)
-            completed = (*others, event.activity)
+            others = (activity for activity in state.completed if activity != event.activity)
             left = replace(
-                state, next_key=END, exit_to=None, left_to=event.to, frames=(), completed=completed
+                state,
+                next_key=END,
+                exit_to=None,
+                left_to=event.to,
+                frames=(),
+                completed=(*others, event.activity),
+                path=(*state.path, event.activity),
             )
             return _with(left, event.sets)
         case e.StepCompleted():
@@ -73,19 +80,19 @@ def evolve(state: RunState, event: e.Event) -> RunState:
             resumed = {**state.resumed, event.agent: state.yielded[event.agent]}
             return replace(state, yielded=_without_agent(state.yielded, event.agent), resumed=resumed)
         case e.LoopEntered():
-            frame = Frame(event.loop, 0, event.total, event.items, event.limited)
-            entered = replace(state, frames=(*state.frames, frame), next_key=event.next, steer=None)
-            return _with(_asked_anew(entered, event.loop), event.sets)
+            frame = Frame(
+                event.loop, 0, event.total, event.items, event.limited, event.steered, outer=state.steer
+            )
+            return _in_round(state, (*state.frames, frame), event)
         case e.LoopIterated():
             frame = replace(state.frames[-1], iteration=event.iteration)
-            state = _without_iteration(state)
-            state = replace(state, frames=(*state.frames[:-1], frame), next_key=event.next, steer=None)
-            return _with(_asked_anew(state, event.loop), event.sets)
+            return _in_round(_without_iteration(state), (*state.frames[:-1], frame), event)
         case e.LoopLeft():
             if not state.frames or state.frames[-1].loop != event.loop:
                 return replace(state, next_key=event.next)
-            state = _without_iteration(state)
-            return replace(state, frames=state.frames[:-1], next_key=event.next, steer=None)
+            outer = state.frames[-1].outer if state.frames[-1].steered else state.steer
+            state = replace(_without_iteration(state), frames=state.frames[:-1], next_key=event.next)
+            return _with(replace(state, steer=outer), event.sets)
         case e.LoopSteered():
             return replace(state, steer=event.decision)
         case e.CapabilityObserved():
@@ -144,13 +151,18 @@ def _with_gap(state: RunState, event: e.GapRecorded) -> RunState:
 
 
 def _without_gap(state: RunState, event: e.GapResolved) -> RunState:
-    """Mark a gap as resolved; one that is resolved already, or that is not listed, changes nothing."""
+    """Mark a gap as resolved; one that is resolved already, or that is not listed, changes nothing.
+
+    A run that ended with gaps is complete when the last of them is closed.
+    """
     gap = next((gap for gap in state.gap_list if gap.number == event.gap and not gap.resolved), None)
     if gap is None:
         return state
     resolved = replace(gap, resolved=cut(event.summary, MOST_SUMMARY, "…"))
     listed = tuple(resolved if known is gap else known for known in state.gap_list)
-    return replace(state, gaps=state.gaps - (gap.severity != "info"), gap_list=listed)
+    gaps = state.gaps - (gap.severity != "info")
+    status = "complete" if state.status == "complete_with_gaps" and not gaps else state.status
+    return replace(state, gaps=gaps, gap_list=listed, status=status)
 
 
 def _with(state: RunState, delta: Variables) -> RunState:
@@ -187,6 +199,7 @@ def _entered(state: RunState, event: e.ActivityEntered) -> RunState:
         shown=_without(state.shown, f"{event.activity}/"),
         declined=(),
         waived=(),
+        path=tuple(itertools.takewhile(lambda earlier: earlier != event.activity, state.path)),
     )
     return _with(fresh, event.sets)
 
@@ -212,11 +225,12 @@ def _resolved(state: RunState, event: e.GateResolved) -> RunState:
         where = f"{state.activity or ''}/{event.key}"
         state = replace(state, shown={**state.shown, **dict.fromkeys(event.reads, where)})
     if event.next is not None:
-        revised = event.next.removeprefix("step:")
+        revised = event.gate.removeprefix("confirm-")
         reported = {step: outputs for step, outputs in state.reported.items() if step != revised}
         unreported = tuple(step for step in state.unreported if step != revised)
         state = replace(state, reported=reported, unreported=unreported)
-        return replace(state, next_key=event.next, done=state.done[:-1])
+        done = tuple(key for key in state.done if key != instance(state, revised))
+        return replace(state, next_key=event.next, done=done)
     answers = {**state.answers, event.key: event.option or ""}
     skipped = tuple(dict.fromkeys((*state.skipped, *event.skip_activities)))
     return replace(state, answers=answers, skipped=skipped, exit_to=event.transition_to or state.exit_to)
@@ -226,15 +240,17 @@ def _without_agent(answers: Mapping[str, Resolution], agent: str) -> dict[str, R
     return {name: answer for name, answer in answers.items() if name != agent}
 
 
-def _asked_anew(state: RunState, loop: str) -> RunState:
-    """A round of a loop begins: its questions can be asked again (rule 26)."""
-    outer = "".join(f"{frame.loop}@{frame.iteration}/" for frame in state.frames[:-1])
-    return replace(state, shown=_without(state.shown, f"{state.activity}/{outer}{loop}@"))
+def _in_round(state: RunState, frames: tuple[Frame, ...], event: e.LoopEntered | e.LoopIterated) -> RunState:
+    """Begin a round of the innermost loop: its questions are asked anew (rule 26), what steers it is open."""
+    outer = "".join(f"{frame.loop}@{frame.iteration}/" for frame in frames[:-1])
+    shown = _without(state.shown, f"{state.activity}/{outer}{event.loop}@")
+    steer = None if frames[-1].steered else state.steer
+    return _with(replace(state, frames=frames, next_key=event.next, steer=steer, shown=shown), event.sets)
 
 
-def _without(shown: Mapping[str, str], *beginnings: str) -> dict[str, str]:
+def _without(shown: Mapping[str, str], beginning: str) -> dict[str, str]:
     """Let go of what questions showed that can be asked again."""
-    return {name: where for name, where in shown.items() if not where.startswith(beginnings)}
+    return {name: where for name, where in shown.items() if not where.startswith(beginning)}
 
 
 def _without_iteration(state: RunState) -> RunState:

@@ -100,30 +100,33 @@ def entry_activities(workflow: Workflow) -> list[str]:
 def gate_left_out(plan: Plan, state: RunState, target: str) -> tuple[str, str] | None:
     """Name a gate, with its activity, that every declared path to the target passes (rule 22).
 
-    None if a path avoids them all, if there is no path, or if the target was left before. The gates of the
-    current activity are asked on leaving it; those of activities that were left are answered.
+    A path begins with an exit that is open now and skips only what is skipped now; whatever it enters asks
+    its gates anew. None if a path avoids them all, if there is no path, or if the run goes back.
     """
     workflow, start = plan.workflow, state.activity or plan.workflow.initial
-    if start is None or target in (*state.completed, state.activity):
+    if start is None or target in (*state.path, state.activity):
         return None
     scope, gated = plan.scope(state.variables), dict[str, str]()
     for activity in workflow.activities:
         asked = (item for item in activity.items if isinstance(item, Gate))
         gates = [gate.id for gate in asked if gate.required and holds(gate.condition, scope)]
-        if gates and activity.required and activity.id not in (*state.completed, state.activity, target):
+        if gates and activity.required and activity.id != target:
             gated[activity.id] = gates[0]
     reached: dict[str, str | None] = {}  # each activity with the first gated one on the freest path to it
-    waiting = [(start, start if start in gated else None)]
+    listed = exits(plan, state) if state.activity is not None else (Exit(start, open=True),)
+    leaving = [exit_ for exit_ in listed if exit_.open] or [exit_ for exit_ in listed if not exit_.decided]
+    waiting: list[tuple[str, str | None]] = [(exit_.to, None) for exit_ in leaving]
     while waiting:
         name, passed = waiting.pop(0)
+        name = TERMINAL if workflow.is_end(name) else name
+        passed = passed or (name if name in gated else None)
         if name in reached and (passed is not None or reached[name] is None):
             continue
         reached[name] = passed
         here = workflow.activity(name)
-        declared = possible_exits(workflow, here) if here is not None else ()
-        for exit_ in (exit_ for exit_ in declared if exit_.via != "closed"):
-            following = TERMINAL if workflow.is_end(exit_.to) else exit_.to
-            waiting.append((following, passed or (following if following in gated else None)))
+        for exit_ in possible_exits(workflow, here) if here is not None else ():
+            if exit_.via != "closed" and skipped_now(plan, state).issuperset(exit_.skipping):
+                waiting.append((exit_.to, passed))
     left_out = reached.get(TERMINAL if workflow.is_end(target) else target)
     return None if left_out is None else (left_out, gated[left_out])
 
@@ -172,6 +175,18 @@ def _chosen(plan: Plan, activity: Activity, state: RunState) -> ChosenExit | Non
     if all(is_known_false(condition, scope) for condition in conditions):
         return ChosenExit(TERMINAL, "closed")
     return None
+
+
+def unset_before(plan: Plan, state: RunState) -> tuple[str, ...]:
+    """Name what nobody has set in the conditions of the exits that come before the chosen one (rule 20)."""
+    activity, scope = plan.workflow.activity(state.activity), plan.scope(state.variables)
+    assert activity is not None
+    passed: list[str] = []
+    for exit_ in _flow_exits(plan.workflow, activity) if state.exit_to is None else ():
+        if exit_.condition is not None and holds(exit_.condition, scope, unknown=False):
+            break
+        passed += unset_in(exit_.condition, scope)
+    return tuple(dict.fromkeys(passed))
 
 
 def _transitions(workflow: Workflow, activity: Activity) -> tuple[Transition, ...]:

@@ -143,7 +143,12 @@ def ruled_out(plan: Plan, state: RunState) -> tuple[Gate, ...]:
     activity = plan.workflow.activity(state.activity)
     if activity is None:
         return ()
-    scope, changed, texts = plan.scope(state.variables), set[str](), list[str]()
+    scope = plan.scope(state.variables)
+    gates = [item for item in activity.items if isinstance(item, Gate)]
+    closed = [gate for gate in gates if is_known_false(gate.condition, scope)]
+    if not closed:
+        return ()
+    changed, texts = set[str](), list[str]()
     for item in walk(activity.items):
         match item:
             case Step():
@@ -153,13 +158,11 @@ def ruled_out(plan: Plan, state: RunState) -> tuple[Gate, ...]:
                 changed.update(name for option in item.options for name in option.effect.set_variables)
             case Loop():
                 changed.update(item.variables())
-    words = set(re.findall(r"[\w-]+", " ".join(texts)))
-    gates = (item for item in activity.items if isinstance(item, Gate))
+    changed.update(re.findall(r"[\w-]+", " ".join(texts)))
     return tuple(
         gate
-        for gate in gates
-        if is_known_false(gate.condition, scope)
-        and not (changed | words) & {path.partition(".")[0] for path in variables_of(gate.condition)}
+        for gate in closed
+        if changed.isdisjoint(path.partition(".")[0] for path in variables_of(gate.condition))
     )
 
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from interlock.core.definition.conditions import describe, holds, unset_in, variables_of
 from interlock.core.definition.program import EnterLoop, Plan, RepeatLoop
-from interlock.core.definition.prompts import text_of
+from interlock.core.definition.prompts import interpolate, text_of
 from interlock.core.definition.workflow import Gate, Loop, walk
 from interlock.core.engine.gates import variables_read
 from interlock.core.run import events as e
@@ -49,7 +49,7 @@ def enter_loop(plan: Plan, state: RunState, op: EnterLoop, body: str, *, by_hand
 def begun(loop: Loop, body: str, extent: Extent | None) -> e.LoopEntered:
     """The event of entering, with the variables of the first iteration."""
     if extent is None:
-        return e.LoopEntered(loop.id, body, sets=_variables(loop, 0, ()))
+        return e.LoopEntered(loop.id, body, sets=_variables(loop, 0, ()), steered=loop.steered)
     sets = _variables(loop, 0, extent.items)
     return e.LoopEntered(loop.id, body, extent.total, extent.items, sets, extent.limited)
 
@@ -62,7 +62,8 @@ def extent_of(plan: Plan, state: RunState, loop: Loop) -> Extent | NeedInput | N
             name = loop.items or "items"
             items = scope.value(name)
             if not isinstance(items, (list, tuple)):
-                message = f"Loop '{loop.title}' goes through the list '{name}', which is not set to a list."
+                title = interpolate(loop.title, scope)
+                message = f"Loop '{title}' goes through the list '{name}', which is not set to a list."
                 return NeedInput(f"loop:{loop.id}", (name,), message, loop)
             frozen = tuple(items[:limit])
             return Extent(len(frozen), frozen, limited=len(items) > limit)
@@ -71,7 +72,8 @@ def extent_of(plan: Plan, state: RunState, loop: Loop) -> Extent | NeedInput | N
             count = number_of(loop.count if isinstance(loop.count, int) else scope.value(name))
             if count is None or count != count // 1:
                 text = f"repeats '{name}' times, and '{name}' is not set to a whole number."
-                return NeedInput(f"loop:{loop.id}", (name,), f"Loop '{loop.title}' {text}", loop)
+                title = interpolate(loop.title, scope)
+                return NeedInput(f"loop:{loop.id}", (name,), f"Loop '{title}' {text}", loop)
             return Extent(int(min(max(count, 0), limit)), limited=count > limit)
         case "while" | "until" | "doWhile":
             return None
@@ -103,10 +105,23 @@ def repeat_loop(plan: Plan, state: RunState, op: RepeatLoop, *, by_hand: bool) -
     frame, ended = state.frames[-1], _ended(plan, state, op.loop)
     done = frame.iteration + 1
     if ended is not None:
-        return e.LoopLeft(op.loop.id, op.after, ended, done)
+        return ended_loop(plan, state, op, ended)
     if by_hand:
         return NeedLoop(op.loop, done, frame.total)
     return again(op, frame)
+
+
+def ended_loop(plan: Plan, state: RunState, op: RepeatLoop, because: e.LeftBecause) -> e.LoopLeft:
+    """The event of leaving after an iteration: the names of the outer loops hold again (rule 30)."""
+    ops, outer = plan.program(state.activity or "").ops, dict[str, Json]()
+    for frame in state.frames[:-1]:
+        entrance = ops[f"loop:{frame.loop}"]
+        assert isinstance(entrance, EnterLoop)
+        outer |= _variables(entrance.loop, frame.iteration, frame.items)
+    inner, done = state.frames[-1], state.frames[-1].iteration + 1
+    written = _variables(op.loop, inner.iteration, inner.items)
+    sets = {name: outer[name] for name in written if name in outer}
+    return e.LoopLeft(op.loop.id, op.after, because, done, sets=sets)
 
 
 def again(op: RepeatLoop, frame: Frame) -> e.LoopIterated:
@@ -123,7 +138,8 @@ def rounds(plan: Plan, state: RunState) -> Iterator[str]:
         assert isinstance(entrance, EnterLoop)
         loop = entrance.loop
         bound = f"of {frame.total}" if frame.total is not None else f"of at most {loop.max_iterations}"
-        text = f"Round {frame.iteration + 1} {bound} of loop '{loop.title}'"
+        title = interpolate(loop.title, plan.scope(state.variables))
+        text = f"Round {frame.iteration + 1} {bound} of loop '{title}'"
         if frame.iteration < len(frame.items):
             text += f", item: {cut(text_of(frame.items[frame.iteration]), ITEM_BYTES, '…')}"
         yield f"{'; '.join([text, *goes_by(loop)])}."

@@ -48,7 +48,7 @@ class Move(Struct, frozen=True):
     `options` are the answers that count, `items` the list that a loop lacks, `variables` what must be sent
     along, `needs` what a step's output must satisfy. `condition` is what this exit or loop goes by, `reads`
     its variables, `unset` those that nobody has set: taking the exit claims the condition. `gate` is one that
-    may be answered early.
+    may be answered early, `loop` what a loop waits for.
     """
 
     action: Kind
@@ -63,6 +63,7 @@ class Move(Struct, frozen=True):
     reason: str = ""
     step: Step | None = None
     gate: Gate | None = None
+    loop: NeedLoop | NeedInput | None = None
 
 
 class Moves(Struct, frozen=True):
@@ -153,6 +154,7 @@ def _loop(plan: Plan, state: RunState, need: NeedLoop | NeedInput) -> Moves:
         variables=need.variables if lacks and isinstance(need, NeedInput) else (),
         condition="; ".join(goes_by(need.loop)),
         reads=(*variables_of(need.loop.condition), *variables_of(need.loop.break_condition)),
+        loop=need,
     )
     blocked = (*_following_step(plan, state, held), *_shut_exits(plan, state, held))
     return Moves((move,), blocked=blocked)

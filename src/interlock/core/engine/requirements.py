@@ -13,11 +13,11 @@ from msgspec import Struct
 from interlock.core.definition.conditions import Scope
 from interlock.core.definition.criteria import failed_checks, requirement
 from interlock.core.definition.program import Plan, confirmation
-from interlock.core.definition.prompts import interpolate, text_in_json, text_of, variables_in
+from interlock.core.definition.prompts import choices_of, interpolate, text_of, variables_in
 from interlock.core.definition.workflow import Capability, Contract, Option, Step, UserInput
-from interlock.core.engine.decisions import DECISION, counts, is_the_users, reported, waits_for_user
+from interlock.core.engine.decisions import DECISION, counts, given, is_the_users, reported, waits_for_user
 from interlock.core.engine.gates import Question, question_of, variables_read
-from interlock.core.json_schema import violations
+from interlock.core.json_schema import artifact_violations
 from interlock.core.run import events as e
 from interlock.core.run.commands import Decision, Terms
 from interlock.core.run.outcomes import Awaited, NeedAnswer, NeedStep
@@ -79,10 +79,12 @@ def examine(
     now: int = 0,
     client: str = "",
     claimed: bool = False,
+    used: Mapping[str, str] | None = None,
 ) -> Verdict:
     """Check the step against all its requirements, under the run's mode and risk policy.
 
-    A variable that a `claimed` step of an activity file has not set is a warning (rule 31).
+    A variable that a `claimed` step of an activity file has not set is a warning (rule 31). `used` are the
+    variables of decisions that earlier calls have used, where that is not all that the state knows.
     """
     stopping: list[Blocker] = []
     gaps: list[e.GapRecorded] = []
@@ -99,9 +101,15 @@ def examine(
             stopping.append(blocker)
     for need in step.user_input:
         question = input_question(plan, state, step, need)
-        decision = _given(state, question, need, output, terms, decisions, client)
+        decision = decisions.get(question.id) or reported(output, client, question.id)
+        value = given(state, need, used) if decision is None else None
+        if value is not None:
+            approved = need.is_approval and value is True
+            decision = Decision(APPROVE if approved else text_of(value), "agent", client)
+        if decision is not None and not counts(decision, state, instance(state, question.id), terms):
+            decision = None
         if decision is not None:
-            answers.append(_answered(state, question, need, decision, now))
+            answers.append(_answered(state, question, need, decision, now, value))
         if decision is not None and (not need.is_approval or decision.option == APPROVE):
             continue
         waits = waits_for_user(state, instance(state, question.id), terms)
@@ -145,11 +153,10 @@ def unmet(step: Step, output: Output, scope: Scope) -> Iterator[Blocker]:
 
 def _unset(plan: Plan, state: RunState, step: Step, scope: Scope) -> Iterator[Blocker]:
     """Name the variables that the step should set, that a condition reads, and that nobody has set."""
-    for name, values in plan.produced(step, scope).items():
+    for name, choices in choices_of(plan.produced(step, scope)).items():
         if name in state.variables:
             continue
-        shown = " | ".join(map(text_in_json, values))
-        one_of = f" Its values: {shown}." if values else ""
+        one_of = f" Its values: {choices}." if choices else ""
         text = f"Step '{step.id}' must set '{name}', which decides what follows.{one_of}"
         example: Json = {name: f"<{name}>"}
         yield Blocker(BlockerCode.MISSING_REQUIRED_OUTPUT, ContextKey(name), text, example=example)
@@ -175,7 +182,7 @@ def _errors(contract: Contract, artifact: Mapping[str, Json]) -> list[str]:
     """Name the violations of the schema, else the guidance that the levels of an assessment call for."""
     if not contract.known:
         return []
-    if errors := violations(contract.schema, artifact):
+    if errors := artifact_violations(contract.schema, artifact):
         return errors
     dimensions = artifact.get("dimensions")
     values = dimensions.values() if isinstance(dimensions, Mapping) else ()
@@ -189,8 +196,7 @@ def _errors(contract: Contract, artifact: Mapping[str, Json]) -> list[str]:
 
 
 def _of_contract(code: BlockerCode, contract: Contract, message: str) -> Blocker:
-    example = {"kind": contract.artifact} if contract.example is None else contract.example
-    return Blocker(code, ContractPointer(contract.ref), message, example=example)
+    return Blocker(code, ContractPointer(contract.ref), message, example=contract.shown_example)
 
 
 def _unmet_criteria(step: Step, text: str, scope: Scope) -> Iterator[Blocker]:
@@ -263,34 +269,11 @@ def _doubt(seen: list[e.CapabilityObserved]) -> str:
     return f"the result of the attempt does not say that it is {seen[-1].status}"
 
 
-def _given(
-    state: RunState,
-    question: Question,
-    need: UserInput,
-    output: Output,
-    terms: Terms,
-    decisions: Mapping[str, Decision],
-    client: str,
-) -> Decision | None:
-    """The answer to a user-only dependency: a decision, or the context key, if it counts (rule 28)."""
-    decision = decisions.get(question.id) or reported(output, client, question.id)
-    value = state.variables.get(need.key) if need.key is not None else None
-    if decision is None and value is not None:
-        decision = Decision(
-            APPROVE if need.is_approval and value is True else text_of(value), "agent", client
-        )
-    if decision is None or not counts(decision, state, instance(state, question.id), terms):
-        return None
-    return decision
-
-
 def _answered(
-    state: RunState, question: Question, need: UserInput, decision: Decision, now: int
+    state: RunState, question: Question, need: UserInput, decision: Decision, now: int, value: Json
 ) -> e.GateResolved:
     """The record of the user's answer, which becomes a variable where the file names one."""
-    reports = decision.channel == "agent" and need.key is not None and need.key in state.variables
     passes = not need.is_approval or decision.option == APPROVE
-    value: Json = state.variables[need.key] if reports and need.key else decision.option
     return e.GateResolved(
         key=instance(state, question.id),
         gate=question.id,
@@ -303,7 +286,7 @@ def _answered(
         option=decision.option,
         client=decision.client,
         note=decision.note,
-        sets={need.key: value} if need.key is not None and passes else {},
+        sets={need.key: decision.option if value is None else value} if need.key and passes else {},
         reads=question.reads,
         binds=is_the_users(decision, state.preferences),
     )

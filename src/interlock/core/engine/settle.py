@@ -15,7 +15,7 @@ from interlock.core.definition.conditions import describe, holds, unset_in
 from interlock.core.definition.program import END, AskGate, ConfirmStep, DoStep, EnterLoop, Plan, RepeatLoop
 from interlock.core.definition.workflow import Action, Gate, Item
 from interlock.core.engine.evolve import evolve
-from interlock.core.engine.exits import ChosenExit, chosen_exit, deciding_variables, exits
+from interlock.core.engine.exits import ChosenExit, chosen_exit, deciding_variables, exits, unset_before
 from interlock.core.engine.gates import (
     entrance_gate,
     find_gate,
@@ -75,7 +75,8 @@ class _Visited(Struct, frozen=True):
 
 def _comparable(state: RunState) -> RunState:
     """Return the state without its counts and times: a run continues alike from states equal but for them."""
-    return replace(state, visit=0, entered_at=0, answered=0, gaps=0, gaps_ever=0, gap_list=(), completed=())
+    counts = replace(state, visit=0, entered_at=0, answered=0, gaps=0, gaps_ever=0, gap_list=())
+    return replace(counts, completed=(), path=())
 
 
 def _circle(
@@ -199,7 +200,9 @@ def _confirm(
     if key in state.answers or gate.id in state.answers:
         return e.GatePassed(key, gate.id, following, "answered")
     if not needs_confirmation(plan, state, op.step):
-        return e.GatePassed(key, gate.id, following, "condition")
+        condition = None if isinstance(op.step.confirm, bool) else op.step.confirm
+        unset = unset_in(condition, plan.scope(state.variables))
+        return e.GatePassed(key, gate.id, following, "condition", describe(condition), unset)
     question = question_of(plan, state, gate, op.step)
     if not state.preferences.guided:
         # outside guided mode a confirmation is assumed, and the assumption recorded (rule 27)
@@ -257,7 +260,7 @@ def _at_the_end(plan: Plan, state: RunState, policy: SurfacePolicy) -> e.Event |
         return NeedExit(exits(plan, state))
     chosen = chosen_exit(plan, state)
     if chosen is not None:
-        return left(plan, state, chosen)
+        return replace(left(plan, state, chosen), unset=unset_before(plan, state))
     names = deciding_variables(plan, state)
     listed = ", ".join(names)
     message = f"No exit of activity '{state.activity}' is open. These variables decide it: {listed}."

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from interlock.core.definition.conditions import describe
 from interlock.core.definition.program import Plan
 from interlock.core.definition.workflow import Activity
+from interlock.core.engine.acknowledge import resolve_late
 from interlock.core.engine.claims import Outlook, Walk, gate_open, steps_ahead
 from interlock.core.engine.decisions import inbox_only
 from interlock.core.engine.draft import Draft
@@ -23,6 +24,8 @@ from interlock.core.run.state import RunState
 
 def enter(plan: Plan, state: RunState, command: EnterActivity) -> Decided | Refusal:
     """Leave the current activity by an exit it has, and enter the target."""
+    if state.finished:
+        return resolve_late(plan, state, command, *(claim.output for claim in command.claims))
     draft = Draft(plan, state, command.policy, command.now)
     draft.take(command.variables, steps_ahead(plan, state) if command.policy.exits == "claimed" else ())
     return _entered(draft, command) or draft.decided()
@@ -41,8 +44,6 @@ def outstanding(plan: Plan, state: RunState, command: EnterActivity) -> tuple[Re
 
 def _entered(draft: Draft, command: EnterActivity) -> Refusal | None:
     state, workflow, target = draft.state, draft.plan.workflow, command.target
-    if state.finished:
-        return Refusal(Code.RUN_FINISHED)
     draft.take_expired_open()
     if draft.state.open is not None:
         return gate_open(draft.state, {"target": target}, command.terms)
@@ -53,16 +54,26 @@ def _entered(draft: Draft, command: EnterActivity) -> Refusal | None:
         return _begin(draft, command)
     if draft.policy.exits != "claimed":
         return _take(draft, command)
-    return _gates_pending(draft, command) or _claim(draft, command)
+    return _claim(draft, command)
 
 
 def _claim(draft: Draft, command: EnterActivity) -> Refusal | None:
     """Claim the rest of the activity and take the exit that the agent names; warn if it is wrong."""
-    _abandon_children(draft)
-    arrival = Walk(draft, command, None).go()
+    decided, listed = draft.state.exit_to, exits(draft.plan, draft.state)
+    named = _matching(draft, listed, command.target)
+    astray = decided is not None and not (named is not None and named.expected)
+    if astray:  # only the exit that was decided passes over the steps and gates that remain (rule 23)
+        draft.state = replace(draft.state, exit_to=None)
+    refusal = _gates_pending(draft, command)
+    draft.abandon_children()
+    arrival = refusal or Walk(draft, command, None).go()
+    if isinstance(arrival, Refusal) and astray:
+        expected = next((exit_.to for exit_ in listed if exit_.expected), decided)
+        return replace(arrival, about={**arrival.about, "decided_exit": expected})
     if isinstance(arrival, Refusal):
         return arrival
     assert not isinstance(arrival, (NeedAnswer, Done)), "a walk without a gate to reach ends at the exits"
+    draft.state = replace(draft.state, exit_to=draft.state.exit_to or decided)
     refusal = _leave_out_gate(draft, command)
     if refusal is not None:
         return refusal
@@ -97,13 +108,6 @@ def _gates_pending(draft: Draft, command: EnterActivity) -> Refusal | None:
         return None
     about = {"target": command.target, "activity": state.activity, "pending": pending}
     return Refusal(Code.GATE_UNANSWERED, {**about, **inbox_only(state, pending[0], terms)})
-
-
-def _abandon_children(draft: Draft) -> None:
-    """Record that a parent that goes on abandons its running children (rule 35)."""
-    for session, workflow in draft.state.children.items():
-        draft.record(e.ChildReturned(workflow, session, "abandoned"))
-        draft.notice("CHILD_ABANDONED", f"Child '{workflow}' was still running; it is abandoned.")
 
 
 def _begin(draft: Draft, command: EnterActivity) -> Refusal | None:

@@ -55,6 +55,7 @@ class ActivityLeft(RunEvent, frozen=True, tag="activity_left"):
     condition: str = ""
     skipping: tuple[str, ...] = ()
     sets: Mapping[str, Json] = {}
+    unset: tuple[str, ...] = ()
 
 
 class StepCompleted(RunEvent, frozen=True, tag="step_completed"):
@@ -63,7 +64,7 @@ class StepCompleted(RunEvent, frozen=True, tag="step_completed"):
     next: str
     claimed: bool = False
     sets: Mapping[str, Json] = {}
-    output: str = ""  # the digest of what came with a claim
+    output: str = ""  # the digest of what came with a claim, or for a round of a loop
 
 
 class StepReported(RunEvent, frozen=True, tag="step_reported"):
@@ -150,6 +151,7 @@ class LoopEntered(RunEvent, frozen=True, tag="loop_entered"):
     items: tuple[Json, ...] = ()
     sets: Mapping[str, Json] = {}
     limited: bool = False
+    steered: bool = False
 
 
 class LoopIterated(RunEvent, frozen=True, tag="loop_iterated"):
@@ -160,11 +162,14 @@ class LoopIterated(RunEvent, frozen=True, tag="loop_iterated"):
 
 
 class LoopLeft(RunEvent, frozen=True, tag="loop_left"):
+    """A loop was left or passed by; `sets` are the names of outer loops, which hold again (rule 30)."""
+
     loop: str
     next: str
     because: LeftBecause
     iterations: int = 0
     unset: tuple[str, ...] = ()
+    sets: Mapping[str, Json] = {}
 
 
 class LoopSteered(RunEvent, frozen=True, tag="loop_steered"):
@@ -229,7 +234,7 @@ class RunCompleted(RunEvent, frozen=True, tag="run_completed"):
 
 
 class RunAbandoned(RunEvent, frozen=True, tag="run_abandoned"):
-    """The user or the agent gave the run up, on all its branches and for good (rule 35)."""
+    """The user, the agent or a parent gave the run up, on all its branches and for good (rule 35)."""
 
     channel: Channel
     at: int

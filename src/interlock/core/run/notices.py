@@ -54,10 +54,8 @@ NO_NOTICES = Notices()
 VARIABLES_UNREAD = Notice(
     "ARGUMENTS_IGNORED", "The variables of this call were not read: the run is given up."
 )
-HOW_GAPS_CLOSE = (
-    "Once a gap is closed, say so with the step that closed it: output artifact "
-    '{"kind":"wr.gaps","resolved":[{"gap":<number>,"summary":"<how>"}]}'
-)
+GAP_CLOSED = '{"kind":"wr.gaps","resolved":[{"gap":<number>,"summary":"<how>"}]}'
+HOW_GAPS_CLOSE = f"Once a gap is closed, say so with the step that closed it: output artifact {GAP_CLOSED}"
 
 
 def of_events(events: Iterable[e.Event], state: RunState) -> Iterator[Notice]:
@@ -75,7 +73,7 @@ def of_events(events: Iterable[e.Event], state: RunState) -> Iterator[Notice]:
 
 
 def _passed_over(events: Iterable[e.Event]) -> Iterator[Notice]:
-    """Name what was passed over only because of unset variables: steps, gates, loops, effects (rule 20).
+    """Name the steps, gates, exits, loops and effects that unset variables alone passed over (rule 20).
 
     What has the same cause is named in one notice.
     """
@@ -86,6 +84,8 @@ def _passed_over(events: Iterable[e.Event]) -> Iterator[Notice]:
                 kind, name, condition = "step", event.step, f" ({event.condition})"
             case e.GatePassed(unset=unset) if unset:
                 kind, name, condition = "checkpoint", event.gate, f" ({event.condition})"
+            case e.ActivityLeft(unset=unset) if unset:
+                kind, name, condition = "an exit of activity", event.activity, ""
             case e.LoopLeft(unset=unset) if unset:
                 kind, name, condition = "loop", event.loop, ""
             case e.GateResolved(unset=unset) if unset:

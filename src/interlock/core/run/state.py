@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
 
 from interlock.core.definition.workflow import Capability
-from interlock.core.hashing import digest_of
 from interlock.core.run.preferences import DecisionPolicy, Enforcement, Preferences
 from interlock.core.run.reasons import Severity
 from interlock.core.values import Json
@@ -17,15 +16,22 @@ Status = Literal["in_progress", "complete", "complete_with_gaps", "abandoned"]
 CapabilityStatus = Literal["unknown", "available", "unavailable"]
 LoopDecision = Literal["continue", "stop"]
 
+MOST_KNOWN_OUTPUTS = 16  # of a step in a loop, so that the state stays small
+
 
 class Frame(Struct, frozen=True, omit_defaults=True):
-    """A loop that the run is inside of. Its items are frozen at entry; `limited` says that they were cut."""
+    """A loop that the run is inside of. Its items are frozen at entry; `limited` says that they were cut.
+
+    `steered` says that decisions of its steps steer it; `outer` is what was decided before for an outer one.
+    """
 
     loop: str
     iteration: int = 0
     total: int | None = None
     items: tuple[Json, ...] = ()
     limited: bool = False
+    steered: bool = False
+    outer: LoopDecision | None = None
 
 
 class OpenGate(Struct, frozen=True, omit_defaults=True):
@@ -46,14 +52,22 @@ class Resolution(Struct, frozen=True, omit_defaults=True):
 
 
 class Reported(Struct, frozen=True, omit_defaults=True):
-    """The outputs of a step that claims of this visit have brought: how many, and a digest over all."""
+    """The outputs of a step that this visit has brought: how many, and the digests of the newest."""
 
     count: int = 0
-    digest: str = ""
+    newest: tuple[str, ...] = ()
 
     def with_output(self, output: str) -> Reported:
         """Return this with the digest of one more output."""
-        return Reported(self.count + 1, digest_of(f"{self.digest}{output}".encode())[-16:])
+        return Reported(self.count + 1, (*self.newest, output)[-MOST_KNOWN_OUTPUTS:])
+
+    def repeated_by(self, outputs: Sequence[str]) -> int:
+        """Count the outputs at the beginning that were brought before: all of this, or the last few."""
+        known = len(self.newest)
+        if known and tuple(outputs[self.count - known : self.count]) == self.newest:
+            return self.count
+        lengths = range(min(known, len(outputs)), 0, -1)
+        return next((some for some in lengths if tuple(outputs[:some]) == self.newest[-some:]), 0)
 
 
 class Remark(Struct, frozen=True, omit_defaults=True):
@@ -72,7 +86,7 @@ class Chosen(Struct, frozen=True, array_like=True):
 
 
 class Abandonment(Struct, frozen=True, omit_defaults=True):
-    """Who gave up the run, by which channel, and why."""
+    """Who gave up the run, by which channel, and why. By channel `server` it is the parent of a child."""
 
     channel: str
     at: int
@@ -82,7 +96,7 @@ class Abandonment(Struct, frozen=True, omit_defaults=True):
     @property
     def text(self) -> str:
         """Say it in words that follow 'The run was'."""
-        whom = "its agent" if self.channel == "agent" else f"the user, {self.channel}"
+        whom = {"agent": "its agent", "server": "its parent"}.get(self.channel, f"the user, {self.channel}")
         named = f" ({self.by})" if self.by else ""
         return f"abandoned by {whom}{named}: {self.reason or 'no reason was given'}"
 
@@ -112,11 +126,12 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     showed, with where it was asked (rules 19 and 26); `declined` the questions that the user was asked and
     did not answer (rule 27); `waived` the gates that advisory enforcement let pass. `yielded` are the answers
     that agents have yet to resume from, `resumed` the last that they did, by agent; `reported` are the
-    outputs that came with claims, by step, and `unreported` the steps that were claimed without one
-    (rule 14). `policy` and `enforcement` are the user's terms for the
+    outputs that came with claims or for a round of a loop, by step, and `unreported` the steps that were
+    claimed without one (rule 14). `policy` and `enforcement` are the user's terms for the
     session, copied at its start (rule 29). `gaps` counts the open ones that keep the run from ending
     `complete`, `gaps_ever` all; `gap_list` holds the newest. `chosen` is the last answer to each question,
-    for an agent that has lost its memory. `abandoned` says who gave the run up; the position stays where
+    for an agent that has lost its memory. `path` are the activities that led here, without those that the run
+    has gone back over. `abandoned` says who gave the run up; the position stays where
     that happened.
     """
 
@@ -144,6 +159,7 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     left_to: str | None = None
     skipped: tuple[str, ...] = ()
     completed: tuple[str, ...] = ()
+    path: tuple[str, ...] = ()
     steer: LoopDecision | None = None
     preferences: Preferences = Preferences()
     policy: DecisionPolicy = "auto"

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from interlock.core.definition.prompts import effect_text
 from interlock.core.definition.workflow import Option
 from interlock.core.engine.decide import decide
+from interlock.core.engine.decisions import given
 from interlock.core.engine.gates import find_gate, pending_gates, question_of
 from interlock.core.engine.requirements import input_question
 from interlock.core.run.commands import ResolveCheckpoint
@@ -138,7 +139,7 @@ def _asked(position: Position) -> Iterator[WaitingQuestion]:
         asked += [
             input_question(plan, state, pending.step, wanted)
             for wanted in pending.step.user_input
-            if wanted.key is None or wanted.is_approval or state.variables.get(wanted.key) is None
+            if wanted.is_approval or given(state, wanted) is None
         ]
     for question in asked:
         yield WaitingQuestion(

@@ -52,8 +52,13 @@ def damage(loaded: LoadedRows) -> str | None:
 
 def damage_of(reader: Reader, session: SessionRow) -> str | None:
     """Return the damage of a session that a query returned."""
-    loaded = reader.load(session.session_id)
-    return damage(loaded) if loaded is not None else "it is gone"
+    current = reader.session(session.session_id)
+    if current is None:
+        return "it is gone"
+    newest = list(reader.commits(session.session_id, newest_first=True, limit=2))
+    last = newest[0] if newest else None
+    previous = newest[1].digest if len(newest) > 1 else GENESIS
+    return damage(LoadedRows(session=current, agent="", last=last, previous_digest=previous))
 
 
 def examine(store: Store, session: SessionRow) -> ChainReport:

@@ -13,17 +13,21 @@ NEWEST = 50
 
 
 class NewestHead(Struct, frozen=True):
-    """The last event of a session, and when it was recorded."""
+    """The last event of a session, when it was recorded, and whether the session is marked to be kept."""
 
     updated_at: int
     index: int
+    keep: bool
 
 
 def newest_heads(positions: Positions, owner: str | None) -> Mapping[str, NewestHead]:
     """Return the heads of the sessions that were worked on last: an owner's, or everybody's."""
     with positions.store.reading() as reader:
         sessions = reader.sessions(SessionFilter(owner, limit=NEWEST))
-    return {session.session_id: NewestHead(session.updated_at, session.head_index) for session in sessions}
+    return {
+        session.session_id: NewestHead(session.updated_at, session.head_index, session.keep)
+        for session in sessions
+    }
 
 
 def head_digests(positions: Positions, session_ids: Sequence[str]) -> Mapping[str, bytes]:

@@ -50,6 +50,8 @@ def catch_up(store: Store, pins: Pins, most: int | None = None) -> int:
                     row, texts = msgspec.structs.replace(title_only, indexed_to=session.head_index), []
                 writer.index(row, texts)
         done += len(waiting)
+        if len(waiting) < BATCH:
+            break
     return done
 
 

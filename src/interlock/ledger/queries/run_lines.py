@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -76,6 +77,14 @@ class RunLines(Shown, frozen=True):
     more: bool
 
 
+class WorkflowUser(Shown, frozen=True):
+    """Whose sessions follow a workflow: how many of the newest, and when the last of them was active."""
+
+    name: str
+    sessions: int
+    updated_at: int
+
+
 def shown_status(run: RunRow, active_at: int, stale_before: int) -> str:
     """Return a run's status as people see it: one that waits for the user, or is stale, is not running.
 
@@ -129,6 +138,15 @@ def run_points(ledger: Ledger, wanted: RunsWanted) -> tuple[RunPoint, ...]:
             for session in newest
             for run in [head_run(session, reader.runs(session.session_id))]
         )
+
+
+def workflow_users(ledger: Ledger, workflow_id: str, newest: int) -> tuple[WorkflowUser, ...]:
+    """Return whose the newest sessions of a workflow are, among those of all owners."""
+    with ledger.store.reading() as reader:
+        rows = reader.sessions(SessionFilter(workflow=workflow_id, of_head=True, limit=newest))
+    sessions = Counter(row.owner for row in rows)
+    last = {row.owner: row.updated_at for row in reversed(rows)}
+    return tuple(WorkflowUser(name, count, last[name]) for name, count in sessions.most_common())
 
 
 def projects(ledger: Ledger) -> tuple[str, ...]:

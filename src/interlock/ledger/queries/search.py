@@ -18,13 +18,14 @@ from interlock.ledger.queries.indexing import catch_up, marked, named
 from interlock.ledger.queries.status import Referred, referred
 from interlock.ledger.runs.position import tip_of
 from interlock.ledger.runs.positions import Positions
-from interlock.store.protocol import Reader, Recorded, RunRow, SessionFilter, SessionRow
+from interlock.store.protocol import Reader, Recorded, RunRow, SessionRow
 
 CANDIDATES = 5
 LOOKED_AT = 200
 SPARE = 20  # damaged sessions are passed over, so a few more than five are ranked
 SNIPPET = 320
 FINISHED = ("complete", "complete_with_gaps", "abandoned")
+UNFINISHED = ("in_progress", "blocked")
 SHORTEST_SHA = 7
 SHORTEST_BRANCH = 3
 MOST_WORDS = 12
@@ -83,22 +84,37 @@ def find(
     without a query its commit and branch are searched for.
     """
     catch_up(positions.store, positions.pins)
-    owner, seen = positions.owner, dict[str, None]()
-    candidates: list[Candidate] = []
-    repo_root, words = (observed or {}).get("repo_root", ""), words_of(query)
+    candidates, words = list[Candidate](), words_of(query)
     with positions.store.reading() as reader:
-        exact = referred(reader, query.strip(), owner)
+        exact = referred(reader, query.strip(), positions.owner)
         if len(exact) == 1:
             return tuple(_candidates(reader, exact[0], "matched_exact_id", ()))
-        for why, matched in _tiers(reader, query.strip(), owner, observed or {}):
-            new = [session_id for session_id in dict.fromkeys(matched) if session_id not in seen]
-            ranked = reader.ranked(new, owner=owner, repo_root=repo_root, finished=FINISHED, limit=SPARE)
-            for session_id in ranked:
-                seen[session_id] = None
-                candidates += _candidates(reader, Referred(session_id), why, words)
-                if len(candidates) >= CANDIDATES:
-                    return tuple(candidates[:CANDIDATES])
-    return tuple(candidates)
+        for why, session_id in _fitting(reader, query.strip(), positions.owner, observed or {}):
+            candidates += _candidates(reader, Referred(session_id), why, words)
+            if len(candidates) >= CANDIDATES:
+                break
+    return tuple(candidates[:CANDIDATES])
+
+
+def _fitting(
+    reader: Reader, query: str, owner: str, observed: Mapping[str, str]
+) -> Iterator[tuple[Why, str]]:
+    """Yield the sessions that fit, best first, each once; the newest last."""
+    repo_root, seen = observed.get("repo_root", ""), set[str]()
+    for why, matched in _tiers(reader, query, owner, observed):
+        new = [session_id for session_id in dict.fromkeys(matched) if session_id not in seen]
+        if not new:
+            continue
+        for session_id in reader.ranked(
+            new, owner=owner, repo_root=repo_root, unfinished=UNFINISHED, limit=SPARE
+        ):
+            seen.add(session_id)
+            yield why, session_id
+    for session_id in reader.newest(
+        owner=owner, repo_root=repo_root, unfinished=UNFINISHED, among=LOOKED_AT, limit=SPARE + len(seen)
+    ):
+        if session_id not in seen:
+            yield "recency_fallback", session_id
 
 
 def _tiers(
@@ -129,8 +145,6 @@ def _tiers(
         matched.update({*found, *reader.search_outputs([word], owner=owner, limit=LOOKED_AT)})
     for most in range(len(words), 0, -1):
         yield "matched_some_words", [session_id for session_id, count in matched.items() if count == most]
-    recent = reader.sessions(SessionFilter(owner=owner, limit=LOOKED_AT))
-    yield "recency_fallback", [session.session_id for session in recent]
 
 
 def _observed(reader: Reader, owner: str, key: str, values: Iterable[str], *, prefix: bool) -> list[str]:

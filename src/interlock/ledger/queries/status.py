@@ -145,7 +145,7 @@ class Referred(Struct, frozen=True):
 def referred(reader: Reader, ref: str, owner: str) -> list[Referred]:
     """Return what has this id or begins with it: sessions, else runs; several are ambiguous (rule 42)."""
     short = ref.removeprefix("sess_").removeprefix("run_")
-    if len(short) < SHORTEST:
+    if len(short) < SHORTEST or not short.isalnum():
         return []
     sessions = []
     if not ref.startswith("run_"):

@@ -1,6 +1,7 @@
 """Parents and children (rule 35): a child begins with what its parent passes on, and returns to it.
 
-Both sides are appended in one transaction, so that no crash can separate them.
+Both sides are appended in one transaction, so that no crash can separate them. A child that its parent leaves
+behind is abandoned in its own session too, and so is what it has begun.
 """
 
 from __future__ import annotations
@@ -8,17 +9,17 @@ from __future__ import annotations
 from msgspec import Struct
 
 from interlock.core.engine.decide import decide
-from interlock.core.run.commands import Command, ReturnChild, StartChild
-from interlock.core.run.events import ActivityEntered, ChildStarted, GateResolved
-from interlock.core.run.outcomes import Decided
-from interlock.core.run.state import RunState
-from interlock.core.values import Json, Missing
+from interlock.core.run.commands import AbandonRun, Command, ReturnChild, StartChild
+from interlock.core.run.events import ActivityEntered, ChildReturned, ChildStarted, GateResolved
+from interlock.core.run.outcomes import Decided, Refusal
+from interlock.core.values import Json, Missing, Variables
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.log.chain import entries_of, logged
 from interlock.ledger.log.commit import Commit
-from interlock.ledger.runs.position import Position
+from interlock.ledger.log.records import HeadMoved
+from interlock.ledger.runs.position import Position, tip_of
 from interlock.ledger.runs.positions import Positions
-from interlock.store.protocol import Changes, Reader, SessionRow
+from interlock.store.protocol import Changes, Reader, SessionRow, StoreConflict
 
 DEEPEST = 16
 
@@ -43,18 +44,56 @@ def begin_in_parent(parent: Position, child_id: str, workflow_id: str, principal
 
 
 def return_to_parent(
-    positions: Positions, child: SessionRow, workflow_id: str, state: RunState, now: int
+    positions: Positions, child: SessionRow, workflow_id: str, values: Variables | None, now: int
 ) -> list[Changes]:
-    """Record in the parent, if it still waits for this child, that it has ended or was abandoned."""
+    """Record in the parent, if it still waits for this child, that it has ended with these values.
+
+    None says that it was abandoned.
+    """
     if child.parent_session is None:
         return []
     parent = _waiting_parent(positions, child.parent_session, child.session_id)
     if parent is None:
         return []
-    completed = state.abandoned is None
-    values = state.variables if completed else {}
-    returned = ReturnChild(workflow_id, child.session_id, completed, values)
+    returned = ReturnChild(workflow_id, child.session_id, values is not None, values or {})
     return [_recorded(parent, returned, positions.principal, now, None)]
+
+
+def abandoned_below(positions: Positions, parent: Position, decided: Decided, now: int) -> list[Changes]:
+    """Abandon the runs of the children that the parent goes on or ends without, and all that they began.
+
+    One that has ended by itself stays as it is, and so does one that cannot be read.
+    """
+    changes: list[Changes] = []
+    how = decided.state.abandoned
+    reason = f"the parent was {how.text}" if how is not None else "the parent went on without it"
+    command = AbandonRun(now, "server", parent.run.workflow_id, reason)
+    for event in decided.events:
+        if not isinstance(event, ChildReturned) or event.outcome != "abandoned":
+            continue
+        with positions.store.reading() as reader:
+            session, run = reader.session(event.session), reader.run(event.session, 0)
+        if session is None or run is None or session.parent_session != parent.session_id:
+            continue  # it was deleted, or the parent is the copy of another
+        child = positions.position(event.session, tip_of(session, run))
+        gone = child if isinstance(child, LedgerError) else given_up(positions, child, command)
+        changes += gone if isinstance(gone, list) else []
+    return changes
+
+
+def given_up(positions: Positions, position: Position, command: AbandonRun) -> list[Changes] | Refusal:
+    """Abandon a run at its tip, with its children; the head stays in another run of the session."""
+    if not position.is_tip:
+        raise StoreConflict(position.session_id)  # it has advanced between the two reads
+    decided = decide(position.plan, position.state, command)
+    if isinstance(decided, Refusal):
+        return decided
+    run, head = position.run.run, position.session
+    commit = Commit(position.rows(), positions.principal, command.now)
+    commit.add_node(run, position.node.node, decided.events, "advanced", decided.awaited)
+    if head.head_run is not None and head.head_run != run and head.head_node is not None:
+        commit.add(HeadMoved(head.head_run, head.head_node), run=head.head_run)
+    return [commit.finish(), *abandoned_below(positions, position, decided, command.now)]
 
 
 def _waiting_parent(positions: Positions, parent_id: str, child_id: str) -> Position | None:

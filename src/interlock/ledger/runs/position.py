@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from interlock.core.definition.program import Plan
+from interlock.core.engine.settle import awaited
 from interlock.core.run.commands import Decision, Terms
 from interlock.core.run.notices import NO_NOTICES, Notices
 from interlock.core.run.outcomes import Awaited, NeedAnswer, NeedInput, NeedStep
 from interlock.core.run.reasons import Blocker
 from interlock.core.run.state import RunState
+from interlock.core.run.surface_policy import EXECUTION
 from interlock.core.values import Variables
 from interlock.ledger.log.projection import Rows
 from interlock.ledger.runs.brief import Brief
@@ -22,8 +24,7 @@ from interlock.store.protocol import LoadedRows, NodeRow, RunRow, SessionRow
 class Position(Struct, frozen=True):
     """A run at one node. `handle` and `agent` are the caller's; without a caller they are empty.
 
-    `awaited` is what the run waits for on the execution surface; `kept` is the context that blocked attempts
-    at this node have sent (rule 10).
+    `kept` is the context that blocked attempts at this node have sent (rule 10).
     """
 
     loaded: LoadedRows
@@ -31,7 +32,6 @@ class Position(Struct, frozen=True):
     run: RunRow
     plan: Plan
     state: RunState
-    awaited: Awaited
     kept: Variables = {}
     decisions: Mapping[str, Decision] = {}
     handle: bytes = b""
@@ -47,6 +47,11 @@ class Position(Struct, frozen=True):
     @property
     def agent(self) -> str:
         return self.loaded.agent
+
+    @property
+    def awaited(self) -> Awaited:
+        """What the run waits for on the execution surface."""
+        return awaited(self.plan, self.state, EXECUTION)
 
     @property
     def is_tip(self) -> bool:

@@ -6,12 +6,12 @@ import time
 from _thread import allocate_lock  # threading costs start-up and adds nothing here
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from interlock.core.definition.program import Plan
 from interlock.core.engine.evolve import abandoned, evolved
-from interlock.core.engine.settle import awaited
 from interlock.core.run.notices import Notice, of_mode
 from interlock.core.run.state import RunState
-from interlock.core.run.surface_policy import EXECUTION
 from interlock.ledger.decisions.recorded import imported_up_to, recorded_decisions, recorded_declines
 from interlock.ledger.errors import LedgerError, not_healthy, unknown_node, unknown_session
 from interlock.ledger.log.health import damage, intact
@@ -19,7 +19,7 @@ from interlock.ledger.log.projection import kept_at, state_of
 from interlock.ledger.runs.drift import DriftCheck
 from interlock.ledger.runs.pinned_workflows import Pins
 from interlock.ledger.runs.position import Position, tip_of
-from interlock.ledger.tokens.keyring import Keys
+from interlock.ledger.tokens.keyring import Keyring, Keys
 from interlock.ledger.tokens.slots import fill
 from interlock.ledger.tokens.tokens import Kind, Pointer, TokenError, mint, read
 from interlock.store.protocol import Changes, LoadedRows, RunRow, Store, TraceRow
@@ -65,30 +65,31 @@ class Positions:
 
     def read_token(self, token: str, *kinds: Kind) -> Pointer | LedgerError:
         """Check a token's form and signature; nothing is looked up."""
-        pointer = read(self.keys.keyring(), token, kinds)
-        if isinstance(pointer, TokenError):
-            return LedgerError(pointer.code, pointer.message, pointer.next_action)
-        return pointer
+        return _pointer(self.keys.keyring(), token, *kinds)
+
+    def read_pair(self, state_token: str, token: str, kind: Kind) -> Pointer | LedgerError:
+        """Check a state token and the token beside it, which must belong to the same node."""
+        keyring = self.keys.keyring()
+        state = _pointer(keyring, state_token, "st")
+        if isinstance(state, LedgerError):
+            return state
+        beside = _pointer(keyring, token, kind)
+        if isinstance(beside, LedgerError) or (beside.handle, beside.node) == (state.handle, state.node):
+            return beside
+        which = "another run" if beside.handle != state.handle else "another step of this session"
+        return LedgerError(
+            "TOKEN_SCOPE_MISMATCH",
+            f"This {kind} token belongs to {which}, not to the state token beside it.",
+            "Use the tokens of one and the same response together.",
+        )
 
     def mint(self, kind: Kind, handle: bytes, node: int = 0, attempt: int = 0) -> str:
         """Sign a pointer; nothing is stored (rule 3)."""
         return mint(self.keys.keyring().current, Pointer(kind, handle, node, attempt))
 
-    def minter(self, handle: bytes) -> Callable[[Kind, int, int], str]:
-        """Return the function that mints the tokens of a handle for the slots of a response, each once."""
-        key, minted = self.keys.keyring().current, dict[Pointer, str]()
-
-        def token(kind: Kind, node: int, attempt: int) -> str:
-            pointer = Pointer(kind, handle, node, attempt)
-            if pointer not in minted:
-                minted[pointer] = mint(key, pointer)
-            return minted[pointer]
-
-        return token
-
     def filled(self, response: bytes, handle: bytes) -> bytes:
         """Put live tokens into an encoded response."""
-        return fill(response, self.minter(handle))
+        return fill(response, self.keys.keyring().current, handle)
 
     def load(
         self, handle: bytes | str, *, node: int | None = None, attempt: int | None = None
@@ -103,9 +104,27 @@ class Positions:
         return pointer if isinstance(pointer, LedgerError) else self.at(pointer)
 
     def at(self, pointer: Pointer) -> Position | LedgerError:
-        """Read the run at the node that a pointer names, or at the head if it names a visit."""
+        """Read the run at the node that a pointer names, or at the head if it names a visit.
+
+        A pointer to a run's end leads to what was resolved since.
+        """
         node = None if pointer.kind in ("ses", "sst") else pointer.node
-        return self._position(self.load(pointer.handle, node=node), pointer.handle)
+        position = self._position(self.load(pointer.handle, node=node), pointer.handle)
+        while isinstance(position, Position) and (node := self.after_end(position)) is not None:
+            position = self._position(self.load(pointer.handle, node=node), pointer.handle)
+        return position
+
+    def after_end(self, position: Position) -> int | None:
+        """Return the newest node after a run's end, where gaps were resolved since; None if there is none."""
+        if (
+            not position.loaded.branches
+            or not position.state.finished
+            or position.state.abandoned is not None
+        ):
+            return None
+        with self.store.reading() as reader:
+            children = reader.children(position.session_id, position.node.node)
+        return max(child.node for child in children if child.kind == "step")
 
     def position(self, session_id: str, node: int | None = None) -> Position | LedgerError:
         """Read a run by the id of its session: at a node, or at the head."""
@@ -139,7 +158,9 @@ class Positions:
         if not intact(node.state, node.state_digest):
             return not_healthy(session_id, "a node's state does not match its digest")
         plan = self.pins.plan(self.content, run.workflow_hash)
-        state = evolved(state_of(node, loaded.mode), recorded_declines(loaded))
+        state = state_of(node, loaded.mode)
+        if loaded.decisions:
+            state = evolved(state, recorded_declines(loaded))
         if run.status == "abandoned" and state.abandoned is None:
             with self.store.reading() as reader:
                 tip = reader.node(session_id, tip_of(loaded.session, run))
@@ -147,14 +168,13 @@ class Positions:
             if how is None:
                 return not_healthy(session_id, "nothing says who abandoned its run")
             state = abandoned(state, how)
-        need = awaited(plan, state, EXECUTION)
-        decisions = {}
-        if loaded.decisions:
-            with self.store.reading() as reader:
-                imported = imported_up_to(reader, session_id)
-            decisions = recorded_decisions(plan, state, need, loaded, imported)
-        kept = kept_at(loaded.blocked) if loaded.blocked else {}
-        return Position(loaded, node, run, plan, state, need, kept, decisions, handle)
+        position = Position(loaded, node, run, plan, state, kept_at(loaded.blocked), handle=handle)
+        if not loaded.decisions:
+            return position
+        with self.store.reading() as reader:
+            imported = imported_up_to(reader, session_id)
+        decisions = recorded_decisions(plan, state, position.awaited, loaded, imported)
+        return replace(position, decisions=decisions)
 
     def standing(self, run: RunRow, plan: Plan, state: RunState) -> tuple[Notice, ...]:
         """Return what every answer about a run says while it holds: drift, a mode beyond the recommended."""
@@ -177,3 +197,10 @@ class Positions:
         """Write what a command changed, or raise StoreConflict: then the call is run again from its read."""
         self.used = True
         self.store.append(*sorted(changes, key=lambda change: change.session.session_id))
+
+
+def _pointer(keyring: Keyring, token: str, *kinds: Kind) -> Pointer | LedgerError:
+    pointer = read(keyring, token, kinds)
+    if isinstance(pointer, TokenError):
+        return LedgerError(pointer.code, pointer.message, pointer.next_action)
+    return pointer

@@ -32,7 +32,7 @@ from interlock.ledger.queries.traces import keep_trace
 from interlock.ledger.runs.position import Position, tip_of
 from interlock.ledger.tokens.slots import named, slot
 from interlock.ledger.tokens.tokens import HANDLE_MARK, Pointer, TokenError, new_handle, peek, read
-from interlock.store.protocol import HandleRow, Reader
+from interlock.store.protocol import HandleRow, NodeRow, Reader
 
 KNOWN_BY = 16  # bytes of a request's digest that tell whether it is the same call
 OWN_ATTEMPT = 2**40  # above every attempt that a token can name: session calls are replayed by their visit
@@ -93,6 +93,7 @@ class SessionCall:
         self.calling = calling
         self.request: Mapping[str, Json] = {}  # what a repeated call is known by, beside its tool
         self.beside: Json = None  # what else the call has sent, which a repeat does not read again
+        self.exact = False  # whether a call that sends something else beside is another call
         self.agent = position.agent
         self.now = self._attempt.now
 
@@ -122,11 +123,15 @@ class SessionCall:
         """
         session, wanted = self.position.session, self._request()
         number: int | None = self.position.node.node
+        made: NodeRow | None = None
         with self._ledger.store.reading() as reader:
-            made = reader.node(session.session_id, self.position.node.node)
-            while made is not None and made.request_digest[:KNOWN_BY] != wanted[:KNOWN_BY]:
-                number = None if made.node == session.visit_node else made.parent
-                made = None if number is None else reader.node(session.session_id, number)
+            while number is not None and (node := reader.node(session.session_id, number)) is not None:
+                if node.request_digest == wanted:
+                    made = node
+                    break
+                if made is None and not self.exact and node.request_digest[:KNOWN_BY] == wanted[:KNOWN_BY]:
+                    made = node
+                number = None if number == session.visit_node else node.parent
         if made is None or not made.response:
             return None
         if not intact(made.response, made.response_digest):

@@ -7,18 +7,24 @@ from typing import get_args
 from msgspec import Struct
 
 from interlock.core.engine.gates import pending_gates
-from interlock.core.run.events import ActivityLeft
+from interlock.core.run.events import ActivityLeft, GateOpened, GateResolved
+from interlock.core.run.state import OpenGate
 from interlock.ledger.errors import LedgerError
-from interlock.ledger.ledger import Ledger
+from interlock.ledger.ledger import Ledger, note_attempt
 from interlock.ledger.log.chain import logged
 from interlock.ledger.log.records import CallTraced
 from interlock.ledger.queries.traces import whole_trace
 from interlock.ledger.runs.position import Position
+from interlock.ledger.runs.shared_sessions import mark
 from interlock.ledger.tokens.tokens import VERSION, Kind, Pointer
+from interlock.store.protocol import Reader
 
 
 class Disclosed(Struct, frozen=True, omit_defaults=True):
-    """A token's fields. Short names are those of the documents, and lead to recorded state."""
+    """A token's fields. Short names are those of the documents, and lead to recorded state.
+
+    `checkpoint` is the question that a checkpoint handle was given for, `answer` what was answered to it.
+    """
 
     kind: str
     version: str
@@ -43,6 +49,8 @@ class Disclosed(Struct, frozen=True, omit_defaults=True):
     pv: str = ""
     run: str = ""
     status: str = ""
+    checkpoint: str = ""
+    answer: str = ""
 
 
 def disclose(ledger: Ledger, token: str) -> Disclosed | LedgerError:
@@ -60,8 +68,10 @@ def disclose(ledger: Ledger, token: str) -> Disclosed | LedgerError:
         session = loaded.session
         return Disclosed(kind, VERSION, session.session_id, node, attempt, used=False, ts=session.created_at)
     workflow, state = position.plan.workflow, position.state
+    made = {"chk": note_attempt(attempt), "ses": None, "sst": None, "trc": None}.get(kind, attempt)
     with ledger.store.reading() as reader:
-        used = reader.recorded(position.session_id, node, attempt) is not None
+        used = made is not None and reader.recorded(position.session_id, node, made) is not None
+        asked = _asked(reader, position.session_id, attempt) if pointer.is_checkpoint_handle else {}
     gates = pending_gates(position.plan, state) if position.run.surface == "gated" else ()
     pending = tuple(gate.id for gate in gates)
     return Disclosed(
@@ -85,7 +95,22 @@ def disclose(ledger: Ledger, token: str) -> Disclosed | LedgerError:
         run=position.run.run_id,
         status=position.run.status,
         **_parent(ledger, position.session.parent_session),
+        **asked,
     )
+
+
+def _asked(reader: Reader, session_id: str, opening: int) -> dict[str, str]:
+    """Return the question that a checkpoint handle was given for, and the answer to it."""
+    answers: dict[str, GateResolved] = {}
+    for row in logged(reader.commits(session_id, newest_first=True), newest_first=True):
+        event = row.event
+        if isinstance(event, GateResolved):
+            answers[event.key] = event
+        elif isinstance(event, GateOpened):
+            answer = answers.pop(event.key, None)
+            if mark(OpenGate(event.key, event.gate, event.at)) == opening:
+                return {"checkpoint": event.key, "answer": (answer.option or answer.how) if answer else ""}
+    return {"checkpoint": "unknown"}  # it was asked on a part of the log that is gone
 
 
 def _parent(ledger: Ledger, parent: str | None) -> dict[str, str]:

@@ -7,16 +7,15 @@ The ids of the session and its runs have slots too, so that a response fits the 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import cast, get_args
 
 from interlock.ledger.ids import run_id
-from interlock.ledger.tokens.tokens import Kind
+from interlock.ledger.tokens.keyring import Key
+from interlock.ledger.tokens.tokens import Kind, Pointer, mint
 from interlock.store.protocol import RunRow
 
 _KINDS = "|".join(get_args(Kind))
 _SLOT = re.compile(rf"\\u0000({_KINDS}):(\d+):(\d+)\\u0000".encode())
-_TEXT_SLOT = re.compile(rf"\0({_KINDS}):(\d+):(\d+)\0")
 _NAME = re.compile(rb"\\u0000(session|run):(\d+)\\u0000")
 
 
@@ -25,22 +24,12 @@ def slot(kind: Kind, node: int, attempt: int = 0) -> str:
     return f"\0{kind}:{node}:{attempt}\0"
 
 
-def fill_text(text: str, mint: Callable[[Kind, int, int], str]) -> str:
-    """Put live tokens into a text."""
-
-    def minted(slot: re.Match[str]) -> str:
-        return mint(cast(Kind, slot[1]), int(slot[2]), int(slot[3]))
-
-    return _TEXT_SLOT.sub(minted, text) if "\0" in text else text
-
-
-def fill(encoded: bytes, mint: Callable[[Kind, int, int], str]) -> bytes:
-    """Put live tokens into an encoded response."""
-
-    def minted(slot: re.Match[bytes]) -> bytes:
-        return mint(cast(Kind, slot[1].decode()), int(slot[2]), int(slot[3])).encode()
-
-    return _SLOT.sub(minted, encoded)
+def fill(encoded: bytes, key: Key, handle: bytes) -> bytes:
+    """Put the live tokens of a handle into an encoded response."""
+    for kind, node, attempt in set(_SLOT.findall(encoded)):
+        token = mint(key, Pointer(cast(Kind, kind.decode()), handle, int(node), int(attempt)))
+        encoded = encoded.replace(rb"\u0000%b:%b:%b\u0000" % (kind, node, attempt), token.encode())
+    return encoded
 
 
 def unnamed(encoded: bytes, run: RunRow) -> bytes:

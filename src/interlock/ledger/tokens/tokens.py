@@ -114,19 +114,17 @@ def read(keyring: Keyring, token: str, expected: Collection[Kind]) -> Pointer | 
         pointer = read_state(keyring, token)
     else:
         pointer = _read_word(keyring, token, expected)
-    match pointer:
-        case StateError(code="VALIDATION_FAILED"):
+    if isinstance(pointer, StateError):
+        if pointer.code == "VALIDATION_FAILED":
             return _bad_signature()
-        case StateError():
-            return TokenError("TOKEN_INVALID_FORMAT", pointer.message, pointer.next_action)
-        case Pointer(kind=kind) if kind not in expected:
-            return TokenError(
-                "TOKEN_SCOPE_MISMATCH",
-                f"The token is valid, but it is {NAMES[kind]}; {_names_of(expected)} belongs here.",
-                f"Send {_names_of(expected)} from the last response.",
-            )
-        case _:
-            return pointer
+        return TokenError("TOKEN_INVALID_FORMAT", pointer.message, pointer.next_action)
+    if isinstance(pointer, TokenError) or pointer.kind in expected:
+        return pointer
+    return TokenError(
+        "TOKEN_SCOPE_MISMATCH",
+        f"The token is valid, but it is {NAMES[pointer.kind]}; {_names_of(expected)} belongs here.",
+        f"Send {_names_of(expected)} from the last response.",
+    )
 
 
 def read_state(keyring: Keyring, token: str) -> Pointer | StateError:
@@ -200,8 +198,9 @@ def _read_word(keyring: Keyring, token: str, expected: Collection[Kind]) -> Poin
 
 def _verified(keys: Iterable[Key], kind: Kind, signed: bytes) -> Pointer | None:
     body, tag = signed[: BODY.size], signed[BODY.size :]
-    if any(hmac.compare_digest(tag, _tag(key, kind, body)) for key in keys):
-        return _pointer(kind, signed)
+    for key in keys:
+        if hmac.compare_digest(tag, _tag(key, kind, body)):
+            return _pointer(kind, signed)
     return None
 
 

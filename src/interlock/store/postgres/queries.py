@@ -22,9 +22,12 @@ from interlock.store.portable_sql import (
     ADD_SESSION,
     BLOCKED,
     COMMIT,
+    COMMONLY_OBSERVED,
     FOUND_BY,
     LAST_CHARACTER,
     LATEST,
+    MATCHES,
+    NEWEST,
     NODE,
     OF_A_SESSION,
     PROJECTIONS,
@@ -53,6 +56,7 @@ from interlock.store.protocol import (
 
 R = TypeVar("R", bound=Struct)
 
+FEW = 5000  # rows that are looked up by a value; where it is common, they are met soon by going backwards
 PAGE = 500  # rows of a long list that are fetched at once
 
 EMPTY = "''::bytea"  # what is not read
@@ -72,9 +76,8 @@ NOTES = (
     " ORDER BY attempt) AS n WHERE n.kind = 'note'"
 )
 OBSERVED = (
-    "SELECT session_id FROM (SELECT session_id, updated_at FROM observations"
-    " JOIN sessions USING (session_id) WHERE key = $1 AND {where} AND owner = $4"
-    f" ORDER BY observed_at DESC LIMIT {LATEST}) AS latest"
+    "SELECT session_id FROM observations JOIN sessions USING (session_id)"
+    " WHERE key = $1 AND value BETWEEN $2 AND $3 AND owner = $4"
     " ORDER BY updated_at DESC, session_id LIMIT $5::int8"
 )
 OBSERVED_VALUES = (  # steps from value to value: many sessions share one
@@ -85,17 +88,26 @@ OBSERVED_VALUES = (  # steps from value to value: many sessions share one
     " SELECT value FROM listed WHERE value <> '' LIMIT $3::int8"
 )
 RANKED = (
-    "SELECT s.session_id FROM unnest($1::text[]) AS wanted (session_id)"
-    " JOIN sessions AS s ON s.session_id = wanted.session_id"
+    "SELECT s.session_id FROM ({sessions}) AS s"
     " LEFT JOIN observations AS seen ON seen.session_id = s.session_id AND seen.key = 'repo_root'"
-    " WHERE s.owner = $2 ORDER BY seen.value IS DISTINCT FROM $3::text,"
-    " s.head_run IS NOT NULL AND NOT EXISTS ("
-    "SELECT 1 FROM runs AS r WHERE r.session_id = s.session_id AND r.status <> ALL ($4::text[])),"
+    " ORDER BY seen.value IS DISTINCT FROM $3::text, s.head_run IS NOT NULL AND NOT EXISTS ("
+    "SELECT 1 FROM runs AS r WHERE r.session_id = s.session_id AND r.status = ANY ($4::text[])),"
     " s.updated_at DESC, s.session_id LIMIT $5::int8"
 )
-MATCHED = (
-    "SELECT session_id FROM {table} WHERE words @@ {query}::tsquery AND owner = {owner}"
-    " ORDER BY {order} LIMIT {limit}"
+RANKED_GIVEN = RANKED.format(
+    sessions="SELECT s.session_id, s.updated_at, s.head_run FROM unnest($1::text[]) AS wanted (session_id)"
+    " JOIN sessions AS s ON s.session_id = wanted.session_id WHERE s.owner = $2"
+)
+RANKED_NEWEST = RANKED.format(
+    sessions=NEWEST.format(
+        columns="session_id, updated_at, head_run", where="owner = $2", most="$1::int8", limit="$1::int8"
+    )
+)
+MATCHED = (  # without the bound PostgreSQL goes backwards through the whole table for a word that is nowhere
+    "WITH few AS MATERIALIZED (SELECT session_id, {keys} FROM {table} WHERE {matches} LIMIT {few})"
+    " SELECT session_id FROM (SELECT * FROM few WHERE (SELECT count(*) FROM few) < {few} UNION ALL"
+    " (SELECT session_id, {keys} FROM {table} WHERE {matches} AND (SELECT count(*) FROM few) = {few}"
+    " ORDER BY {order} LIMIT {limit})) AS matched ORDER BY {order} LIMIT {limit}"
 )
 SET_SEARCH = (
     "INSERT INTO search (session_id, owner, title, notes, workflows, indexed_to, words)"
@@ -160,10 +172,15 @@ class PostgresReader(PortableReads):
         return self._all(str, STALE + self.locks, after, before, limit, waiting, given)
 
     def ranked(
-        self, session_ids: Sequence[str], *, owner: str, repo_root: str, finished: Sequence[str], limit: int
+        self, session_ids: Sequence[str], *, owner: str, repo_root: str, unfinished: Sequence[str], limit: int
     ) -> list[str]:
         """Order an owner's sessions: same repository, unfinished, newest activity, id."""
-        return self._all(str, RANKED, list(session_ids), owner, repo_root, list(finished), limit)
+        return self._all(str, RANKED_GIVEN, list(session_ids), owner, repo_root, list(unfinished), limit)
+
+    def newest(
+        self, *, owner: str, repo_root: str, unfinished: Sequence[str], among: int, limit: int
+    ) -> list[str]:
+        return self._all(str, RANKED_NEWEST, among, owner, repo_root, list(unfinished), limit)
 
     def nodes(self, session_id: str, run: int | None = None) -> Iterator[NodeRow]:
         """Yield all nodes of a session with their responses; read them before the view is closed."""
@@ -228,28 +245,35 @@ class PostgresReader(PortableReads):
 
     def search(self, words: Sequence[str], *, owner: str, columns: Sequence[str], limit: int) -> list[str]:
         """Return sessions whose search row has all words, the latest set first."""
-        return self._matched("search", "indexed_at DESC", query(words, columns), owner, limit)
+        return self._matched("search", ("indexed_at",), query(words, columns), owner, limit)
 
     def search_outputs(self, words: Sequence[str], *, owner: str, limit: int) -> list[str]:
         """Return sessions that have all words in one output, among the newest outputs that match."""
-        order = "indexed_at DESC, number DESC"
-        matched = self._matched("indexed_outputs", order, query(words, ("notes",)), owner, LATEST)
+        keys = ("indexed_at", "number")
+        matched = self._matched("indexed_outputs", keys, query(words, ("notes",)), owner, LATEST)
         return list(dict.fromkeys(matched))[:limit]
 
-    def _matched(self, table: str, order: str, words: str, owner: str, limit: int) -> list[str]:
+    def _matched(self, table: str, keys: Sequence[str], words: str, owner: str, limit: int) -> list[str]:
         """Search with the words in the text of the statement: rare and common words need different plans."""
         if not words:
             return []
         literal, own = (psycopg.sql.Literal(text).as_string(self._connection) for text in (words, owner))
-        sql = MATCHED.format(table=table, order=order, query=literal, owner=own, limit=int(limit))
+        sql = MATCHED.format(
+            table=table,
+            keys=", ".join(keys),
+            matches=f"words @@ {literal}::tsquery AND owner = {own}",
+            few=FEW,
+            order=", ".join(f"{key} DESC" for key in keys),
+            limit=int(limit),
+        )
         return [session_id for (session_id,) in self._connection.execute(sql, prepare=False)]
 
     def observed(self, key: str, value: str, *, owner: str, prefix: bool, limit: int) -> list[str]:
-        """Return sessions by an observed value, newest activity first among the latest observed."""
-        last = value + LAST_CHARACTER if prefix else value
-        return self._all(
-            str, OBSERVED.format(where="value BETWEEN $2 AND $3"), key, value, last, owner, limit
-        )
+        """Return sessions by an observed value, newest activity first."""
+        sought = key, value, value + LAST_CHARACTER if prefix else value
+        is_rare = self._one(int, MATCHES, *sought, FEW) != FEW
+        rows = self._rows(OBSERVED if is_rare else COMMONLY_OBSERVED, *sought, owner, limit)
+        return [session_id for session_id, *_ in rows]
 
     def observed_values(self, key: str, *, owner: str, limit: int) -> list[str]:
         """Return the different values that were observed in an owner's sessions, in order."""

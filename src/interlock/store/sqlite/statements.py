@@ -23,10 +23,13 @@ from interlock.store.portable_sql import (
     ADD_SESSION,
     BLOCKED,
     COMMIT,
+    COMMONLY_OBSERVED,
     FOUND_BY,
     HANDLE,
     LAST_CHARACTER,
     LATEST,
+    MATCHES,
+    NEWEST,
     NODE,
     OF_A_SESSION,
     PROJECTIONS,
@@ -58,7 +61,7 @@ from interlock.store.sqlite.stored_form import DECODERS, content_body, deflated,
 from interlock.store.sqlite.witness import Head
 
 NOT_IN_STRINGS = {ord('"'): " ", 0: " "}
-FEW = 1000  # runs with a status that are looked up by it
+FEW = 1000  # rows that are looked up by a value; where it is common, they are met soon by going backwards
 
 EMPTY = "x''"  # what is not read
 LIGHT_NODE = select(NodeRow, "nodes", response=EMPTY)
@@ -90,12 +93,9 @@ WINDOW = (
     select(NodeRow, "nodes", **dict.fromkeys(NOT_ON_PATH, EMPTY))
     + " WHERE session_id = ? AND node BETWEEN ? AND ?"
 )
-EQUALS, BEGINS = "value = ?", "value BETWEEN ? AND ?"
 OBSERVED = (
-    "SELECT session_id FROM observations JOIN sessions USING (session_id) WHERE observations.rowid IN"
-    " (SELECT observations.rowid FROM observations JOIN sessions USING (session_id)"
-    f" WHERE key = ? AND {{where}} AND owner = ? ORDER BY observations.rowid DESC LIMIT {LATEST})"
-    " ORDER BY updated_at DESC, session_id LIMIT ?"
+    "SELECT session_id FROM observations CROSS JOIN sessions USING (session_id)"
+    " WHERE key = ? AND value BETWEEN ? AND ? AND owner = ? ORDER BY updated_at DESC, session_id LIMIT ?"
 )
 HEAD_DIGESTS = (
     "SELECT sessions.session_id, head_digest FROM json_each(?) AS given"
@@ -108,13 +108,16 @@ OBSERVED_VALUES = (  # steps from value to value: many sessions share one
     " FROM listed WHERE listed.value IS NOT NULL)"
     " SELECT value FROM listed WHERE value <> '' LIMIT ?3"
 )
+GIVEN = (
+    "SELECT {columns} FROM json_each(?) AS given"
+    " CROSS JOIN sessions ON sessions.session_id = given.value WHERE owner = ?"
+)
 RANKED = (
-    "SELECT sessions.session_id FROM json_each(?) AS given"
-    " CROSS JOIN sessions ON sessions.session_id = given.value"
-    " LEFT JOIN observations AS seen ON seen.session_id = sessions.session_id AND seen.key = 'repo_root'"
-    " WHERE owner = ? ORDER BY seen.value IS NOT ?, head_run IS NOT NULL AND NOT EXISTS ("
-    "SELECT 1 FROM runs WHERE runs.session_id = sessions.session_id AND status NOT IN ({finished})),"
-    " sessions.updated_at DESC, sessions.session_id LIMIT ?"
+    "SELECT s.session_id FROM ({sessions}) AS s"
+    " LEFT JOIN observations AS seen ON seen.session_id = s.session_id AND seen.key = 'repo_root'"
+    " ORDER BY seen.value IS NOT ?, head_run IS NOT NULL AND NOT EXISTS ("
+    "SELECT 1 FROM runs WHERE runs.session_id = s.session_id AND status IN ({unfinished})),"
+    " s.updated_at DESC, s.session_id LIMIT ?"
 )
 
 
@@ -224,12 +227,26 @@ class SqliteReader(PortableReads):
         return self._all(str, sql, after, before, waiting, *given, limit)
 
     def ranked(
-        self, session_ids: Sequence[str], *, owner: str, repo_root: str, finished: Sequence[str], limit: int
+        self, session_ids: Sequence[str], *, owner: str, repo_root: str, unfinished: Sequence[str], limit: int
     ) -> list[str]:
         """Order an owner's sessions: same repository, unfinished, newest activity, id."""
-        sql = RANKED.format(finished=", ".join("?" * len(finished)))
-        given = encode(list(session_ids)).decode()
-        return self._all(str, sql, given, owner, repo_root, *finished, limit)
+        given = encode(list(session_ids)).decode(), owner
+        return self._ranked(GIVEN, given, repo_root, unfinished, limit)
+
+    def newest(
+        self, *, owner: str, repo_root: str, unfinished: Sequence[str], among: int, limit: int
+    ) -> list[str]:
+        newest = NEWEST.format(columns="{columns}", where="owner = $1", most="$2", limit="$2")
+        return self._ranked(newest, (owner, among), repo_root, unfinished, limit)
+
+    def _ranked(
+        self, sessions: str, bindings: Sequence[Any], repo_root: str, unfinished: Sequence[str], limit: int
+    ) -> list[str]:
+        sql = RANKED.format(
+            sessions=sessions.format(columns="session_id, updated_at, head_run"),
+            unfinished=", ".join("?" * len(unfinished)),
+        )
+        return self._all(str, sql, *bindings, repo_root, *unfinished, limit)
 
     def nodes(self, session_id: str, run: int | None = None) -> Iterator[NodeRow]:
         """Yield all nodes of a session with their responses; read them before the view is closed."""
@@ -316,9 +333,12 @@ class SqliteReader(PortableReads):
         return list(matched)[:limit]
 
     def observed(self, key: str, value: str, *, owner: str, prefix: bool, limit: int) -> list[str]:
-        """Return sessions by an observed value, newest activity first among the latest observed."""
-        where, bounds = (BEGINS, (value, value + LAST_CHARACTER)) if prefix else (EQUALS, (value,))
-        return self._all(str, OBSERVED.format(where=where), key, *bounds, owner, limit)
+        """Return sessions by an observed value, newest activity first."""
+        sought = key, value, value + LAST_CHARACTER if prefix else value
+        if self._all(int, MATCHES, *sought, FEW)[0] < FEW:
+            return self._all(str, OBSERVED, *sought, owner, limit)
+        rows = self._rows(COMMONLY_OBSERVED, *sought, owner, limit)
+        return [session_id for session_id, _ in rows]
 
     def observed_values(self, key: str, *, owner: str, limit: int) -> list[str]:
         """Return the different values that were observed in an owner's sessions, in order."""

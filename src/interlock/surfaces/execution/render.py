@@ -12,6 +12,7 @@ from interlock.core.definition.prompts import gate_prompt, interpolate, step_pro
 from interlock.core.engine.decisions import example_decision, waits_for_user
 from interlock.core.engine.gates import question_of
 from interlock.core.engine.loops import rounds
+from interlock.core.run.notices import GAP_CLOSED
 from interlock.core.run.outcomes import (
     Done,
     NeedAnswer,
@@ -217,8 +218,11 @@ def _pending_text(view: View, pending: Pending | None, tokens: Mapping[str, str]
         given_up = f"The run was {view.state.abandoned.text.rstrip('.')}."
         return f"{given_up} It cannot go on. Start a new run with start_workflow.\n\n{token_lines}"
     if pending is None:
-        gaps = f", open gaps: {view.state.gaps}" if view.state.gaps else ""
-        return f"The workflow is complete{gaps}.\n\n{token_lines}"
+        if not view.state.gaps:
+            return f"The workflow is complete.\n\n{token_lines}"
+        later = "When one is closed later: checkpoint_workflow with these tokens and output.artifacts:"
+        ended = f"The workflow is complete, open gaps: {view.state.gaps}."
+        return f"{ended} {later} [{GAP_CLOSED}]\n\n{token_lines}"
     if isinstance(view.awaited, NeedAnswer) and _waits_for_user(view):
         how = "The user decides in the inbox (interlock inbox). Then continue_workflow with these tokens."
     elif isinstance(view.awaited, NeedAnswer):

@@ -12,8 +12,8 @@ from interlock.ledger.queries.search import find, is_reference
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.call import Outcome, Reply
 from interlock.surfaces.execution.errors import envelope
-from interlock.surfaces.execution.render import reply
-from interlock.surfaces.recorded import encoded, live
+from interlock.surfaces.execution.render import answer
+from interlock.surfaces.recorded import live
 
 
 def resumed(ledger: Ledger, query: str, reference: str | None) -> Outcome:
@@ -55,7 +55,7 @@ def resumed(ledger: Ledger, query: str, reference: str | None) -> Outcome:
     position = ledger.at(Pointer("st", best.handle, best.tip))
     if best.run is None or isinstance(position, LedgerError):
         return Reply("\n".join(lines), body)
-    shown = live(encoded(reply(ledger.rehydrate(position))), ledger, best.handle)
+    shown = live(answer(ledger.rehydrate(position)), ledger, best.handle)
     assert isinstance(shown.structured, msgspec.Raw)
     body["best"] = msgspec.json.decode(shown.structured)
     ready = "" if position.state.abandoned else ", ready to go on"

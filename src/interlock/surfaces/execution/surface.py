@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from interlock.authoring.diagnostics.diagnostic import ABSENT, Diagnostic, absence, located
+from interlock.core.engine.acknowledge import resolves_gaps
 from interlock.core.engine.decide import decide
 from interlock.core.run.commands import AbandonRun, AcknowledgeStep
 from interlock.core.run.notices import Notice
@@ -18,7 +19,7 @@ from interlock.ledger.attempt import Attempt, Replayed
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger, note_attempt
 from interlock.ledger.tokens.slots import slot
-from interlock.ledger.tokens.tokens import Kind, Pointer
+from interlock.ledger.tokens.tokens import Kind
 from interlock.surfaces.arguments import InvalidArgument, check_context, decoding_error, read_output
 from interlock.surfaces.call import Ask, Call, Outcome, Reply, Wait
 from interlock.surfaces.elicitation import ask_for
@@ -26,11 +27,11 @@ from interlock.surfaces.execution import params as p
 from interlock.surfaces.execution.catalogue import described, listing_reply
 from interlock.surfaces.execution.errors import envelope, invalid, of_error, of_refusal
 from interlock.surfaces.execution.questions import answered, questions, waits_for_the_user
-from interlock.surfaces.execution.render import kept_reply, reply
+from interlock.surfaces.execution.render import answer, kept_reply
 from interlock.surfaces.execution.resuming import resumed
 from interlock.surfaces.execution.tools import INSTRUCTIONS, PROMPTS, template_of, tools
 from interlock.surfaces.ledger_surface import LedgerSurface
-from interlock.surfaces.recorded import body_of, encoded, live, repeatable, replayed
+from interlock.surfaces.recorded import body_of, live, repeatable, replayed
 from interlock.surfaces.tool import Tool
 
 USED_BEFORE = (
@@ -94,10 +95,10 @@ class ExecutionSurface(LedgerSurface):
         start = self.ledger.start(loaded, params.context or {}, within=within)
         if isinstance(start, LedgerError):
             return of_error(start)
-        answer = encoded(reply(start.view))
+        response = answer(start.view)
         traced = start.disclosed("start_workflow", call.client.name, start.view.notices)
-        self.ledger.record_start(start, body_of(answer), key, traced)
-        return live(answer, self.ledger, start.handle)
+        self.ledger.record_start(start, response, key, traced)
+        return live(response, self.ledger, start.handle)
 
     def continue_workflow(self, params: p.ContinueWorkflow, call: Call) -> Outcome:
         if params.ackToken is None:
@@ -107,13 +108,10 @@ class ExecutionSurface(LedgerSurface):
             return _argument_reply(invalid_context)
         if isinstance(output, InvalidArgument):
             return _argument_reply(output)
-        ack = self._pointer(params.stateToken, params.ackToken, "ack")
-        if isinstance(ack, LedgerError):
-            return of_error(ack)
         request: dict[str, Json] = {"output": params.output, "context": params.context}
-        attempt = self._attempt(
-            ack, ack.attempt, request | ({"abandon": why} if (why := params.abandon) else {})
-        )
+        if params.abandon:
+            request["abandon"] = params.abandon
+        attempt = self._attempt(params.stateToken, params.ackToken, "ack", request)
         if isinstance(attempt, Reply):
             return attempt
         terms = self.ledger.terms(attempt.state)
@@ -131,16 +129,16 @@ class ExecutionSurface(LedgerSurface):
         if not isinstance(decided, Decided):
             return of_refusal(decided) if isinstance(decided, Refusal) else decided
         view = attempt.view(decided, terms)
-        answer = encoded(reply(view))
+        response = answer(view)
         attempt.record(
             decided,
-            body_of(answer),
+            response,
             surface="execution",
             notices=view.notices,
             output=output,
             variables=variables,
         )
-        return live(answer, self.ledger, attempt.position.handle)
+        return live(response, self.ledger, attempt.position.handle)
 
     def _decided(
         self, attempt: Attempt, command: AcknowledgeStep, params: p.ContinueWorkflow, call: Call
@@ -160,30 +158,21 @@ class ExecutionSurface(LedgerSurface):
             return Wait(params.waitSeconds)
         return replace(decided, notices=decided.notices.plus([STILL_WAITING]))
 
-    def _pointer(self, state_token: str, token: str, kind: Kind) -> Pointer | LedgerError:
-        """Check a state token and the token beside it, which must belong to the same node."""
-        state = self.ledger.read_token(state_token, "st")
-        if isinstance(state, LedgerError):
-            return state
-        beside = self.ledger.read_token(token, kind)
-        if isinstance(beside, LedgerError) or (beside.handle, beside.node) == (state.handle, state.node):
-            return beside
-        which = "another run" if beside.handle != state.handle else "another step of this session"
-        return LedgerError(
-            "TOKEN_SCOPE_MISMATCH",
-            f"This {kind} token belongs to {which}, not to the stateToken beside it.",
-            "Use the tokens of one and the same response together.",
-        )
-
-    def _attempt(self, pointer: Pointer, number: int, request: Mapping[str, Json]) -> Attempt | Reply:
+    def _attempt(
+        self, state_token: str, token: str, kind: Kind, request: Mapping[str, Json]
+    ) -> Attempt | Reply:
         """Open an attempt; a repeated one returns its recorded response (rule 7)."""
+        pointer = self.ledger.read_pair(state_token, token, kind)
+        if isinstance(pointer, LedgerError):
+            return of_error(pointer)
+        number = pointer.attempt if kind == "ack" else note_attempt(pointer.attempt)
         attempt = self.ledger.attempt(pointer, number, request)
         match attempt:
             case LedgerError():
                 return of_error(attempt)
             case Replayed(differs=True):
                 recorded = replayed(attempt, self.ledger)  # the note stays outside the recorded payload
-                message = USED_BEFORE if pointer.kind == "ack" else NOTED_BEFORE
+                message = USED_BEFORE if kind == "ack" else NOTED_BEFORE
                 note: dict[str, Json] = {"replayed": True, "ignored": [*request], "message": message}
                 return replace(
                     recorded,
@@ -204,8 +193,7 @@ class ExecutionSurface(LedgerSurface):
         if (params.output, params.context, params.abandon) != (None, None, None):
             text = "output, context and abandon were ignored: without ackToken nothing is recorded."
             view = replace(view, notices=view.notices.plus([Notice("ARGUMENTS_IGNORED", text)]))
-        answer = encoded(reply(view))
-        return live(answer, self.ledger, position.handle)
+        return live(answer(view), self.ledger, position.handle)
 
     def checkpoint_workflow(self, params: p.CheckpointWorkflow, call: Call) -> Outcome:
         output = read_output(params.output)
@@ -221,17 +209,28 @@ class ExecutionSurface(LedgerSurface):
             return invalid(
                 "The position or session that the notes belong to is missing.", next_action, "stateToken"
             )
-        pointer = self._pointer(params.stateToken, params.checkpointToken, "chk")
-        if isinstance(pointer, LedgerError):
-            return of_error(pointer)
-        attempt = self._attempt(pointer, note_attempt(pointer.attempt), {"output": params.output})
+        attempt = self._attempt(params.stateToken, params.checkpointToken, "chk", {"output": params.output})
         if isinstance(attempt, Reply):
             return attempt
         if attempt.state.abandoned is not None:
             return of_refusal(run_abandoned(attempt.state.abandoned))
-        answer = encoded(kept_reply(attempt.unmoved(output, self.ledger.terms(attempt.state))))
-        attempt.save_notes(body_of(answer), output)
-        return live(answer, self.ledger, pointer.handle)
+        if attempt.state.finished and resolves_gaps(output):
+            return self._resolve_gaps(attempt, output)
+        response = body_of(kept_reply(attempt.unmoved(output, self.ledger.terms(attempt.state))))
+        attempt.save_notes(response, output)
+        return live(response, self.ledger, attempt.position.handle)
+
+    def _resolve_gaps(self, attempt: Attempt, output: Output) -> Outcome:
+        """Close gaps of a run that has ended; there is no step any more to close them with."""
+        terms = self.ledger.terms(attempt.state)
+        command = AcknowledgeStep(EXECUTION, attempt.now, terms, output)
+        decided = decide(attempt.plan, attempt.state, command)
+        if isinstance(decided, Refusal):
+            return of_refusal(decided)
+        view = attempt.view(decided, terms)
+        response = answer(view)
+        attempt.record(decided, response, surface="execution", notices=view.notices, output=output)
+        return live(response, self.ledger, attempt.position.handle)
 
     def _note(self, token: str, output: Output) -> Outcome:
         pointer = self.ledger.read_token(token, "sst")
@@ -253,9 +252,9 @@ class ExecutionSurface(LedgerSurface):
             f"\n\nsessionToken: {token}"
         )
         session: dict[str, Json] = {"sessionId": new.session_id}
-        answer = encoded(Reply(text, {"kind": "ok", "sessionToken": token, "session": session}))
-        self.ledger.record_session(new, body_of(answer), key)
-        return live(answer, self.ledger, new.handle)
+        response = body_of(Reply(text, {"kind": "ok", "sessionToken": token, "session": session}))
+        self.ledger.record_session(new, response, key)
+        return live(response, self.ledger, new.handle)
 
     def resume_session(self, params: p.ResumeSession, call: Call) -> Outcome:
         return resumed(self.ledger, params.query or "", params.resumeRef)

@@ -41,6 +41,7 @@ from interlock.surfaces.shared.asking import asked
 from interlock.surfaces.shared.reading_call import presented_gate
 from interlock.surfaces.shared.replies import as_json, failure, json_reply, of_error, of_refusal
 from interlock.surfaces.shared.resolutions import answering, repeats, resolution
+from interlock.surfaces.shared.session_errors import completed
 from interlock.surfaces.shared.session_tools import (
     RECOVERED,
     SERVER,
@@ -152,7 +153,7 @@ class GatedSurface(LedgerSurface):
         state, plan = entered.decided.state, entered.progress.position.plan
         body = _entered_body(plan, state, entered.activity)
         if state.finished:
-            body = {"id": state.left_to, "name": "Completed", "status": "completed"}
+            body = {"id": state.left_to, **completed(state)}
         elif state.remark is not None:
             body["user_note"] = remark_text(state.remark)
         return self.shared.record_entry(entered, body)

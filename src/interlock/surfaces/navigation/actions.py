@@ -21,6 +21,7 @@ from interlock.core.run.surface_policy import NAVIGATION
 from interlock.core.values import Json
 from interlock.ledger.runs.position import Position, View
 from interlock.surfaces.navigation.params import NavAction
+from interlock.surfaces.navigation.render import completed
 
 Action: TypeAlias = AcknowledgeStep | ResolveCheckpoint | EnterActivity | AdvanceLoop | AbandonRun
 
@@ -118,7 +119,7 @@ def done_message(params: NavAction, view: View) -> str:
             text = f"Transitioned to activity '{params.activity_id}'"
         case "advance_loop":
             frame = next((frame for frame in view.state.frames if frame.loop == params.loop_id), None)
-            text = f"Loop '{params.loop_id}' ended"
+            text = f"Loop '{params.loop_id}' ended without another round; take one of availableActions"
             if frame is not None and frame.iteration == 0:
                 text = f"Started loop '{params.loop_id}'"
             elif frame is not None:
@@ -130,6 +131,6 @@ def done_message(params: NavAction, view: View) -> str:
             assert_never(params.action)
     if not view.state.finished:
         return text
-    ended = f". Workflow '{view.plan.workflow.name}' is completed" if view.state.abandoned is None else ""
+    ended = f". {completed(view)}" if view.state.abandoned is None else ""
     back = ". Go on with the parent's state" if view.session.parent_session else ""
     return f"{text}{ended}{back}"

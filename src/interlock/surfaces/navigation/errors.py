@@ -60,9 +60,9 @@ def _next_action(refusal: Refusal) -> str:
             return f"Send one of these as activity_id: {names(about, 'valid')}."
         case Code.INVALID_TRANSITION:
             return "Send the variables that decide where the activity leads: see availableActions."
-        case Code.STEP_NOT_FOUND | Code.STEP_NOT_PENDING | Code.STEP_ALREADY_COMPLETE if (
-            "pending_step" in about
-        ):
+        case (
+            Code.STEP_NOT_FOUND | Code.STEP_NOT_PENDING | Code.STEP_ALREADY_COMPLETE | Code.LOOP_NOT_FOUND
+        ) if "pending_step" in about:
             return f"Complete step '{about['pending_step']}' first."
         case Code.VARIABLES_TOO_LARGE:
             return "Send less in variables: keep large data in files, and null for a name that is done with."

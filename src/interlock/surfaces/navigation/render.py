@@ -16,7 +16,8 @@ from interlock.core.engine.gates import question_of
 from interlock.core.engine.loops import rounds
 from interlock.core.engine.moves import Decisions, Move, moves
 from interlock.core.run.commands import Terms
-from interlock.core.run.outcomes import Awaited, NeedAnswer, NeedInput, NeedLoop, NeedStep
+from interlock.core.run.notices import GAP_CLOSED
+from interlock.core.run.outcomes import NeedAnswer, NeedInput, NeedLoop, NeedStep
 from interlock.core.run.reasons import Blocker, ContextKey, ContractPointer
 from interlock.core.values import Json, Missing, cut
 from interlock.ledger.runs.position import View
@@ -231,20 +232,21 @@ def _description(situation: Situation, move: Move) -> str:
             claim = f" By taking it you state that {move.condition}." if move.unset else ""
             return f"Go on to '{interpolate(target.name, situation.scope)}'.{claim}"
         case "advance_loop":
-            return _loop_description(view.awaited)
+            assert move.loop is not None, "an open loop comes with what it waits for"
+            return _loop_description(move.loop, situation.scope)
         case _:
             assert_never(move.action)
 
 
-def _loop_description(need: Awaited) -> str:
+def _loop_description(need: NeedLoop | NeedInput, scope: Scope) -> str:
     if isinstance(need, NeedInput):
         return f"{need.message} Send it in variables."
-    assert isinstance(need, NeedLoop)
+    title = interpolate(need.loop.title, scope)
     if need.needs_items:
-        return f"Start loop '{need.loop.title}': send its list as loop_items."
+        return f"Start loop '{title}': send its list as loop_items."
     verb = "Start" if need.iteration == 0 else f"Go on to iteration {need.iteration + 1} of"
     total = f" ({need.total} iterations)" if need.total is not None else ""
-    return f"{verb} loop '{need.loop.title}'{total}."
+    return f"{verb} loop '{title}'{total}."
 
 
 def _side_actions(situation: Situation) -> Iterator[Json]:
@@ -270,13 +272,21 @@ def _side_actions(situation: Situation) -> Iterator[Json]:
             }
 
 
+def completed(view: View) -> str:
+    """Say that the run has ended, and how a gap that it left is closed later."""
+    ended = f"Workflow '{view.plan.workflow.name}' is completed"
+    if not view.state.gaps:
+        return ended
+    return f"{ended}. When a gap is closed later: complete_step with any step_id and output {GAP_CLOSED}"
+
+
 def situation_line(situation: Situation) -> str:
     """Return one line that says where the run is."""
     parts: list[str] = []
     if situation.view.state.abandoned is not None:
         parts.append(f"The run was {situation.view.state.abandoned.text}")
     elif situation.view.state.finished:
-        parts.append(f"Workflow '{situation.view.plan.workflow.name}' is completed")
+        parts.append(completed(situation.view))
     if situation.activity is not None:
         parts.append(f"Activity: {interpolate(situation.activity.name, situation.scope)}")
     if step := _step_json(situation):

@@ -40,6 +40,7 @@ from interlock.surfaces.navigation.reading import CatalogueTools
 from interlock.surfaces.navigation.render import (
     Situation,
     body_reply,
+    completed,
     encoded_reply,
     open_checkpoint,
     recorded,
@@ -210,7 +211,8 @@ class NavigationSurface(LedgerSurface):
         taken = (
             replace(params, option_id=command.option) if isinstance(command, ResolveCheckpoint) else params
         )
-        response = recorded(situation_of(self.ledger, view, {}), done_message(taken, view))
+        message = completed(view) if position.state.finished else done_message(taken, view)
+        response = recorded(situation_of(self.ledger, view, {}), message)
         attempt.record(
             decided,
             response,

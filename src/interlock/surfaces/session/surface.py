@@ -30,6 +30,7 @@ from interlock.surfaces.shared import session_params as shared
 from interlock.surfaces.shared.documents import META
 from interlock.surfaces.shared.reading_call import status_of
 from interlock.surfaces.shared.replies import json_reply, of_error, of_refusal
+from interlock.surfaces.shared.session_errors import completed
 from interlock.surfaces.shared.session_tools import RECOVERED, SERVER, NotEntered, SessionTools
 from interlock.surfaces.shared.workflow_shapes import as_toon
 from interlock.surfaces.strict_params import NoParams
@@ -109,7 +110,7 @@ class SessionSurface(LedgerSurface):
         scope = entered.progress.position.plan.scope(state.variables)
         body: dict[str, Json] = {"activity_id": activity.id, "name": interpolate(activity.name, scope)}
         if state.finished:
-            body = {"activity_id": state.left_to, "name": "Completed", "status": "completed"}
+            body = {"activity_id": state.left_to, **completed(state)}
         elif state.remark is not None:
             body["user_note"] = remark_text(state.remark)
         return self.shared.record_entry(entered, body)

@@ -13,7 +13,7 @@ from interlock.core.run.notices import NO_NOTICES, Notice, Notices, of_abandonme
 from interlock.core.run.state import RunState
 from interlock.core.values import Json
 from interlock.ledger.runs.position import Position
-from interlock.ledger.runs.shared_sessions import Calling, Sessions, session_token
+from interlock.ledger.runs.shared_sessions import Calling, Sessions
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.call import Reply
 from interlock.surfaces.shared.documents import Documents, FoundDocument
@@ -23,12 +23,13 @@ from interlock.surfaces.shared.workflow_shapes import gate_shape
 
 
 class ReadingCall(Struct, frozen=True):
-    """A reading call on the head of a session."""
+    """A reading call on the head of a session. `token` is the caller's for the current visit."""
 
     sessions: Sessions
     pointer: Pointer
     position: Position
     calling: Calling
+    token: str
 
     @property
     def state(self) -> RunState:
@@ -41,11 +42,6 @@ class ReadingCall(Struct, frozen=True):
     @property
     def activity(self) -> Activity | None:
         return self.workflow.activity(self.state.activity)
-
-    @property
-    def token(self) -> str:
-        """The caller's token for the current visit."""
-        return session_token(self.sessions.ledger, self.pointer.handle, self.state)
 
     @property
     def documents(self) -> Documents:

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import assert_never
 
+import msgspec
+
+from interlock.core.run.notices import GAP_CLOSED
 from interlock.core.run.outcomes import Code, Refusal
+from interlock.core.run.state import RunState
+from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.runs.position import Position
 from interlock.surfaces.refusals import Words, names, sentence
@@ -18,10 +23,24 @@ def entry_action(position: Position) -> str:
     if position.state.abandoned is not None:
         return "Nothing: the run was abandoned. Call start_session without session_token to begin a new one."
     if position.state.finished:
-        return "Nothing: the workflow is completed."
+        return f"Nothing: the workflow is completed.{_closing(position.state)}"
     workflow = position.plan.workflow
     first = workflow.initial or " or ".join(activity.id for activity in workflow.activities)
     return f"Call get_workflow, then next_activity with activity_id {first}."
+
+
+def completed(state: RunState) -> dict[str, Json]:
+    """Return what `next_activity` answers at the end, beside the id."""
+    body: dict[str, Json] = {"name": "Completed", "status": "completed"}
+    return {**body, "next_action": f"Nothing.{_closing(state)}"} if state.gaps else body
+
+
+def _closing(state: RunState) -> str:
+    """Say how a gap is closed when the workflow is completed."""
+    if not state.gaps:
+        return ""
+    call = "next_activity with activity_id '__terminal__' and a step_manifest entry of any step with output"
+    return f" When a gap is closed later: {call} {GAP_CLOSED}"
 
 
 def actions(refusals: Sequence[Refusal], words: Callable[[Refusal], Words]) -> str:
@@ -30,6 +49,9 @@ def actions(refusals: Sequence[Refusal], words: Callable[[Refusal], Words]) -> s
     others: list[str] = []
     for refusal in refusals:
         match refusal.code:
+            case Code.OUTPUT_REQUIRED if refusal.about.get("from_user"):
+                shown = msgspec.json.encode(refusal.about["example"]).decode()
+                others += [str(refusal.about["reason"]), words(refusal).next_action, f"Example: {shown}."]
             case Code.OUTPUT_REQUIRED:
                 wanted = refusal.about.get("requirement")
                 steps[f"{refusal.about['step']}{f' ({wanted})' if wanted else ''}"] = None
@@ -77,6 +99,8 @@ def _next_action(refusal: Refusal) -> str:
             return "Send less in variables: keep large data in files, and null for a name that is done with."
         case Code.OUTPUT_REQUIRED:
             step = f"step '{about['step']}'" if "step" in about else "the step"
+            if about.get("from_user"):
+                return f"Ask the user, then send the answer as an artifact of {step} in step_manifest."
             wanted = f" ({about['requirement']})" if about.get("requirement") else ""
             return f"Send what {step} produces{wanted} as its output in step_manifest."
         case Code.INPUT_REQUIRED if "limit" in about:

@@ -14,6 +14,7 @@ from interlock import __version__
 from interlock.authoring.diagnostics.diagnostic import ABSENT, Diagnostic, absence, located
 from interlock.authoring.library import Listed, Shadowed
 from interlock.core.definition.workflow import Activity, Gate, Workflow
+from interlock.core.engine.acknowledge import resolves_gaps
 from interlock.core.engine.decide import decide
 from interlock.core.engine.transitions import outstanding
 from interlock.core.run.commands import AbandonRun, Claim, EnterActivity, ResolveCheckpoint
@@ -38,7 +39,7 @@ from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.arguments import InvalidArgument, check_context, decoding_error
 from interlock.surfaces.briefs import brief_fields
 from interlock.surfaces.call import Call, Outcome, Reply
-from interlock.surfaces.recorded import body_of, encoded, live, replayed
+from interlock.surfaces.recorded import body_of, live, replayed
 from interlock.surfaces.refusals import sentence
 from interlock.surfaces.shared import session_params as p
 from interlock.surfaces.shared import validation
@@ -166,10 +167,10 @@ class SessionTools:
             return of_error(start)
         token = session_slot(start.view.state)
         notices = Notices(tuple(warned)).plus(start.view.notices.listed)
-        reply = encoded(_session_reply(loaded.workflow, token, flags or {}, notices))
+        answer = body_of(_session_reply(loaded.workflow, token, flags or {}, notices))
         traced = calling.traced(agent, start.view.state, self.ledger.clock(), notices=notices)
-        self.ledger.record_start(start, body_of(reply), key, traced)
-        return live(reply, self.ledger, start.handle)
+        self.ledger.record_start(start, answer, key, traced)
+        return live(answer, self.ledger, start.handle)
 
     def join(self, calling: Calling, token: str, agent: str | None) -> Reply | None:
         """Join the session that a token leads to; None where it leads nowhere (rule 6)."""
@@ -233,7 +234,8 @@ class SessionTools:
         position = self.ledger.at(pointer)
         if isinstance(position, LedgerError):
             return of_error(position)
-        return ReadingCall(self.sessions, pointer, position, calling)
+        token = session_token(self.ledger, pointer.handle, position.state)
+        return ReadingCall(self.sessions, pointer, position, calling, token)
 
     def progress_call(
         self, token: str, calling: Calling, variables: Variables | None = None
@@ -275,6 +277,7 @@ class SessionTools:
         if params.abandon is not None:
             return self._abandon(progress, params, params.abandon, claims, client)
         has_ended = state.finished and state.abandoned is None
+        progress.exact = has_ended and any(resolves_gaps(claim.output) for claim in claims)
         if progress.pointer.node == state.visit - (not has_ended):
             repeated = self.repeated(progress)
             if repeated is not None:
@@ -297,13 +300,13 @@ class SessionTools:
         if isinstance(decided, Refusal):
             progress.refuse(sentence(decided), decided.kept)
             return NotEntered(progress, decided)
-        manifests = (
-            *validation.step_manifest(position, params.step_manifest),
-            *validation.activity_manifest(position.plan.workflow, params.activity_manifest),
-        )
-        notices = Notices(tuple(Notice("MANIFEST", text) for text in manifests)).plus(
-            progress.notices(decided).listed
-        )
+        notices = progress.notices(decided)
+        if not state.finished:
+            manifests = (
+                *validation.step_manifest(position, params.step_manifest),
+                *validation.activity_manifest(position.plan.workflow, params.activity_manifest),
+            )
+            notices = Notices(tuple(Notice("MANIFEST", text) for text in manifests)).plus(notices.listed)
         return Entered(progress, decided, notices, claims)
 
     def _abandon(
@@ -382,9 +385,9 @@ class SessionTools:
         claims: tuple[Claim, ...] = (),
     ) -> Reply:
         """Record what came of a progress call, and return its reply with the caller's tokens."""
-        reply = encoded(reply)
-        progress.record(decided, body_of(reply), notices=notices, claims=claims)
-        return live(reply, self.ledger, progress.pointer.handle)
+        answer = body_of(reply)
+        progress.record(decided, answer, notices=notices, claims=claims)
+        return live(answer, self.ledger, progress.pointer.handle)
 
     def repeated(self, progress: SessionCall) -> Reply | None:
         """Return the recorded reply of the same call, if it was made before (rule 13)."""

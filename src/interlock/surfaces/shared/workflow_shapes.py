@@ -139,7 +139,7 @@ def step_shape(step: Step, gate: str | None = None) -> Shape:
         actions=_shapes(step.actions, action_shape),
         triggers=_shapes(step.triggers, _trigger),
         output=[
-            _present(contractRef=contract.ref, kind=contract.artifact, example=contract.example)
+            _present(contractRef=contract.ref, kind=contract.artifact, example=contract.shown_example)
             for contract in step.contracts
         ],
     )

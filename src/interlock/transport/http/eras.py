@@ -1,28 +1,48 @@
 """One route for both eras: stateless JSON for the modern one, sessions with streams for the other.
 
-What stdio refuses to read is refused here too, before the SDK's more lenient parser sees it.
+What stdio refuses is refused here too, before the SDK sees it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import anyio
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.datastructures import Headers
-from starlette.responses import Response
+from starlette.responses import Response as HttpResponse
 from starlette.types import Message as ASGIMessage
 from starlette.types import Receive, Scope, Send
 
 from interlock.core.principals import Principal
 from interlock.transport.http.admission.guard import read_body, replay
+from interlock.transport.http.admission.messages import (
+    JSON_TYPE,
+    SESSION_ENDED,
+    SESSION_HEADER,
+    STREAM_TYPE,
+    VERSION_HEADER,
+    is_answered_as_json,
+    is_handshake,
+    refused_post,
+    refused_stream,
+    rpc_refusal,
+)
 from interlock.transport.http.service import record_of
 from interlock.transport.http.stopping import Stopping
-from interlock.transport.rpc import PARSE_ERROR, Malformed, Message, Request, error_line, parse
+from interlock.transport.rpc import (
+    ID_IN_USE,
+    Request,
+    RequestId,
+    Response,
+    error_line,
+    invalid_request,
+    parse,
+)
 
-VERSION_HEADER = b"mcp-protocol-version"
+REUSE_SECONDS = 1.0
 
 
 class Served(Protocol):
@@ -36,6 +56,9 @@ class Served(Protocol):
 
     async def tell(self, session_id: str, principal: Principal) -> None:
         """Tell a session of the handshake era of changes, while its stream is open."""
+
+    def renew(self, session_id: str) -> None:
+        """Keep what is kept for a session that was in use until now."""
 
     def forget(self, session_id: str) -> None:
         """Drop what is kept for a session that its client has ended."""
@@ -55,30 +78,89 @@ class Eras:
         self._modern = modern
         self._handshake = handshake
         self._stopping = stopping
+        self._unanswered: dict[tuple[Principal, str, str], anyio.Event] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         record_of(scope).surface = self._served.name
-        if scope["method"] != "POST":
-            await self._serve_session(scope, self._stopping.ending(receive), send)
-            return
+        if scope["method"] == "POST":
+            await self._serve_message(scope, receive, send)
+        else:
+            await self._serve_stream(scope, self._stopping.ending(receive), send)
+
+    async def _serve_message(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let the manager of its era answer a message, unless it must be refused."""
         body = await read_body(receive)
-        if isinstance(body, Response):
+        if isinstance(body, HttpResponse):
             await body(scope, receive, send)
             return
-        message = parse(body)
-        refused = unreadable(message)
-        if refused is not None:
-            answer = error_line(refused.id, refused.error)
-            await Response(answer, 400, media_type="application/json")(scope, receive, send)
+        headers, message = Headers(scope=scope), parse(body)
+        refused = refused_post(message, headers)
+        if refused is not None or isinstance(message, list):
+            assert refused is not None, "a batch is refused"
+            await refused(scope, receive, send)
             return
-        version = next((value for name, value in scope["headers"] if name == VERSION_HEADER), b"")
-        as_json = version.decode("latin-1") in MODERN_PROTOCOL_VERSIONS and not needs_stream(message)
-        manager = self._modern if as_json else self._handshake
-        await manager.handle_request(scope, replay(body, receive), send)
+        if isinstance(message, Response) and not isinstance(message.result, Mapping):
+            # The SDK would refuse it, and the call that asked would wait on.
+            body = error_line(message.id, invalid_request("this is not the answer to a form"))
+        # What was accepted here in any spelling, the SDK knows in one.
+        checked = {b"content-type": JSON_TYPE, b"accept": f"{JSON_TYPE}, {STREAM_TYPE}"}
+        scope["headers"] = [
+            *((name, value) for name, value in scope["headers"] if name not in checked),
+            *((name, value.encode()) for name, value in checked.items()),
+        ]
+        receive, version = replay(body, receive), headers.get(VERSION_HEADER)
+        if is_answered_as_json(message, version):
+            await self._modern.handle_request(scope, receive, send)
+        elif isinstance(message, Request) and is_handshake(version) and SESSION_HEADER in headers:
+            await self._serve_once(message.id, headers[SESSION_HEADER], scope, receive, send)
+        else:
+            await self._serve_session(None, scope, receive, send)
 
-    async def _serve_session(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _serve_once(
+        self, id: RequestId, session_id: str, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Serve a request of a session, unless one with its id is not answered yet."""
+        key = (record_of(scope).principal, session_id, str(id))  # the SDK does not tell 1 from "1" either
+        if (earlier := self._unanswered.get(key)) is not None:
+            with anyio.move_on_after(REUSE_SECONDS):  # its client may have read the answer already
+                await earlier.wait()
+            if key in self._unanswered:
+                await rpc_refusal(400, id, ID_IN_USE)(scope, receive, send)
+                return
+        self._unanswered[key] = answered = anyio.Event()
+        try:
+            await self._serve_session(id, scope, receive, send)
+        finally:
+            del self._unanswered[key]
+            answered.set()
+
+    async def _serve_session(self, id: RequestId, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let the SDK answer; where it does not find the session, say what to do about it."""
+        is_lost = False
+
+        async def explained(message: ASGIMessage) -> None:
+            nonlocal is_lost
+            if message["type"] == "http.response.start" and message["status"] == 404:
+                is_lost = True
+                await rpc_refusal(404, id, SESSION_ENDED)(scope, receive, send)
+            elif not is_lost:
+                await send(message)
+
+        try:
+            await self._handshake.handle_request(scope, receive, explained)
+        finally:  # from now on the SDK counts the time until it ends the session
+            self._served.renew(Headers(scope=scope).get(SESSION_HEADER, ""))
+
+    async def _serve_stream(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Open or end a session's own stream. What there is to tell is told after its head was sent."""
-        session_id, principal = Headers(scope=scope).get("mcp-session-id", ""), record_of(scope).principal
+        headers, principal = Headers(scope=scope), record_of(scope).principal
+        refused = refused_stream(headers)
+        if refused is not None:
+            await refused(scope, receive, send)
+            return
+        if self._handshake.event_store is None:  # without one the SDK does not answer who wants to resume
+            scope["headers"] = [(name, value) for name, value in scope["headers"] if name != b"last-event-id"]
+        session_id = headers[SESSION_HEADER]
         async with anyio.create_task_group() as telling:
 
             async def followed(message: ASGIMessage) -> None:
@@ -89,28 +171,5 @@ class Eras:
                     elif scope["method"] == "DELETE":
                         self._served.forget(session_id)
 
-            await self._handshake.handle_request(scope, receive, followed)
+            await self._serve_session(None, scope, receive, followed)
             telling.cancel_scope.cancel()
-
-
-def unreadable(message: Message | list[Message]) -> Malformed | None:
-    """Return the refusal of a body that is not JSON as stdio reads it; the SDK judges the rest."""
-    messages = message if isinstance(message, list) else [message]
-    return next(
-        (one for one in messages if isinstance(one, Malformed) and one.error.code == PARSE_ERROR), None
-    )
-
-
-def needs_stream(message: Message | list[Message]) -> bool:
-    """Tell whether a request asks for progress, which only a stream carries, or may wait.
-
-    Only from a stream does the SDK hear that the client has gone.
-    """
-    match message:
-        case (
-            Request(params={"_meta": {"progressToken": _}})
-            | Request(params={"arguments": {"waitSeconds": _}})
-        ):
-            return True
-        case _:
-            return False

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, TypeVar, assert_never
 
 import anyio
 import anyio.to_thread
 import mcp_types as types
 import msgspec
-from mcp.server.context import ServerRequestContext
+from mcp.server.context import CallNext, ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from msgspec.structs import replace
+from pydantic import ValidationError
 
 from interlock.core.principals import LOCAL, Principal
 from interlock.core.run.surface_policy import SurfaceName
@@ -43,9 +45,12 @@ from interlock.transport.results import (
     elicitation_params,
     form_answer,
     input_required,
+    invalid_params,
     listed_tools,
+    refused_cursor,
     tool_result,
 )
+from interlock.transport.rpc import invalid_request
 from interlock.transport.subscriptions import SUBSCRIPTION_ID, listen
 
 Context = ServerRequestContext[Any, Any]
@@ -55,6 +60,7 @@ SERVER_NAME = "interlock"
 STATE_SECONDS = 24 * 3600.0
 FORM_SECONDS = 600.0
 LOOK_SECONDS = 1.0
+OBJECT_ERRORS = ("dict_type", "model_type")  # pydantic would speak of dictionaries and of its own classes
 
 
 class SurfaceServer:
@@ -97,6 +103,7 @@ class SurfaceServer:
         )
         # Nothing is logged to clients, but every client of the handshake era may choose a level.
         self.server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, self._set_level)
+        self.server.middleware.append(explain_refusals)
         seal_states(self.server, service, name)
 
     def surface_of(self, ctx: Context) -> Surface:
@@ -108,6 +115,8 @@ class SurfaceServer:
         return await anyio.to_thread.run_sync(call, *arguments, limiter=self._workers)
 
     async def _list_tools(self, ctx: Context, params: Any) -> JsonObject:
+        if refused := refused_cursor(ctx.params or {}):
+            raise mcp_error(refused)
         tools = listed_tools(self.surface_of(ctx), ctx.protocol_version)
         return {"tools": tools, **COMPLETE, **UNCACHED}
 
@@ -128,6 +137,10 @@ class SurfaceServer:
     async def tell(self, session_id: str, principal: Principal) -> None:
         """Tell a session of the handshake era of changes, while its stream is open."""
         await self._subscribers.tell_session(session_id, self._service.surface(self.name, principal))
+
+    def renew(self, session_id: str) -> None:
+        """Keep the subscriptions of a session that was in use until now."""
+        self._subscribers.renew(session_id)
 
     def forget(self, session_id: str) -> None:
         """Drop the subscriptions of a session that its client has ended."""
@@ -245,12 +258,26 @@ async def _answers(ctx: Context, ask: Ask) -> dict[str, FormAnswer]:
     with anyio.move_on_after(FORM_SECONDS):
         for question, form in ask.questions.items():
             params = elicitation_params(form)
-            result = await ctx.session.elicit_form(
-                params["message"], dict(params["requestedSchema"]), related_request_id=ctx.request_id
-            )
-            answer = form_answer(result.model_dump(mode="json", exclude_none=True))
-            answers[question] = answer or FormAnswer("cancel")
+            with suppress(MCPError, ValidationError):  # an error, or something else, is no answer either
+                result = await ctx.session.elicit_form(
+                    params["message"], dict(params["requestedSchema"]), related_request_id=ctx.request_id
+                )
+                answer = form_answer(result.model_dump(mode="json", exclude_none=True))
+                answers[question] = answer or FormAnswer("cancel")
     return answers
+
+
+async def explain_refusals(ctx: Context, call_next: CallNext) -> Any:
+    """Say what is wrong with the parameters of a request; the SDK says only that something is."""
+    if not is_modern(ctx) and ctx.session.client_params is None and ctx.method not in ("initialize", "ping"):
+        raise mcp_error(invalid_request("initialize must come first"))
+    try:
+        return await call_next(ctx)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        what = "must be an object" if first["type"] in OBJECT_ERRORS else first["msg"]
+        where = ".".join(map(str, first["loc"]))
+        raise mcp_error(invalid_params(f"{where}: {what}")) from None
 
 
 def outcome_of(result: JsonObject) -> str:

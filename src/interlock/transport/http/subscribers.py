@@ -77,10 +77,16 @@ class Subscribers:
 
     def of_session(self, session_id: str, surface: Surface) -> SessionSubscription:
         """Return what a session follows."""
-        own = self._sessions.pop(session_id, None) or SessionSubscription(Subscription(surface), 0.0)
-        own.used_at = self._clock()
-        self._sessions[session_id] = own  # the order is that of their last use
-        return own
+        if session_id not in self._sessions:
+            self._sessions[session_id] = SessionSubscription(Subscription(surface), self._clock())
+        self.renew(session_id)
+        return self._sessions[session_id]
+
+    def renew(self, session_id: str) -> None:
+        """Keep what a session follows, because it was in use until now."""
+        if (own := self._sessions.pop(session_id, None)) is not None:
+            own.used_at = self._clock()
+            self._sessions[session_id] = own  # the order is that of their last use
 
     def _forget_idle_sessions(self) -> None:
         """Forget the sessions that the SDK has ended, because no request of theirs was open for long."""
@@ -97,15 +103,11 @@ class Subscribers:
     async def tell_session(self, session_id: str, surface: Surface) -> None:
         """Tell a session of changes while its stream is open; before that a message would be lost."""
         own = self.of_session(session_id, surface)
-        try:
-            with self.listening(own.subscription), suppress(ClosedResourceError, BrokenResourceError):
-                while changes := await self.changes(own.subscription):
-                    assert own.session is not None, "who follows something has asked for it"
-                    for change in changes:
-                        await own.session.send_notification(notification_of(change, {}))
-        finally:
-            if session_id in self._sessions:  # it was in use until now
-                self.of_session(session_id, surface)
+        with self.listening(own.subscription), suppress(ClosedResourceError, BrokenResourceError):
+            while changes := await self.changes(own.subscription):
+                assert own.session is not None, "who follows something has asked for it"
+                for change in changes:
+                    await own.session.send_notification(notification_of(change, {}))
 
     def _wake(self) -> None:
         self._looked.set()

@@ -9,9 +9,9 @@ from typing import assert_never
 
 from interlock.surfaces.call import Era, RpcError
 from interlock.surfaces.tool import Surface
-from interlock.transport.results import ServerInfo
+from interlock.transport.results import ServerInfo, has_envelope, unsupported_version
 from interlock.transport.rpc import (
-    INVALID_REQUEST,
+    ID_IN_USE,
     Malformed,
     Message,
     Notification,
@@ -21,10 +21,11 @@ from interlock.transport.rpc import (
     batch_line,
     error_line,
     guarded,
+    invalid_request,
     parse,
 )
 from interlock.transport.stdio.handshake import BATCHING, Handshake
-from interlock.transport.stdio.modern import Modern, has_envelope, unsupported_version
+from interlock.transport.stdio.modern import VERSION, Modern
 from interlock.transport.stdio.waiting import WaitingTurns
 
 
@@ -47,13 +48,17 @@ class Connection:
         """Make waiting calls again and return the lines to send."""
         return self._waiting.look()
 
+    def end(self) -> list[bytes]:
+        """Return the lines that end the streams of changes."""
+        return self._waiting.end()
+
     def receive(self, line: bytes) -> list[bytes]:
         """Answer one line of the client."""
         parsed = parse(line)
         if not isinstance(parsed, list):
             return self._answer_message(parsed)
         if self._handshake.version != BATCHING:
-            return [error_line(None, _refusal("batches are not part of this version of the protocol"))]
+            return [error_line(None, invalid_request("batches are not part of this version of the protocol"))]
         answers = [answer for message in parsed for answer in self._answer_message(message)]
         return [batch_line(answers)] if answers else []
 
@@ -64,12 +69,13 @@ class Connection:
     def _answer_message(self, message: Message) -> list[bytes]:
         match message:
             case Request(None):
-                return [error_line(None, _refusal("id must not be null"))]
+                return [error_line(None, invalid_request("id must not be null"))]
             case Request():
                 return guarded(message.id, lambda: self._answer_request(message))
             case Notification():
-                if message.method == "notifications/cancelled":
-                    self._waiting.cancel(message.params.get("requestId"))
+                cancelled = message.params.get("requestId")
+                if message.method == "notifications/cancelled" and cancelled is not None:
+                    self._waiting.cancel(cancelled)
                 return self._handshake.handle_notification(message)
             case Response():
                 return self._handshake.handle_response(message)
@@ -79,12 +85,15 @@ class Connection:
                 assert_never(message)
 
     def _answer_request(self, request: Request) -> list[bytes]:
+        if request.id in self._waiting or self._handshake.asks_for(request.id):
+            return [error_line(request.id, invalid_request(ID_IN_USE))]
         is_modern = request.method != "initialize" and has_envelope(request.params)
         match self._era:
             case "modern" if request.method == "initialize":
-                return [error_line(request.id, unsupported_version(request.params.get("protocolVersion")))]
+                requested = request.params.get("protocolVersion")
+                return [error_line(request.id, unsupported_version(requested, VERSION))]
             case "handshake" if is_modern:
-                return [error_line(request.id, _refusal("this connection was opened by initialize"))]
+                return [error_line(request.id, invalid_request("this connection was opened by initialize"))]
         if is_modern or self._era == "modern":
             if request.method != "server/discover":
                 self._era = "modern"
@@ -93,7 +102,3 @@ class Connection:
         if self._handshake.version is not None:
             self._era = "handshake"
         return answers
-
-
-def _refusal(details: str) -> RpcError:
-    return RpcError(INVALID_REQUEST, f"Invalid Request: {details}", {"details": details})

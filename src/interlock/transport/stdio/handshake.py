@@ -27,6 +27,7 @@ from interlock.transport.results import (
     invalid_params,
     listed_tools,
     method_not_found,
+    refused_cursor,
     tool_name,
     tool_result,
 )
@@ -90,6 +91,8 @@ class Handshake:
             case (("tools/list" | "tools/call"), None):
                 return [error_line(request.id, RpcError(INVALID_REQUEST, "initialize must come first"))]
             case "tools/list", str(version):
+                if refused := refused_cursor(request.params):
+                    return [error_line(request.id, refused)]
                 return [result_line(request.id, {"tools": listed_tools(self._surface, version)})]
             case "tools/call", _:
                 tool = tool_name(request.params)
@@ -116,6 +119,10 @@ class Handshake:
             for call in cancelled
             for form_id in call.open_forms
         ]
+
+    def asks_for(self, request_id: RequestId) -> bool:
+        """Tell whether the user is being asked for this request."""
+        return any(call.request_id == request_id for call in self._waiting)
 
     def handle_response(self, response: Response) -> list[bytes]:
         """Take the client's folders, or a form's answer; after the last one, make the waiting call again."""

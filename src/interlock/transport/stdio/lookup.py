@@ -66,6 +66,10 @@ class Lookup:
         """No call of this profile waits."""
         return []
 
+    def end(self) -> list[bytes]:
+        """This profile has no streams."""
+        return []
+
     def receive(self, line: bytes) -> list[bytes]:
         """Answer one line of the client."""
         message = parse(line)

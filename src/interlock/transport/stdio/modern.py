@@ -11,7 +11,6 @@ from typing import assert_never
 
 import msgspec
 
-from interlock.core.values import Json
 from interlock.surfaces.call import Ask, Call, Client, Reply, RpcError, Wait
 from interlock.surfaces.tool import Surface, call_tool
 from interlock.transport.results import (
@@ -20,6 +19,7 @@ from interlock.transport.results import (
     COMPLETE,
     DOCUMENTS,
     PREFIX,
+    PROTOCOL_VERSION,
     UNCACHED,
     JsonObject,
     ServerInfo,
@@ -30,30 +30,15 @@ from interlock.transport.results import (
     invalid_params,
     listed_tools,
     method_not_found,
+    refused_cursor,
     tool_name,
     tool_result,
+    unsupported_version,
 )
 from interlock.transport.rpc import Params, Request, error_line, notification_line, result_line
 from interlock.transport.stdio.waiting import WaitingTurns
 
 VERSION = "2026-07-28"
-UNSUPPORTED_VERSION = -32022
-
-PROTOCOL_VERSION = PREFIX + "protocolVersion"
-
-
-def has_envelope(params: Params) -> bool:
-    """Recognize a modern request by the one key that no older client sends."""
-    meta = params.get("_meta")
-    return isinstance(meta, Mapping) and PROTOCOL_VERSION in meta
-
-
-def unsupported_version(requested: Json) -> RpcError:
-    """Refuse a version and name the supported one."""
-    data: dict[str, Json] = {"supported": [VERSION]}
-    if isinstance(requested, str):
-        data["requested"] = requested
-    return RpcError(UNSUPPORTED_VERSION, "Unsupported protocol version", data)
 
 
 class Modern:
@@ -79,6 +64,8 @@ class Modern:
                     discovered["instructions"] = self._surface.instructions
                 return [self._result_line(request, discovered | UNCACHED)]
             case "tools/list":
+                if refused := refused_cursor(request.params):
+                    return [error_line(request.id, refused)]
                 tools = listed_tools(self._surface, VERSION)
                 return [self._result_line(request, {"tools": tools, **UNCACHED})]
             case "tools/call":
@@ -123,7 +110,7 @@ class Modern:
                 assert_never(outcome)
 
     def _listen(self, request: Request) -> bytes:
-        """Acknowledge a subscription, and look for changes until the client cancels it."""
+        """Acknowledge a subscription, and look for changes until it is cancelled or the server stops."""
         from interlock.transport.subscriptions import SUBSCRIPTION_ID, changed_lines, listen
 
         listening = listen(self._surface, request.params.get("notifications"))
@@ -131,8 +118,8 @@ class Modern:
             return error_line(request.id, listening)
         subscription, granted = listening
         meta = {SUBSCRIPTION_ID: request.id}
-        if granted:
-            self._turns.watch(request.id, partial(changed_lines, subscription, meta))
+        look = partial(changed_lines, subscription, meta) if granted else None
+        self._turns.watch(request.id, look, self._result_line(request, {"_meta": meta}))
         params = {"notifications": granted, "_meta": meta}
         return notification_line("notifications/subscriptions/acknowledged", params)
 
@@ -151,5 +138,5 @@ def _calling_client(params: Params) -> Client | RpcError:
     if not isinstance(version, str):
         return invalid_params(f"{PROTOCOL_VERSION} must be a string")
     if version != VERSION:
-        return unsupported_version(version)
+        return unsupported_version(version, VERSION)
     return client_of(meta.get(CLIENT_INFO), meta[CAPABILITIES], "modern", version)

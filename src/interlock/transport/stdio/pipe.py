@@ -52,6 +52,9 @@ class Conversation(Protocol):
     def look(self) -> list[bytes]:
         """Return the lines to send for calls that wait."""
 
+    def end(self) -> list[bytes]:
+        """Return the lines that end what is still open, because the server stops."""
+
 
 def serve(
     surface: Surface, stdin_fd: int = 0, stdout_fd: int = 1, *, server_name: str = "interlock", version: str
@@ -77,6 +80,8 @@ def serve(
     try:
         with suppress(ConnectionError):
             converse(conversation, chunks, writer, surface.idle)
+            for line in conversation.end() if stop.received else ():
+                writer.write(line)
     except Exception as error:  # the edge of the process: the client hears of it before the server ends
         details = f"Reference {report_exception('the server', error)} on the server's stderr"
         with suppress(ConnectionError):

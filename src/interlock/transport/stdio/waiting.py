@@ -29,9 +29,13 @@ class WaitingTurn(Struct):
 
 
 class Watch(Struct):
-    """A look that is made once a second until it is cancelled; it returns what there is to send."""
+    """A look that is made once a second until it is cancelled; it returns what there is to send.
 
-    look: Callable[[], list[bytes]]
+    Without one there is nothing to look for. `last` is sent when the server stops.
+    """
+
+    look: Callable[[], list[bytes]] | None
+    last: list[bytes]
     looked_at: float
 
 
@@ -52,10 +56,18 @@ class WaitingTurns:
             self._turns[id] = WaitingTurn(call, again, now, wait.seconds, progress_token(params), now)
         return []
 
-    def watch(self, id: RequestId, look: Callable[[], list[bytes]]) -> None:
-        """Look once a second from now on."""
+    def __contains__(self, id: RequestId) -> bool:
+        """Tell whether a request with this id is not answered yet."""
+        return id in self._turns or id in self._watches
+
+    def watch(self, id: RequestId, look: Callable[[], list[bytes]] | None, *last: bytes) -> None:
+        """Look once a second from now on, and send the last lines when the server stops."""
         if id not in self._watches:
-            self._watches[id] = Watch(look, self._clock())
+            self._watches[id] = Watch(look, list(last), self._clock())
+
+    def end(self) -> list[bytes]:
+        """Return the last lines of all watches."""
+        return [line for watch in self._watches.values() for line in watch.last]
 
     def cancel(self, id: object) -> None:
         """Forget a call or a watch that the client no longer waits for."""
@@ -66,7 +78,7 @@ class WaitingTurns:
     def patience(self) -> float | None:
         """Return the seconds until the next look; None if nothing waits."""
         looked_at = [turn.looked_at for turn in self._turns.values()]
-        looked_at += [watch.looked_at for watch in self._watches.values()]
+        looked_at += [watch.looked_at for watch in self._watches.values() if watch.look is not None]
         return max(0.0, min(looked_at) + LOOK_SECONDS - self._clock()) if looked_at else None
 
     def look(self) -> list[bytes]:
@@ -87,7 +99,7 @@ class WaitingTurns:
                 answers = [notification_line("notifications/progress", params)]
             lines += answers
         for watch in self._watches.values():
-            if now - watch.looked_at >= LOOK_SECONDS:
+            if watch.look is not None and now - watch.looked_at >= LOOK_SECONDS:
                 watch.looked_at = now
                 lines += watch.look()
         return lines

@@ -34,14 +34,14 @@ def add(name: str, role: Role, data_dir: str | None) -> None:
     try:
         token = AccessTokens(config_of(data_dir).folder).add(name, role, time.time_ns() // 1_000_000)
     except InvalidPrincipal as error:
-        stop(USAGE, f"{error}.")
+        stop(USAGE, f"{error}. See `interlock auth --help`.")
     say(token)
     inform(f"This is the token of {name} ({role}). It is not stored and cannot be shown again.")
 
 
 @command.command("list", epilog="Example: interlock auth list")
-@data_dir_option
 @json_option
+@data_dir_option
 def list_(data_dir: str | None, as_json: bool) -> None:
     """List who has a token."""
     tokens = AccessTokens(config_of(data_dir).folder).all()

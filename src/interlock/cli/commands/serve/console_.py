@@ -11,10 +11,10 @@ from interlock.cli.options import data_options, store_option
 
 
 @click.command(epilog="Example: interlock console")
-@click.option("--port", type=int, default=0, help="The port to listen on; default: a free one.")
+@click.option("--port", type=int, default=0, metavar="N", help="The port to listen on; default: a free one.")
 @click.option("--no-open", is_flag=True, help="Print the address, and leave the browser alone.")
-@store_option
 @data_options
+@store_option
 def command(no_open: bool, **flags: Any) -> None:
     """See every run and answer gates in the browser. Serves this machine only.
 

@@ -32,7 +32,10 @@ REPORT: Answer = {
 
 @click.command(epilog="Example: interlock demo")
 def command() -> None:
-    """Show Interlock at work: a scripted agent meets a blocked step, a kill -9, a gate and a rewind."""
+    """Show Interlock at work, without a client.
+
+    A scripted agent meets a blocked step, a kill -9, a gate and a rewind. Nothing is kept.
+    """
     with tempfile.TemporaryDirectory(prefix="interlock-demo-") as folder:
         story = Story(Path(folder))
         try:

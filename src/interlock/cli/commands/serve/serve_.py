@@ -9,13 +9,12 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from secrets import token_urlsafe
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from interlock.cli.config import BadConfig, Config, origins, resolve, shown_values, text_of_setting
-from interlock.cli.options import data_options, store_option
-from interlock.core.run.preferences import DecisionPolicy, Enforcement, Mode
+from interlock.cli.options import data_options, store_option, terms_options
 
 if TYPE_CHECKING:
     from interlock.transport.http.admission.oauth import OAuthSettings
@@ -24,8 +23,10 @@ PACKAGES = ("mcp", "starlette", "uvicorn", "httptools")
 
 
 @click.command(epilog="Example: interlock serve --port 8750")
-@click.option("--host", help="The address to listen on; default: 127.0.0.1.")
-@click.option("--port", type=int, help="The port to listen on; default: 8750; 0 takes a free one.")
+@click.option("--host", metavar="ADDRESS", help="The address to listen on; default: 127.0.0.1.")
+@click.option(
+    "--port", type=int, metavar="N", help="The port to listen on; default: 8750; 0 takes a free one."
+)
 @click.option(
     "--allowed-hosts",
     metavar="NAME",
@@ -39,18 +40,15 @@ PACKAGES = ("mcp", "starlette", "uvicorn", "httptools")
 @click.option("--oauth-issuer", metavar="URL", help="Accept the access tokens of this authorization server.")
 @click.option("--oauth-audience", metavar="URL", help="This server's own URL, which tokens must be made for.")
 @click.option("--oauth-jwks", metavar="URL|FILE", help="The keys that the tokens are signed with.")
-@click.option("--mode", type=click.Choice(get_args(Mode)), help="What new runs stop for; see interlock mode.")
-@click.option("--decisions", type=click.Choice(get_args(DecisionPolicy)), help="Who may answer gates.")
-@click.option("--enforcement", type=click.Choice(get_args(Enforcement)), help="How strict gates are.")
-@click.option("--min-response-seconds", type=float, metavar="N", help="Refuse an answer within N seconds.")
-@click.option("--disable-tools", metavar="NAME", multiple=True, help="Leave out a tool; repeatable.")
+@terms_options
 @click.option("--quiet", is_flag=True, help="Write no access log.")
-@store_option
 @data_options
+@store_option
 def command(quiet: bool, **flags: Any) -> None:
-    """Serve agents over HTTP, and people the console: /mcp, /mcp/SURFACE, /console, /healthz, /metrics.
+    """Serve agents and the console over HTTP.
 
-    Listens on loopback only. To listen elsewhere, make tokens with `interlock auth add` first.
+    Its addresses: /mcp, /mcp/SURFACE, /console, /healthz, /readyz, /metrics. Listens on loopback only; to
+    listen elsewhere, make tokens with `interlock auth add` first.
     """
     raise click.exceptions.Exit(start_server(flags, logs=not quiet, opens=False))
 
@@ -113,8 +111,8 @@ def start_server(flags: Mapping[str, Any], *, logs: bool, opens: bool) -> int:
     return run(
         application(service, settings, [*console.routes(), *(metadata_routes(oauth) if oauth else ())]),
         listener,
-        f"interlock serve: listening on {address}/mcp",
-        f"interlock serve: the console is at {entrance}",
+        f"interlock: listening on {address}/mcp",
+        f"interlock: the console is at {entrance}",
     )
 
 

@@ -45,10 +45,10 @@ KINDS = [str(kind.__struct_config__.tag) for kind in get_args(LogEntry)]
 def command(
     ledger: Ledger, ref: str, kinds: tuple[str, ...], limit: int | None, follow: bool, as_json: bool
 ) -> None:
-    """Print the events of a session, and verify their chain of digests."""
+    """Print the events of a session, and verify their chain."""
     for kind in kinds:
         if kind not in KINDS:
-            stop(USAGE, f"there is no kind of event '{kind}'; {one_of(kind, KINDS)}.")
+            stop(USAGE, f"There is no kind of event '{kind}'; {one_of(kind, KINDS)}.")
     session = session_of(ledger, ref)
     report = examine(ledger.store, session)
     events = event_lines(ledger, session.session_id, kinds, end=report.events)

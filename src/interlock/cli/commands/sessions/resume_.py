@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from interlock.cli.commands.sessions.sessions_ import START_ONE
 from interlock.cli.options import json_option, with_ledger
 from interlock.cli.screen import (
     NOT_FOUND,
@@ -65,8 +66,9 @@ def command(ledger: Ledger, query: tuple[str, ...], as_json: bool) -> None:
             say(paint(fit(f"{INDENT}{line_of(candidate.snippet)}", width()), "quiet"))
     matched = any(candidate.why != "recency_fallback" for candidate in candidates)
     if not matched and (query or not candidates):
-        rest = "These are the newest sessions." if candidates else "No session is stored yet."
-        stop(NOT_FOUND, f"Nothing matches. {rest} Try other words, or see `interlock sessions`.")
+        if not candidates:
+            stop(NOT_FOUND, f"No session is stored yet. {START_ONE}")
+        stop(NOT_FOUND, "Nothing matches; these are the newest sessions. Try other words.")
     if not as_json:
         ref = ref_of(candidates[0].session.session_id)
         inform(f"To continue in a chat, say: resume the Interlock session {ref}")

@@ -6,11 +6,12 @@ import click
 import msgspec
 
 from interlock.cli.options import json_option, with_ledger
-from interlock.cli.screen import STATUS_TONES, Tone, age, line_of, print_json, say, table, words
+from interlock.cli.screen import STATUS_TONES, Tone, age, inform, line_of, print_json, say, table, words
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.queries.status import session_lines
 from interlock.store.protocol import SessionFilter
 
+START_ONE = "Ask your agent to start a workflow, or work through one: `interlock play wr.small_task`."
 STATUSES = ("in_progress", "blocked", "complete", "complete_with_gaps", "abandoned")
 
 
@@ -19,7 +20,12 @@ STATUSES = ("in_progress", "blocked", "complete", "complete_with_gaps", "abandon
 @click.option("--workflow", metavar="ID", help="Only runs of this workflow.")
 @click.option("--awaiting", is_flag=True, help="Only runs that wait for a decision or an input.")
 @click.option(
-    "--limit", type=click.IntRange(1, 100_000), default=20, show_default=True, help="List at most this many."
+    "--limit",
+    type=click.IntRange(1, 100_000),
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="List at most this many.",
 )
 @json_option
 @with_ledger
@@ -35,6 +41,7 @@ def command(
         return
     if not sessions:
         say("No sessions.")
+        inform("Try without a filter." if status or workflow or awaiting else START_ONE)
     rows, tones = list[tuple[str, ...]](), list[tuple[Tone, ...]]()
     for session in sessions:
         status = f"{words(session.status)} ◆" if session.awaiting else words(session.status)

@@ -19,8 +19,8 @@ def command() -> None:
 
 
 @command.command(epilog="Example: interlock config show --project .")
-@data_options
 @json_option
+@data_options
 def show(data_dir: str | None, project: str | None, workflows: tuple[str, ...], as_json: bool) -> None:
     """Show every setting, and where it is set."""
     config = config_of(data_dir, project, workflows)

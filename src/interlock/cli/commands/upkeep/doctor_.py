@@ -16,9 +16,9 @@ from interlock.cli.screen import CHECK_FAILED, line_of, paint, print_json, say
 @click.option(
     "--repair", "repairs", is_flag=True, help="Repair damage; events that are removed are kept aside."
 )
+@json_option
 @data_options
 @store_option
-@json_option
 def command(repairs: bool, as_json: bool, **data: Any) -> None:
     """Check keys, files, logs and rows. Exits with 1 if a check fails."""
     checks = []

@@ -33,7 +33,7 @@ Format = Literal["json", "markdown", "html"]
 @click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="Write to a file.")
 @with_ledger
 def command(ledger: Ledger, ref: str, form: Format, output: Path | None) -> None:
-    """Export a session, with its log and its pinned workflows, without tokens or keys."""
+    """Export a session. Its log and its pinned workflows are in it; tokens and keys are not."""
     session = session_of(ledger, ref)
     bundle = export_session(ledger.store, session, ledger.pins, ledger.clock())
     match form:

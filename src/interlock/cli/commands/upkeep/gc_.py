@@ -17,6 +17,7 @@ SHOWN = 20
 @click.option(
     "--days",
     type=click.IntRange(min=0),
+    metavar="N",
     help="Remove sessions without activity for this long; default: the setting retention-days.",
 )
 @click.option("--waiting", is_flag=True, help="Also remove sessions that wait for you at a gate.")

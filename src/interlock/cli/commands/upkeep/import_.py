@@ -21,7 +21,7 @@ from interlock.ledger.transfer.export_import import import_bundle
 def command(ledger: Ledger, file: Path, as_json: bool) -> None:
     """Import a session, and continue its runs here. If its id exists, the import gets a new one."""
     if str(file) != "-" and not file.exists():
-        stop(NOT_FOUND, f"there is no file {file}.")
+        stop(NOT_FOUND, f"There is no file {file}.")
     raw = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
     bundle = read_bundle(raw)
     if isinstance(bundle, BundleRefused):

@@ -31,11 +31,8 @@ OWN_COMMAND_SECONDS = 60
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 
 
-@click.command(
-    epilog="Examples: interlock install claude-code --surface session --name interlock-session;"
-    " interlock install codex --url https://interlock.example.org --token-env INTERLOCK_TOKEN"
-)
-@click.argument("client", type=click.Choice(list(CLIENTS)))
+@click.command(epilog="Example: interlock install claude-code --surface session --name interlock-session")
+@click.argument("client", metavar="CLIENT", type=click.Choice(list(CLIENTS)))
 @click.option("--print", "only_print", is_flag=True, help="Print the entry; change nothing.")
 @click.option("--project", metavar="PATH", help="Use this project's file instead of the user's.")
 @click.option("--name", default="interlock", show_default=True, help="The server's name in the client.")
@@ -57,7 +54,8 @@ def command(
 ) -> None:
     """Add the server to a client's configuration.
 
-    The client's own command adds it where there is one; else its file is changed and a copy of it kept.
+    CLIENT is claude-code, claude-desktop, cursor, vscode, codex or gemini. The client's own command adds it
+    where there is one; else its file is changed and a copy of it kept.
     """
     if not name.replace("-", "").replace("_", "").isalnum():
         stop(USAGE, f"'{name}' cannot be the name of a server. Use letters, digits, - and _.")

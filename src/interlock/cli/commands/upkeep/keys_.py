@@ -17,16 +17,16 @@ def command() -> None:
 
 
 @command.command(epilog="Example: interlock keys show")
-@data_options
 @json_option
+@data_options
 def show(as_json: bool, **data: Any) -> None:
     """Show the names of the keys in use."""
     _show(Keys(config_of(**data).folder).keyring(), as_json)
 
 
 @command.command(epilog="Example: interlock keys rotate")
-@data_options
 @json_option
+@data_options
 def rotate(as_json: bool, **data: Any) -> None:
     """Sign with a new key. Tokens of the previous key stay valid until the next rotation."""
     try:

@@ -23,9 +23,9 @@ def command() -> None:
 
 
 @command.command(epilog="Example: interlock store status --store postgresql://db.internal/interlock")
+@json_option
 @data_options
 @store_option
-@json_option
 def status(as_json: bool, **data: Any) -> None:
     """Show the database, its version, and how much it holds. Exits with 1 if it cannot be used as it is."""
     config = config_of(**data)

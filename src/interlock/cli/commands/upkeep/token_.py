@@ -13,7 +13,10 @@ from interlock.ledger.ledger import Ledger
 from interlock.ledger.tokens.inspect import disclose
 from interlock.ledger.tokens.tokens import NAMES
 
+HANDLE_NAME = "a checkpoint handle (ses.v1.…), which answers one question and is no session token"
 LABELS = {
+    "checkpoint": "checkpoint",
+    "answer": "answer",
     "sid": "session",
     "run": "run",
     "wf": "workflow",
@@ -55,7 +58,7 @@ def inspect(ledger: Ledger, token: str, as_json: bool) -> None:
         print_json(fields)
         return
     name = next(text for kind, text in NAMES.items() if kind == disclosed.kind)
-    say(f"{name}, version {disclosed.version}")
+    say(f"{HANDLE_NAME if disclosed.checkpoint else name}, version {disclosed.version}")
     for key, label in LABELS.items():
         if key in fields:
             value = fields[key]

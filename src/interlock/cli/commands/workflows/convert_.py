@@ -19,18 +19,18 @@ from interlock.cli.screen import CHECK_FAILED, CONFLICT, NOT_FOUND, USAGE, infor
 def command(path: Path, target: Path | None, new_id: str | None) -> None:
     """Convert a workflow to YAML. Without --to, a single file is printed."""
     if not path.exists():
-        stop(NOT_FOUND, f"there is no file or folder {path}.")
+        stop(NOT_FOUND, f"There is no file or folder {path}.")
     converted = convert(path, new_id)
     if isinstance(converted, ConversionRefused):
         stop(CHECK_FAILED, f"{converted.reason}.")
     if target is None:
         if converted.folder:
-            stop(USAGE, "a folder needs --to DIR, the folder to write to.")
+            stop(USAGE, "A folder needs --to DIR, the folder to write to.")
         click.echo("".join(converted.files.values()), nl=False)
         return
     written = write_files(converted.files, target)
     if isinstance(written, ConversionRefused):
-        stop(CONFLICT, f"{written.reason}; nothing was written.")
+        stop(CONFLICT, f"{written.reason}; nothing was written. Choose another --to.")
     for file in written:
         say(str(file))
     for note in converted.notes:

@@ -26,7 +26,7 @@ def command(code: str | None, as_json: bool) -> None:
         return
     if code.upper() not in CODES:
         next_action = did_you_mean(code.upper(), CODES) or "`interlock explain` lists all of them"
-        stop(NOT_FOUND, f"there is no code {code}; {next_action}.")
+        stop(NOT_FOUND, f"There is no code {code}; {next_action}.")
     kind = CODES[code.upper()]
     if as_json:
         print_json(_fields(kind))

@@ -24,7 +24,7 @@ from interlock.cli.screen import WIDEST_PROSE, block_of, width
 def command(
     workflow: str, form: str, data_dir: str | None, project: str | None, workflows: tuple[str, ...]
 ) -> None:
-    """Draw a workflow: activities, steps, gates, loops and transitions."""
+    """Draw a workflow as text, Mermaid or SVG."""
     drawing = drawing_of(workflow_at(config_of(data_dir, project, workflows), workflow).workflow)
     match form:
         case "mermaid":

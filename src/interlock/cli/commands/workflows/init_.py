@@ -17,7 +17,7 @@ from interlock.cli.screen import CONFLICT, USAGE, inform, say, stop
     "--id",
     "workflow_id",
     metavar="ID",
-    help="Such as team.release, or release for activities; default: user.NAME, or NAME, of DIR.",
+    help="Such as team.release, or release for activities; default: made from DIR.",
 )
 @click.option(
     "--template",
@@ -33,7 +33,7 @@ def command(folder: Path, workflow_id: str | None, template: Starter) -> None:
         stop(USAGE, f"{files.reason} (--id).")
     written = write_files(files, folder)
     if isinstance(written, ConversionRefused):
-        stop(CONFLICT, f"{written.reason}; nothing was written.")
+        stop(CONFLICT, f"{written.reason}; nothing was written. Choose another --id or folder.")
     for path in written:
         say(str(path))
-    inform(f"Next: interlock validate {folder}, then interlock test {folder}.")
+    inform(f"Next: interlock validate {folder} && interlock test {folder}")

@@ -12,8 +12,8 @@ from interlock.core.values import Json
 
 @click.command(epilog="Example: interlock list --workflows ./flows")
 @click.option("--all", "with_hidden", is_flag=True, help="Include workflows that are hidden from agents.")
-@data_options
 @json_option
+@data_options
 def command(
     data_dir: str | None, project: str | None, workflows: tuple[str, ...], with_hidden: bool, as_json: bool
 ) -> None:

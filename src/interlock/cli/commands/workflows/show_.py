@@ -17,8 +17,8 @@ from interlock.surfaces.execution.catalogue import described
 
 @click.command(epilog="Example: interlock show wr.small_task")
 @workflow_argument
-@data_options
 @json_option
+@data_options
 def command(
     data_dir: str | None, project: str | None, workflows: tuple[str, ...], workflow_id: str, as_json: bool
 ) -> None:

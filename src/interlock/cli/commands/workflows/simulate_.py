@@ -38,10 +38,16 @@ ARROW = " → "
 @click.command(epilog="Example: interlock simulate ./flows/release.yaml")
 @click.argument("workflow", metavar="PATH|ID")
 @click.option("--answers", metavar="FILE", help="Follow this scenario file and print the path taken.")
-@click.option("--most", type=click.IntRange(1), default=MOST_STATES, help="Explore at most this many states.")
+@click.option(
+    "--most",
+    type=click.IntRange(1),
+    default=MOST_STATES,
+    metavar="N",
+    help="Explore at most this many states.",
+)
 @click.option("--strict", is_flag=True, help="Fail on unreachable parts too.")
-@data_options
 @json_option
+@data_options
 def command(
     workflow: str,
     answers: str | None,
@@ -52,7 +58,10 @@ def command(
     workflows: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Explore a workflow: dead ends, unreachable parts, the longest path, the size of its instructions."""
+    """Explore every branch of a workflow, without an agent.
+
+    Finds dead ends, unreachable parts, the longest path and the size of the instructions.
+    """
     loaded = workflow_at(config_of(data_dir, project, workflows), workflow)
     if answers is not None:
         _follow(loaded, Path(answers).expanduser(), as_json)
@@ -92,7 +101,7 @@ def command(
 def _follow(loaded: Loaded, path: Path, as_json: bool) -> None:
     """Play one scenario and print the path that was taken."""
     if not path.is_file():
-        stop(NOT_FOUND, f"there is no file {path}.")
+        stop(NOT_FOUND, f"There is no file {path}.")
     scenario = read_answers(path)
     if not isinstance(scenario, Scenario):
         error = scenario[0]

@@ -24,6 +24,8 @@ from interlock.cli.screen import (
     table,
 )
 
+NONE = "No repository has been added. Add one with `interlock source add URL`."
+
 
 @click.group()
 def command() -> None:
@@ -45,8 +47,8 @@ def add(url: str, name: str | None, ref: str | None, data_dir: str | None) -> No
 
 
 @command.command("list", epilog="Example: interlock source list --json")
-@data_dir_option
 @json_option
+@data_dir_option
 def list_(data_dir: str | None, as_json: bool) -> None:
     """List the repositories."""
     known = repositories.repositories(config_of(data_dir).folder)
@@ -54,7 +56,7 @@ def list_(data_dir: str | None, as_json: bool) -> None:
         print_json({"sources": msgspec.to_builtins(known)})
         return
     if not known:
-        say("No sources have been added.")
+        say(NONE)
     rows = [(source.name, source.commit[:12], source.ref or "-", line_of(source.url)) for source in known]
     table(rows, [("accent", "quiet", "plain", "plain")] * len(rows))
 
@@ -68,7 +70,9 @@ def update(names: tuple[str, ...], data_dir: str | None) -> None:
     known = {repository.name: repository for repository in repositories.repositories(folder)}
     for name in names:
         if name not in known:
-            stop(NOT_FOUND, f"there is no source '{name}'; see `interlock source list`.")
+            stop(NOT_FOUND, f"There is no source '{name}'; see `interlock source list`.")
+    if not known:
+        inform(NONE)
     results = {name: repositories.update(folder, known[name]) for name in names or known}
     for name, result in results.items():
         if isinstance(result, GitError):
@@ -85,7 +89,7 @@ def update(names: tuple[str, ...], data_dir: str | None) -> None:
 def remove(name: str, data_dir: str | None) -> None:
     """Remove a repository. Runs of its workflows continue from their pinned copies."""
     if not repositories.remove(config_of(data_dir).folder, name):
-        stop(NOT_FOUND, f"there is no source '{name}'; see `interlock source list`.")
+        stop(NOT_FOUND, f"There is no source '{name}'; see `interlock source list`.")
     say(f"{name} removed")
 
 

@@ -34,8 +34,8 @@ ARROW = " → "
     "--min-coverage", type=click.FloatRange(0, 100), metavar="PERCENT", help="Fail below this coverage."
 )
 @click.option("--missed", is_flag=True, help="List what no scenario covers.")
-@data_options
 @json_option
+@data_options
 def command(
     paths: tuple[str, ...],
     min_coverage: float | None,
@@ -49,9 +49,12 @@ def command(
     library = library_of(config_of(data_dir, project, workflows))
     files: list[Path] = []
     for path in paths:
-        scenarios = scenario_files(Path(path).expanduser()) if Path(path).exists() else []
+        if not Path(path).expanduser().exists():
+            stop(NOT_FOUND, f"There is no file or folder {path}.")
+        scenarios = scenario_files(Path(path).expanduser())
         if not scenarios:
-            stop(NOT_FOUND, f"there is no scenario file (*.scenario.yaml) at {path}.")
+            example = "`interlock init DIR` writes an example"
+            stop(NOT_FOUND, f"There is no scenario file (NAME.scenario.yaml) in {path}; {example}.")
         files += scenarios
     runs = [run_file(file, library) for file in dict.fromkeys(files)]
     if as_json:

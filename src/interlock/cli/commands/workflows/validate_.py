@@ -55,8 +55,8 @@ class Checked(Struct, frozen=True):
     show_default=True,
     help="sarif: for code scanning tools.",
 )
-@data_options
 @json_option
+@data_options
 def command(
     paths: tuple[str, ...],
     strict: bool,
@@ -71,7 +71,7 @@ def command(
     diagnostics = list(dict.fromkeys(diagnostic for result in results for diagnostic in result.diagnostics))
     usable = sum(result.workflows for result in results)
     if not usable and not diagnostics:
-        stop(NOT_FOUND, f"there is no workflow in {', '.join(paths)}.")
+        stop(NOT_FOUND, f"There is no workflow in {', '.join(paths)}.")
     if form == "sarif":
         print_json(sarif_of(diagnostics))
     elif as_json:

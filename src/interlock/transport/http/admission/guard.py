@@ -37,7 +37,10 @@ class Guard:
         scope["headers"] = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
         response = self._refused(scope["method"], scope.get("scheme", "http"), Headers(scope=scope))
         if response is None and scope["method"] == "POST":
-            body = await read_body(receive)
+            try:
+                body = await read_body(receive)
+            except ClientDisconnect:
+                return  # there is nobody to answer
             if isinstance(body, Response):
                 response = body
             else:

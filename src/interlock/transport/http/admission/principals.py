@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from typing import Protocol, TypeAlias
 
+import anyio
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from starlette.datastructures import Headers
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from interlock.core.principals import Principal
 from interlock.transport.http.responses import refusal
@@ -17,6 +19,7 @@ from interlock.transport.http.service import Service, record_of
 OPEN = ("/healthz", "/readyz", "/.well-known/")
 CONSOLE = "/console"  # knows its users by a cookie, and refuses others by itself
 NOBODY = Principal("")
+CHECK_SECONDS = 1.0  # what a stream sends later than this after its last check waits for another one
 
 
 SignedIn: TypeAlias = Callable[[Mapping[str, str]], Principal | None]
@@ -41,26 +44,51 @@ class TokenVerifier:
 class Identification:
     """Finds out who sends a request: by a bearer token, or by the console's cookie.
 
-    Without a verifier everybody is the local user.
+    A stream ends when its token is revoked or expires: nothing more is sent, and a client that comes back is
+    refused. Without a verifier everybody is the local user.
     """
 
-    def __init__(self, app: ASGIApp, verifier: Verifier | None, signed_in: SignedIn | None) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        verifier: Verifier | None,
+        signed_in: SignedIn | None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.app = app
         self._verifier = verifier
         self._signed_in = signed_in
+        self._clock = clock
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and self._verifier is not None:
-            headers, principal = Headers(scope=scope), None
-            kind, _, token = headers.get("authorization", "").partition(" ")
-            if scope["path"].startswith(CONSOLE):
-                principal = self._signed_in(headers) if self._signed_in is not None else None
-            elif kind.lower() == "bearer":
-                principal = await self._verifier.principal_of(token)
-            record_of(scope).principal = principal or NOBODY
-            if principal is not None:  # the SDK lets nobody else use an MCP session: it compares this user
-                scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=principal.name, scopes=[]))
-        await self.app(scope, receive, send)
+        verifier = self._verifier
+        if scope["type"] != "http" or verifier is None:
+            await self.app(scope, receive, send)
+            return
+        principal, checked_at = await self._sender(scope, verifier), self._clock()
+        record_of(scope).principal = principal or NOBODY
+        if principal is not None:  # the SDK lets nobody else use an MCP session: it compares this user
+            scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=principal.name, scopes=[]))
+
+        async def checked(message: Message) -> None:
+            nonlocal checked_at
+            if message.get("more_body") and self._clock() - checked_at >= CHECK_SECONDS:
+                if await self._sender(scope, verifier) != principal:
+                    await send({"type": "http.response.body", "body": b"", "more_body": False})
+                    request.cancel()
+                    return
+                checked_at = self._clock()
+            await send(message)
+
+        with anyio.CancelScope() as request:
+            await self.app(scope, receive, checked)
+
+    async def _sender(self, scope: Scope, verifier: Verifier) -> Principal | None:
+        headers = Headers(scope=scope)
+        if scope["path"].startswith(CONSOLE):
+            return self._signed_in(headers) if self._signed_in is not None else None
+        kind, _, token = headers.get("authorization", "").partition(" ")
+        return await verifier.principal_of(token) if kind.lower() == "bearer" else None
 
 
 class Authentication:

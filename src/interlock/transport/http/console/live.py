@@ -48,12 +48,27 @@ async def moves(
         if heads is None:
             return
         quiet += 1
-        if moved := [name for name, head in heads.items() if known.get(name) != head]:
+        if moved := [*changed(known, heads), *removed(known, heads)]:
             quiet = 0
             yield moved_event(moved, heads)
         elif quiet >= ALIVE_EVERY:
             quiet = 0
             yield b": alive\n\n"
+
+
+def changed(known: Heads, heads: Heads) -> list[str]:
+    """Return the sessions that are new, or not as they were."""
+    return [name for name, head in heads.items() if known.get(name) != head]
+
+
+def removed(known: Heads, heads: Heads) -> list[str]:
+    """Return the sessions that are gone; one that newer ones pushed out of the look is not."""
+    oldest = min((head.updated_at for head in heads.values()), default=0)
+    return [
+        name
+        for name, head in known.items()
+        if name not in heads and (len(heads) < len(known) or head.updated_at >= oldest)
+    ]
 
 
 def moved_event(sessions: list[str], heads: Heads) -> bytes:

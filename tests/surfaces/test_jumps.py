@@ -1,0 +1,156 @@
+"""Jumps over a gate, from the decision that was made and back again: none passes it (rules 21 to 23)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from support.authored import write
+from support.harness import Bench
+from support.session_agents import Answer, SessionAgent, gated, session
+
+Make = Callable[[Bench], SessionAgent]
+Options = dict[str, dict[str, Any]]
+
+EITHER = pytest.mark.parametrize("make", [session, gated])
+QUICK = {"type": "simple", "variable": "quick", "operator": "==", "value": True}
+
+
+def activity(
+    name: str, *transitions: dict[str, Any], gates: dict[str, Options] | None = None, **fields: Any
+) -> dict[str, Any]:
+    """Return an activity file with one step; each gate is given by its options and their effects."""
+    checkpoints = [
+        {
+            "id": gate,
+            "name": gate,
+            "message": f"{gate}?",
+            "options": [
+                {"id": option, "label": option, "effect": effect} for option, effect in options.items()
+            ],
+        }
+        for gate, options in (gates or {}).items()
+    ]
+    steps = [{"id": f"do-{name}", "name": "Do", "description": "Do it."}]
+    head = {"id": name, "version": "1.0.0", "name": name, "steps": steps, **fields}
+    return {**head, "checkpoints": checkpoints, "transitions": list(transitions)}
+
+
+def to(target: str, **fields: Any) -> dict[str, Any]:
+    return {"to": target, **(fields or {"isDefault": True})}
+
+
+def begin(bench: Bench, make: Make, *listed: dict[str, Any], **fields: Any) -> SessionAgent:
+    """Write the activities as one workflow, start it and enter the first."""
+    variables = [{"name": "quick", "type": "boolean"}]
+    head = {"id": "w", "version": "1.0.0", "title": "W", "variables": variables}
+    files = {"w/workflow.yaml": json.dumps({**head, "initialActivity": listed[0]["id"], **fields})}
+    for number, described in enumerate(listed):
+        files[f"w/activities/{number:02}-{described['id']}.yaml"] = json.dumps(described)
+    write(bench.workflows, files)
+    agent = make(bench)
+    started = agent.call("start_session", agent_id="agent", workflow_id="w")
+    assert not started.error, started.text
+    assert not agent.go(listed[0]["id"]).error
+    return agent
+
+
+def decide(agent: SessionAgent, gate: str, option: str) -> None:
+    """Have the gate answered, by whichever tools the surface has for it."""
+    yields = "yield_checkpoint" in agent.surface.tools
+    if yields:
+        assert not agent.tell("yield_checkpoint", checkpoint_id=gate).error
+    named = {} if yields else {"checkpoint_id": gate}
+    answer = agent.tell("respond_checkpoint", option_id=option, **named)
+    assert not answer.error, answer.text
+    if yields:
+        agent.tell("resume_checkpoint")
+
+
+def is_held_by(answer: Answer, gate: str) -> bool:
+    return answer.code == "GATE_UNANSWERED" and f"'{gate}'" in answer.text
+
+
+REVIEW = activity("review", to("ship"), gates={"good": {"yes": {}, "rework": {"transitionTo": "build"}}})
+CHECK = activity("check", to("ship"), gates={"good": {"yes": {}}})
+SHIP = activity("ship")
+
+
+@EITHER
+def test_work_that_was_sent_back_does_not_ship_without_being_reviewed_again(bench: Bench, make: Make) -> None:
+    agent = begin(bench, make, activity("build", to("review")), REVIEW, SHIP)
+    agent.go("review")
+    decide(agent, "good", "rework")
+    assert is_held_by(agent.go("ship"), "good")
+    assert not agent.go("build").error
+    assert is_held_by(agent.go("ship"), "good")
+    assert not agent.go("review").error
+    decide(agent, "good", "yes")
+    assert not agent.go("ship").error
+
+
+@EITHER
+def test_what_has_shipped_once_does_not_ship_again_without_a_review(bench: Bench, make: Make) -> None:
+    again = activity("ship", to("build", condition=QUICK), to("__terminal__"))
+    agent = begin(bench, make, activity("build", to("review")), REVIEW, again)
+    agent.go("review")
+    decide(agent, "good", "yes")
+    agent.go("ship")
+    assert not agent.go("build").error
+    assert is_held_by(agent.go("ship"), "good")
+
+
+@EITHER
+def test_going_back_is_free_in_a_circle_too(bench: Bench, make: Make) -> None:
+    agent = begin(bench, make, activity("plan", to("build")), activity("build", to("review")), REVIEW, SHIP)
+    agent.go("build")
+    agent.go("review")
+    decide(agent, "good", "rework")
+    agent.go("build")
+    assert not agent.go("plan").error
+
+
+@EITHER
+def test_only_the_exit_that_was_decided_passes_over_the_gates_that_remain(bench: Bench, make: Make) -> None:
+    gates: dict[str, Options] = {"good": {"no": {"transitionTo": "fix"}}, "sure": {"yes": {}}}
+    agent = begin(bench, make, activity("check", to("ship"), gates=gates), SHIP, activity("fix", to("ship")))
+    decide(agent, "good", "no")
+    refused = agent.go("ship")
+    assert refused.code == "GATE_UNANSWERED"
+    assert "The answered checkpoint leads to 'fix'" in refused.text
+    assert "Next: Call next_activity with activity_id 'fix' first." in refused.text
+    assert not agent.go("fix").error
+
+
+@EITHER
+@pytest.mark.parametrize("skips", ["a mode that is off", "an option that was not chosen"])
+def test_what_is_not_skipped_is_not_jumped_over(bench: Bench, make: Make, skips: str) -> None:
+    mode = {"id": "short", "name": "Short", "activationVariable": "quick", "skipActivities": ["check"]}
+    way = {"way": {"full": {}, "short": {"skipActivities": ["check"]}}}
+    by_mode = skips == "a mode that is off"
+    plan = activity("plan", to("check"), gates={} if by_mode else way)
+    agent = begin(bench, make, plan, CHECK, SHIP, **({"modes": [mode]} if by_mode else {}))
+    if not by_mode:
+        decide(agent, "way", "full")
+    assert is_held_by(agent.go("ship"), "good")
+
+
+@EITHER
+def test_an_exit_that_another_answer_would_have_opened_is_no_path(bench: Bench, make: Make) -> None:
+    way = {"way": {"full": {}, "short": {"transitionTo": "ship"}}}
+    agent = begin(bench, make, activity("plan", to("check"), gates=way), CHECK, SHIP)
+    decide(agent, "way", "full")
+    assert is_held_by(agent.go("ship"), "good")
+
+
+@EITHER
+def test_an_exit_that_the_users_decision_has_closed_is_no_path(bench: Bench, make: Make) -> None:
+    way = {"way": {"full": {"setVariable": {"quick": False}}, "short": {"setVariable": {"quick": True}}}}
+    plan = activity("plan", to("ship", condition=QUICK), to("check"), gates=way)
+    agent = begin(bench, make, plan, CHECK, SHIP)
+    decide(agent, "way", "full")
+    assert is_held_by(agent.go("ship"), "good")
+    assert not agent.go("check").error

@@ -1,0 +1,113 @@
+"""What only the user can give is asked for as often as it is needed (rules 26 and 28)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from interlock.core.run.commands import Terms
+from interlock.ledger.decisions.inbox import decide_question, inbox
+from interlock.surfaces.navigation import NavigationSurface
+from support.harness import Bench, decision, steps, workflow
+from support.navigation_client import NavigationClient
+from support.session_agents import gated, session
+
+APPROVAL = {"reason": "needs_user_approval", "key": "signed", "question": "Delete {{currentItem}}?"}
+COLOUR = {
+    "reason": "needs_user_choice",
+    "key": "colour",
+    "question": "Which colour?",
+    "nonAssumable": "scope_boundary",
+}
+
+
+def asking(step: str, **need: Any) -> dict[str, Any]:
+    return {"id": step, "title": step.title(), "prompt": "Do it.", "userInput": [need]}
+
+
+def each_part(*body: dict[str, Any]) -> dict[str, Any]:
+    loop = {"type": "forEach", "items": "parts", "maxIterations": 5}
+    return {"type": "loop", "id": "each", "title": "Each", "loop": loop, "body": list(body)}
+
+
+def test_an_approval_serves_one_round(bench: Bench) -> None:
+    bench.write(workflow(each_part(asking("delete", **APPROVAL)), *steps("last")))
+    agent = bench.agent()
+    agent.start("test.flow", parts=["a", "b"])
+    assert agent.ack(signed="approve")["kind"] == "ok"
+    assert agent.ack()["kind"] == "blocked"
+    assert "Delete b?" in agent.text
+    assert agent.ack(signed="reject")["kind"] == "blocked"
+    assert agent.ack(signed="approve")["pending"]["stepId"] == "last"
+
+
+def test_an_approval_serves_one_round_where_the_agent_advances_the_loop(bench: Bench) -> None:
+    bench.write(workflow(each_part(asking("delete", **APPROVAL))))
+    agent = NavigationClient(NavigationSurface(bench.ledger()))
+    agent.start("test.flow", parts=["a", "b"])
+    agent.act("advance_loop", loop_id="each")
+    assert agent.act("complete_step", step_id="delete", variables={"signed": "approve"})["success"]
+    agent.act("advance_loop", loop_id="each")
+    assert not agent.act("complete_step", step_id="delete")["success"]
+    assert agent.act("complete_step", step_id="delete", variables={"signed": "approve"})["success"]
+
+
+def test_an_approval_of_one_step_is_not_the_approval_of_another(bench: Bench) -> None:
+    plan, deploy = {**APPROVAL, "question": "Is it the plan?"}, {**APPROVAL, "question": "Deploy it?"}
+    bench.write(workflow(asking("plan", **plan), asking("deploy", **deploy), *steps("last")))
+    agent = bench.agent()
+    agent.start("test.flow")
+    agent.ack(signed=True)
+    assert agent.ack()["kind"] == "blocked"
+    assert "Deploy it?" in agent.text
+    assert agent.ack(artifacts=[decision("signed", "approve")])["pending"]["stepId"] == "last"
+
+
+def test_under_policy_user_each_round_waits_in_the_inbox(bench: Bench) -> None:
+    bench.write(workflow(each_part(asking("delete", **APPROVAL))))
+    agent = bench.agent(terms=Terms(decisions="user"))
+    agent.start("test.flow", parts=["a", "b"])
+    for part, kind in (("a", "ok"), ("b", "ok")):
+        assert agent.ack(signed="approve")["kind"] == "blocked"
+        (question,) = inbox(agent.ledger)
+        assert question.message == f"Delete {part}?"
+        assert decide_question(agent.ledger, question, "approve") is None
+        assert agent.ack()["kind"] == kind
+    assert agent.last["isComplete"]
+
+
+@pytest.mark.parametrize(
+    ("question", "asks_again"), [("Which colour?", False), ("Which colour for {{currentItem}}?", True)]
+)
+def test_an_answer_serves_another_round_if_the_question_is_the_same(
+    bench: Bench, question: str, asks_again: bool
+) -> None:
+    bench.write(
+        workflow(
+            each_part(asking("paint", **{**COLOUR, "question": question})),
+            {**steps("last")[0], "prompt": "colour: {{colour}}"},
+        )
+    )
+    agent = bench.agent()
+    agent.start("test.flow", parts=["a", "b"])
+    agent.ack(colour="red")
+    assert (agent.ack()["kind"] == "blocked") is asks_again
+    if asks_again:
+        agent.ack(artifacts=[decision("colour", "blue")])
+    assert agent.pending == "last"
+    assert f"colour: {'blue' if asks_again else 'red'}" in agent.look()["pending"]["prompt"]
+
+
+@pytest.mark.parametrize("make", [session, gated])
+def test_a_claim_brings_the_approval_of_all_its_rounds_and_of_no_later_visit(bench: Bench, make: Any) -> None:
+    bench.write(workflow(each_part(asking("delete", **APPROVAL))))
+    agent = make(bench)
+    agent.call("start_session", agent_id="agent", workflow_id="test.flow")
+    agent.go("main", variables={"parts": ["a", "b"]})
+    claims = [{"step_id": "delete", "output": "deleted"}] * 2
+    assert agent.go("main", step_manifest=claims, variables={"signed": "approve"}).error is False
+    refused = agent.go("__terminal__", step_manifest=claims)
+    assert (refused.code, refused.fields["variables"]) == ("INPUT_REQUIRED", ["signed"])
+    answer = agent.go("__terminal__", step_manifest=claims, variables={"signed": "approve"})
+    assert answer.body["status"] == "completed"

@@ -654,18 +654,10 @@ def test_ranking_puts_the_same_repository_first_then_unfinished_then_newest(stor
 # Search.
 
 
-@pytest.fixture(params=[0, 1000])
-def many_or_few(store: Store, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let any number of matches count as many, or as few: a store looks for these in another way."""
-    with store.reading() as reader:
-        monkeypatch.setattr(import_module(type(reader).__module__), "FEW", request.param, raising=False)
-
-
 def indexed(store: Store, session_id: str, title: str, notes: str = "", workflows: str = "") -> None:
     put(store, lambda writer: writer.index(SearchRow(session_id, "me", title, notes, workflows, 0), []))
 
 
-@pytest.mark.usefixtures("many_or_few")
 def test_rule_47_search_wants_all_words_and_gives_the_newest_first(store: Store) -> None:
     store.append(start("sess_a"), start("sess_b"))
     indexed(store, "sess_a", "Fix the login", "token expired", "wr.bug")
@@ -694,7 +686,6 @@ def test_rule_47_search_wants_all_words_and_gives_the_newest_first(store: Store)
         assert reader.search(["token"], owner="me", columns=["title", "notes"], limit=5) == []
 
 
-@pytest.mark.usefixtures("many_or_few")
 def test_the_deep_search_looks_into_every_output(store: Store) -> None:
     store.append(start("sess_a"), start("sess_b"), start("sess_c"), start("sess_z"))
     for name, outputs in {
@@ -773,13 +764,16 @@ def test_the_search_follows_every_change(
             assert reader.search([word], owner="me", columns=["notes"], limit=9) == expected
 
 
-@pytest.mark.usefixtures("many_or_few")
-def test_observations_find_sessions_by_value_or_its_beginning(store: Store) -> None:
+@pytest.mark.parametrize("few", [0, 1000])
+def test_observations_find_sessions_by_value_or_its_beginning_however_many_match(
+    store: Store, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name, at, branch in (("sess_a", 1, "main"), ("sess_b", 2, "maintenance"), ("sess_c", 3, "other")):
         store.append(start(name, at, observations={"branch": branch}))
     store.append(start("sess_theirs", 9, owner="you", observations={"branch": "main"}))
     put(store, lambda writer: writer.index(SearchRow("sess_a", "me", "", "", "", 0), []))
     with store.reading() as reader:
+        monkeypatch.setattr(import_module(type(reader).__module__), "FEW", few, raising=False)
         assert dict(reader.observations("sess_a")) == {"branch": "main"}
         assert reader.observed("branch", "main", owner="me", prefix=False, limit=5) == ["sess_a"]
         assert reader.observed("branch", "main", owner="me", prefix=True, limit=5) == ["sess_b", "sess_a"]
@@ -787,7 +781,6 @@ def test_observations_find_sessions_by_value_or_its_beginning(store: Store) -> N
         assert reader.observed("sha", "main", owner="me", prefix=True, limit=5) == []
 
 
-@pytest.mark.usefixtures("many_or_few")
 def test_rule_46_every_question_that_finds_sessions_is_bound_to_their_owner(store: Store) -> None:
     seen = {"branch": "main"}
     store.append(start("sess_mine", 1, observations=seen))

@@ -9,7 +9,7 @@ from threading import Lock
 
 import msgspec
 
-from interlock.authoring.library import Diagnostic
+from interlock.authoring.diagnostics.diagnostic import ABSENT, Diagnostic, absence, located
 from interlock.console.actions import EXPORTS, Actions
 from interlock.console.answers import Answer, answer_to, refused
 from interlock.console.comparison import compared
@@ -142,7 +142,7 @@ class Console:
             case ["workflows", workflow_id]:
                 loaded = ledger.library.load(workflow_id)
                 if isinstance(loaded, Diagnostic):
-                    return refused(404, loaded.code, loaded.message, loaded.next_action or "")
+                    return not_loaded(loaded)
                 used = run_lines(ledger, RunsWanted(workflow=workflow_id, limit=LAST_RUNS))
                 users = (
                     workflow_users(ledger, workflow_id, NEWEST_SESSIONS)
@@ -153,7 +153,7 @@ class Console:
             case ["workflows", workflow_id, "simulate"]:
                 loaded = ledger.library.load(workflow_id)
                 if isinstance(loaded, Diagnostic):
-                    return refused(404, loaded.code, loaded.message, loaded.next_action or "")
+                    return not_loaded(loaded)
                 return answer_to(simulation_page(loaded, query.get("answers", "")))
             case ["builtins"]:
                 return answer_to(builtins_page())
@@ -177,6 +177,13 @@ class Console:
             pages.append(page)
         left, right = pages
         return answer_to(compared(left, right))
+
+
+def not_loaded(diagnostic: Diagnostic) -> Answer:
+    """Answer for a workflow that does not exist, or whose file has errors."""
+    if diagnostic.code == ABSENT:
+        return refused(404, diagnostic.code, absence(diagnostic), "Go back to the list of workflows.")
+    return refused(404, diagnostic.code, located(diagnostic), diagnostic.next_action)
 
 
 def built_page() -> Traversable:

@@ -299,7 +299,7 @@ def workflow_items(workflow: Workflow) -> Iterator[WorkflowItem]:
                         line,
                         text="\n\n".join(fragment.text for fragment in step.prompt),
                         contracts=tuple(contract.ref for contract in step.contracts),
-                        confirms=step.confirm is not False,
+                        confirms=step.may_confirm,
                     )
                 case Gate() as gate:
                     options = tuple(map(question_option, gate.options))

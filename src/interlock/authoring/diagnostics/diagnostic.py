@@ -6,6 +6,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from interlock.core.values import Json
+
 Severity = Literal["error", "warning"]
 
 
@@ -29,6 +31,21 @@ ABSENT = "IL512"  # there is no such workflow
 def located(diagnostic: Diagnostic) -> str:
     """Say what is wrong in which file, with the code that explains it."""
     return f"{diagnostic.file}:{diagnostic.line}: {diagnostic.message} ({diagnostic.code})"
+
+
+def diagnostic_json(diagnostic: Diagnostic) -> Json:
+    """Return all that is known of a diagnostic, for programs."""
+    return {
+        "file": diagnostic.file,
+        "line": diagnostic.line,
+        "column": diagnostic.column,
+        "code": diagnostic.code,
+        "severity": diagnostic.severity,
+        "message": diagnostic.message,
+        "fix": diagnostic.next_action,
+        "workflowId": diagnostic.workflow_id,
+        "suggestions": list(diagnostic.suggestions),
+    }
 
 
 def absence(diagnostic: Diagnostic) -> str:

@@ -14,7 +14,7 @@ from interlock.authoring.filetypes.step_file import Camel, NonEmpty
 from interlock.authoring.filetypes.type_check import read_as
 from interlock.authoring.sources.reader import SourceReader
 from interlock.authoring.text.locations import SourceLocation
-from interlock.core.definition.program import confirmation
+from interlock.core.definition.program import gates_of
 from interlock.core.definition.workflow import Gate, Workflow
 from interlock.core.engine.gates import entrance_gate
 from interlock.core.run.preferences import Mode
@@ -112,9 +112,7 @@ def read_answers(path: Path) -> Scenario | list[Diagnostic]:
 
 def _gates(workflow: Workflow) -> dict[str, Gate]:
     """Return every gate by its id: declared ones, confirmations, and the choice of an activity."""
-    gates = [gate for activity in workflow.activities for gate in activity.gates()]
-    steps = [step for activity in workflow.activities for step in activity.steps()]
-    gates += [confirmation(step) for step in steps if step.confirm is not False]
+    gates = [gate for activity in workflow.activities for gate in gates_of(activity)]
     if workflow.initial is None:
         gates.append(entrance_gate(workflow))
     return {gate.id: gate for gate in gates}

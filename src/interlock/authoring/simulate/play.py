@@ -110,7 +110,7 @@ class _Run:
                 artifacts = output.artifacts
                 gate = confirmation(step)
                 # A step is confirmed in the same call; without an answer the call means proceed (rule 25).
-                if step.confirm is not False and gate.id in scenario.answers:
+                if step.may_confirm and gate.id in scenario.answers:
                     answer = self._entry(scenario.answers[gate.id], step.id)
                     assert answer is not None
                     artifacts = (*artifacts, decision_artifact(gate.id, answer))

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from interlock.core.definition.conditions import Condition, Scope, holds, tests_of
 from interlock.core.definition.workflow import (
+    Activity,
     Contract,
     Gate,
     Item,
@@ -164,7 +165,7 @@ def _flatten(items: Sequence[Item]) -> Iterator[Op]:
         match item:
             case Step():
                 yield DoStep(f"step:{item.id}", item)
-                if item.confirm is not False:
+                if item.may_confirm:
                     yield ConfirmStep(f"confirm:{item.id}", item, confirmation(item))
             case Gate():
                 yield AskGate(f"gate:{item.id}", item)
@@ -203,6 +204,18 @@ def loop_control() -> Contract:
         schema={"type": "object", "required": ["decision"], "properties": {"decision": {"enum": choices}}},
         example={"kind": LOOP_CONTROL, "decision": "stop"},
     )
+
+
+def gates_of(activity: Activity) -> list[Gate]:
+    """Return every gate of an activity in order; a step that may ask for confirmation brings one."""
+    gates: list[Gate] = []
+    for item in walk(activity.items):
+        match item:
+            case Gate():
+                gates.append(item)
+            case Step() if item.may_confirm:
+                gates.append(confirmation(item))
+    return gates
 
 
 def confirmation(step: Step) -> Gate:

@@ -182,6 +182,11 @@ class Step(Value, frozen=True, tag="step"):
     provenance: str | None = None
     extra: Mapping[str, Json] = {}
 
+    @property
+    def may_confirm(self) -> bool:
+        """True if a confirmation can follow the step; its condition may say no at run time."""
+        return self.confirm is not False
+
 
 class Effect(Value, frozen=True):
     """What choosing an option does."""

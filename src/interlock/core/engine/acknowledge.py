@@ -232,7 +232,7 @@ def complete(draft: Draft, need: NeedStep, output: str, *, claimed: bool) -> Non
 
 def _report_confirmation(draft: Draft, step: Step, ack: AcknowledgeStep) -> None:
     """Through execution a bare acknowledgement is the agent's report of a confirmation (rule 25)."""
-    if step.confirm is False or not draft.state.preferences.guided:
+    if not step.may_confirm or not draft.state.preferences.guided:
         return
     if not needs_confirmation(draft.plan, draft.state, step):
         return

@@ -248,7 +248,7 @@ def _contains(loop: Loop, gate_id: str | None) -> bool:
     """Say whether the gate that is walked to is inside the loop."""
     return any(
         (isinstance(item, Gate) and item.id == gate_id)
-        or (isinstance(item, Step) and item.confirm is not False and confirmation(item).id == gate_id)
+        or (isinstance(item, Step) and item.may_confirm and confirmation(item).id == gate_id)
         for item in walk(loop.body)
     )
 

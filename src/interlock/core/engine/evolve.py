@@ -257,10 +257,9 @@ def _without_iteration(state: RunState) -> RunState:
     """Drop what belongs to the iteration that ends: it is in the log, and must not pile up in the state."""
     path = "/".join(f"{frame.loop}@{frame.iteration}" for frame in state.frames)
     ended = (f"{path}::", f"{path}/")
-    answers: dict[str, str] = {
-        key: option for key, option in state.answers.items() if not key.startswith(ended)
-    }
-    done = tuple(key for key in state.done if not key.startswith(ended))
-    declined = tuple(key for key in state.declined if not key.startswith(ended))
-    waived = tuple(key for key in state.waived if not key.startswith(ended))
+    done, declined, waived = (
+        tuple([key for key in keys if not key.startswith(ended)])
+        for keys in (state.done, state.declined, state.waived)
+    )
+    answers = {key: option for key, option in state.answers.items() if not key.startswith(ended)}
     return replace(state, answers=answers, done=done, declined=declined, waived=waived)

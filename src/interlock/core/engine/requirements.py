@@ -300,7 +300,7 @@ def questions_at(plan: Plan, state: RunState, pending: Awaited) -> Iterator[Ques
         case NeedStep():
             for need in pending.step.user_input:
                 yield input_question(plan, state, pending.step, need)
-            if pending.step.confirm is not False:
+            if pending.step.may_confirm:
                 yield question_of(plan, state, confirmation(pending.step), pending.step)
         case _:
             return

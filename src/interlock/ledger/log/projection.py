@@ -121,9 +121,9 @@ class Rows:
 
     def notes_towards(self, parent: int, attempt: int | None) -> int:
         """Count the recap entries at a node that belong to the path through one attempt on it."""
-        leading = leading_to(self.blocked.get(parent, ()), attempt)
-        beside = [self.nodes[number] for number in self.notes.get(parent, ())]
-        return sum(len(notes_in(row)) for row in leading) + sum(len(notes_in(note)) for note in beside)
+        rows: list[NodeRow | BlockedRow] = [*leading_to(self.blocked.get(parent, ()), attempt)]
+        rows += [self.nodes[number] for number in self.notes.get(parent, ())]
+        return sum(len(notes_in(row)) for row in rows)
 
     def all_blocked(self) -> list[BlockedRow]:
         """Return every blocked attempt, oldest first."""

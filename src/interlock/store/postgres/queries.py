@@ -103,11 +103,9 @@ RANKED_NEWEST = RANKED.format(
         columns="session_id, updated_at, head_run", where="owner = $2", most="$1::int8", limit="$1::int8"
     )
 )
-MATCHED = (  # without the bound PostgreSQL goes backwards through the whole table for a word that is nowhere
-    "WITH few AS MATERIALIZED (SELECT session_id, {keys} FROM {table} WHERE {matches} LIMIT {few})"
-    " SELECT session_id FROM (SELECT * FROM few WHERE (SELECT count(*) FROM few) < {few} UNION ALL"
-    " (SELECT session_id, {keys} FROM {table} WHERE {matches} AND (SELECT count(*) FROM few) = {few}"
-    " ORDER BY {order} LIMIT {limit})) AS matched ORDER BY {order} LIMIT {limit}"
+MATCHED = (  # planned for FEW: for less, PostgreSQL would go backwards through all for a word that is nowhere
+    "SELECT session_id FROM (SELECT session_id, {keys} FROM {table} WHERE words @@ {query}::tsquery"
+    " AND owner = {owner} ORDER BY {order} LIMIT {few}) AS latest ORDER BY {order} LIMIT {limit}"
 )
 SET_SEARCH = (
     "INSERT INTO search (session_id, owner, title, notes, workflows, indexed_to, words)"
@@ -261,9 +259,10 @@ class PostgresReader(PortableReads):
         sql = MATCHED.format(
             table=table,
             keys=", ".join(keys),
-            matches=f"words @@ {literal}::tsquery AND owner = {own}",
-            few=FEW,
+            query=literal,
+            owner=own,
             order=", ".join(f"{key} DESC" for key in keys),
+            few=FEW,
             limit=int(limit),
         )
         return [session_id for (session_id,) in self._connection.execute(sql, prepare=False)]

@@ -94,7 +94,7 @@ def pending_of(view: View) -> Pending | None:
     match view.awaited:
         case NeedStep(step=step):
             prompt = "\n\n".join([*where, step_prompt(view.plan, view.state, step)])
-            asks = step.confirm is not False and view.state.preferences.guided
+            asks = step.may_confirm and view.state.preferences.guided
             return Pending(step.id, interpolate(step.title, scope), prompt, asks)
         case NeedAnswer(gate=gate):
             title, prompt = interpolate(gate.name, scope), gate_prompt(gate, scope)

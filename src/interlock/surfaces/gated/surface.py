@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from interlock import __version__
 from interlock.authoring.diagnostics.diagnostic import Diagnostic
 from interlock.core.definition.conditions import holds
-from interlock.core.definition.program import Plan
+from interlock.core.definition.program import Plan, gates_of
 from interlock.core.definition.prompts import filled_value, remark_text
 from interlock.core.definition.workflow import Activity, Gate
 from interlock.core.engine.decisions import waits_for_user
@@ -49,7 +49,7 @@ from interlock.surfaces.shared.session_tools import (
     SessionTools,
     beside,
 )
-from interlock.surfaces.shared.workflow_shapes import activity_shape, gates_of
+from interlock.surfaces.shared.workflow_shapes import activity_shape
 from interlock.surfaces.strict_params import NoParams
 from interlock.surfaces.tool import Tool
 

@@ -9,6 +9,7 @@ from itertools import chain
 from interlock import __version__
 from interlock.authoring.diagnostics.diagnostic import Diagnostic
 from interlock.authoring.library import Library, Loaded
+from interlock.core.definition.program import gates_of
 from interlock.core.definition.workflow import Activity, Workflow
 from interlock.core.engine.exits import entry_activities, possible_exits
 from interlock.core.values import Json
@@ -17,7 +18,7 @@ from interlock.surfaces.navigation import params as p
 from interlock.surfaces.navigation.errors import not_found, not_loaded
 from interlock.surfaces.navigation.render import body_reply
 from interlock.surfaces.shared.documents import META
-from interlock.surfaces.shared.workflow_shapes import activity_shape, gate_shape, gates_of, workflow_shape
+from interlock.surfaces.shared.workflow_shapes import activity_shape, gate_shape, workflow_shape
 from interlock.surfaces.strict_params import NoParams
 
 MOST_ERRORS = 20

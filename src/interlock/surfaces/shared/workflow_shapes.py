@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from interlock.core.definition.conditions import Condition, describe
-from interlock.core.definition.program import confirmation, steered
+from interlock.core.definition.program import confirmation, gates_of, steered
 from interlock.core.definition.workflow import (
     Action,
     Activity,
@@ -86,18 +86,6 @@ def activity_shape(activity: Activity) -> Shape:
     return shape if activity.required else {**shape, "required": False}
 
 
-def gates_of(activity: Activity) -> list[Gate]:
-    """Return every checkpoint of an activity in order; a step that asks for confirmation brings one."""
-    gates: list[Gate] = []
-    for item in walk(activity.items):
-        match item:
-            case Gate():
-                gates.append(item)
-            case Step() if item.confirm is not False:
-                gates.append(confirmation(item))
-    return gates
-
-
 def _ordered(items: Sequence[Item]) -> Iterator[Shape]:
     """Write the steps in order; a checkpoint or loop between two steps is named where it occurs."""
     last_step = max((index for index, item in enumerate(items) if isinstance(item, Step)), default=-1)
@@ -117,7 +105,7 @@ def _ordered(items: Sequence[Item]) -> Iterator[Shape]:
 
 def step_shape(step: Step, gate: str | None = None) -> Shape:
     """Write a step with its prompt, and the checkpoint that must be answered before or after it."""
-    confirms = confirmation(step).id if step.confirm is not False else None
+    confirms = confirmation(step).id if step.may_confirm else None
     prompt = "\n\n".join(
         fragment.text if fragment.when is None else f"[when {describe(fragment.when)}] {fragment.text}"
         for fragment in step.prompt

@@ -17,7 +17,9 @@ from interlock.cli.config import BadConfig, Config, origins, resolve, shown_valu
 from interlock.cli.options import data_options, store_option, terms_options
 
 if TYPE_CHECKING:
+    from interlock.cli.served_ledger import ServedLedger
     from interlock.transport.http.admission.oauth import OAuthSettings
+    from interlock.transport.http.admission.principals import Verifier
 
 PACKAGES = ("mcp", "starlette", "uvicorn", "httptools")
 
@@ -63,27 +65,16 @@ def start_server(flags: Mapping[str, Any], *, logs: bool, opens: bool) -> int:
     from interlock.console.health import SettingLine
     from interlock.transport.http.access_log import write_to_stderr
     from interlock.transport.http.admission.guard import LOOPBACK
-    from interlock.transport.http.admission.oauth import OAuthVerifier, challenge, metadata_routes
-    from interlock.transport.http.admission.principals import TokenVerifier, Verifier
+    from interlock.transport.http.admission.oauth import challenge, metadata_routes
     from interlock.transport.http.app import HttpSettings, application
     from interlock.transport.http.console.access import ConsoleAccess
     from interlock.transport.http.console.routes import ConsoleRoutes
     from interlock.transport.http.server import address_of, listening, run
 
     service = ServedLedger(config)
-    verifier: Verifier | None = TokenVerifier(service) if service.tokens.all() else None
     oauth = oauth_settings(config)
-    if oauth is not None:
-        verifier = OAuthVerifier(oauth, verifier)
-    is_local = is_loopback(config.host)
-    if not is_local:
-        if verifier is None:
-            raise BadConfig(
-                f"host: {config.host} is not loopback; make a token with `interlock auth add` first"
-            )
-        if not config.allowed_hosts:
-            raise BadConfig("host: name what clients call this server with --allowed-hosts")
-    secret = token_urlsafe(24) if is_local else None
+    verifier = verifier_of(config, service, oauth)
+    secret = token_urlsafe(24) if is_loopback(config.host) else None
     access = ConsoleAccess(service, secret)
     settings = HttpSettings(
         hosts=(*LOOPBACK, *config.allowed_hosts),
@@ -114,6 +105,23 @@ def start_server(flags: Mapping[str, Any], *, logs: bool, opens: bool) -> int:
         f"interlock: listening on {address}/mcp",
         f"interlock: the console is at {entrance}",
     )
+
+
+def verifier_of(config: Config, service: ServedLedger, oauth: OAuthSettings | None) -> Verifier | None:
+    """Return who checks the tokens of callers; a server that others can reach needs one, and a name."""
+    from interlock.transport.http.admission.oauth import OAuthVerifier
+    from interlock.transport.http.admission.principals import TokenVerifier
+
+    verifier: Verifier | None = TokenVerifier(service) if service.tokens.all() else None
+    if oauth is not None:
+        verifier = OAuthVerifier(oauth, verifier)
+    if is_loopback(config.host):
+        return verifier
+    if verifier is None:
+        raise BadConfig(f"host: {config.host} is not loopback; make a token with `interlock auth add` first")
+    if not config.allowed_hosts:
+        raise BadConfig("host: name what clients call this server with --allowed-hosts")
+    return verifier
 
 
 def open_browser(address: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
 from interlock.cli.options import json_option, with_ledger
@@ -39,34 +41,48 @@ def command(
 
     Sessions that wait for you at a gate stay, unless you say --waiting.
     """
-    if keep or unkeep:
-        kept = [session_of(ledger, ref).session_id for ref in keep]
-        unkept = [session_of(ledger, ref).session_id for ref in unkeep]
-        for session_id in kept:
-            set_keep(ledger.store, session_id, True)
-        for session_id in unkept:
-            set_keep(ledger.store, session_id, False)
-        if as_json:
-            print_json({"kept": kept, "unkept": unkept})
-            return
-        for session_id in kept:
-            say(f"{session_id} is kept until `interlock gc --unkeep`.")
-        for session_id in unkept:
-            say(f"{session_id} is removed when it is old enough, like any other.")
-        return
     days = ledger.settings.retention_days if days is None else days
-    before = max(0, ledger.clock() - days * DAY)
-    if dry_run:
-        session_ids = stale(ledger.store, before, waiting=waiting)
-        if as_json:
-            print_json({"wouldRemove": len(session_ids), "days": days, "sessions": list(session_ids)})
-            return
-        say(f"Would remove {counted(len(session_ids), 'session')} without activity for {days} days.")
-        for session_id in session_ids[:SHOWN]:
-            say(f"  {session_id}")
-        if len(session_ids) > SHOWN:
-            say(f"  and {len(session_ids) - SHOWN} more; --json lists all")
+    if keep or unkeep:
+        mark(ledger, keep, unkeep, as_json)
+    elif dry_run:
+        preview(ledger, days, waiting, as_json)
+    else:
+        remove(ledger, days, waiting, as_json)
+
+
+def mark(ledger: Ledger, keep: Sequence[str], unkeep: Sequence[str], as_json: bool) -> None:
+    """Set and remove keep marks, once every session is found."""
+    kept = [session_of(ledger, ref).session_id for ref in keep]
+    unkept = [session_of(ledger, ref).session_id for ref in unkeep]
+    for session_id in kept:
+        set_keep(ledger.store, session_id, True)
+    for session_id in unkept:
+        set_keep(ledger.store, session_id, False)
+    if as_json:
+        print_json({"kept": kept, "unkept": unkept})
         return
+    for session_id in kept:
+        say(f"{session_id} is kept until `interlock gc --unkeep`.")
+    for session_id in unkept:
+        say(f"{session_id} is removed when it is old enough, like any other.")
+
+
+def preview(ledger: Ledger, days: int, waiting: bool, as_json: bool) -> None:
+    """Say which sessions would be removed."""
+    session_ids = stale(ledger.store, last_kept(ledger, days), waiting=waiting)
+    if as_json:
+        print_json({"wouldRemove": len(session_ids), "days": days, "sessions": list(session_ids)})
+        return
+    say(f"Would remove {counted(len(session_ids), 'session')} without activity for {days} days.")
+    for session_id in session_ids[:SHOWN]:
+        say(f"  {session_id}")
+    if len(session_ids) > SHOWN:
+        say(f"  and {len(session_ids) - SHOWN} more; --json lists all")
+
+
+def remove(ledger: Ledger, days: int, waiting: bool, as_json: bool) -> None:
+    """Remove old sessions, and say how many stayed because they wait."""
+    before = last_kept(ledger, days)
     held = 0 if waiting else len(stale(ledger.store, before, waiting=True)) - len(stale(ledger.store, before))
     removed = collect(ledger.store, before, ledger.clock(), waiting=waiting)
     if as_json:
@@ -75,3 +91,8 @@ def command(
     say(f"Removed {counted(removed, 'session')} without activity for {days} days.")
     if held:
         say(f"{counted(held, 'session')} waiting for you at a gate stayed; --waiting removes them too.")
+
+
+def last_kept(ledger: Ledger, days: int) -> int:
+    """Return the time since which a session must have been active to stay."""
+    return max(0, ledger.clock() - days * DAY)

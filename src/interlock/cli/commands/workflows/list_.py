@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from interlock.authoring.diagnostics.diagnostic import diagnostic_json
 from interlock.cli.compose import library_of
 from interlock.cli.options import config_of, data_options, json_option
 from interlock.cli.screen import inform, line_of, print_json, say, table
@@ -39,20 +40,7 @@ def command(
             }
             for entry in entries
         ]
-        problems: list[Json] = [
-            {
-                "code": error.code,
-                "message": error.message,
-                "fix": error.next_action,
-                "file": error.file,
-                "line": error.line,
-                "column": error.column,
-                "severity": error.severity,
-                "workflowId": error.workflow_id,
-                "suggestions": list(error.suggestions),
-            }
-            for error in errors
-        ]
+        problems = list(map(diagnostic_json, errors))
         shadowed: list[Json] = [
             {
                 "workflowId": workflow.workflow_id,

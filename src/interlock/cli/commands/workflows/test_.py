@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from interlock.authoring.diagnostics.diagnostic import diagnostic_json
 from interlock.authoring.filetypes.scenario_file import scenario_files
 from interlock.authoring.simulate.scenarios import FileRun, Outcome, run_file
 from interlock.cli.compose import library_of
@@ -119,15 +120,7 @@ def _as_json(run: FileRun) -> Json:
         "file": run.file.as_posix(),
         "workflow": run.workflow,
         "passed": run.passed,
-        "problems": [
-            {
-                "code": diagnostic.code,
-                "message": diagnostic.message,
-                "line": diagnostic.line,
-                "column": diagnostic.column,
-            }
-            for diagnostic in run.diagnostics
-        ],
+        "problems": list(map(diagnostic_json, run.diagnostics)),
         "scenarios": [
             {
                 "name": outcome.name,

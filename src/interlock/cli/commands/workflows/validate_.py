@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from interlock.authoring.diagnostics.codes import CODES
-from interlock.authoring.diagnostics.diagnostic import Severity
+from interlock.authoring.diagnostics.diagnostic import Severity, diagnostic_json
 from interlock.authoring.diagnostics.sarif import sarif_of
 from interlock.authoring.filetypes.scenario_file import scenario_files
 from interlock.authoring.library import Diagnostic, Library
@@ -32,7 +32,6 @@ from interlock.cli.screen import (
     say,
     stop,
 )
-from interlock.core.values import Json
 
 SEVERITY_TONES: dict[Severity, Tone] = {"error": "bad", "warning": "warn"}
 
@@ -75,20 +74,7 @@ def command(
     if form == "sarif":
         print_json(sarif_of(diagnostics))
     elif as_json:
-        problems: list[Json] = [
-            {
-                "file": diagnostic.file,
-                "line": diagnostic.line,
-                "column": diagnostic.column,
-                "code": diagnostic.code,
-                "severity": diagnostic.severity,
-                "message": diagnostic.message,
-                "fix": diagnostic.next_action,
-                "workflowId": diagnostic.workflow_id,
-            }
-            for diagnostic in diagnostics
-        ]
-        print_json({"workflows": usable, "problems": problems})
+        print_json({"workflows": usable, "problems": list(map(diagnostic_json, diagnostics))})
     else:
         for diagnostic in diagnostics:
             location = paint(f"{diagnostic.file}:{diagnostic.line}:{diagnostic.column}", "strong")

@@ -100,6 +100,23 @@ def test_methods_that_nothing_needs_are_refused(server: HttpServer) -> None:
         assert server.request(method, "/mcp").status == 405
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "status", "words"),
+    [
+        ("GET", "/sse", 404, "MCP is at /mcp and at /mcp/execution"),
+        ("POST", "/mcp/nothing", 404, "MCP is at /mcp and at /mcp/execution"),
+        ("POST", "/healthz", 405, "Use GET"),
+        ("DELETE", "/inbox", 405, "Use "),
+    ],
+)
+def test_what_is_not_there_is_refused_with_what_is(
+    server: HttpServer, method: str, path: str, status: int, words: str
+) -> None:
+    answer = server.request(method, path)
+    assert answer.status == status
+    assert words in answer.json["error"]["message"]
+
+
 def test_what_cannot_be_read_is_refused_as_stdio_refuses_it(server: HttpServer) -> None:
     bodies = [
         '{"jsonrpc": "2.0", "id": 7, "method": "tools/call",'

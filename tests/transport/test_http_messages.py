@@ -6,13 +6,24 @@ import http.client
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+from interlock.ledger.tokens.access_tokens import AccessTokens
 from support.harness import Bench, gate, steps, workflow
-from support.http_server import META, MODERN, PATIENCE, Answer, HttpServer, serving
+from support.http_server import (
+    META,
+    MODERN,
+    PATIENCE,
+    Answer,
+    HttpServer,
+    ImpatientServer,
+    bearer,
+    serving,
+)
 
 JSON = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 INITIALIZE = {
@@ -45,10 +56,11 @@ def server(bench: Bench) -> Iterator[HttpServer]:
 class Session:
     """A session of the handshake era, spoken by hand."""
 
-    def __init__(self, server: HttpServer) -> None:
+    def __init__(self, server: HttpServer, token: Mapping[str, str] | None = None) -> None:
         self.server = server
-        opened = server.request("POST", "/mcp", message(1, "initialize", INITIALIZE), JSON)
-        self.headers = {**JSON, "Mcp-Session-Id": opened.headers["mcp-session-id"]}
+        self.headers = {**JSON, **(token or {})}
+        opened = server.request("POST", "/mcp", message(1, "initialize", INITIALIZE), self.headers)
+        self.headers["Mcp-Session-Id"] = opened.headers["mcp-session-id"]
         self.post({"jsonrpc": "2.0", "method": "notifications/initialized"})
 
     def post(self, body: Any) -> Answer:
@@ -151,6 +163,13 @@ REFUSED: dict[str, tuple[Any, Mapping[str, str], int, int, str]] = {
     ),
     "no session": (LIST, JSON, 400, -32600, "send initialize first"),
     "an unknown session": (LIST, {**JSON, "Mcp-Session-Id": "gone"}, 404, -32600, "send initialize without"),
+    "an unknown method that asks for progress": (
+        {**LIST, "method": "nope", "params": {"_meta": {**META, "progressToken": 1}}},
+        {**MODERN_HEADERS, "Mcp-Method": "nope"},
+        404,
+        -32601,
+        "Method not found",
+    ),
     "a made-up cursor": (
         {**LIST, "params": {"_meta": META, "cursor": "made-up"}},
         MODERN_HEADERS,
@@ -296,3 +315,22 @@ def test_a_client_that_leaves_in_the_middle_of_its_body_leaves_no_traceback(benc
             assert connection.recv(1) == b""
     assert b"Traceback" not in server.log
     assert b'"status":499' in server.log
+
+
+def test_of_too_many_sessions_of_a_principal_the_one_unused_for_longest_ends(tmp_path: Path) -> None:
+    access = AccessTokens(tmp_path)
+    ada, bob = (bearer(access.add(name, "user", 1)) for name in ("ada", "bob"))
+    crowded = ImpatientServer("crowds", tmp_path)
+    try:
+        others = Session(crowded, bob)
+        listening, used, unused = (Session(crowded, ada) for _ in range(3))
+        with closing(http.client.HTTPConnection(crowded.host, crowded.port, timeout=PATIENCE)) as connection:
+            connection.request("GET", "/mcp", headers=listening.headers)
+            assert connection.getresponse().status == 200
+            used.ask(2, "ping", {})
+            Session(crowded, ada)
+            ping = {"jsonrpc": "2.0", "id": 3, "method": "ping"}
+            statuses = [session.post(ping).status for session in (others, listening, used, unused)]
+        assert statuses == [200, 200, 200, 404]
+    finally:
+        crowded.stop()

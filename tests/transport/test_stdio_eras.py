@@ -10,8 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fixtures.echo_server import Echo
-from interlock.transport.results import ServerInfo
+from interlock.transport.results import FORM_SECONDS, ServerInfo
+from interlock.transport.rpc import Request, Response
 from interlock.transport.stdio.connection import Connection
+from interlock.transport.stdio.handshake import Handshake
+from interlock.transport.stdio.waiting import WaitingTurns
 from support.stdio_pipe import ENVELOPE, INITIALIZE, call, encoded, modern, notification, request, response
 
 HANDSHAKE = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
@@ -231,6 +234,30 @@ def test_an_id_that_is_not_answered_yet_is_refused(old: Talk) -> None:
     assert old.say(response(first, accepted("yes"))) == []
     assert old.ask(response(second, accepted("yes")))["id"] == 1
     assert old.result(call(1, "echo", text="again"))["content"][0]["text"] == "again"
+
+
+def test_forms_that_nobody_answers_are_withdrawn_and_the_call_goes_on_without() -> None:
+    now = 0.0
+    turns = WaitingTurns(lambda: now)
+    handshake = Handshake(Echo("mcp"), ServerInfo("echo", "9.9"), turns)
+    handshake.answer(Request(0, "initialize", INITIALIZE))
+    asked = handshake.answer(Request(1, "tools/call", {"name": "confirm"}))
+    first, second = (msgspec.json.decode(line)["id"] for line in asked)
+    assert handshake.handle_response(Response(first, accepted("yes"))) == []
+    lines: list[bytes] = []
+    while turns.patience() is not None:
+        assert lines == []
+        now += 1.0
+        lines = turns.look()
+    withdrawn, answer = map(msgspec.json.decode, lines)
+    assert now == FORM_SECONDS
+    assert withdrawn["params"] == {"requestId": second}
+    assert answer["id"] == 1
+    assert answer["result"]["structuredContent"]["answers"] == {
+        "first": accepted("yes"),
+        "second": {"action": "cancel", "content": {}},
+    }
+    assert handshake.handle_response(Response(second, accepted("yes"))) == [], "it comes too late"
 
 
 @pytest.mark.parametrize("cursor", ["made-up", "", 5])

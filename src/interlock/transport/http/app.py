@@ -15,7 +15,10 @@ from mcp.server.streamable_http import EventStore
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from msgspec import Struct
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from interlock.core.principals import LOCAL
@@ -32,6 +35,7 @@ from interlock.transport.http.health_routes import health_routes
 from interlock.transport.http.inbox_routes import inbox_routes
 from interlock.transport.http.mcp import SurfaceServer
 from interlock.transport.http.metrics import Metrics
+from interlock.transport.http.responses import refusal
 from interlock.transport.http.service import Service
 from interlock.transport.http.stopping import Stopping
 from interlock.transport.http.subscribers import Subscribers
@@ -108,7 +112,12 @@ class Assembly:
                 Middleware(Limits, per_second=rate, in_flight=most),
                 Middleware(Authentication, challenge=settings.challenge),
             ]
-        app = Starlette(routes=routes, middleware=middleware, lifespan=self._lifespan)
+        app = Starlette(
+            routes=routes,
+            middleware=middleware,
+            lifespan=self._lifespan,
+            exception_handlers={404: not_found, 405: method_not_allowed},
+        )
         app.router.redirect_slashes = False
         app.state.stopping = self.stopping
         return app
@@ -138,6 +147,18 @@ class Assembly:
     async def _versions(self, topics: Collection[Topic]) -> Versions:
         # A topic belongs to who subscribed to it; its version is the same for everybody.
         return await self.in_thread(versions_now, self._service.surface(DEFAULT_SURFACE, LOCAL), topics)
+
+
+async def not_found(request: Request, error: Exception) -> Response:
+    """Refuse a path that nothing is at."""
+    tool_sets = ", ".join(f"/mcp/{name}" for name in SURFACES)
+    return refusal(404, "NOT_FOUND", f"There is nothing here. MCP is at /mcp and at {tool_sets}.")
+
+
+async def method_not_allowed(request: Request, error: Exception) -> Response:
+    """Refuse a method that a path does not have."""
+    headers = error.headers if isinstance(error, HTTPException) else None
+    return refusal(405, "METHOD_NOT_ALLOWED", f"Use {(headers or {}).get('Allow', 'GET')}.", headers)
 
 
 def application(service: Service, settings: HttpSettings, more: Sequence[BaseRoute] = ()) -> Starlette:

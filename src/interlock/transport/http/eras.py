@@ -30,6 +30,7 @@ from interlock.transport.http.admission.messages import (
     refused_stream,
     rpc_refusal,
 )
+from interlock.transport.http.admission.sessions import OpenSessions
 from interlock.transport.http.service import record_of
 from interlock.transport.http.stopping import Stopping
 from interlock.transport.rpc import (
@@ -78,6 +79,7 @@ class Eras:
         self._modern = modern
         self._handshake = handshake
         self._stopping = stopping
+        self._sessions = OpenSessions()
         self._unanswered: dict[tuple[Principal, str, str], anyio.Event] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -109,12 +111,33 @@ class Eras:
             *((name, value.encode()) for name, value in checked.items()),
         ]
         receive, version = replay(body, receive), headers.get(VERSION_HEADER)
-        if is_answered_as_json(message, version):
-            await self._modern.handle_request(scope, receive, send)
-        elif isinstance(message, Request) and is_handshake(version) and SESSION_HEADER in headers:
+        if not is_handshake(version):
+            manager = self._modern if is_answered_as_json(message, version) else self._handshake
+            await manager.handle_request(scope, receive, send)
+        elif SESSION_HEADER not in headers:
+            await self._open_session(scope, receive, send)
+        elif isinstance(message, Request):
             await self._serve_once(message.id, headers[SESSION_HEADER], scope, receive, send)
         else:
             await self._serve_session(None, scope, receive, send)
+
+    async def _open_session(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a client open a session; one that its principal has not used for long may make room for it."""
+        principal = record_of(scope).principal
+        surplus = self._sessions.surplus(principal)
+        if surplus is not None:
+            headers = [(SESSION_HEADER.encode(), surplus.encode())]
+            await self._handshake.handle_request(
+                {**scope, "method": "DELETE", "headers": headers}, replay(b"", receive), unsent
+            )
+            self._served.forget(surplus)
+
+        async def noticed(message: ASGIMessage) -> None:
+            if message["type"] == "http.response.start" and message["status"] == 200:
+                self._sessions.add(principal, Headers(raw=message["headers"])[SESSION_HEADER])
+            await send(message)
+
+        await self._handshake.handle_request(scope, receive, noticed)
 
     async def _serve_once(
         self, id: RequestId, session_id: str, scope: Scope, receive: Receive, send: Send
@@ -146,10 +169,12 @@ class Eras:
             elif not is_lost:
                 await send(message)
 
+        session_id = Headers(scope=scope)[SESSION_HEADER]
         try:
-            await self._handshake.handle_request(scope, receive, explained)
+            with self._sessions.used(record_of(scope).principal, session_id):
+                await self._handshake.handle_request(scope, receive, explained)
         finally:  # from now on the SDK counts the time until it ends the session
-            self._served.renew(Headers(scope=scope).get(SESSION_HEADER, ""))
+            self._served.renew(session_id)
 
     async def _serve_stream(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Open or end a session's own stream. What there is to tell is told after its head was sent."""
@@ -170,6 +195,11 @@ class Eras:
                         telling.start_soon(self._served.tell, session_id, principal)
                     elif scope["method"] == "DELETE":
                         self._served.forget(session_id)
+                        self._sessions.remove(principal, session_id)
 
             await self._serve_session(None, scope, receive, followed)
             telling.cancel_scope.cancel()
+
+
+async def unsent(message: ASGIMessage) -> None:
+    """Take the answer to a request that no client has sent."""

@@ -37,6 +37,7 @@ from interlock.transport.results import (
     CAPABILITIES,
     CLIENT_INFO,
     COMPLETE,
+    FORM_SECONDS,
     UNCACHED,
     JsonObject,
     call_with_answers,
@@ -58,7 +59,6 @@ T = TypeVar("T")
 
 SERVER_NAME = "interlock"
 STATE_SECONDS = 24 * 3600.0
-FORM_SECONDS = 600.0
 LOOK_SECONDS = 1.0
 OBJECT_ERRORS = ("dict_type", "model_type")  # pydantic would speak of dictionaries and of its own classes
 

@@ -85,7 +85,7 @@ class Connection:
                 assert_never(message)
 
     def _answer_request(self, request: Request) -> list[bytes]:
-        if request.id in self._waiting or self._handshake.asks_for(request.id):
+        if request.id in self._waiting:
             return [error_line(request.id, invalid_request(ID_IN_USE))]
         is_modern = request.method != "initialize" and has_envelope(request.params)
         match self._era:

@@ -18,6 +18,7 @@ from interlock.surfaces.call import Ask, Call, Client, FormAnswer, Reply, RpcErr
 from interlock.surfaces.tool import Surface, call_tool
 from interlock.transport.results import (
     DOCUMENTS,
+    FORM_SECONDS,
     ServerInfo,
     capabilities_of,
     client_of,
@@ -44,7 +45,7 @@ from interlock.transport.rpc import (
     request_line,
     result_line,
 )
-from interlock.transport.stdio.waiting import WaitingTurns
+from interlock.transport.stdio.waiting import LOOK_SECONDS, WaitingTurns
 
 if TYPE_CHECKING:
     from interlock.transport.subscriptions import Subscription
@@ -65,6 +66,7 @@ class WaitingCall(Struct):
     state: str
     open_forms: dict[str, str]
     answers: dict[str, FormAnswer] = {}
+    looks: int = 0
 
 
 class Handshake:
@@ -114,15 +116,7 @@ class Handshake:
         request_id = notification.params.get("requestId")
         cancelled = [call for call in self._waiting if call.request_id == request_id]
         self._waiting = [call for call in self._waiting if call not in cancelled]
-        return [
-            notification_line("notifications/cancelled", {"requestId": form_id})
-            for call in cancelled
-            for form_id in call.open_forms
-        ]
-
-    def asks_for(self, request_id: RequestId) -> bool:
-        """Tell whether the user is being asked for this request."""
-        return any(call.request_id == request_id for call in self._waiting)
+        return [line for call in cancelled for line in _withdrawn(call)]
 
     def handle_response(self, response: Response) -> list[bytes]:
         """Take the client's folders, or a form's answer; after the last one, make the waiting call again."""
@@ -137,12 +131,24 @@ class Handshake:
         waiting.answers[question] = form_answer(response.result) or FormAnswer("cancel")
         if waiting.open_forms:
             return []
+        return self._call_again(waiting)
+
+    def _call_again(self, waiting: WaitingCall) -> list[bytes]:
         self._waiting.remove(waiting)
+        self._turns.cancel(waiting.request_id)
         call = Call(self._client, waiting.answers, waiting.state)
         return guarded(
             waiting.request_id,
             lambda: self._call(waiting.request_id, waiting.tool, waiting.params, call),
         )
+
+    def _look_for_silence(self, waiting: WaitingCall) -> list[bytes]:
+        """Give up a form that is not answered in time: the client may be unable to show it."""
+        waiting.looks += 1
+        if waiting.looks * LOOK_SECONDS < FORM_SECONDS:
+            return []
+        waiting.answers |= dict.fromkeys(waiting.open_forms.values(), FormAnswer("cancel"))
+        return _withdrawn(waiting) + self._call_again(waiting)
 
     def _initialize(self, request: Request) -> bytes:
         requested = request.params.get("protocolVersion")
@@ -190,7 +196,9 @@ class Handshake:
                 if not self._client.can_elicit:
                     raise RuntimeError(f"{tool} asked the user through a client that shows no forms")
                 forms = {f"form-{next(self._form_numbers)}": question for question in outcome.questions}
-                self._waiting.append(WaitingCall(request_id, tool, params, outcome.state, forms))
+                waiting = WaitingCall(request_id, tool, params, outcome.state, forms)
+                self._waiting.append(waiting)
+                self._turns.watch(request_id, partial(self._look_for_silence, waiting))
                 return [
                     request_line(
                         form_id, "elicitation/create", elicitation_params(outcome.questions[question])
@@ -199,3 +207,9 @@ class Handshake:
                 ]
             case _:
                 assert_never(outcome)
+
+
+def _withdrawn(waiting: WaitingCall) -> list[bytes]:
+    return [
+        notification_line("notifications/cancelled", {"requestId": form_id}) for form_id in waiting.open_forms
+    ]

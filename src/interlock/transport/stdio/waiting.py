@@ -98,7 +98,7 @@ class WaitingTurns:
                 params = progress_params(turn.progress_token, waited, turn.seconds)
                 answers = [notification_line("notifications/progress", params)]
             lines += answers
-        for watch in self._watches.values():
+        for watch in list(self._watches.values()):
             if watch.look is not None and now - watch.looked_at >= LOOK_SECONDS:
                 watch.looked_at = now
                 lines += watch.look()

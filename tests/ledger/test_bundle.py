@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from interlock.core.hashing import canonical
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.log.rebuild import differences, rebuild
+from interlock.ledger.log.records import ObservationRecorded
 from interlock.ledger.tokens.tokens import NAMES
 from interlock.ledger.transfer.bundle import Bundle, BundleRefused, Session, read_bundle
 from interlock.ledger.transfer.bundle import manifest as digests
@@ -320,6 +321,39 @@ def test_what_is_no_bundle_of_this_version_is_refused(raw: bytes, code: str) -> 
     found = read_bundle(raw)
     assert isinstance(found, BundleRefused)
     assert found.code == code
+
+
+def test_a_number_without_a_canonical_form_is_refused(agent: Agent) -> None:
+    def later(session: dict[str, Any]) -> None:
+        session["meta"]["updatedAt"] = 2**70
+
+    refused = read_bundle(tampered(exported(agent.ledger, travelled(agent)), later, sign=False))
+    assert isinstance(refused, BundleRefused)
+    assert refused.code == "BUNDLE_INVALID_FORMAT"
+
+
+@pytest.mark.parametrize(
+    ("title", "observed"), [("a\0b", "main"), ("title", "a\0b"), ("title", "x" * 3000)], ids=repr
+)
+def test_what_no_store_of_ours_would_have_written_is_refused_though_it_is_chained(
+    agent: Agent, title: str, observed: str
+) -> None:
+    """A NUL delimits the slots of tokens, and PostgreSQL stores neither it nor a long key of an index."""
+    new = agent.ledger.start_session(title)
+    new.commit.add(ObservationRecorded("git_branch", observed))
+    agent.ledger.record_session(new, b"", None)
+    refused = read_bundle(exported(agent.ledger, new.session_id))
+    assert isinstance(refused, BundleRefused)
+    assert refused.code == "BUNDLE_INTEGRITY_FAILED"
+
+
+def test_a_text_that_spells_an_escaped_nul_travels(agent: Agent, elsewhere: Agent) -> None:
+    first = agent.start("test.flow", goal="write \\\\u0000 and \\u0000")
+    session_id = imported(elsewhere.ledger, exported(agent.ledger, first["session"]["sessionId"]))
+    with elsewhere.ledger.store.reading() as reader:
+        session = reader.session(session_id)
+    assert session is not None
+    assert session.title == "write \\\\u0000 and \\u0000"
 
 
 def test_digests_of_the_manifest_are_over_canonical_json(agent: Agent) -> None:

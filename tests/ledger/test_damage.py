@@ -6,6 +6,7 @@ import pytest
 
 from interlock.ledger.log.health import ChainReport, examine
 from interlock.ledger.log.repair import inspect
+from interlock.ledger.queries.indexing import catch_up
 from interlock.store.sqlite.store import PAGE_SIZE
 from support.harness import Agent, Bench, steps, workflow
 
@@ -129,6 +130,16 @@ def test_a_changed_key_of_a_command_is_found_by_the_chain(agent: Agent) -> None:
     alter(agent, "UPDATE commits SET key = 'decision:0:x' WHERE first > 0")
     assert "digest_mismatch" in report_of(agent, here["session"]["sessionId"]).reason
     assert agent.ack(at=here)["code"] == "SESSION_NOT_HEALTHY"
+
+
+@pytest.mark.parametrize("column", ["state", "outputs"])
+def test_a_row_that_cannot_be_read_is_found_in_a_session_that_is_indexed(agent: Agent, column: str) -> None:
+    session_id = agent.ack("noted")["session"]["sessionId"]
+    catch_up(agent.ledger.store, agent.ledger.pins)
+    alter(agent, f"UPDATE nodes SET {column} = x'7b' WHERE node = 1")
+    finding = inspect(agent.ledger.store, session_id, agent.ledger.pins)
+    assert finding is not None
+    assert finding.rows == ("node 1",)
 
 
 def test_a_changed_owner_is_found(agent: Agent) -> None:

@@ -14,6 +14,7 @@ from interlock.ledger.decisions.modes import set_session_mode
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.log.projection import Rows
 from interlock.ledger.log.rebuild import differences, rebuild, recorded_in
+from interlock.ledger.retention import stale
 from interlock.store.protocol import SessionFilter
 from interlock.surfaces.call import Call, Client, Reply
 from interlock.surfaces.navigation import NavigationSurface
@@ -224,3 +225,17 @@ def moved(agent: Agent, move: str, number: int, seen: list[dict[str, Any]]) -> d
             return agent.ack(at=last, number=number)
         case _:
             return agent.ack(f"notes {number}", at=last)
+
+
+def test_a_clock_that_was_set_back_does_not_make_a_session_older(bench: Bench) -> None:
+    """Otherwise it would be listed among the old ones, and be removed with them."""
+    bench.write(FLOW)
+    agent = bench.agent()
+    agent.start("test.flow")
+    began = bench.clock.now
+    bench.clock.pass_seconds(-400 * 86_400)
+    agent.ack("notes")
+    no_differences(agent.ledger)
+    bench.clock.now = began
+    assert stale(agent.ledger.store, began) == []
+    assert stale(agent.ledger.store, began + 1) == every_session(agent.ledger)

@@ -861,6 +861,23 @@ def test_settings_hold_their_last_value(store: Store) -> None:
         assert reader.setting("me", "mode") == "b"
 
 
+def test_a_setting_that_two_change_at_once_keeps_both_changes(store_factory: StoreFactory) -> None:
+    ours, theirs = store_factory(), store_factory()
+
+    def add(writer: Writer, text: str) -> None:
+        writer.set_setting(SettingRow("me", "views", (writer.setting("me", "views") or "") + text))
+
+    other = threading.Thread(target=lambda: put(theirs, lambda writer: add(writer, "b")))
+    with ours.writing() as writer:
+        before = writer.setting("me", "views") or ""
+        other.start()
+        other.join(timeout=0.2)  # it waits for its turn; one that did not would be done by then
+        writer.set_setting(SettingRow("me", "views", before + "a"))
+    other.join()
+    with ours.reading() as reader:
+        assert reader.setting("me", "views") == "ab"
+
+
 def test_traces_are_kept_beside_the_log(store: Store) -> None:
     store.append(start())
     before = session_of(store)
@@ -943,6 +960,15 @@ def test_a_removed_session_leaves_a_tombstone_and_nothing_else(store: Store) -> 
         assert reader.traces("sess_b", 0, 9, 9) == [TraceRow("sess_b", 0, 1, b"t")]
     assert ids(store) == ["sess_b"]
     store.append(filled("sess_a"))
+
+
+def test_a_tombstone_names_the_last_owner(store: Store) -> None:
+    for removed_at, owner in enumerate(("me", "you")):
+        first = start("sess_a")
+        store.append(replace(first, session=replace(first.session, owner=owner)))
+        put(store, lambda writer, at=removed_at: writer.remove_session("sess_a", at))
+    with store.reading() as reader:
+        assert reader.tombstone("sess_a") == TombstoneRow("sess_a", "you", 1)
 
 
 def test_a_replaced_session_has_the_new_rows_and_its_old_handles(store: Store) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from uuid import uuid4
 
 import apsw
@@ -19,20 +19,25 @@ import psycopg
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from interlock.cli.compose import store_of
 from interlock.cli.config import BadConfig, Config, without_password
+from interlock.ledger.transfer.export_import import export_session, import_bundle
 from interlock.ledger.transfer.store_copy import copy_store
 from interlock.store.postgres import connections
 from interlock.store.postgres.appending import append_statement
 from interlock.store.postgres.connections import connect
 from interlock.store.postgres.database import PostgresStore, migrate, open_store, status_of, version_of
 from interlock.store.postgres.loading import LOAD_BY_ID
+from interlock.store.postgres.queries import PostgresReader
 from interlock.store.postgres.tables import MIGRATIONS
 from interlock.store.postgres.words import words_in
 from interlock.store.protocol import (
     HandleRow,
     SearchRow,
+    SessionFilter,
+    SessionRow,
     SettingRow,
     StartRow,
     Store,
@@ -250,6 +255,82 @@ def test_what_the_server_refuses_is_told_without_the_password(server: PostgresSe
 # Several processes.
 
 
+def test_texts_are_sent_as_utf_8_whatever_the_url_says(fresh_url: str) -> None:
+    store, first = open_store(f"{fresh_url}&client_encoding=latin1"), start()
+    store.append(replace(first, session=replace(first.session, title="日本語")))
+    assert session_of(store).title == "日本語"
+    store.close()
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+def test_a_database_that_cannot_hold_every_text_is_refused(server: PostgresServer, encoding: str) -> None:
+    name = f"encoded_{uuid4().hex[:8]}"
+    server.execute(f"CREATE DATABASE {name} ENCODING '{encoding}' LOCALE 'C' TEMPLATE template0")
+    with pytest.raises(StoreUnavailable, match=f"has the encoding {encoding}: create the database with"):
+        open_store(f"{server.url.rpartition('/')[0]}/{name}")
+    server.execute(f"DROP DATABASE {name}")
+
+
+def test_a_search_path_without_a_schema_is_refused(server: PostgresServer) -> None:
+    with pytest.raises(StoreUnavailable, match="none of the schemas"):
+        open_store(f"{server.url}?options=-csearch_path%3Dnowhere")
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        "default_transaction_isolation=serializable",
+        "default_transaction_deferrable=on",
+        "timezone=Asia/Kathmandu",
+        "bytea_output=escape",
+        "standard_conforming_strings=off",
+        "synchronous_commit=off",
+    ],
+)
+def test_the_servers_defaults_change_nothing(fresh_url: str, setting: str) -> None:
+    store = open_store(f"{fresh_url}%20-c{setting.replace('=', '%3D')}")
+    store.append(start())
+    store.append(step(session_of(store)))
+    with store.writing() as writer:
+        writer.index(SearchRow("sess_a", "me", "it's a \\ title", "", "", 1), [])
+    with store.reading() as reader:
+        assert reader.search(["it's"], owner="me", columns=["title"], limit=5) == ["sess_a"]
+        durable = reader._rows("SELECT current_setting('synchronous_commit')")
+    assert durable == [("on",)]
+    assert session_of(store).head_index == 1
+    store.close()
+
+
+def test_a_database_that_takes_no_writes_says_so(fresh_url: str) -> None:
+    open_store(fresh_url).close()
+    store = open_store(f"{fresh_url}%20-cdefault_transaction_read_only%3Don")
+    with pytest.raises(StoreAway, match="takes no writes now"):
+        store.append(start())
+    store.close()
+
+
+def test_statements_that_a_pooler_has_forgotten_are_prepared_again(fresh_url: str) -> None:
+    store = open_store(fresh_url, size=1)
+
+    def forget() -> None:
+        with store._connection() as connection:
+            connection.pgconn.exec_(b"DEALLOCATE ALL")
+
+    store.append(start())
+    for _ in range(2):
+        for _ in range(2):
+            store.append(step(session_of(store)))
+        session = session_of(store)
+        forget()
+        with pytest.raises(StoreConflict):  # the command runs again from its read
+            store.append(step(session))
+        forget()
+        assert store.load("sess_a") is not None
+        forget()
+        assert session_of(store) == session
+    store.close()
+
+
 def test_a_session_that_becomes_active_is_not_removed(store: PostgresStore, tmp_path: Path) -> None:
     store.append(start(at=1))
     other = postgres_server.open_in(tmp_path)
@@ -366,6 +447,27 @@ def test_plans_made_on_an_empty_database_stay_right_on_a_full_one(fresh_url: str
         assert "Rows Removed by Filter" not in str(plan)
     connection.close()
     store.close()
+
+
+class ExplainedReader(PostgresReader):
+    """Answers with the plan of a question."""
+
+    decoders: ClassVar = {SessionRow: str}
+
+    def _rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        return super()._rows(f"EXPLAIN {sql}", *values)
+
+
+@pytest.mark.parametrize(("owner", "index"), [("me", "sessions_recent"), (None, "sessions_latest")])
+def test_the_newest_sessions_are_read_by_an_index_of_their_owner_or_of_all(
+    fresh_url: str, owner: str | None, index: str
+) -> None:
+    open_store(fresh_url).close()
+    connection = connect(fresh_url)
+    plan = "\n".join(map(str, ExplainedReader(connection).sessions(SessionFilter(owner))))
+    connection.close()
+    assert f"Index Scan Backward using {index} on sessions" in plan
+    assert plan.count("->  Sort") == 1  # the few that are left are put in order
 
 
 def test_a_command_is_one_statement_of_few_shapes(store: PostgresStore) -> None:
@@ -489,6 +591,68 @@ def test_a_copy_there_and_back_is_the_same(tmp_path: Path, store: PostgresStore)
     ]
     source.close()
     back.close()
+
+
+def test_a_bundle_that_two_import_at_once_is_there_twice(tmp_path: Path, store: PostgresStore) -> None:
+    bench = filled(tmp_path)
+    ledger = bench.ledger()
+    with ledger.store.reading() as reader:
+        session = reader.session(reader.session_ids("", 1)[0])
+    assert session is not None
+    bundle = export_session(ledger.store, session, ledger.pins, ledger.clock())
+    with ThreadPoolExecutor(4) as pool:
+        imported = list(pool.map(lambda _: import_bundle(store, bundle, "me", 5).session_id, range(4)))
+    assert len({*imported}) == 4
+    assert session.session_id in imported
+
+
+def test_a_copy_that_was_interrupted_is_completed(
+    tmp_path: Path, store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(tmp_path)
+    source = open_sqlite(tmp_path)
+    with source.reading() as reader:
+        session_id = reader.session_ids("", 1)[0]
+    source.trace([TraceRow(session_id, 0, 1, b"{}")])
+
+    def lose_power(rows: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(store, "trace", lose_power)
+        with pytest.raises(KeyboardInterrupt):
+            copy_all(source, store)
+    copy_all(source, store)
+    source.trace([TraceRow(session_id, 0, 2, b"{}")])
+    copy_all(source, store)
+    with source.reading() as ours, store.reading() as theirs:
+        assert theirs.session_ids("", 9) == ours.session_ids("", 9)
+        assert theirs.traces(session_id, 0, 9, 9) == ours.traces(session_id, 0, 9, 9) != []
+    source.close()
+
+
+def test_what_the_target_has_under_the_same_keys_stays_and_the_copy_goes_on(
+    tmp_path: Path, store: PostgresStore
+) -> None:
+    filled(tmp_path)
+    source = open_sqlite(tmp_path)
+    with source.writing() as writer:
+        first, second, _ = writer.session_ids("", 9)
+        writer.add_start(StartRow("me", b"id", b"q", first, b"handle", b"answer", 5))
+        writer.add_handle(HandleRow(b"ours", second, "worker"))
+    with store.writing() as writer:
+        writer.add_start(StartRow("me", b"id", b"q", "sess_other", b"other", b"another", 6))
+        writer.add_handle(HandleRow(b"theirs", second, "worker"))
+    outcomes = {row.session_id: row for row in copy_store(source, store)}
+    assert [outcomes.pop(second).outcome, *(row.outcome for row in outcomes.values())] == [
+        *("refused", "copied", "copied")
+    ]
+    with store.reading() as reader:
+        start = reader.start("me", b"id")
+        assert start is not None
+        assert start.response == b"another"
+        assert reader.session(second) is None
+    source.close()
 
 
 def copy_all(source: Store, target: Store) -> None:

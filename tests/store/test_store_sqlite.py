@@ -8,7 +8,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any, ClassVar
 
 import apsw
 import pytest
@@ -32,6 +34,7 @@ from interlock.store.sqlite.lock import FileLock
 from interlock.store.sqlite.raw_commits import raw_commits
 from interlock.store.sqlite.salvage import replace_damaged, salvage
 from interlock.store.sqlite.schema import MIGRATIONS
+from interlock.store.sqlite.statements import SqliteReader
 from interlock.store.sqlite.store import (
     CHECKPOINT_PAGES,
     PAGE_SIZE,
@@ -414,6 +417,30 @@ def test_sessions_are_removed_on_a_full_disk(tmp_path: Path, monkeypatch: pytest
     assert reserve.exists()
 
 
+@posix
+def test_sessions_are_removed_though_the_disk_has_no_room_to_give_their_space_back(tmp_path: Path) -> None:
+    import resource
+
+    store = begin(tmp_path)
+    large(store, 40)
+    kept = [f"sess_{number}" for number in range(10)]
+    with store.writing() as writer:
+        for name in kept:
+            writer.set_keep(name, True)
+    store.give_back()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, limits[1]))  # room for the log, not for a new file
+    try:
+        assert collect(store, 2**60, 5) == 31
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert store.integrity() == []
+    with store.reading() as reader:
+        assert reader.session_ids("", 99) == kept
+    store.append(step(session_of(store, kept[0])))
+    store.close()
+
+
 def test_rule_44_a_damaged_page_is_told_and_the_rest_recovered(tmp_path: Path) -> None:
     path = folded(tmp_path)
     spoil(path, leaf_of(path, "commits"))
@@ -615,6 +642,49 @@ def test_no_call_reads_a_whole_session(tmp_path: Path) -> None:
     assert not [plan for plan in plans if plan.endswith("(session_id=?)") and "sessions" not in plan]
     assert not [plan for plan in plans if plan.startswith("SCAN") and plan != "SCAN path"]
     store.close()
+
+
+def test_a_store_whose_file_was_replaced_by_a_damaged_one_says_so_until_a_sound_one_is_there(
+    tmp_path: Path,
+) -> None:
+    store, path = begin(tmp_path), tmp_path / "interlock.db"
+    sound = tmp_path / "sound"
+    sound.mkdir()
+    begin(sound).close()
+    for end in ("", "-wal", "-shm"):
+        path.with_name(path.name + end).rename(tmp_path / f"old{end}")
+    path.write_bytes(b"no database " * 1000)
+    for _ in range(2):
+        with pytest.raises(StoreCorrupt):
+            store.append(start("sess_b"))
+        with pytest.raises(StoreCorrupt):
+            session_of(store)
+    (sound / "interlock.db").replace(path)
+    store.append(step(session_of(store)))
+    assert indexes(store) == [0, 1]
+    store.close()
+
+
+class ExplainedReader(SqliteReader):
+    """Answers with the plan of a question."""
+
+    decoders: ClassVar = {SessionRow: lambda *columns: str(columns[3])}
+
+    def _rows(self, sql: str, *values: Any) -> Iterable[tuple[Any, ...]]:
+        return super()._rows(f"EXPLAIN QUERY PLAN {sql}", *values)
+
+
+@pytest.mark.parametrize(("owner", "index"), [("me", "sessions_recent"), (None, "sessions_latest")])
+def test_the_newest_sessions_are_read_by_an_index_of_their_owner_or_of_all(
+    tmp_path: Path, owner: str | None, index: str
+) -> None:
+    open_store(tmp_path).close()
+    connection = connect(tmp_path / "interlock.db")
+    plan = list(map(str, ExplainedReader(connection).sessions(SessionFilter(owner))))
+    connection.close()
+    older = plan[plan.index("CO-ROUTINE older") + 1 : plan.index("SCAN older")]
+    assert len(older) == 1  # nothing is sorted
+    assert index in older[0]
 
 
 @pytest.mark.parametrize("few", [1, 1000])

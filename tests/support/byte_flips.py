@@ -15,8 +15,8 @@ from interlock.cli.config import Config
 from interlock.cli.doctor_checks import Check, run_checks
 from interlock.store.protocol import CommitRow
 from interlock.store.sqlite.schema import FILE, TABLES
-from interlock.store.sqlite.statements import _inflated
 from interlock.store.sqlite.store import PAGE_SIZE
+from interlock.store.sqlite.stored_form import inflated
 from support.harness import Agent, Bench, gate, steps, workflow
 
 FLOW = workflow(*steps("one", "two"), gate("fork", "left", "right"), *steps("three"))
@@ -181,7 +181,7 @@ def _lost(subject: Subject, scratch: Path) -> tuple[list[tuple[str, int]], int]:
     """Return the commits that are neither in a log nor kept beside it, and how many are kept beside it."""
     left = {row.digest for row in commits_of(scratch, scratch).values()}
     with _copied(scratch, scratch) as connection:
-        contents = [_inflated(body) for (body,) in connection.execute("SELECT body FROM contents")]
+        contents = [inflated(body) for (body,) in connection.execute("SELECT body FROM contents")]
     beside = [
         row
         for body in contents

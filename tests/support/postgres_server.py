@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from interlock.store.portable_sql import OF_A_SESSION
 from interlock.store.postgres.database import PostgresStore, open_store
-from interlock.store.postgres.tables import OF_A_SESSION
 
 TABLES = (*OF_A_SESSION, "tombstones", "contents", "settings")
 URL = "TEST_POSTGRES_URL"

@@ -150,7 +150,7 @@ class Commit:
         row = commit_of(session.session_id, *before, self.principal, self._entries, self.now, key)
         for index, entry in enumerate(self._entries, row.first):
             apply(rows, Logged(index, self.now, entry.event, entry.run, entry.node, self.principal))
-        rows.session = replace(rows.session, updated_at=self.now, head_index=row.last, head_digest=row.digest)
+        rows.move_head(row)
         return Changes(
             session=rows.session,
             before=self._before,

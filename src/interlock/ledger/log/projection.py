@@ -110,8 +110,13 @@ class Rows:
         """Apply all events of a command, and move the head to it."""
         for event in logged((row,)):
             apply(self, event)
+        self.move_head(row)
+
+    def move_head(self, row: CommitRow) -> None:
+        """Let the head be the end of a commit; a clock that was set back makes no session older."""
+        updated_at = max(self.session.updated_at, row.recorded_at)
         self.session = replace(
-            self.session, updated_at=row.recorded_at, head_index=row.last, head_digest=row.digest
+            self.session, updated_at=updated_at, head_index=row.last, head_digest=row.digest
         )
 
     def notes_towards(self, parent: int, attempt: int | None) -> int:

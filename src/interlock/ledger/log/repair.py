@@ -37,6 +37,7 @@ from interlock.ledger.log.rebuild import (
 )
 from interlock.ledger.log.records import RepairRecorded, ResponseRestored, SessionCreated
 from interlock.ledger.queries.indexing import is_found_wrongly
+from interlock.ledger.retry import until_recorded
 from interlock.ledger.runs.pinned_workflows import PinDamaged, Pins, contents_of
 from interlock.ledger.runs.position import View
 from interlock.ledger.tokens.slots import unnamed
@@ -100,7 +101,7 @@ def inspect(store: Store, session_id: str, pins: Pins) -> Finding | None:
         rebuilt, plan_of = rebuild(session_id, log.commits), plans_of(reader, pins)
         lost = [run.workflow_id for run in rebuilt.runs.values() if plan_of(run.workflow_hash) is None]
         wrong = [*differences(reader, rebuilt), *(f"pinned workflow {workflow_id}" for workflow_id in lost)]
-        if not lost and is_found_wrongly(reader, pins, session):
+        if not wrong and is_found_wrongly(reader, pins, session):
             wrong.append("words that it is found by")
     if wrong:
         return Finding(session_id, "healthy", "rows are not what the events make", tuple(wrong))
@@ -140,6 +141,7 @@ def mark(store: Store, finding: Finding) -> None:
             tx.set_health(finding.session_id, finding.health, finding.reason)
 
 
+@until_recorded
 def repair(
     store: Store, session_id: str, pins: Pins, library: Library, renders: Renders, *, owner: str, now: int
 ) -> Repaired | Finding:

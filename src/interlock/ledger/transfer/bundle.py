@@ -6,11 +6,14 @@ holds no handle and no token; recorded responses travel with slots (rule 7).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from itertools import chain
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from interlock.authoring.compile.ids import DOTLESS, LONGEST_ID, NAMESPACED
 from interlock.core.definition.workflow import Workflow
@@ -23,6 +26,8 @@ from interlock.ledger.runs.position import tip_of
 from interlock.store.protocol import CommitRow, Health, NodeRow
 
 VERSION = 1
+LONGEST_KEY = 2000
+_ESCAPED_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 MANIFEST: Literal["sha256_manifest_v1"] = "sha256_manifest_v1"
 
 # Ids are stored, printed and looked up as they are, so nothing else is taken for one (rule 39).
@@ -196,7 +201,10 @@ def read_bundle(raw: bytes) -> Bundle | BundleRefused:
         return BundleRefused("BUNDLE_INVALID_FORMAT", f"This is not a bundle: {error}.", EXPORT_AGAIN)
     if refused := _incomplete(bundle.session):
         return refused
-    computed, listed = manifest(bundle.session).entries, bundle.integrity.entries
+    try:
+        computed, listed = manifest(bundle.session).entries, bundle.integrity.entries
+    except ValueError as error:
+        return _refused("BUNDLE_INVALID_FORMAT", f"it has no canonical form ({error})")
     if computed != listed:
         changed = min((entry.path for entry in set(computed) ^ set(listed)), default="the manifest")
         return _refused("BUNDLE_INTEGRITY_FAILED", f"{changed} was changed")
@@ -345,6 +353,8 @@ def _other_graph(session: Session) -> BundleRefused | None:
     rebuilt = rebuilt_as(session, session.meta.session_id)
     if graph_of(rebuilt) != session.graph or rebuilt.session.parent_session != session.meta.parent_session:
         return _refused("BUNDLE_INTEGRITY_FAILED", "its nodes, runs or outputs are not what its events make")
+    if reason := _unstorable(session, rebuilt):
+        return _refused("BUNDLE_INTEGRITY_FAILED", reason)
     digests = {(node, row.attempt): row.response_digest.hex() for node, row in recorded_in(rebuilt)}
     for response in session.responses:
         digest = digest_of(response.body.encode()).removeprefix("sha256:")
@@ -352,6 +362,21 @@ def _other_graph(session: Session) -> BundleRefused | None:
             which = f"attempt {response.attempt} on node {response.node}"
             return _refused("BUNDLE_INTEGRITY_FAILED", f"the response to {which} is not the recorded one")
     return None
+
+
+def _unstorable(session: Session, rebuilt: Rows) -> str:
+    """Say what no store of ours would have written: a NUL delimits slots, and indexes have limits."""
+    texts = [*(commit.body for commit in session.commits), *session.pinned_workflows.values()]
+    keys = [*(commit.key or "" for commit in session.commits), *chain(*rebuilt.observations.items())]
+    if any(map(_ESCAPED_NUL.search, texts)) or any(
+        "\0" in text for text in (*keys, *session.documents.values())
+    ):
+        return "it contains a NUL character"
+    if any(len(key.encode()) > LONGEST_KEY for key in keys):
+        return f"one of its keys or observations is longer than {LONGEST_KEY} bytes"
+    rows = (rebuilt.session, *rebuilt.nodes.values(), *rebuilt.runs.values(), *rebuilt.all_blocked())
+    numbers = (value for row in rows for value in astuple(row) if isinstance(value, int))
+    return "one of its numbers needs more than 64 bits" if any(abs(n) >= 2**63 for n in numbers) else ""
 
 
 def _refused(code: BundleCode, reason: str) -> BundleRefused:

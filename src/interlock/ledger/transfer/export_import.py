@@ -15,6 +15,7 @@ from interlock.ledger.log.projection import Rows
 from interlock.ledger.log.rebuild import rebuild, recorded_in, session_rows
 from interlock.ledger.log.records import SessionImported
 from interlock.ledger.log.repair import plans_of
+from interlock.ledger.retry import until_recorded
 from interlock.ledger.runs.pinned_workflows import PinDamaged, Pins, pinned, seal
 from interlock.ledger.tokens.tokens import new_handle
 from interlock.ledger.transfer.bundle import (
@@ -80,6 +81,7 @@ def _intact_responses(reader: Reader, rebuilt: Rows) -> tuple[BundledResponse, .
     return tuple(responses)
 
 
+@until_recorded
 def import_bundle(store: Store, bundle: Bundle, owner: str, now: int) -> SessionRow:
     """Store a checked bundle with a handle of its own; under a new id where its id is taken.
 

@@ -12,15 +12,13 @@ from msgspec import Struct
 
 from interlock.ledger.log.health import examine_commits
 from interlock.store.protocol import (
-    CommitRow,
     HandleRow,
     Reader,
-    SessionRow,
     SessionRows,
     StartRow,
     Store,
+    StoreConflict,
     TraceRow,
-    Writer,
 )
 
 BATCH = 200
@@ -100,18 +98,25 @@ def _copy_session(source: Store, target: Store, session_id: str) -> SessionCopie
     report = examine_commits(rows.commits, rows.session)
     if report.health != "healthy":
         return SessionCopied(session_id, "refused", f"its log is damaged: {report.reason}")
-    with target.writing() as writer:
-        known = writer.session(session_id)
-        present = list(writer.commits(session_id)) if known is not None else []
-        if known == rows.session and present == list(rows.commits):
-            _add_missing(writer, wanted)
-            return SessionCopied(session_id, "present")
-        if present != list(rows.commits)[: len(present)]:
-            return SessionCopied(session_id, "refused", "the target has another log under this id")
-        writer.replace_session(rows)
-        _add_missing(writer, wanted)
-    target.trace(wanted.traces if not present else ())
-    return _verified(target, rows.session, rows.commits)
+    try:
+        with target.writing() as writer:
+            known = writer.session(session_id)
+            present = list(writer.commits(session_id)) if known is not None else []
+            if present != rows.commits[: len(present)]:
+                return SessionCopied(session_id, "refused", "the target has another log under this id")
+            is_present = known == rows.session and present == rows.commits
+            if not is_present:
+                writer.replace_session(rows)
+            for handle in set(wanted.handles).difference(writer.handles(session_id)):
+                writer.add_handle(handle)
+            for start in wanted.starts:
+                if writer.start(start.owner, start.request_id) is None:  # else the target's own one stays
+                    writer.add_start(start)
+            traced = set(writer.traces(session_id, 0, rows.session.head_index, EVERY_TRACE))
+    except StoreConflict as conflict:
+        return SessionCopied(session_id, "refused", f"the target has other rows in its place: {conflict}")
+    target.trace([trace for trace in wanted.traces if trace not in traced])
+    return SessionCopied(session_id, "present") if is_present else _verified(target, rows)
 
 
 def everything(reader: Reader, session_id: str) -> Everything | None:
@@ -135,24 +140,14 @@ def everything(reader: Reader, session_id: str) -> Everything | None:
     )
 
 
-def _add_missing(writer: Writer, wanted: Everything) -> None:
-    session_id = wanted.rows.session.session_id
-    handles, starts = writer.handles(session_id), writer.starts(session_id)
-    for handle in wanted.handles:
-        if handle not in handles:
-            writer.add_handle(handle)
-    for start in wanted.starts:
-        if start not in starts:
-            writer.add_start(start)
-
-
-def _verified(target: Store, session: SessionRow, commits: Sequence[CommitRow]) -> SessionCopied:
-    """Read a copy back: its chain must hold and be the source's, digest by digest."""
+def _verified(target: Store, copied: SessionRows) -> SessionCopied:
+    """Read a copy back: its chain must hold and be the source's, byte by byte."""
+    session_id = copied.session.session_id
     with target.reading() as reader:
-        stored = list(reader.commits(session.session_id))
-    report = examine_commits(stored, session)
-    if report.health != "healthy" or [row.digest for row in stored] != [row.digest for row in commits]:
-        return SessionCopied(
-            session.session_id, "refused", f"the copy differs: {report.reason or 'its digests'}"
-        )
-    return SessionCopied(session.session_id, "copied")
+        stored = list(reader.commits(session_id))
+    report = examine_commits(stored, copied.session)
+    if report.health == "healthy" and [row.digest for row in stored] == [
+        row.digest for row in copied.commits
+    ]:
+        return SessionCopied(session_id, "copied")
+    return SessionCopied(session_id, "refused", f"the copy differs: {report.reason or 'its commits'}")

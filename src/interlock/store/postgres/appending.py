@@ -11,7 +11,8 @@ from typing import Any
 
 from msgspec.structs import astuple
 
-from interlock.store.postgres.columns import COLUMNS, insert, slots
+from interlock.store.portable_sql import ADD_SESSION
+from interlock.store.postgres.columns import COLUMNS, slots
 from interlock.store.protocol import Changes
 
 MOVED = (
@@ -67,7 +68,7 @@ def _rows(changes: Changes) -> Iterator[tuple[str, list[tuple[Any, ...]]]]:
 def _sql(new: bool, counts: tuple[tuple[str, int], ...]) -> str:
     kinds = COLUMNS["sessions"]
     if new:
-        head, used = insert("sessions"), len(kinds)
+        head, used = ADD_SESSION, len(kinds)
     else:
         moved = ", ".join(f"{name} = ${number}::{kinds[name]}" for number, name in enumerate(MOVED, 3))
         head = f"UPDATE sessions SET {moved}, unindexed = true WHERE session_id = $1 AND head_digest = $2"

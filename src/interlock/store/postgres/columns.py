@@ -1,4 +1,4 @@
-"""Columns and INSERTs of each table: columns carry the names of the row structs' fields, in their order."""
+"""The columns of each table with their types, for statements from which PostgreSQL cannot infer them."""
 
 from __future__ import annotations
 
@@ -53,35 +53,3 @@ def slots(table: str, used: int = 0) -> str:
     """List the parameters of one row, numbered after those that are used already."""
     kinds = COLUMNS[table].values()
     return ", ".join(f"${number}::{kind}" for number, kind in enumerate(kinds, used + 1))
-
-
-def insert(table: str) -> str:
-    """Write an INSERT of one row."""
-    return f"INSERT INTO {table} ({', '.join(COLUMNS[table])}) VALUES ({slots(table)})"
-
-
-def columns_of(row: type[Struct], *without: str, prefix: str = "") -> str:
-    """List the columns of a row; those left out are empty bytes."""
-    return ", ".join(
-        f"''::bytea AS {name}" if name in without else prefix + name for name in row.__struct_fields__
-    )
-
-
-def _select(row: type[Struct], table: str, *without: str) -> str:
-    return f"SELECT {columns_of(row, *without)} FROM {table} "
-
-
-SESSION = _select(SessionRow, "sessions")
-HANDLE = _select(HandleRow, "handles")
-RUN = _select(RunRow, "runs")
-NODE = _select(NodeRow, "nodes")
-LIGHT_NODE = _select(NodeRow, "nodes", "response")
-BLOCKED = _select(BlockedRow, "blocked")
-LIGHT_BLOCKED = _select(BlockedRow, "blocked", "response")
-MODE = _select(ModeRow, "modes")
-COMMIT = _select(CommitRow, "commits")
-START = _select(StartRow, "starts")
-TRACE = _select(TraceRow, "traces")
-SEARCH = _select(SearchRow, "search")
-SETTING = _select(SettingRow, "settings")
-TOMBSTONE = _select(TombstoneRow, "tombstones")

@@ -64,9 +64,18 @@ CONFLICTS = (
     errors.ExclusionViolation,
 )
 BUSY = (errors.LockNotAvailable, errors.QueryCanceled, errors.IdleInTransactionSessionTimeout)
-UNUSABLE = (errors.DiskFull, errors.InsufficientPrivilege, errors.UndefinedTable, errors.DataError)
+UNUSABLE = (
+    errors.DiskFull,
+    errors.InsufficientPrivilege,
+    errors.UndefinedTable,
+    errors.DataError,
+    errors.ProgramLimitExceeded,
+)
 DAMAGED = (errors.DataCorrupted, errors.IndexCorrupted)
-AWAY = (psycopg.OperationalError, psycopg.InterfaceError, errors.ReadOnlySqlTransaction)
+# A pooler has put another server connection behind this one, without what was prepared on the first.
+FORGOTTEN = (errors.InvalidSqlStatementName, errors.DuplicatePreparedStatement)
+SHUT_DOWN = (errors.AdminShutdown, errors.CrashShutdown, errors.CannotConnectNow)
+AWAY = (psycopg.OperationalError, psycopg.InterfaceError)
 
 
 class AnyInteger(Dumper):
@@ -110,7 +119,10 @@ def configure(connection: Connection) -> None:
 
 
 def _bounded(url: str) -> str:
-    """Add a time limit for connecting and the detection of dead peers, where the URL says nothing else."""
+    """Add a time limit for connecting and the detection of dead peers, where the URL says nothing else.
+
+    Texts are always sent as UTF-8, whatever the URL and the environment say.
+    """
     defaults: dict[str, Any] = {
         "connect_timeout": CONNECT_TIMEOUT,
         "application_name": "interlock",
@@ -120,7 +132,7 @@ def _bounded(url: str) -> str:
         "tcp_user_timeout": 20_000,
     }
     known = conninfo_to_dict(url)
-    return make_conninfo(**{**defaults, **known})
+    return make_conninfo(**{**defaults, **known, "client_encoding": "UTF8"})
 
 
 class Connections:
@@ -177,8 +189,7 @@ class Connections:
 
 def is_lost(connection: Connection, error: BaseException | None) -> bool:
     """Say whether an error means that the connection is gone."""
-    shutdown = isinstance(error, errors.AdminShutdown | errors.CrashShutdown | errors.CannotConnectNow)
-    return connection.closed or shutdown
+    return connection.closed or isinstance(error, SHUT_DOWN + FORGOTTEN)
 
 
 @contextmanager
@@ -196,6 +207,13 @@ def translated(name: str) -> Iterator[None]:
         raise StoreUnavailable(f"{name} cannot be used: {_text(error)}") from error
     except errors.InvalidAuthorizationSpecification as error:
         raise StoreUnavailable(f"{name} refused the login: {_text(error)}") from error
+    except errors.ReadOnlySqlTransaction as error:
+        raise StoreAway(f"{name} takes no writes now: {_text(error)}") from error
+    except FORGOTTEN as error:
+        raise StoreAway(
+            f"{name} is behind a pooler that changes connections between transactions ({_text(error)});"
+            " it has to pool sessions, or to keep track of prepared statements"
+        ) from error
     except AWAY as error:
         raise StoreAway(f"{name} cannot be reached: {_text(error)}") from error
 

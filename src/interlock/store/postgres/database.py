@@ -12,9 +12,9 @@ from random import random
 from threading import local
 from typing import Any, TypeVar
 
+import psycopg
 from msgspec import Struct
 from msgspec.structs import astuple, replace
-from psycopg import OperationalError
 
 from interlock.store.postgres.appending import append_statement
 from interlock.store.postgres.columns import slots
@@ -87,17 +87,13 @@ class PostgresStore:
 
         with translated(self.name):
             loaded = self._read_again_if_lost(read)
-        if isinstance(handle, bytes):
-            self._remember(handle, loaded)
-        return loaded
-
-    def _remember(self, handle: bytes, loaded: LoadedRows | None) -> None:
-        if loaded is None:
+        if isinstance(handle, bytes) and loaded is None:
             self._sessions.pop(handle, None)
-            return
-        if len(self._sessions) >= KNOWN_HANDLES:
-            self._sessions.clear()
-        self._sessions[handle] = loaded.session.session_id
+        elif isinstance(handle, bytes) and loaded is not None:
+            if len(self._sessions) >= KNOWN_HANDLES:
+                self._sessions.clear()
+            self._sessions[handle] = loaded.session.session_id
+        return loaded
 
     def _read_again_if_lost(self, read: Callable[[Connection], T]) -> T:
         """Run a read; once more on a new connection if the first one turns out to be lost."""
@@ -106,7 +102,7 @@ class PostgresStore:
         try:
             with self._connection() as connection:
                 return read(connection)
-        except OperationalError as error:
+        except psycopg.Error as error:
             if not is_lost(connection, error):
                 raise
         with self._connection() as connection:
@@ -125,7 +121,7 @@ class PostgresStore:
                 try:
                     with self._connection() as connection:
                         self._send(connection, statements)
-                except OperationalError as error:
+                except psycopg.Error as error:
                     if not is_lost(connection, error):
                         raise
                     self._find_again(changes, error)
@@ -142,13 +138,13 @@ class PostgresStore:
             for sql, values in statements:
                 _compare_and_set(connection, sql, values)
 
-    def _find_again(self, changes: Sequence[Changes], error: OperationalError) -> None:
+    def _find_again(self, changes: Sequence[Changes], error: psycopg.Error) -> None:
         """Look up, on a new connection, whether a command was stored whose answer was lost."""
         commit = changes[0].commit
         key = (commit.session_id, commit.last, commit.digest)
         try:
             stored = self._read_again_if_lost(lambda new: new.execute(IS_STORED, key).fetchone())
-        except (OperationalError, StoreAway) as away:
+        except (psycopg.OperationalError, StoreAway) as away:
             raise StoreAway(
                 f"The connection to {self.name} was lost while the call was stored."
                 " Repeat it: if it was stored, its recorded response is returned."
@@ -306,19 +302,26 @@ def _transaction(connection: Connection, begin: str) -> Iterator[None]:
 
 def _roll_back(connection: Connection) -> None:
     if not connection.closed:
-        with suppress(OperationalError):
+        with suppress(psycopg.OperationalError):
             connection.rollback()
 
 
 def open_store(url: str, size: int = POOL_SIZE) -> PostgresStore:
     """Connect to a database, and create or upgrade its tables where needed."""
-    connection = connect(url)
+    connection, name = connect(url), name_of(url)
     try:
-        with translated(name_of(url)):
+        with translated(name):
             if connection.info.server_version < OLDEST_SERVER:
-                raise StoreUnavailable(f"{name_of(url)} is older than PostgreSQL 15, which Interlock needs")
+                raise StoreUnavailable(f"{name} is older than PostgreSQL 15, which Interlock needs")
+            encoding = connection.info.parameter_status("server_encoding")
+            if encoding != "UTF8":
+                raise StoreUnavailable(
+                    f"{name} has the encoding {encoding}: create the database with ENCODING 'UTF8'"
+                )
+            if connection.execute("SELECT current_schema()").fetchone() == (None,):
+                raise StoreUnavailable(f"{name} has none of the schemas that its search_path names")
             if version_of(connection) != len(MIGRATIONS):
-                migrate(connection, MIGRATIONS, name_of(url))
+                migrate(connection, MIGRATIONS, name)
     finally:
         connection.close()
     return PostgresStore(url, size)

@@ -1,94 +1,84 @@
-"""The SQL of the shared store: every question and every write that is not a command, in one transaction.
+"""The SQL that is PostgreSQL's own, in one transaction: what the shared store asks and writes in its way.
 
 Orders are those of the index that a question needs, so that plans cached on empty tables choose it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 import psycopg
 from msgspec import Struct
 from msgspec.structs import astuple
 
-from interlock.store.postgres.columns import (
+from interlock.store.portable_sql import (
+    ADD_BLOCKED,
+    ADD_COMMIT,
+    ADD_MODE,
+    ADD_NODE,
+    ADD_OBSERVATION,
+    ADD_RUN,
+    ADD_SESSION,
     BLOCKED,
     COMMIT,
-    HANDLE,
-    LIGHT_BLOCKED,
-    LIGHT_NODE,
-    MODE,
+    COMMONLY_OBSERVED,
+    FOUND_BY,
+    LAST_CHARACTER,
+    LATEST,
+    MATCHES,
+    NEWEST,
     NODE,
-    RUN,
-    SEARCH,
-    SESSION,
-    SETTING,
-    START,
-    TOMBSTONE,
-    TRACE,
+    OF_A_SESSION,
+    PROJECTIONS,
+    PortableReads,
+    PortableWrites,
     columns_of,
-    insert,
+    select,
 )
 from interlock.store.postgres.connections import Connection
 from interlock.store.postgres.loading import LOAD_BY_HANDLE, LOAD_BY_ID, loaded_rows
-from interlock.store.postgres.tables import FOUND_BY, OF_A_SESSION, PROJECTIONS
 from interlock.store.postgres.words import query, vector
 from interlock.store.protocol import (
     NOT_ON_PATH,
     BlockedRow,
     CommitRow,
-    HandleRow,
-    Health,
     LoadedRows,
-    ModeRow,
     NodeRow,
     Recorded,
-    RunRow,
     SearchRow,
     SessionFilter,
     SessionRow,
     SessionRows,
-    SettingRow,
-    StartRow,
     StoreConflict,
     TombstoneRow,
-    TraceRow,
 )
 
-T = TypeVar("T")
 R = TypeVar("R", bound=Struct)
 
-LATEST = 2000  # outputs looked at, newest first: common words stay cheap (rule 47)
 FEW = 5000  # rows that are looked up by a value; where it is common, they are met soon by going backwards
 PAGE = 500  # rows of a long list that are fetched at once
-LAST_CHARACTER = chr(0x10FFFF)
 
+EMPTY = "''::bytea"  # what is not read
+LIGHT_NODE = select(NodeRow, "nodes", response=EMPTY)
+LIGHT_BLOCKED = select(BlockedRow, "blocked", response=EMPTY)
 ON_PATH = [name for name in NodeRow.__struct_fields__ if name not in NOT_ON_PATH]
 PATH = (
     f"WITH RECURSIVE path (far, {', '.join(ON_PATH)}) AS ("
     f" SELECT 1, {', '.join(ON_PATH)} FROM nodes WHERE session_id = $1 AND node = $2::int8"
     f" UNION ALL SELECT far + 1, {', '.join(f'above.{name}' for name in ON_PATH)} FROM path"
     " JOIN nodes AS above ON above.session_id = $1 AND above.node = path.parent WHERE far < $3::int8)"
-    f" SELECT {columns_of(NodeRow, *NOT_ON_PATH)} FROM path ORDER BY far"
+    f" SELECT {columns_of(NodeRow, **dict.fromkeys(NOT_ON_PATH, EMPTY))} FROM path ORDER BY far"
 )
 NOTES = (
-    f"SELECT {columns_of(NodeRow, 'response', prefix='n.')} FROM unnest($2::int8[]) AS wanted (parent)"
+    f"SELECT {columns_of(NodeRow, prefix='n.', response=EMPTY)} FROM unnest($2::int8[]) AS wanted (parent)"
     " CROSS JOIN LATERAL (SELECT * FROM nodes WHERE session_id = $1 AND parent = wanted.parent"
     " ORDER BY attempt) AS n WHERE n.kind = 'note'"
-)
-MATCHES = (
-    "SELECT count(*) FROM (SELECT 1 FROM observations WHERE key = $1 AND value BETWEEN $2 AND $3"
-    " LIMIT $4::int8) AS matches"
 )
 OBSERVED = (
     "SELECT session_id FROM observations JOIN sessions USING (session_id)"
     " WHERE key = $1 AND value BETWEEN $2 AND $3 AND owner = $4"
     " ORDER BY updated_at DESC, session_id LIMIT $5::int8"
-)
-OBSERVES = (
-    "(SELECT o.value FROM observations AS o WHERE o.session_id = sessions.session_id AND o.key = $1)"
-    " BETWEEN $2 AND $3 AND owner = $4"
 )
 OBSERVED_VALUES = (  # steps from value to value: many sessions share one
     "WITH RECURSIVE listed (value) AS (SELECT '' COLLATE \"C\" UNION ALL"
@@ -96,14 +86,6 @@ OBSERVED_VALUES = (  # steps from value to value: many sessions share one
     " WHERE o.key = $1 AND s.owner = $2 AND o.value > listed.value ORDER BY o.value LIMIT 1)"
     " FROM listed WHERE listed.value IS NOT NULL)"
     " SELECT value FROM listed WHERE value <> '' LIMIT $3::int8"
-)
-NEWEST = (  # those not yet indexed, and the newest of the others
-    "SELECT {columns} FROM ((SELECT {columns} FROM sessions WHERE unindexed AND {where})"
-    " UNION ALL (SELECT {columns} FROM sessions WHERE NOT unindexed AND {where}"
-    " ORDER BY recent_at DESC LIMIT {most})) AS listed ORDER BY updated_at DESC, session_id LIMIT {limit}"
-)
-COMMONLY_OBSERVED = NEWEST.format(
-    columns="session_id, updated_at", where=OBSERVES, most="$5::int8", limit="$5::int8"
 )
 RANKED = (
     "SELECT s.session_id FROM ({sessions}) AS s"
@@ -121,20 +103,17 @@ RANKED_NEWEST = RANKED.format(
         columns="session_id, updated_at, head_run", where="owner = $2", most="$1::int8", limit="$1::int8"
     )
 )
-STRAY = (
-    "SELECT DISTINCT session_id FROM commits AS c"
-    " WHERE NOT EXISTS (SELECT 1 FROM sessions AS s WHERE s.session_id = c.session_id) ORDER BY session_id"
-)
 MATCHED = (  # planned for FEW: for less, PostgreSQL would go backwards through all for a word that is nowhere
     "SELECT session_id FROM (SELECT session_id, {keys} FROM {table} WHERE words @@ {query}::tsquery"
     " AND owner = {owner} ORDER BY {order} LIMIT {few}) AS latest ORDER BY {order} LIMIT {limit}"
 )
 SET_SEARCH = (
-    insert("search")
-    + " ON CONFLICT (session_id) DO UPDATE SET title = excluded.title, notes = excluded.notes,"
-    " workflows = excluded.workflows, indexed_to = excluded.indexed_to, words = excluded.words,"
-    " indexed_at = clock_timestamp()"
+    "INSERT INTO search (session_id, owner, title, notes, workflows, indexed_to, words)"
+    " VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (session_id) DO UPDATE SET title = excluded.title,"
+    " notes = excluded.notes, workflows = excluded.workflows, indexed_to = excluded.indexed_to,"
+    " words = excluded.words, indexed_at = clock_timestamp()"
 )
+ADD_OUTPUT = "INSERT INTO indexed_outputs (session_id, owner, number, words) VALUES ($1, $2, $3, $4)"
 SET_INDEXED = (  # never waits for a command: a session that is being written stays marked
     "WITH free AS (SELECT session_id FROM sessions"
     " WHERE session_id = $1 AND head_index = $2::int8 AND unindexed FOR UPDATE SKIP LOCKED)"
@@ -143,13 +122,16 @@ SET_INDEXED = (  # never waits for a command: a session that is being written st
 )
 
 
-class PostgresReader:
+class PostgresReader(PortableReads):
     """Answers from one consistent view of the database."""
 
     locks = ""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+
+    def _rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        return self._connection.execute(sql, values, binary=True).fetchall()
 
     def load(
         self, handle: bytes | str, *, node: int | None = None, attempt: int | None = None
@@ -158,36 +140,18 @@ class PostgresReader:
         sql = LOAD_BY_HANDLE if isinstance(handle, bytes) else LOAD_BY_ID
         return loaded_rows(self._rows(sql, handle, node, attempt), attempt)
 
-    def handles(self, session_id: str) -> list[HandleRow]:
-        return self._all(HandleRow, HANDLE + "WHERE session_id = $1 ORDER BY agent", session_id)
-
-    def session(self, session_id: str) -> SessionRow | None:
-        return self._one(SessionRow, SESSION + "WHERE session_id = $1", session_id)
-
     def head_digests(self, session_ids: Sequence[str]) -> dict[str, bytes]:
         sql = "SELECT session_id, head_digest FROM sessions WHERE session_id = ANY ($1::text[])"
         return dict(self._rows(sql, list(session_ids)))
 
-    def sessions(self, wanted: SessionFilter) -> list[SessionRow]:
-        """Return an owner's sessions, newest first: those not yet indexed, and the newest of the others."""
-        where, values = _conditions(wanted)
-        most = wanted.limit + wanted.offset
-        first, second, third = (f"${len(values) + offset}::int8" for offset in (1, 2, 3))
-        limit = f"{second} OFFSET {third}"
-        sql = NEWEST.format(columns=columns_of(SessionRow), where=where, most=first, limit=limit)
-        return self._all(SessionRow, sql, *values, most, wanted.limit, wanted.offset)
-
-    def sessions_by_prefix(self, prefix: str, *, owner: str, limit: int) -> list[str]:
-        sql = (
-            "SELECT session_id FROM sessions WHERE session_id BETWEEN $1 AND $2 AND owner = $3"
-            " ORDER BY session_id LIMIT $4::int8"
-        )
-        return self._all(str, sql, prefix, prefix + LAST_CHARACTER, owner, limit)
-
-    def session_ids(self, after: str, limit: int) -> list[str]:
-        """Return the next sessions in the order of their ids."""
-        sql = "SELECT session_id FROM sessions WHERE session_id > $1 ORDER BY session_id LIMIT $2::int8"
-        return self._all(str, sql, after, limit)
+    def _narrowed(self, wanted: SessionFilter, of_session: list[str], of_run: list[str]) -> list[str]:
+        if wanted.status == "blocked":
+            of_run = [*of_run, "status = 'blocked'"]  # in these words, for the index of the few
+        if not of_run:
+            return of_session
+        head = ["runs.run = sessions.head_run"] if wanted.of_head else []
+        of_it = " AND ".join(["runs.session_id = sessions.session_id", *head, *of_run])
+        return [*of_session, f"EXISTS (SELECT 1 FROM runs WHERE {of_it})"]
 
     def stale_sessions(
         self,
@@ -205,10 +169,6 @@ class PostgresReader:
         given = None if among is None else list(among)
         return self._all(str, STALE + self.locks, after, before, limit, waiting, given)
 
-    def stray_sessions(self) -> list[str]:
-        """Return the ids that have commits but no session row."""
-        return self._all(str, STRAY)
-
     def ranked(
         self, session_ids: Sequence[str], *, owner: str, repo_root: str, unfinished: Sequence[str], limit: int
     ) -> list[str]:
@@ -220,36 +180,16 @@ class PostgresReader:
     ) -> list[str]:
         return self._all(str, RANKED_NEWEST, among, owner, repo_root, list(unfinished), limit)
 
-    def tombstone(self, session_id: str) -> TombstoneRow | None:
-        return self._one(TombstoneRow, TOMBSTONE + "WHERE session_id = $1", session_id)
-
-    def start(self, owner: str, request_id: bytes) -> StartRow | None:
-        return self._one(StartRow, START + "WHERE owner = $1 AND request_id = $2", owner, request_id)
-
-    def runs(self, session_id: str) -> list[RunRow]:
-        return self._all(RunRow, RUN + "WHERE session_id = $1 ORDER BY run", session_id)
-
-    def run(self, session_id: str, run: int) -> RunRow | None:
-        return self._one(RunRow, RUN + "WHERE session_id = $1 AND run = $2::int8", session_id, run)
-
-    def runs_by_prefix(self, prefix: str, *, owner: str, limit: int) -> list[RunRow]:
-        own = "EXISTS (SELECT 1 FROM sessions AS s WHERE s.session_id = runs.session_id AND s.owner = $3)"
-        where = f"WHERE run_id BETWEEN $1 AND $2 AND {own} ORDER BY run_id LIMIT $4::int8"
-        return self._all(RunRow, RUN + where, prefix, prefix + LAST_CHARACTER, owner, limit)
-
-    def node(self, session_id: str, node: int) -> NodeRow | None:
-        return self._one(NodeRow, NODE + "WHERE session_id = $1 AND node = $2::int8", session_id, node)
-
     def nodes(self, session_id: str, run: int | None = None) -> Iterator[NodeRow]:
         """Yield all nodes of a session with their responses; read them before the view is closed."""
-        where = "WHERE session_id = $1 AND node > $2::int8"
+        where = " WHERE session_id = $1 AND node > $2::int8"
         if run is None:
             return self._paged(NodeRow, NODE + where + " ORDER BY node LIMIT $3::int8", "node", session_id)
         light = LIGHT_NODE + where + " AND run = $4::int8 ORDER BY node LIMIT $3::int8"
         return self._paged(NodeRow, light, "node", session_id, run)
 
     def children(self, session_id: str, node: int) -> list[NodeRow]:
-        where = "WHERE session_id = $1 AND parent = $2::int8 ORDER BY attempt"
+        where = " WHERE session_id = $1 AND parent = $2::int8 ORDER BY attempt"
         return sorted(self._all(NodeRow, LIGHT_NODE + where, session_id, node), key=_number)
 
     def path(self, session_id: str, node: int, limit: int) -> list[NodeRow]:
@@ -259,7 +199,7 @@ class PostgresReader:
         """Return what an attempt on a node led to: the node it made, or the record that it was blocked."""
         made = self._one(
             NodeRow,
-            NODE + "WHERE session_id = $1 AND parent = $2::int8 AND attempt >= $3::int8"
+            NODE + " WHERE session_id = $1 AND parent = $2::int8 AND attempt >= $3::int8"
             " ORDER BY attempt LIMIT 1",
             session_id,
             node,
@@ -267,61 +207,39 @@ class PostgresReader:
         )
         if made is not None and made.attempt == attempt:
             return made
-        where = "WHERE session_id = $1 AND node = $2::int8 AND attempt = $3::int8"
+        where = " WHERE session_id = $1 AND node = $2::int8 AND attempt = $3::int8"
         return self._one(BlockedRow, BLOCKED + where, session_id, node, attempt)
 
     def blocked(self, session_id: str, nodes: Sequence[int] | None = None) -> Iterator[BlockedRow]:
         """Yield the blocked attempts of a session, or of some nodes without their responses."""
         if nodes is None:
-            sql = BLOCKED + "WHERE session_id = $1 ORDER BY event_index, node, attempt"
+            sql = BLOCKED + " WHERE session_id = $1 ORDER BY event_index, node, attempt"
             return iter(self._all(BlockedRow, sql, session_id))
-        where = "WHERE session_id = $1 AND node = ANY ($2::int8[]) ORDER BY event_index, node, attempt"
+        where = " WHERE session_id = $1 AND node = ANY ($2::int8[]) ORDER BY event_index, node, attempt"
         return iter(self._all(BlockedRow, LIGHT_BLOCKED + where, session_id, _array(nodes)))
 
     def notes(self, session_id: str, nodes: Sequence[int]) -> list[NodeRow]:
         """Return the note nodes that hang on some nodes."""
         return sorted(self._all(NodeRow, NOTES, session_id, _array(nodes)), key=_number)
 
-    def modes(self, session_id: str) -> list[ModeRow]:
-        return self._all(ModeRow, MODE + "WHERE session_id = $1 ORDER BY event_index, node", session_id)
-
     def commits(
         self, session_id: str, *, start: int = 0, newest_first: bool = False, limit: int | None = None
     ) -> Iterator[CommitRow]:
         """Yield the commits whose events reach `start` or beyond; read them before the view is closed."""
         if newest_first:
-            where = "WHERE session_id = $1 AND last < $2::int8 AND last >= $4::int8"
+            where = " WHERE session_id = $1 AND last < $2::int8 AND last >= $4::int8"
             sql = COMMIT + where + " ORDER BY last DESC LIMIT $3::int8"
             return self._paged(CommitRow, sql, "last", session_id, start, after=2**62, most=limit)
-        where = "WHERE session_id = $1 AND last > $2::int8 ORDER BY last LIMIT $3::int8"
+        where = " WHERE session_id = $1 AND last > $2::int8 ORDER BY last LIMIT $3::int8"
         return self._paged(CommitRow, COMMIT + where, "last", session_id, after=start - 1, most=limit)
 
     def commit_by_key(self, session_id: str, key: str) -> CommitRow | None:
-        where = "WHERE session_id = $1 AND key >= $2 ORDER BY key LIMIT 1"
+        where = " WHERE session_id = $1 AND key >= $2 ORDER BY key LIMIT 1"
         found = self._one(CommitRow, COMMIT + where, session_id, key)
         return found if found is not None and found.key == key else None
 
     def content(self, digest: str) -> bytes | None:
         return self._one(bytes, "SELECT body FROM contents WHERE digest = $1", digest)
-
-    def observations(self, session_id: str) -> Mapping[str, str]:
-        sql = "SELECT key, value FROM observations WHERE session_id = $1 ORDER BY key"
-        return dict(self._rows(sql, session_id))
-
-    def traces(self, session_id: str, start: int, end: int, limit: int) -> list[TraceRow]:
-        """Return the newest traces that were made while an event of the range was the head, oldest first."""
-        where = (
-            "WHERE session_id = $1 AND after_index BETWEEN $2::int8 AND $3::int8"
-            " ORDER BY after_index DESC, at DESC LIMIT $4::int8"
-        )
-        return self._all(TraceRow, TRACE + where, session_id, start, end, limit)[::-1]
-
-    def unindexed(self, limit: int) -> list[str]:
-        sql = "SELECT session_id FROM sessions WHERE unindexed ORDER BY session_id LIMIT $1::int8"
-        return self._all(str, sql, limit)
-
-    def search_row(self, session_id: str) -> SearchRow | None:
-        return self._one(SearchRow, SEARCH + "WHERE session_id = $1", session_id)
 
     def search(self, words: Sequence[str], *, owner: str, columns: Sequence[str], limit: int) -> list[str]:
         """Return sessions whose search row has all words, the latest set first."""
@@ -360,34 +278,6 @@ class PostgresReader:
         """Return the different values that were observed in an owner's sessions, in order."""
         return self._all(str, OBSERVED_VALUES, key, owner, limit)
 
-    def setting(self, owner: str, key: str) -> str | None:
-        return self._one(str, "SELECT value FROM settings WHERE owner = $1 AND key = $2", owner, key)
-
-    def settings(self) -> list[SettingRow]:
-        return self._all(SettingRow, SETTING + "ORDER BY owner, key")
-
-    def starts(self, session_id: str) -> list[StartRow]:
-        where = "WHERE session_id = $1 ORDER BY owner, request_id"
-        return self._all(StartRow, START + where, session_id)
-
-    def content_digests(self, after: str, limit: int) -> list[str]:
-        sql = "SELECT digest FROM contents WHERE digest > $1 ORDER BY digest LIMIT $2::int8"
-        return self._all(str, sql, after, limit)
-
-    def tombstones(self, after: str, limit: int) -> list[TombstoneRow]:
-        where = "WHERE session_id > $1 ORDER BY session_id LIMIT $2::int8"
-        return self._all(TombstoneRow, TOMBSTONE + where, after, limit)
-
-    def _rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
-        return self._connection.execute(sql, values, binary=True).fetchall()
-
-    def _all(self, row: Callable[..., T], sql: str, *values: Any) -> list[T]:
-        return [row(*columns) for columns in self._rows(sql, *values)]
-
-    def _one(self, row: Callable[..., T], sql: str, *values: Any) -> T | None:
-        rows = self._rows(sql, *values)
-        return row(*rows[0]) if rows else None
-
     def _paged(
         self,
         row: type[R],
@@ -410,7 +300,7 @@ class PostgresReader:
             left = None if left is None else left - len(page)
 
 
-class PostgresWriter(PostgresReader):
+class PostgresWriter(PostgresReader, PortableWrites):
     """The writes of one transaction; what they wrote can be read at once.
 
     What is read here to be changed is locked, because other processes write at the same time.
@@ -420,15 +310,21 @@ class PostgresWriter(PostgresReader):
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection)
-        self._heads: dict[str, bytes] = {}
+        self._heads: dict[str, bytes | None] = {}
         self._indexed: dict[str, int] = {}
 
     def session(self, session_id: str) -> SessionRow | None:
         """Read a session; replacing it later in this transaction compares the head that was read here."""
         row = super().session(session_id)
-        if row is not None:
-            self._heads[session_id] = row.head_digest
+        self._heads[session_id] = row.head_digest if row is not None else None
         return row
+
+    def setting(self, owner: str, key: str) -> str | None:
+        """Read a setting; processes take turns, so that none undoes what another has changed."""
+        self._run(
+            "SELECT pg_advisory_xact_lock(hashtextextended($1::text || ':' || $2::text, 8))", owner, key
+        )
+        return super().setting(owner, key)
 
     def search_row(self, session_id: str) -> SearchRow | None:
         """Read what a session is found by; processes take turns, so that no output is indexed twice."""
@@ -439,40 +335,11 @@ class PostgresWriter(PostgresReader):
         """Delete all of a session and leave a tombstone."""
         for (owner,) in self._rows("SELECT owner FROM sessions WHERE session_id = $1 FOR UPDATE", session_id):
             self.set_tombstone(TombstoneRow(session_id, owner, removed_at))
-        for table in OF_A_SESSION:
-            self._run(f"DELETE FROM {table} WHERE session_id = $1", session_id)
-
-    def set_tombstone(self, row: TombstoneRow) -> None:
-        again = " ON CONFLICT (session_id) DO UPDATE SET removed_at = excluded.removed_at"
-        self._run(insert("tombstones") + again, *astuple(row))
-
-    def set_keep(self, session_id: str, keep: bool) -> None:
-        self._run("UPDATE sessions SET keep = $2 WHERE session_id = $1", session_id, keep)
-
-    def set_health(self, session_id: str, health: Health, reason: str) -> None:
-        sql = "UPDATE sessions SET health = $2, health_reason = $3 WHERE session_id = $1"
-        self._run(sql, session_id, health, reason)
-
-    def add_handle(self, row: HandleRow) -> None:
-        self._run(insert("handles"), *astuple(row))
-
-    def add_start(self, row: StartRow) -> None:
-        self._run(insert("starts"), *astuple(row))
-
-    def drop_start(self, row: StartRow) -> None:
-        where = "WHERE owner = $1 AND request_id = $2 AND started_at = $3::int8"
-        self._run(f"DELETE FROM starts {where}", row.owner, row.request_id, row.started_at)
+        self._delete_rows(session_id, OF_A_SESSION)
 
     def add_content(self, digest: str, body: bytes) -> None:
         """Keep a body under its digest; the same digest again changes nothing."""
         self._run("INSERT INTO contents VALUES ($1, $2) ON CONFLICT (digest) DO NOTHING", digest, body)
-
-    def drop_content(self, digest: str) -> None:
-        self._run("DELETE FROM contents WHERE digest = $1", digest)
-
-    def set_setting(self, row: SettingRow) -> None:
-        again = " ON CONFLICT (owner, key) DO UPDATE SET value = excluded.value"
-        self._run(insert("settings") + again, *astuple(row))
 
     def index(self, row: SearchRow, outputs: Sequence[str]) -> None:
         """Replace what a session is found by, and add the words of its new outputs.
@@ -497,25 +364,22 @@ class PostgresWriter(PostgresReader):
         """Write a session anew from its rows; its handles, starts and traces stay."""
         session_id = rows.session.session_id
         locked = self._rows("SELECT head_digest FROM sessions WHERE session_id = $1 FOR UPDATE", session_id)
-        if locked and self._heads.get(session_id, locked[0][0]) != locked[0][0]:
+        head = locked[0][0] if locked else None
+        if self._heads.get(session_id, head) != head:
             raise StoreConflict(f"session {session_id} has moved since it was read")
-        for table in ("commits", *PROJECTIONS, *FOUND_BY):
-            self._run(f"DELETE FROM {table} WHERE session_id = $1", session_id)
+        self._delete_rows(session_id, ("commits", *PROJECTIONS, *FOUND_BY))
         self._indexed.pop(session_id, None)
-        self._run(insert("sessions"), *astuple(rows.session))
-        observations = [(session_id, key, value) for key, value in rows.observations.items()]
+        self._run(ADD_SESSION, *astuple(rows.session))
         with self._connection.cursor() as cursor:
-            for table, values in (
-                ("commits", rows.commits),
-                ("runs", rows.runs),
-                ("nodes", rows.nodes),
-                ("blocked", rows.blocked),
-                ("modes", rows.modes),
+            for sql, values in (
+                (ADD_COMMIT, map(astuple, rows.commits)),
+                (ADD_RUN, map(astuple, rows.runs)),
+                (ADD_NODE, map(astuple, rows.nodes)),
+                (ADD_BLOCKED, map(astuple, rows.blocked)),
+                (ADD_MODE, map(astuple, rows.modes)),
+                (ADD_OBSERVATION, ((session_id, *pair) for pair in rows.observations.items())),
             ):
-                if values:
-                    cursor.executemany(insert(table), [astuple(value) for value in values])
-            if observations:
-                cursor.executemany(insert("observations"), observations)
+                cursor.executemany(sql, values)
 
     def _run(self, sql: str, *values: Any) -> None:
         self._connection.execute(sql, values)
@@ -527,7 +391,6 @@ STALE = (
     " (SELECT 1 FROM runs WHERE runs.session_id = s.session_id AND awaiting <> ''))"
     " AND ($5::text[] IS NULL OR session_id = ANY ($5::text[])) ORDER BY session_id LIMIT $3::int8"
 )
-ADD_OUTPUT = insert("indexed_outputs")
 
 
 def _number(node: NodeRow) -> int:
@@ -536,29 +399,3 @@ def _number(node: NodeRow) -> int:
 
 def _array(numbers: Sequence[int]) -> str:
     return "{" + ",".join(map(str, numbers)) + "}"
-
-
-def _conditions(wanted: SessionFilter) -> tuple[str, list[Any]]:
-    observed = "SELECT 1 FROM observations AS o WHERE o.session_id = sessions.session_id AND"
-    of_session: list[tuple[str, Any]] = [
-        ("owner = {}", wanted.owner),
-        ("updated_at >= {}::int8", wanted.active_since),
-        ("updated_at < {}::int8", wanted.active_before),
-        (f"EXISTS ({observed} key = 'repo_root' AND value = {{}})", wanted.repo_root),
-    ]
-    of_run: list[tuple[str, Any]] = [("workflow_id = {}", wanted.workflow), ("status = {}", wanted.status)]
-    where, within, values = list[str](), list[str](), list[Any]()
-    for tests, conditions in ((of_session, where), (of_run, within)):
-        for test, value in tests:
-            if value is not None:
-                values.append(value)
-                conditions.append(test.format(f"${len(values)}"))
-    if wanted.awaiting is not None:
-        within.append("awaiting <> ''" if wanted.awaiting else "awaiting = ''")
-    if wanted.status == "blocked":
-        within.append("status = 'blocked'")  # in these words, for the index of the few
-    if within:
-        head = ["runs.run = sessions.head_run"] if wanted.of_head else []
-        of_it = " AND ".join(["runs.session_id = sessions.session_id", *head, *within])
-        where.append(f"EXISTS (SELECT 1 FROM runs WHERE {of_it})")
-    return " AND ".join(where) or "true", values

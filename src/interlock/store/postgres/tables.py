@@ -118,8 +118,6 @@ CREATE INDEX indexed_outputs_latest ON indexed_outputs (owner, indexed_at, numbe
 
 BLOCKED = "CREATE INDEX runs_blocked ON runs (session_id) WHERE status = 'blocked';"
 
-MIGRATIONS: tuple[str, ...] = (FIRST, BLOCKED)
+BY_TIME = "CREATE INDEX sessions_latest ON sessions (recent_at) WHERE NOT unindexed;"  # of all owners
 
-PROJECTIONS = ("nodes", "blocked", "modes", "runs", "observations", "sessions")
-FOUND_BY = ("search", "indexed_outputs")  # derived from the log when the index catches up
-OF_A_SESSION = ("commits", *PROJECTIONS, "handles", "starts", "traces", *FOUND_BY)
+MIGRATIONS: tuple[str, ...] = (FIRST, BLOCKED, BY_TIME)

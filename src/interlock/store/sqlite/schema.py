@@ -6,6 +6,8 @@ What neither a digest nor an event covers stands in an index too, so that SQLite
 
 from __future__ import annotations
 
+from interlock.store.portable_sql import PROJECTIONS
+
 FILE = "interlock.db"
 TIPS = 2**40  # one word index holds both, so that a commit flushes once: outputs below, tips above
 
@@ -111,9 +113,8 @@ CREATE VIRTUAL TABLE words USING fts5 (
 
 BY_STATUS = "CREATE INDEX runs_status ON runs (status, session_id);"
 
-MIGRATIONS: tuple[str, ...] = (FIRST, BY_STATUS)
+BY_TIME = "CREATE INDEX sessions_latest ON sessions (recent_at) WHERE NOT unindexed;"  # of all owners
 
-FOUND_BY = ("search", "indexed_outputs")  # derived from the log when the index catches up
-PROJECTIONS = ("nodes", "blocked", "modes", "runs", "observations", "sessions")
-OF_A_SESSION = ("commits", *PROJECTIONS, "handles", "starts", "traces", *FOUND_BY)
+MIGRATIONS: tuple[str, ...] = (FIRST, BY_STATUS, BY_TIME)
+
 TABLES = ("commits", *PROJECTIONS, "handles", "starts", "traces", "tombstones", "contents", "settings")

@@ -10,7 +10,7 @@ import shutil
 import sys
 from _thread import RLock  # threading costs start-up and adds nothing here
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import apsw
@@ -57,6 +57,7 @@ class SqliteStore:
         self._file = _identity(self.path)
         self.witness = witness_of(connection, self.path)
         self._wrote = False
+        self._lost = False
         self._closed = False
 
     @property
@@ -89,6 +90,9 @@ class SqliteStore:
     def reading(self) -> Iterator[SqliteReader]:
         """Give one consistent view; within `writing`, that of the transaction."""
         with self._alone(), _translated(self.path):
+            if self._lost:
+                with self._lock:
+                    self._open_again()
             if self._connection.in_transaction:
                 yield self._reader
                 return
@@ -99,7 +103,7 @@ class SqliteStore:
     def writing(self) -> Iterator[SqliteWriter]:
         """Give one transaction; it is on disk when the block is left without exception."""
         with self._alone(), _translated(self.path):
-            if self._connection.in_transaction:
+            if not self._lost and self._connection.in_transaction:
                 raise RuntimeError("a transaction does not nest in another, nor in a reading")
             with self._lock:
                 self._prepare_to_write()
@@ -153,7 +157,7 @@ class SqliteStore:
         The new content needs room beside the old one for a moment. Where there is none, or little to gain,
         the file keeps its size, and new sessions use the space in it.
         """
-        with self._alone(), _translated(self.path), self._lock:
+        with self._alone(), _translated(self.path), self._lock, suppress(apsw.FullError, apsw.IOError):
             self._prepare_to_write()
             self._connection.pragma("wal_checkpoint", "TRUNCATE")
             free, pages = (int(str(self._connection.pragma(n))) for n in ("freelist_count", "page_count"))
@@ -192,14 +196,8 @@ class SqliteStore:
 
     def _prepare_to_write(self) -> None:
         """Under the lock, make sure that the path still names the open file, or open the one it names."""
-        if _identity(self.path) != self._file:
-            self._connection.close()
-            self.witness.close()
-            make_private(self.path)
-            connection = connect(self.path)
-            if version_of(connection) != len(MIGRATIONS):
-                migrate(connection, self.path, MIGRATIONS)
-            self._use(connection)
+        if self._lost or _identity(self.path) != self._file:
+            self._open_again()
         if not self._wrote:
             head = self.witness.newest()
             if not self.repairing and head is not None and _missing(self._reader, head):
@@ -209,6 +207,14 @@ class SqliteStore:
                 )
             self._connection.pragma("wal_autocheckpoint", CHECKPOINT_PAGES)
             self._wrote = True
+
+    def _open_again(self) -> None:
+        """Under the lock, open the file that the path names now; until that succeeds, every call fails."""
+        self._connection.close()
+        self.witness.close()
+        self._wrote, self._lost = False, True
+        make_private(self.path)
+        self._use(opened(self.path, nullcontext()))
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -266,14 +272,24 @@ def open_store(folder: Path, name: str = FILE) -> SqliteStore:
     lock = FileLock(lock_path(path))
     try:
         with _translated(path):
-            connection = connect(path)
-            if version_of(connection) != len(MIGRATIONS):
-                with lock:
-                    migrate(connection, path, MIGRATIONS)
+            connection = opened(path, lock)
     except BaseException:
         lock.close()
         raise
     return SqliteStore(connection, path, lock)
+
+
+def opened(path: Path, lock: AbstractContextManager[object]) -> apsw.Connection:
+    """Connect to a database, and bring it to the last migration under the lock."""
+    connection = connect(path)
+    try:
+        if version_of(connection) != len(MIGRATIONS):
+            with lock:
+                migrate(connection, path, MIGRATIONS)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def migrate(connection: apsw.Connection, path: Path, migrations: tuple[str, ...]) -> None:

@@ -1,0 +1,287 @@
+"""The SQL that SQLite and PostgreSQL read alike, written once. What differs stays with each engine.
+
+Columns carry the names of the row structs' fields, so a row is its struct in order and nothing is mapped.
+Parameters are numbered as they first appear: `$2` is PostgreSQL's second parameter, and to SQLite a name,
+which it binds second.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import astuple
+
+from interlock.store.protocol import (
+    BlockedRow,
+    CommitRow,
+    HandleRow,
+    Health,
+    ModeRow,
+    NodeRow,
+    RunRow,
+    SearchRow,
+    SessionFilter,
+    SessionRow,
+    SettingRow,
+    StartRow,
+    TombstoneRow,
+    TraceRow,
+)
+
+T = TypeVar("T")
+
+PROJECTIONS = ("nodes", "blocked", "modes", "runs", "observations", "sessions")
+FOUND_BY = ("search", "indexed_outputs")  # derived from the log when the index catches up
+OF_A_SESSION = ("commits", *PROJECTIONS, "handles", "starts", "traces", *FOUND_BY)
+
+LATEST = 2000  # outputs looked at, newest first: common words stay cheap (rule 47)
+LAST_CHARACTER = chr(0x10FFFF)
+
+
+def columns_of(row: type[Struct], *, prefix: str = "", **written: str) -> str:
+    """List the columns of a row; those that are named are written as given, and not read."""
+    return ", ".join(
+        f"{written[name]} AS {name}" if name in written else prefix + name for name in row.__struct_fields__
+    )
+
+
+def select(row: type[Struct], table: str, **written: str) -> str:
+    """Write the beginning of a SELECT of whole rows."""
+    return f"SELECT {columns_of(row, **written)} FROM {table}"
+
+
+def insert(row: type[Struct], table: str) -> str:
+    """Write an INSERT of one row."""
+    slots = ", ".join(f"${number}" for number, _ in enumerate(row.__struct_fields__, 1))
+    return f"INSERT INTO {table} ({columns_of(row)}) VALUES ({slots})"
+
+
+SESSION = select(SessionRow, "sessions")
+HANDLE = select(HandleRow, "handles")
+RUN = select(RunRow, "runs")
+NODE = select(NodeRow, "nodes")
+BLOCKED = select(BlockedRow, "blocked")
+MODE = select(ModeRow, "modes")
+COMMIT = select(CommitRow, "commits")
+START = select(StartRow, "starts")
+TRACE = select(TraceRow, "traces")
+SEARCH = select(SearchRow, "search")
+SETTING = select(SettingRow, "settings")
+TOMBSTONE = select(TombstoneRow, "tombstones")
+
+ADD_SESSION = insert(SessionRow, "sessions")
+ADD_HANDLE = insert(HandleRow, "handles")
+ADD_RUN = insert(RunRow, "runs")
+ADD_NODE = insert(NodeRow, "nodes")
+ADD_BLOCKED = insert(BlockedRow, "blocked")
+ADD_MODE = insert(ModeRow, "modes")
+ADD_COMMIT = insert(CommitRow, "commits")
+ADD_START = insert(StartRow, "starts")
+ADD_OBSERVATION = "INSERT INTO observations (session_id, key, value) VALUES ($1, $2, $3)"
+SET_SETTING = (
+    insert(SettingRow, "settings") + " ON CONFLICT (owner, key) DO UPDATE SET value = excluded.value"
+)
+SET_TOMBSTONE = (
+    insert(TombstoneRow, "tombstones")
+    + " ON CONFLICT (session_id) DO UPDATE SET owner = excluded.owner, removed_at = excluded.removed_at"
+)
+
+
+NEWEST = (  # those not yet indexed, and the newest of the others
+    "SELECT {columns} FROM (SELECT {columns} FROM sessions WHERE unindexed AND {where} UNION ALL"
+    " SELECT * FROM (SELECT {columns} FROM sessions WHERE NOT unindexed AND {where}"
+    " ORDER BY recent_at DESC LIMIT {most}) AS older) AS listed"
+    " ORDER BY updated_at DESC, session_id LIMIT {limit}"
+)
+MATCHES = (
+    "SELECT count(*) FROM (SELECT 1 FROM observations WHERE key = $1 AND value BETWEEN $2 AND $3"
+    " LIMIT $4) AS matches"
+)
+COMMONLY_OBSERVED = NEWEST.format(
+    columns="session_id, updated_at",
+    where="(SELECT o.value FROM observations AS o WHERE o.session_id = sessions.session_id AND o.key = $1)"
+    " BETWEEN $2 AND $3 AND owner = $4",
+    most="$5",
+    limit="$5",
+)
+
+
+class PortableReads(ABC):
+    """The questions that one statement answers on either engine."""
+
+    decoders: Mapping[object, Callable[..., Any]] = {}  # of the rows that an engine stores in another form
+
+    @abstractmethod
+    def _rows(self, sql: str, *values: Any) -> Iterable[tuple[Any, ...]]:
+        """Run a statement and return its rows as the driver gives them."""
+
+    def _each(self, row: Callable[..., T], sql: str, *values: Any) -> Iterator[T]:
+        decoded: Callable[..., T] = self.decoders.get(row, row)
+        return (decoded(*columns) for columns in self._rows(sql, *values))
+
+    def _all(self, row: Callable[..., T], sql: str, *values: Any) -> list[T]:
+        return list(self._each(row, sql, *values))
+
+    def _one(self, row: Callable[..., T], sql: str, *values: Any) -> T | None:
+        for columns in self._rows(sql, *values):
+            decoded: Callable[..., T] = self.decoders.get(row, row)
+            return decoded(*columns)
+        return None
+
+    def session(self, session_id: str) -> SessionRow | None:
+        return self._one(SessionRow, SESSION + " WHERE session_id = $1", session_id)
+
+    def sessions(self, wanted: SessionFilter) -> list[SessionRow]:
+        """Return an owner's sessions, newest first: those not yet indexed, and the newest of the others."""
+        of_session, of_run, values = conditions(wanted)
+        where = " AND ".join(self._narrowed(wanted, of_session, of_run)) or "true"
+        most, limit, offset = (f"${len(values) + number}" for number in (1, 2, 3))
+        page = f"{limit} OFFSET {offset}"
+        sql = NEWEST.format(columns=columns_of(SessionRow), where=where, most=most, limit=page)
+        return self._all(SessionRow, sql, *values, wanted.limit + wanted.offset, wanted.limit, wanted.offset)
+
+    @abstractmethod
+    def _narrowed(self, wanted: SessionFilter, of_session: list[str], of_run: list[str]) -> list[str]:
+        """Return all conditions on a session; how those on its runs are written decides the engine's plan."""
+
+    def sessions_by_prefix(self, prefix: str, *, owner: str, limit: int) -> list[str]:
+        sql = (
+            "SELECT session_id FROM sessions WHERE session_id BETWEEN $1 AND $2 AND owner = $3"
+            " ORDER BY session_id LIMIT $4"
+        )
+        return self._all(str, sql, prefix, prefix + LAST_CHARACTER, owner, limit)
+
+    def session_ids(self, after: str, limit: int) -> list[str]:
+        """Return the next sessions in the order of their ids."""
+        sql = "SELECT session_id FROM sessions WHERE session_id > $1 ORDER BY session_id LIMIT $2"
+        return self._all(str, sql, after, limit)
+
+    def stray_sessions(self) -> list[str]:
+        """Return the ids that have commits but no session row: what a salvage may leave."""
+        sql = "SELECT session_id FROM commits EXCEPT SELECT session_id FROM sessions ORDER BY session_id"
+        return self._all(str, sql)
+
+    def handles(self, session_id: str) -> list[HandleRow]:
+        return self._all(HandleRow, HANDLE + " WHERE session_id = $1 ORDER BY agent", session_id)
+
+    def tombstone(self, session_id: str) -> TombstoneRow | None:
+        return self._one(TombstoneRow, TOMBSTONE + " WHERE session_id = $1", session_id)
+
+    def tombstones(self, after: str, limit: int) -> list[TombstoneRow]:
+        where = " WHERE session_id > $1 ORDER BY session_id LIMIT $2"
+        return self._all(TombstoneRow, TOMBSTONE + where, after, limit)
+
+    def start(self, owner: str, request_id: bytes) -> StartRow | None:
+        return self._one(StartRow, START + " WHERE owner = $1 AND request_id = $2", owner, request_id)
+
+    def starts(self, session_id: str) -> list[StartRow]:
+        where = " WHERE session_id = $1 ORDER BY owner, request_id"
+        return self._all(StartRow, START + where, session_id)
+
+    def run(self, session_id: str, run: int) -> RunRow | None:
+        return self._one(RunRow, RUN + " WHERE session_id = $1 AND run = $2", session_id, run)
+
+    def runs(self, session_id: str) -> list[RunRow]:
+        return self._all(RunRow, RUN + " WHERE session_id = $1 ORDER BY run", session_id)
+
+    def runs_by_prefix(self, prefix: str, *, owner: str, limit: int) -> list[RunRow]:
+        own = "EXISTS (SELECT 1 FROM sessions AS s WHERE s.session_id = runs.session_id AND s.owner = $3)"
+        where = f" WHERE run_id BETWEEN $1 AND $2 AND {own} ORDER BY run_id LIMIT $4"
+        return self._all(RunRow, RUN + where, prefix, prefix + LAST_CHARACTER, owner, limit)
+
+    def node(self, session_id: str, node: int) -> NodeRow | None:
+        return self._one(NodeRow, NODE + " WHERE session_id = $1 AND node = $2", session_id, node)
+
+    def modes(self, session_id: str) -> list[ModeRow]:
+        return self._all(ModeRow, MODE + " WHERE session_id = $1 ORDER BY event_index, node", session_id)
+
+    def observations(self, session_id: str) -> Mapping[str, str]:
+        sql = "SELECT key, value FROM observations WHERE session_id = $1 ORDER BY key"
+        return dict(self._rows(sql, session_id))
+
+    def traces(self, session_id: str, start: int, end: int, limit: int) -> list[TraceRow]:
+        """Return the newest traces that were made while an event of the range was the head, oldest first."""
+        where = (
+            " WHERE session_id = $1 AND after_index BETWEEN $2 AND $3"
+            " ORDER BY after_index DESC, at DESC LIMIT $4"
+        )
+        return self._all(TraceRow, TRACE + where, session_id, start, end, limit)[::-1]
+
+    def unindexed(self, limit: int) -> list[str]:
+        sql = "SELECT session_id FROM sessions WHERE unindexed ORDER BY session_id LIMIT $1"
+        return self._all(str, sql, limit)
+
+    def search_row(self, session_id: str) -> SearchRow | None:
+        return self._one(SearchRow, SEARCH + " WHERE session_id = $1", session_id)
+
+    def content_digests(self, after: str, limit: int) -> list[str]:
+        sql = "SELECT digest FROM contents WHERE digest > $1 ORDER BY digest LIMIT $2"
+        return self._all(str, sql, after, limit)
+
+    def setting(self, owner: str, key: str) -> str | None:
+        return self._one(str, "SELECT value FROM settings WHERE owner = $1 AND key = $2", owner, key)
+
+    def settings(self) -> list[SettingRow]:
+        return self._all(SettingRow, SETTING + " ORDER BY owner, key")
+
+
+class PortableWrites(ABC):
+    """The writes that are one statement on either engine."""
+
+    @abstractmethod
+    def _run(self, sql: str, *values: Any) -> None:
+        """Run a statement that returns nothing."""
+
+    def set_keep(self, session_id: str, keep: bool) -> None:
+        self._run("UPDATE sessions SET keep = $1 WHERE session_id = $2", keep, session_id)
+
+    def set_health(self, session_id: str, health: Health, reason: str) -> None:
+        sql = "UPDATE sessions SET health = $1, health_reason = $2 WHERE session_id = $3"
+        self._run(sql, health, reason, session_id)
+
+    def set_tombstone(self, row: TombstoneRow) -> None:
+        self._run(SET_TOMBSTONE, *astuple(row))
+
+    def set_setting(self, row: SettingRow) -> None:
+        self._run(SET_SETTING, *astuple(row))
+
+    def add_handle(self, row: HandleRow) -> None:
+        self._run(ADD_HANDLE, *astuple(row))
+
+    def add_start(self, row: StartRow) -> None:
+        self._run(ADD_START, *astuple(row))
+
+    def drop_start(self, row: StartRow) -> None:
+        where = " WHERE owner = $1 AND request_id = $2 AND started_at = $3"
+        self._run(f"DELETE FROM starts{where}", row.owner, row.request_id, row.started_at)
+
+    def drop_content(self, digest: str) -> None:
+        self._run("DELETE FROM contents WHERE digest = $1", digest)
+
+    def _delete_rows(self, session_id: str, tables: Sequence[str]) -> None:
+        for table in tables:
+            self._run(f"DELETE FROM {table} WHERE session_id = $1", session_id)
+
+
+def conditions(wanted: SessionFilter) -> tuple[list[str], list[str], list[Any]]:
+    """Return what a session must pass, what one of its runs must pass, and the values for both."""
+    observed = "SELECT 1 FROM observations AS o WHERE o.session_id = sessions.session_id AND"
+    of_session: Mapping[str, object] = {
+        "owner = {}": wanted.owner,
+        "updated_at >= {}": wanted.active_since,
+        "updated_at < {}": wanted.active_before,
+        f"EXISTS ({observed} key = 'repo_root' AND value = {{}})": wanted.repo_root,
+    }
+    of_run: Mapping[str, object] = {"workflow_id = {}": wanted.workflow, "status = {}": wanted.status}
+    values = [value for value in (*of_session.values(), *of_run.values()) if value is not None]
+    slots = (f"${number}" for number in range(1, len(values) + 1))
+    where, within = (
+        [test.format(next(slots)) for test, value in tests.items() if value is not None]
+        for tests in (of_session, of_run)
+    )
+    if wanted.awaiting is not None:
+        within.append("awaiting <> ''" if wanted.awaiting else "awaiting = ''")
+    return where, within, values

@@ -64,6 +64,11 @@ def test_a_filter_by_status_lists_exactly_the_sessions_that_show_it(busy: Desk) 
             assert {everything[each] for each in found} <= {status}
 
 
+@pytest.mark.parametrize("words", ["wr.small_task", "small", "Small task"])
+def test_a_search_finds_the_runs_of_a_workflow_by_its_name(busy: Desk, words: str) -> None:
+    assert listed(busy, q=words) == ["Stuck"]
+
+
 def test_the_page_offers_the_statuses_that_the_list_knows() -> None:
     page = (Path(__file__).parents[2] / "console" / "src" / "views" / "Runs.tsx").read_text(encoding="utf-8")
     offered = page.partition("const STATUSES = ")[2].partition(";")[0]

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.log.health import damage_of
 from interlock.ledger.log.projection import state_of
-from interlock.ledger.queries.indexing import catch_up
+from interlock.ledger.queries.indexing import catch_up, marked
 from interlock.ledger.queries.search import FINISHED, words_of
 from interlock.ledger.queries.status import Shown, head_run, ref_of, referred
 from interlock.store.protocol import Reader, RunRow, SessionFilter, SessionRow
@@ -21,7 +21,6 @@ HOUR = 3_600_000
 MOST_MATCHES = 500
 MOST_POINTS = 200
 MOST_PROJECTS = 100
-TITLE = ("title", "notes", "workflows")
 # What `shown_status` returns, and what the list is filtered by.
 SHOWN_STATUSES = ("waiting", "in_progress", "blocked", "stale", "complete", "complete_with_gaps", "abandoned")
 
@@ -163,10 +162,11 @@ def matching(reader: Reader, ledger: Ledger, wanted: RunsWanted) -> Iterator[Ses
     if not wanted.text.strip():
         yield from reader.sessions(filtered)
         return
-    words, text = words_of(wanted.text), wanted.text.strip()
-    found = [match.session_id for match in referred(reader, text, ledger.owner)]
-    found += reader.search(words, owner=ledger.owner, columns=TITLE, limit=MOST_MATCHES)
-    named = {*found}
+    words, owner = words_of(wanted.text), ledger.owner
+    named = {match.session_id for match in referred(reader, wanted.text.strip(), owner)}
+    named |= {*reader.search(words, owner=owner, columns=("title", "notes"), limit=MOST_MATCHES)}
+    of_workflows = marked(" ".join(words))
+    named |= {*reader.search(of_workflows, owner=owner, columns=("workflows",), limit=MOST_MATCHES)}
     everywhere = replace(filtered, limit=MOST_MATCHES, offset=0)
     sessions = (reader.session(session_id) for session_id in named)
     rows = [session for session in sessions if session is not None and fits(reader, session, everywhere)]

@@ -9,10 +9,12 @@ from random import Random
 import pytest
 
 from interlock.store.sqlite.schema import FILE
-from support.byte_flips import STAGES, Subject, flip_at, flipped, in_structure
+from interlock.store.sqlite.store import PAGE_SIZE
+from support.byte_flips import STAGES, Subject, flip_at, flipped, in_structure, pages_of_commits
 from support.proof import SEED, line, times
 
 NAMES = {"folded": "everything in the database file", "wal": "everything in the log beside it"}
+COUNT_OF_CELLS = 4  # where a page says how many rows it holds: the lower of two bytes
 FINE = {"harmless", "repaired", "cut"}  # cut: events after a damaged one, kept beside the log
 
 
@@ -45,3 +47,11 @@ def test_a_changed_bit_in_the_structure_of_the_log_hides_no_event(
     with capsys.disabled():
         print(line("byte flips, the structure of the log's pages", flips=len(flips), **outcomes))
     assert [flip for flip in flips if flip.outcome not in FINE] == []
+
+
+def test_a_repair_ends_where_a_page_claims_to_hold_more_commits_than_it_does(tmp_path: Path) -> None:
+    """What lies behind its last commit is read as commits too, with ids in any order."""
+    subject = Subject(tmp_path, "folded")
+    for page in pages_of_commits(subject):
+        flip = flip_at(subject, tmp_path / "scratch", FILE, (page - 1) * PAGE_SIZE + COUNT_OF_CELLS, 0x80)
+        assert flip.outcome in FINE, flip

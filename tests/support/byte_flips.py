@@ -77,11 +77,16 @@ def flipped(subject: Subject, scratch: Path, chance: Random) -> Flip:
     return flip_at(subject, scratch, file.name, offset, mask)
 
 
+def pages_of_commits(subject: Subject) -> list[int]:
+    """Return the numbers of the pages that hold the commits, or lead to them."""
+    with _copied(subject.kept, subject.kept) as connection:
+        pages = connection.execute("SELECT pageno FROM dbstat WHERE name = 'commits'")
+        return [int(str(number)) for (number,) in pages]
+
+
 def in_structure(subject: Subject, chance: Random) -> int:
     """Return where a byte lies that says where the commits of some page are, or how one of them is read."""
-    with _copied(subject.kept, subject.kept) as connection:
-        pages = connection.execute("SELECT pageno FROM dbstat WHERE name = 'commits'").fetchall()
-    start = (int(str(chance.choice(pages)[0])) - 1) * PAGE_SIZE
+    start = (chance.choice(pages_of_commits(subject)) - 1) * PAGE_SIZE
     page = (subject.kept / FILE).read_bytes()[start : start + PAGE_SIZE]
     is_leaf = page[0] == 13
     pointers = range(8 if is_leaf else 12, (8 if is_leaf else 12) + 2 * int.from_bytes(page[3:5], "big"), 2)

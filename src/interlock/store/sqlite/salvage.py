@@ -221,11 +221,16 @@ class TableReader:
         self._sql = f"SELECT rowid, {listed} FROM {table} NOT INDEXED WHERE rowid > ? ORDER BY rowid"
 
     def rows(self) -> Iterator[tuple[apsw.SQLiteValue, ...]]:
-        """Yield the readable rows in the order of their ids; one with a value of another type is none."""
+        """Yield the readable rows in the order of their ids; one with a value of another type is none.
+
+        An id that does not rise is damage too: to go on from there would lead in a circle.
+        """
         last: int | None = 0
         while last is not None:
             try:
                 for rowid, *row in self._source.execute(self._sql, (last,)):
+                    if int(str(rowid)) <= last:
+                        raise apsw.CorruptError("rows are out of order")
                     last = int(str(rowid))
                     values = [
                         value.decode(errors="replace")
@@ -262,7 +267,7 @@ class TableReader:
 
     def _is_readable(self, after: int) -> bool:
         try:
-            next(iter(self._source.execute(self._sql, (after,))), None)
+            first = next(iter(self._source.execute(self._sql, (after,))), None)
         except UNREADABLE:
             return False
-        return True
+        return first is None or int(str(first[0])) > after

@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 from interlock.core.definition.conditions import Compare
-from interlock.core.definition.workflow import Activity, Loop, Step, Transition, Workflow
+from interlock.core.definition.workflow import Activity, Gate, Loop, Option, Step, Transition, Workflow
+from interlock.core.engine.draft import Draft
+from interlock.core.run.events import ActivityEntered
 from interlock.core.run.outcomes import Decided
+from interlock.core.run.surface_policy import EXECUTION
 from interlock.surfaces.execution.errors import suggested_fix
 from support.harness import Bench, steps, workflow
 from support.story import activities, given, one_activity
@@ -42,6 +45,17 @@ def test_a_circle_without_any_way_out_blocks_and_says_whose_fault_it_is() -> Non
     assert isinstance(outcome, Decided)
     assert outcome.blockers[0].code == "INVARIANT_VIOLATION"
     assert "author" in suggested_fix(outcome.blockers[0])
+
+
+def test_what_holds_nobody_up_is_passed_over_once_in_a_circle() -> None:
+    """A default that is taken at once, or an optional step, may lead back to itself."""
+    at_once = Gate("go", "Go", "On?", (Option("on", "On"),), blocking=False, default_option="on")
+    for item in (at_once, Step("maybe", "Maybe", required=False)):
+        again = Activity("one", "One", (item,), transitions=(Transition("one", default=True),))
+        story = given(activities(again)).start()
+        draft = Draft(story.plan, story.state, EXECUTION, story.now)
+        draft.skip_optional()
+        assert sum(isinstance(event, ActivityEntered) for event in draft.events) == 1
 
 
 def test_never_stop_ends_a_circle_with_a_critical_gap() -> None:

@@ -92,17 +92,26 @@ class Draft:
     def skip_optional(self, until: str | None = None) -> Awaited:
         """Pass over steps that are not required and gates that hold nobody up; return what is awaited then.
 
-        `until` is the step or gate to stop at.
+        `until` is the step or gate to stop at. What was passed over already is awaited when a circle of
+        activities leads to it again.
         """
+        passed = set[tuple[str | None, str]]()
         while True:
-            match self.settle():
-                case NeedStep(step=step) as need if not step.required and step.id != until:
-                    self.skip(need)
-                case NeedAnswer(gate=gate) as need if gate.id != until and self.take_expired(
-                    gate, need.key, need.opened_at, need.confirms
+            pending = self.settle()
+            if (
+                not isinstance(pending, (NeedStep, NeedAnswer))
+                or (self.state.activity, pending.key) in passed
+            ):
+                return pending
+            passed.add((self.state.activity, pending.key))
+            match pending:
+                case NeedStep(step=step) if not step.required and step.id != until:
+                    self.skip(pending)
+                case NeedAnswer(gate=gate) if gate.id != until and self.take_expired(
+                    gate, pending.key, pending.opened_at, pending.confirms
                 ):
                     continue
-                case pending:
+                case _:
                     return pending
 
     def skip(self, need: NeedStep) -> None:

@@ -78,7 +78,9 @@ def test_a_repository_is_added_listed_updated_and_removed(flows: Path, data: Pat
 
     assert source(data, "remove", "flows").code == 0
     assert "flows.x" not in listed(data)
-    assert source(data, "list").out == "No sources have been added.\n"
+    assert (
+        source(data, "list").out == "No repository has been added. Add one with `interlock source add URL`.\n"
+    )
 
 
 def test_a_server_offers_what_was_added(flows: Path, data: Path) -> None:

@@ -157,8 +157,9 @@ async def not_found(request: Request, error: Exception) -> Response:
 
 async def method_not_allowed(request: Request, error: Exception) -> Response:
     """Refuse a method that a path does not have."""
-    headers = error.headers if isinstance(error, HTTPException) else None
-    return refusal(405, "METHOD_NOT_ALLOWED", f"Use {(headers or {}).get('Allow', 'GET')}.", headers)
+    headers = (error.headers if isinstance(error, HTTPException) else None) or {}
+    allowed = ", ".join(sorted(headers.get("Allow", "GET").split(", ")))
+    return refusal(405, "METHOD_NOT_ALLOWED", f"Use {allowed}.", headers)
 
 
 def application(service: Service, settings: HttpSettings, more: Sequence[BaseRoute] = ()) -> Starlette:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from os.path import realpath  # goes through a circle of links, where resolve raises
 from pathlib import Path
 
 import click
@@ -119,13 +120,13 @@ def _checked(paths: Sequence[str], config: Config) -> Iterator[Checked]:
 
 def _shadowing(source: Source, library: Library) -> Iterator[Diagnostic]:
     """Report files here that hide a workflow of another source, or that one hides."""
-    inside, home = {unit.path.resolve() for unit in units(source)}, source.path.resolve()
+    inside, home = {realpath(unit.path) for unit in units(source)}, source.path.resolve()
     is_known = any(home.is_relative_to(known.path.resolve()) for known in library.sources)
     listing = (library if is_known else Library([*library.sources, source])).listing()
     for shadowed in listing.shadowed:
         both = Path(shadowed.path), Path(shadowed.by_path)
-        path = next((path for path in both if path.resolve() in inside), None)
-        if path is not None and both[0].resolve() != both[1].resolve():
+        path = next((path for path in both if realpath(path) in inside), None)
+        if path is not None and realpath(both[0]) != realpath(both[1]):
             kind = CODES["IL407"]
             yield Diagnostic(
                 kind.code,

@@ -58,12 +58,12 @@ def evolve(state: RunState, event: e.Event) -> RunState:
         case e.StepCompleted():
             state = replace(state, done=(*state.done, event.key), next_key=event.next)
             if event.output:
-                state = _with_report(state, event.step, event.output)
+                state = _with_report(state, event.step, event.output, claimed=event.claimed)
             elif event.claimed and event.step not in (*state.reported, *state.unreported):
                 state = replace(state, unreported=(*state.unreported, event.step))
             return _with(state, event.sets)
         case e.StepReported():
-            return _with_report(state, event.step, event.output)
+            return _with_report(state, event.step, event.output, claimed=True)
         case e.StepSkipped():
             return replace(state, next_key=event.next)
         case e.GateOpened():
@@ -92,6 +92,9 @@ def evolve(state: RunState, event: e.Event) -> RunState:
                 return replace(state, next_key=event.next)
             outer = state.frames[-1].outer if state.frames[-1].steered else state.steer
             state = replace(_without_iteration(state), frames=state.frames[:-1], next_key=event.next)
+            if not state.frames:
+                claimed = {step: outputs for step, outputs in state.reported.items() if outputs.claimed}
+                state = replace(state, reported=claimed)
             return _with(replace(state, steer=outer), event.sets)
         case e.LoopSteered():
             return replace(state, steer=event.decision)
@@ -134,9 +137,9 @@ def abandoned(state: RunState, how: Abandonment) -> RunState:
     )
 
 
-def _with_report(state: RunState, step: str, output: str) -> RunState:
-    before = state.reported.get(step, Reported())
-    return replace(state, reported={**state.reported, step: before.with_output(output)})
+def _with_report(state: RunState, step: str, output: str, *, claimed: bool) -> RunState:
+    outputs = state.reported.get(step, Reported()).with_output(output, claimed=claimed)
+    return replace(state, reported={**state.reported, step: outputs})
 
 
 def _with_gap(state: RunState, event: e.GapRecorded) -> RunState:

@@ -29,8 +29,8 @@ class Output(Struct, frozen=True, omit_defaults=True):
 
     @property
     def digest(self) -> str:
-        """What tells whether another output is the same; empty for no output."""
-        return digest_of(msgspec.json.encode(self))[-16:] if self.notes or self.artifacts else ""
+        """What tells whether another output of the step is the same, in few bytes; empty for no output."""
+        return digest_of(msgspec.json.encode(self))[-10:] if self.notes or self.artifacts else ""
 
     def of_kind(self, *kinds: str) -> list[Mapping[str, Json]]:
         return [artifact for artifact in self.artifacts if artifact.get("kind") in kinds]

@@ -8,6 +8,7 @@ from typing import Literal
 from msgspec import Struct
 
 from interlock.core.definition.workflow import Capability
+from interlock.core.hashing import digest_of
 from interlock.core.run.preferences import DecisionPolicy, Enforcement, Preferences
 from interlock.core.run.reasons import Severity
 from interlock.core.values import Json
@@ -16,7 +17,7 @@ Status = Literal["in_progress", "complete", "complete_with_gaps", "abandoned"]
 CapabilityStatus = Literal["unknown", "available", "unavailable"]
 LoopDecision = Literal["continue", "stop"]
 
-MOST_KNOWN_OUTPUTS = 16  # of a step in a loop, so that the state stays small
+MOST_KNOWN_OUTPUTS = 2  # of a step in a loop, so that the state stays small
 
 
 class Frame(Struct, frozen=True, omit_defaults=True):
@@ -51,22 +52,32 @@ class Resolution(Struct, frozen=True, omit_defaults=True):
     option: str | None
 
 
-class Reported(Struct, frozen=True, omit_defaults=True):
-    """The outputs of a step that this visit has brought: how many, and the digests of the newest."""
+class Reported(Struct, frozen=True, omit_defaults=True, array_like=True):
+    """The outputs of a step that this visit has brought: how many, a digest over all, those of the newest.
+
+    Those that were claimed are remembered to the end of the visit; rounds that were acknowledged, until no
+    loop runs any more.
+    """
 
     count: int = 0
+    digest: str = ""
     newest: tuple[str, ...] = ()
+    claimed: bool = False
 
-    def with_output(self, output: str) -> Reported:
+    def with_output(self, output: str, *, claimed: bool) -> Reported:
         """Return this with the digest of one more output."""
-        return Reported(self.count + 1, (*self.newest, output)[-MOST_KNOWN_OUTPUTS:])
+        over_all = digest_of(f"{self.digest}{output}".encode())[-10:]
+        newest = (*self.newest, output)[-MOST_KNOWN_OUTPUTS:]
+        return Reported(self.count + 1, over_all, newest, self.claimed or claimed)
 
     def repeated_by(self, outputs: Sequence[str]) -> int:
-        """Count the outputs at the beginning that were brought before: all of this, or the last few."""
-        known = len(self.newest)
-        if known and tuple(outputs[self.count - known : self.count]) == self.newest:
+        """Count the outputs at the beginning that were brought before: all of them, or the last few."""
+        again = Reported()
+        for output in outputs[: self.count]:
+            again = again.with_output(output, claimed=self.claimed)
+        if again == self:
             return self.count
-        lengths = range(min(known, len(outputs)), 0, -1)
+        lengths = range(min(len(self.newest), len(outputs)), 0, -1)
         return next((some for some in lengths if tuple(outputs[:some]) == self.newest[-some:]), 0)
 
 

@@ -20,6 +20,7 @@ from interlock.core.engine.gates import (
     loops_around,
     pending_gates,
     question_of,
+    question_shown,
 )
 from interlock.core.run import events as e
 from interlock.core.run.commands import Decision, OpenCheckpoint, ResolveCheckpoint, ResumeWorker
@@ -51,8 +52,18 @@ def open_checkpoint(plan: Plan, state: RunState, command: OpenCheckpoint) -> Dec
     if isinstance(key, Refusal):
         return key
     walk.report()
-    digest = question_of(plan, draft.state, found.gate, found.confirms).digest
-    draft.record(e.GateOpened(key, found.gate.id, command.now, digest, command.agent))
+    draft.record(
+        question_shown(
+            plan,
+            draft.state,
+            found.gate,
+            key,
+            command.now,
+            command.policy.name,
+            confirms=found.confirms,
+            agent=command.agent,
+        )
+    )
     return draft.decided()
 
 
@@ -175,13 +186,13 @@ def _gate_meant(draft: Draft, command: ResolveCheckpoint) -> tuple[FoundGate, Op
     chosen_early = unanswered and command.option is not None
     if command.policy.gates == "pending" and (optional or chosen_early or gate in pending):
         # pending from entry, by id alone: one answer serves every iteration of a loop (rule 15)
-        return found, OpenGate(gate.id, gate.id, state.entered_at)
+        return found, OpenGate(gate.id, gate.id, state.entered_at, "")
     if gate.id in state.answers or key in state.answers:
         return _already_answered(state, gate, key)
     early = [other for other in answerable_early(draft.plan, state) if other.gate.id == gate.id]
     if command.policy.gates == "opened" and early:
         outside = replace(state, frames=state.frames[: len(loops_around(draft.plan, state, found))])
-        return found, OpenGate(instance(outside, gate.id), gate.id, command.now)
+        return found, OpenGate(instance(outside, gate.id), gate.id, command.now, "")
     listed = [other.id for other in pending]
     return Refusal(Code.CHECKPOINT_NOT_ACTIVE, {"checkpoint": gate.id, "pending": listed})
 

@@ -9,7 +9,7 @@ from interlock.core.definition.conditions import variables_of
 from interlock.core.definition.program import DoStep, EnterLoop, Plan
 from interlock.core.definition.prompts import text_of, unset_in_effect, variables_in
 from interlock.core.definition.workflow import Gate, Step, UserInput, Workflow
-from interlock.core.engine.gates import Question, find_gate, question_of, variables_read
+from interlock.core.engine.gates import Question, find_gate, question_of, roots_of
 from interlock.core.engine.loops import extent_of
 from interlock.core.run import events as e
 from interlock.core.run.commands import Decision, Terms
@@ -102,7 +102,7 @@ def resolved(
         transition_to=effect.transition_to if effect else None,
         skip_activities=effect.skip_activities if effect else (),
         resumable=resumable,
-        reads=question.reads,
+        reads=question.roots,
         binds=decision is not None and is_the_users(decision, state.preferences),
         unset=tuple(name for value in values for name in unset_in_effect(value, scope)),
     )
@@ -150,7 +150,7 @@ def bound_by_answers(
         for step in steps
         for need in step.user_input
         if (question := input_id(step, need)) in answered
-        for name in variables_read(variables_in(need.question))
+        for name in roots_of(variables_in(need.question))
         if name != need.key and (question in decisions or (reports and name in state.variables))
     }
 
@@ -169,6 +169,7 @@ def admitted(
     """
     kept = _protected(plan, state)
     kept |= dict.fromkeys(bound, "the user was shown it with the question that this call answers")
+    kept |= {name: kept[root] for name in variables if (root := name.partition(".")[0]) in kept}
     taken: dict[str, Json] = {}
     notices: list[Notice] = []
     steps = list(completing)
@@ -203,7 +204,7 @@ def _protected(plan: Plan, state: RunState) -> dict[str, str]:
     found = find_gate(plan, state, state.open.gate) if state.open else None
     if found is not None:
         text = f"checkpoint '{found.gate.id}' is open because of it"
-        kept.update(dict.fromkeys(variables_read(variables_of(found.gate.condition)), text))
+        kept.update(dict.fromkeys(roots_of(variables_of(found.gate.condition)), text))
     for name, where in state.shown.items():
         kept[name] = f"the user was shown it when deciding checkpoint '{_gate_in(where)}'"
     for name, key in state.decided.items():
@@ -217,7 +218,7 @@ def _needed_by(plan: Plan, state: RunState, name: str) -> str | None:
         match op:
             case EnterLoop(loop=loop):
                 extent = extent_of(plan, state, loop)
-                if isinstance(extent, NeedInput) and name in variables_read(extent.variables):
+                if isinstance(extent, NeedInput) and name in roots_of(extent.variables):
                     return f"loop '{loop.id}'"
             case DoStep(step=step) if name not in state.variables:
                 if any(wanted.key == name for wanted in step.user_input):

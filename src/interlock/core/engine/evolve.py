@@ -66,8 +66,8 @@ def evolve(state: RunState, event: e.Event) -> RunState:
             return _with_report(state, event.step, event.output, claimed=True)
         case e.StepSkipped():
             return replace(state, next_key=event.next)
-        case e.GateOpened():
-            opened = OpenGate(event.key, event.gate, event.at, event.agent)
+        case e.QuestionShown():
+            opened = OpenGate(event.key, event.gate, event.at, event.shown, event.agent)
             return replace(state, open=opened, yielded=_without_agent(state.yielded, event.agent))
         case e.GateResolved():
             return _resolved(state, event)

@@ -14,6 +14,7 @@ from interlock.core.definition.program import ENTRANCE, AskGate, ConfirmStep, En
 from interlock.core.definition.prompts import interpolate, rendered_option, variables_in
 from interlock.core.definition.workflow import Gate, Loop, Option, Step, Workflow, walk
 from interlock.core.hashing import digest_of
+from interlock.core.run import events as e
 from interlock.core.run.state import RunState, instance
 from interlock.core.values import Json
 
@@ -182,14 +183,14 @@ def entrance_gate(workflow: Workflow) -> Gate:
 class Question(Struct, frozen=True):
     """What the user is asked, as it is shown: text and options with their effects (rule 26).
 
-    `reads` are the variables that it shows; without options the answer is free text.
+    `roots` are the variables that it reads or sets; without options the answer is free text.
     """
 
     id: str
     name: str
     text: str
     options: tuple[Option, ...] = ()
-    reads: tuple[str, ...] = ()
+    roots: tuple[str, ...] = ()
 
     @property
     def digest(self) -> str:
@@ -205,20 +206,47 @@ def question_of(plan: Plan, state: RunState, gate: Gate, confirms: Step | None =
     scope = plan.scope(state.variables)
     options = tuple(rendered_option(option, scope) for option in gate.options)
     text = interpolate(gate.message, scope)
-    return Question(gate.id, interpolate(gate.name, scope), text, options, shown_by(gate, confirms))
+    return Question(gate.id, interpolate(gate.name, scope), text, options, _roots(plan, gate, confirms))
 
 
-def shown_by(gate: Gate, confirms: Step | None = None) -> tuple[str, ...]:
-    """Name the variables that a gate's question shows: those it reads, and those that its options set."""
+def question_shown(
+    plan: Plan,
+    state: RunState,
+    gate: Gate,
+    key: str,
+    now: int,
+    surface: str,
+    *,
+    confirms: Step | None = None,
+    agent: str = "",
+) -> e.QuestionShown:
+    """Return the event of putting a gate's question; the same words keep the time they were first put."""
+    question, opened = question_of(plan, state, gate, confirms), state.open
+    if opened is not None and (opened.key, opened.shown) == (key, question.digest):
+        now = opened.opened_at
+    return e.QuestionShown(
+        key, gate.id, now, question.digest, question.text, question.roots, surface=surface, agent=agent
+    )
+
+
+def _roots(plan: Plan, gate: Gate, confirms: Step | None) -> tuple[str, ...]:
+    """Name the roots that a gate's question reads, and those that its options set."""
     paths = [*_paths(gate), *variables_of(gate.condition)]
     if confirms is not None and not isinstance(confirms.confirm, bool):
         paths += variables_of(confirms.confirm)
-    return variables_read(paths)
+    return with_modes(plan, roots_of(paths))
 
 
-def variables_read(paths: Iterable[str]) -> tuple[str, ...]:
-    """Name what paths read: the variable of the first name, and one that is named like the whole path."""
-    return tuple(dict.fromkeys(name for path in paths for name in (path.partition(".")[0], path)))
+def with_modes(plan: Plan, roots: tuple[str, ...]) -> tuple[str, ...]:
+    """Add the variables that turn on modes which supply one of these roots."""
+    modes = plan.workflow.modes
+    switches = [mode.activation_variable for mode in modes if not mode.defaults.keys().isdisjoint(roots)]
+    return tuple(dict.fromkeys((*roots, *roots_of(switches))))
+
+
+def roots_of(paths: Iterable[str]) -> tuple[str, ...]:
+    """Name the roots of paths, each once: the root of `a.b` is `a`."""
+    return tuple(dict.fromkeys(path.partition(".")[0] for path in paths))
 
 
 def _paths(gate: Gate) -> Iterator[str]:

@@ -11,7 +11,7 @@ from interlock.core.definition.conditions import describe, holds, unset_in, vari
 from interlock.core.definition.program import EnterLoop, Plan, RepeatLoop
 from interlock.core.definition.prompts import interpolate, text_of
 from interlock.core.definition.workflow import Gate, Loop, walk
-from interlock.core.engine.gates import variables_read
+from interlock.core.engine.gates import roots_of
 from interlock.core.run import events as e
 from interlock.core.run.outcomes import Awaited, NeedInput, NeedLoop
 from interlock.core.run.state import Frame, RunState
@@ -86,7 +86,7 @@ def _exit_was_answered(state: RunState, loop: Loop) -> bool:
 
     The answer is about a round, so that the round's steps are still to be done (rule 14).
     """
-    read = set(variables_read(variables_of(loop.condition)))
+    read = set(roots_of(variables_of(loop.condition)))
     return any(
         isinstance(item, Gate)
         and state.answers.get(item.id)

@@ -26,7 +26,7 @@ from interlock.core.engine.decisions import (
     waits_for_user,
 )
 from interlock.core.engine.evolve import evolve
-from interlock.core.engine.gates import Question, question_of, variables_read
+from interlock.core.engine.gates import Question, question_of, roots_of, with_modes
 from interlock.core.json_schema import artifact_violations
 from interlock.core.run import events as e
 from interlock.core.run.commands import AcknowledgeStep, Decision, Terms
@@ -297,7 +297,7 @@ def _answered(
         client=decision.client,
         note=decision.note,
         sets={need.key: decision.option if value is None else value} if need.key and passes else {},
-        reads=question.reads,
+        reads=question.roots,
         binds=is_the_users(decision, state.preferences),
     )
 
@@ -340,9 +340,9 @@ def asked_before(plan: Plan, state: RunState, need: NeedStep, ack: AcknowledgeSt
 def input_question(plan: Plan, state: RunState, step: Step, need: UserInput) -> Question:
     """A user-only dependency as it is put to the user."""
     scope = plan.scope(state.variables)
-    reads = variables_read(variables_in(need.question))
+    roots = with_modes(plan, roots_of(variables_in(need.question)))
     title, text = interpolate(step.title, scope), interpolate(need.question, scope)
-    return Question(input_id(step, need), title, text, APPROVAL if need.is_approval else (), reads)
+    return Question(input_id(step, need), title, text, APPROVAL if need.is_approval else (), roots)
 
 
 def _dependency(

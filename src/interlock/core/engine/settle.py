@@ -22,6 +22,7 @@ from interlock.core.engine.gates import (
     is_answered,
     needs_confirmation,
     question_of,
+    question_shown,
 )
 from interlock.core.engine.loops import enter_loop, repeat_loop
 from interlock.core.run import events as e
@@ -172,7 +173,7 @@ def _first_activity(plan: Plan, state: RunState, policy: SurfacePolicy, now: int
         return entered(plan, state, state.answers[gate.id], now)
     if policy.exits != "taken":
         return NeedEntry(None)
-    return e.GateOpened(gate.id, gate.id, now, question_of(plan, state, gate).digest)
+    return question_shown(plan, state, gate, gate.id, now, policy.name)
 
 
 def entered(plan: Plan, state: RunState, activity_id: str, now: int) -> e.ActivityEntered:
@@ -217,7 +218,7 @@ def _confirm(
             option="proceed",
         )
     if policy.gates == "opened":
-        return e.GateOpened(key, gate.id, now, question.digest)
+        return question_shown(plan, state, gate, key, now, policy.name, confirms=op.step)
     return NeedAnswer(key, gate, state.entered_at, op.step)
 
 
@@ -233,7 +234,7 @@ def _ask(
     if not gate.required and policy.exits != "taken":
         return e.GatePassed(key, gate.id, following, "optional")
     if policy.gates == "opened":
-        return e.GateOpened(key, gate.id, now, question_of(plan, state, gate).digest)
+        return question_shown(plan, state, gate, key, now, policy.name)
     return NeedAnswer(key, gate, state.entered_at)
 
 
@@ -249,7 +250,7 @@ def _late(
         if key in state.waived or is_answered(plan, state, gate) or not holds(gate.condition, scope):
             continue
         if policy.gates == "opened":
-            return e.GateOpened(key, gate.id, now, question_of(plan, state, gate).digest)
+            return question_shown(plan, state, gate, key, now, policy.name)
         return NeedAnswer(key, gate, state.entered_at)
     return None
 

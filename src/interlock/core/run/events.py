@@ -82,11 +82,19 @@ class StepSkipped(RunEvent, frozen=True, tag="step_skipped"):
     unset: tuple[str, ...] = ()
 
 
-class GateOpened(RunEvent, frozen=True, tag="gate_opened"):
+class QuestionShown(RunEvent, frozen=True, tag="question_shown"):
+    """A question as it was put: its text, the digest that an answer must name, the roots that it owns.
+
+    `at` is when it was first put in these words, `surface` where, `agent` the worker that yielded it.
+    """
+
     key: str
     gate: str
     at: int
     shown: str
+    question: str
+    roots: tuple[str, ...] = ()
+    surface: str = ""
     agent: str = ""
 
 
@@ -255,7 +263,7 @@ Event: TypeAlias = (
     | StepCompleted
     | StepReported
     | StepSkipped
-    | GateOpened
+    | QuestionShown
     | GateResolved
     | QuestionDeclined
     | GatePassed

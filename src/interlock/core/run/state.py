@@ -36,11 +36,12 @@ class Frame(Struct, frozen=True, omit_defaults=True):
 
 
 class OpenGate(Struct, frozen=True, omit_defaults=True):
-    """A question that was asked and waits for its answer."""
+    """A gate whose question was shown and waits for its answer. `agent` is the worker that yielded it."""
 
     key: str
     gate: str
     opened_at: int
+    shown: str
     agent: str = ""
 
 

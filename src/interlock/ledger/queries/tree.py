@@ -147,7 +147,7 @@ def _other_label(event: LogEntry) -> str:
             return "started"
         case e.ActivityEntered():
             return f"entered {event.activity}"
-        case e.GateOpened():
+        case e.QuestionShown():
             return f"{event.gate}: asked"
         case e.GateResumed():
             return f"{event.gate}: resumed"

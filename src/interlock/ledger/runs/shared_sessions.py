@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from interlock.core.engine.claims import claimed_outputs
 from interlock.core.engine.evolve import evolved
 from interlock.core.run.commands import Claim
-from interlock.core.run.events import ActivityEntered, Event, GateOpened, GateResolved
+from interlock.core.run.events import ActivityEntered, Event, GateResolved, QuestionShown
 from interlock.core.run.notices import NO_NOTICES, Notice, Notices, of_abandonment
 from interlock.core.run.outcomes import Code, Decided, Refusal
 from interlock.core.run.state import OpenGate, RunState
@@ -260,8 +260,13 @@ def session_slot(state: RunState) -> str:
 
 
 def mark(opened: OpenGate) -> int:
-    """Return what a checkpoint handle carries beside the visit: which opening of which gate it is for."""
-    opening = f"{opened.key}:{opened.opened_at}".encode()
+    """Return what a checkpoint handle carries beside the visit: which showing of which gate it is for."""
+    return showing_mark(opened.key, opened.opened_at)
+
+
+def showing_mark(key: str, shown_at: int) -> int:
+    """Return the mark of a gate's question that was first shown in these words at this time."""
+    opening = f"{key}:{shown_at}".encode()
     return int.from_bytes(sha256(opening).digest()[:4], "big") | HANDLE_MARK
 
 
@@ -274,8 +279,8 @@ def answer_of(ledger: Ledger, position: Position, opening: int) -> GateResolved 
                 if not opening:
                     return event
                 answers[event.key] = event
-            elif isinstance(event, GateOpened):
-                if mark(OpenGate(event.key, event.gate, event.at)) == opening:
+            elif isinstance(event, QuestionShown):
+                if showing_mark(event.key, event.at) == opening:
                     return answers.get(event.key)
                 answers.pop(event.key, None)
     return None

@@ -7,15 +7,14 @@ from typing import get_args
 from msgspec import Struct
 
 from interlock.core.engine.gates import pending_gates
-from interlock.core.run.events import ActivityLeft, GateOpened, GateResolved
-from interlock.core.run.state import OpenGate
+from interlock.core.run.events import ActivityLeft, GateResolved, QuestionShown
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger, note_attempt
 from interlock.ledger.log.chain import logged
 from interlock.ledger.log.records import CallTraced
 from interlock.ledger.queries.traces import whole_trace
 from interlock.ledger.runs.position import Position
-from interlock.ledger.runs.shared_sessions import mark
+from interlock.ledger.runs.shared_sessions import showing_mark
 from interlock.ledger.tokens.tokens import VERSION, Kind, Pointer
 from interlock.store.protocol import Reader
 
@@ -106,9 +105,9 @@ def _asked(reader: Reader, session_id: str, opening: int) -> dict[str, str]:
         event = row.event
         if isinstance(event, GateResolved):
             answers[event.key] = event
-        elif isinstance(event, GateOpened):
+        elif isinstance(event, QuestionShown):
             answer = answers.pop(event.key, None)
-            if mark(OpenGate(event.key, event.gate, event.at)) == opening:
+            if showing_mark(event.key, event.at) == opening:
                 return {"checkpoint": event.key, "answer": (answer.option or answer.how) if answer else ""}
     return {"checkpoint": "unknown"}  # it was asked on a part of the log that is gone
 

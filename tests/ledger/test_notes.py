@@ -6,7 +6,9 @@ import pytest
 
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.queries.status import Notes, notes_of
-from support.harness import Agent, Bench, gate, steps, workflow
+from support.harness import Agent, Bench, FormAnswer, gate, steps, workflow
+
+LONG = "x" * 3000
 
 
 @pytest.fixture
@@ -79,6 +81,48 @@ def test_notes_come_in_the_order_in_which_they_were_written(agent: Agent) -> Non
     agent.ack("went on", at=second)
     notes = [text for _, text in steps_noted(read_notes(agent, session_id_of(agent)))]
     assert notes == ["began", "an afterthought", "went on"]
+
+
+def save_note(agent: Agent, at: FormAnswer, notes: str) -> None:
+    tokens = {name: at[name] for name in ("stateToken", "checkpointToken")}
+    agent.call("checkpoint_workflow", **tokens, output={"notesMarkdown": notes})
+
+
+def shown_and_omitted(recap: FormAnswer) -> tuple[list[str], int]:
+    return [entry["notes"].split(" x")[0] for entry in recap["entries"]], recap["omitted"]
+
+
+def test_a_short_recap_counts_notes_saved_after_the_run_had_left_their_node(bench: Bench) -> None:
+    bench.write(workflow(*steps("first", "second", "third", "fourth", "fifth")))
+    agent = bench.agent()
+    first = agent.start("test.flow")
+    second = agent.ack("first " + LONG, at=first)
+    third = agent.ack("second " + LONG, at=second)
+    save_note(agent, first, "afterthought " + LONG)
+    save_note(agent, agent.look(first), "another " + LONG)
+    fourth = agent.ack("third " + LONG, at=third)
+    agent.ack("fourth " + LONG, at=fourth)
+    assert shown_and_omitted(agent.look()["recap"]) == (["third", "fourth"], 4)
+    assert shown_and_omitted(agent.look(second)["branches"]["downstream"]) == (["fourth"], 2)
+    assert shown_and_omitted(agent.look(first)["branches"]["downstream"]) == (["fourth"], 5)
+
+
+def test_a_late_note_counts_on_every_branch_below_its_node_and_on_no_other(bench: Bench) -> None:
+    bench.write(workflow(*steps("first", "second", "third", "fourth")))
+    agent = bench.agent()
+    first = agent.start("test.flow")
+    left = agent.ack("left " + LONG, at=first)
+    right = agent.ack("right " + LONG, at=agent.look(first))
+    agent.ack("left again " + LONG, at=left)
+    left_tip = agent.ack("left at last " + LONG)
+    agent.ack("right again " + LONG, at=right)
+    right_tip = agent.ack("right at last " + LONG)
+    save_note(agent, left, "late on the left " + LONG)
+    assert agent.look(left_tip)["recap"]["omitted"] == 2
+    assert agent.look(right_tip)["recap"]["omitted"] == 1
+    save_note(agent, first, "late for both " + LONG)
+    assert agent.look(left_tip)["recap"]["omitted"] == 3
+    assert agent.look(right_tip)["recap"]["omitted"] == 2
 
 
 def test_a_short_recap_counts_what_it_leaves_out(bench: Bench) -> None:

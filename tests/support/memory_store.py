@@ -40,6 +40,8 @@ from interlock.store.protocol import (
 K = TypeVar("K")
 R = TypeVar("R")
 
+RUN_CHANGES = ("status", "tip", "updated_at", "awaiting", "late_notes")
+
 
 class Tables:
     """All rows. Keys begin with the session id; dictionaries keep the order of insertion."""
@@ -356,7 +358,7 @@ class MemoryWriter(MemoryReader):
         self._add_rows(changes.nodes, changes.blocked, changes.modes, (changes.commit,))
         for run in changes.runs:
             before = self.tables.runs.get((session_id, run.run), run)
-            changed = {name: getattr(run, name) for name in ("status", "tip", "updated_at", "awaiting")}
+            changed = {name: getattr(run, name) for name in RUN_CHANGES}
             self.tables.runs[session_id, run.run] = replace(before, **changed)
         for handle in changes.handles:
             self.add_handle(handle)

@@ -76,7 +76,8 @@ class HandleRow(Struct, frozen=True):
 class RunRow(Struct, frozen=True):
     """One execution of one workflow; written when it starts, changes its status or stops being the head.
 
-    While the run is the session's head, its tip is `head_node` and `tip` may lag behind.
+    While the run is the session's head, its tip is `head_node` and `tip` may lag behind. `late_notes` counts
+    the note nodes that were saved after a step had left their node.
     """
 
     session_id: str
@@ -90,13 +91,14 @@ class RunRow(Struct, frozen=True):
     started_at: int
     updated_at: int
     awaiting: str = ""
+    late_notes: int = 0
 
 
 class NodeRow(Struct, frozen=True):
     """A durable snapshot, with the attempt on its parent that made it, its outputs and its response.
 
-    `entries` counts the recap entries on the path from the root. A node without an `attempt` was made by
-    the server: a root, kept variables, a child's news, the user's decision.
+    `entries` counts the recap entries on the path from the root, as it was when the node was made. A node
+    without an `attempt` was made by the server: a root, kept variables, a child's news, the user's decision.
     """
 
     session_id: str

@@ -96,6 +96,7 @@ class Rows:
         self.states: dict[int, RunState] = {}
         self.blocked: dict[int, list[BlockedRow]] = {}
         self.notes: dict[int, list[int]] = {}
+        self.left: set[int] = set()
         self.modes: list[ModeRow] = []
         self.observations: dict[str, str] = {}
         self._pending: dict[int | None, list[Event]] = {}
@@ -269,8 +270,13 @@ def _create_node(rows: Rows, created: NodeCreated, logged: Logged) -> None:
         outputs=_encode(outputs) if outputs else b"",
     )
     rows.nodes[created.node], rows.states[created.node] = node, state
-    if node.kind == "note" and parent is not None:
+    if parent is not None and is_step:
+        rows.left.add(parent.node)
+    elif parent is not None:
         rows.notes.setdefault(parent.node, []).append(node.node)
+        if parent.node in rows.left:
+            run = rows.runs[logged.run]
+            rows.runs[logged.run] = replace(run, late_notes=run.late_notes + 1)
     rows.session = replace(rows.session, next_node=max(rows.session.next_node, created.node + 1))
     if created.leads and node.kind == "step":
         run, status = rows.runs[logged.run], "blocked" if created.held else state.status

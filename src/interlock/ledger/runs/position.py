@@ -64,6 +64,8 @@ class Position(Struct, frozen=True):
         rows.nodes[self.node.node], rows.states[self.node.node] = self.node, self.state
         rows.blocked[self.node.node] = list(self.loaded.blocked)
         rows.notes[self.node.node] = [note.node for note in self.loaded.notes]
+        if self.loaded.branches:
+            rows.left.add(self.node.node)
         rows.nodes.update({note.node: note for note in self.loaded.notes})
         if (head := self.loaded.head_run) is not None:
             rows.runs.setdefault(head.run, head)

@@ -66,8 +66,7 @@ def recap(
     """Walk from the node towards the root, or to the node `above`, until the budget is spent."""
     kept: list[RecapEntry] = []
     artifacts: list[RecapEntry] = []
-    earlier = above.entries if above else 0
-    room = budget
+    room, omitted = budget, 0
     for visited, (step, outputs) in enumerate(_upwards(reader, node, above), 1):
         noted = [entry for entry in outputs if not entry.artifact]
         if len(noted) < len(outputs):
@@ -76,13 +75,25 @@ def recap(
         for number, entry in enumerate(noted):
             room -= len(entry.notes.encode()) + len(entry.step) + ENTRY_BYTES
             if room < 0 and kept:
-                omitted = len(noted) - number + step.entries - earlier
-                return Recap(tuple(reversed(kept)), omitted, tuple(reversed(artifacts)))
+                omitted = len(noted) - number
+                break
             kept.append(entry)
-        if visited >= farthest:
-            omitted = max(step.entries - earlier, 0)
-            return Recap(tuple(reversed(kept)), omitted, tuple(reversed(artifacts)))
-    return Recap(tuple(reversed(kept)), artifacts=tuple(reversed(artifacts)))
+        if omitted or visited >= farthest:
+            omitted += _noted_above(reader, step, above)
+            break
+    return Recap(tuple(reversed(kept)), omitted, tuple(reversed(artifacts)))
+
+
+def _noted_above(reader: Reader, step: NodeRow, above: NodeRow | None) -> int:
+    """Count the notes on the path before a node: as its row says, or one by one if some were saved late."""
+    if step.parent is None or (above is not None and step.node == above.node):
+        return 0
+    run = reader.run(step.session_id, step.run)
+    if run is None or not run.late_notes:
+        return step.entries - (above.entries if above else 0)
+    path = _upwards(reader, step, above)
+    next(path)  # what was noted at the node itself
+    return sum(not entry.artifact for _, outputs in path for entry in outputs)
 
 
 def _upwards(

@@ -120,4 +120,6 @@ BLOCKED = "CREATE INDEX runs_blocked ON runs (session_id) WHERE status = 'blocke
 
 BY_TIME = "CREATE INDEX sessions_latest ON sessions (recent_at) WHERE NOT unindexed;"  # of all owners
 
-MIGRATIONS: tuple[str, ...] = (FIRST, BLOCKED, BY_TIME)
+LATE_NOTES = "ALTER TABLE runs ADD COLUMN late_notes int8 NOT NULL DEFAULT 0;"
+
+MIGRATIONS: tuple[str, ...] = (FIRST, BLOCKED, BY_TIME, LATE_NOTES)

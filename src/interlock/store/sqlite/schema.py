@@ -115,6 +115,8 @@ BY_STATUS = "CREATE INDEX runs_status ON runs (status, session_id);"
 
 BY_TIME = "CREATE INDEX sessions_latest ON sessions (recent_at) WHERE NOT unindexed;"  # of all owners
 
-MIGRATIONS: tuple[str, ...] = (FIRST, BY_STATUS, BY_TIME)
+LATE_NOTES = "ALTER TABLE runs ADD COLUMN late_notes INTEGER NOT NULL DEFAULT 0;"
+
+MIGRATIONS: tuple[str, ...] = (FIRST, BY_STATUS, BY_TIME, LATE_NOTES)
 
 TABLES = ("commits", *PROJECTIONS, "handles", "starts", "traces", "tombstones", "contents", "settings")

@@ -77,7 +77,10 @@ MARK_UNINDEXED = "UPDATE sessions SET unindexed = 1 WHERE session_id = ? AND NOT
 SET_INDEXED = (
     "UPDATE sessions SET unindexed = 0, recent_at = updated_at WHERE session_id = ? AND head_index = ?"
 )
-SET_RUN = "UPDATE runs SET status = ?, tip = ?, updated_at = ?, awaiting = ? WHERE session_id = ? AND run = ?"
+SET_RUN = (
+    "UPDATE runs SET status = ?, tip = ?, updated_at = ?, awaiting = ?, late_notes = ?"
+    " WHERE session_id = ? AND run = ?"
+)
 ON_PATH = [name for name in NodeRow.__struct_fields__ if name not in NOT_ON_PATH]
 PATH = (
     f"WITH RECURSIVE path ({', '.join(ON_PATH)}) AS ("
@@ -368,8 +371,8 @@ class SqliteWriter(SqliteReader, PortableWrites):
         self._add_rows(changes.nodes, changes.blocked, changes.modes)
         self._run(ADD_COMMIT, *astuple(changes.commit))
         for run in changes.runs:
-            of_it = (run.session_id, run.run)
-            self._run(SET_RUN, run.status, run.tip, run.updated_at, run.awaiting, *of_it)
+            changed = (run.status, run.tip, run.updated_at, run.awaiting, run.late_notes)
+            self._run(SET_RUN, *changed, run.session_id, run.run)
             if self._connection.changes() == 0:
                 self._run(ADD_RUN, *astuple(run))
         for handle in changes.handles:

@@ -7,6 +7,7 @@ import pytest
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.queries.status import Notes, notes_of
 from support.harness import Agent, Bench, FormAnswer, gate, steps, workflow
+from support.navigation_client import opened
 
 LONG = "x" * 3000
 
@@ -138,3 +139,16 @@ def test_a_short_recap_counts_what_it_leaves_out(bench: Bench) -> None:
     recap = agent.look()["recap"]
     assert [entry["notes"].split(" x")[0] for entry in recap["entries"]] == ["blocked again", "second"]
     assert recap["omitted"] == 2
+
+
+def test_an_attempt_blocked_after_the_server_had_moved_the_run_is_not_on_its_branch(bench: Bench) -> None:
+    navigator, agent = opened(bench), bench.agent()
+    navigator.start()
+    navigator.done("analyze")
+    before = agent.call("resume_session", query="")["best"]
+    assert agent.ack("an early attempt", at=before)["kind"] == "blocked"
+    navigator.done("unknown", variables={"size": 3})  # refused; a node of its own keeps its variables
+    moved = agent.call("resume_session", query="")["best"]
+    assert agent.ack("a late attempt", at=agent.look(before))["kind"] == "blocked"
+    assert moved["stateToken"] != before["stateToken"]
+    assert [entry["notes"] for entry in agent.look(moved)["recap"]["entries"]] == ["an early attempt"]

@@ -120,9 +120,9 @@ class Rows:
             self.session, updated_at=updated_at, head_index=row.last, head_digest=row.digest
         )
 
-    def notes_towards(self, parent: int, attempt: int | None) -> int:
-        """Count the recap entries at a node that belong to the path through one attempt on it."""
-        rows: list[NodeRow | BlockedRow] = [*leading_to(self.blocked.get(parent, ()), attempt)]
+    def notes_towards(self, parent: int, child: NodeRow | None) -> int:
+        """Count the recap entries at a node that belong to the path to a child of it."""
+        rows: list[NodeRow | BlockedRow] = [*leading_to(self.blocked.get(parent, ()), child)]
         rows += [self.nodes[number] for number in self.notes.get(parent, ())]
         return sum(len(notes_in(row)) for row in rows)
 
@@ -148,12 +148,18 @@ class Rows:
         return self._pending.pop(node, [])
 
 
-def leading_to(blocked: Sequence[BlockedRow], attempt: int | None) -> list[BlockedRow]:
-    """Return the blocked attempts at a node that led to an attempt, oldest first; all if none is named."""
-    if attempt is None:
+def leading_to(blocked: Sequence[BlockedRow], child: NodeRow | None) -> list[BlockedRow]:
+    """Return the blocked attempts at a node that led to a child of it, oldest first; all if none is named.
+
+    A child that the server made comes after all attempts before it.
+    """
+    if child is None:
         return list(blocked)
+    if child.attempt is None:
+        return [row for row in blocked if row.event_index < child.event_index]
     before = {row.successor: row for row in blocked}
     chain: list[BlockedRow] = []
+    attempt = child.attempt
     while (row := before.pop(attempt, None)) is not None:
         chain.append(row)
         attempt = row.attempt
@@ -302,7 +308,7 @@ def _record_attempt(rows: Rows, attempt: AdvanceRecorded, logged: Logged) -> Non
         child = replace(child, attempt=attempt.attempt, request_digest=request, response_digest=response)
         if child.parent is not None and (rows.blocked.get(child.parent) or rows.notes.get(child.parent)):
             # Of what was kept at its parent, only what led to this attempt is on its path.
-            above = rows.nodes[child.parent].entries + rows.notes_towards(child.parent, child.attempt)
+            above = rows.nodes[child.parent].entries + rows.notes_towards(child.parent, child)
             own = len(notes_in(child)) if child.kind == "step" else 0
             child = replace(child, entries=above + own)
         rows.nodes[attempt.child] = child

@@ -123,7 +123,7 @@ def _noted_at(
     """Return the outputs at a node, newest first: of blocked attempts, note nodes and the attempt towards."""
     made = [(row.event_index, row.created_at, outputs_of(row), False) for row in notes]
     if blocked:
-        leading = leading_to(blocked, towards.attempt if towards else None)
+        leading = leading_to(blocked, towards)
         made += [(row.event_index, row.recorded_at, outputs_of(row), True) for row in leading]
     if towards:
         made.append((towards.event_index, towards.created_at, outputs_of(towards), False))

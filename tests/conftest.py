@@ -12,12 +12,15 @@ from hypothesis import HealthCheck, settings
 from support.corpus import ABSENT
 from support.harness import Bench
 from support.paths import CORPUS
+from support.proof import FULL, line
 
 # No law depends on how fast the machine is at the moment: neither a deadline nor slow data fails a test.
-settings.register_profile(
-    "any-machine", settings(), deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("any-machine")
+ANY_MACHINE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None)
+settings.register_profile("fixed", ANY_MACHINE, derandomize=True)
+settings.register_profile("random", ANY_MACHINE, max_examples=1000)
+settings.load_profile("random" if FULL else "fixed")
+
+LAWS = "hypothesis"  # the mark that Hypothesis gives to its tests
 
 
 @pytest.fixture
@@ -32,6 +35,12 @@ def corpus() -> Path:
     if not CORPUS.is_dir():
         pytest.skip(ABSENT)
     return CORPUS
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what `make proof` says about the laws."""
+    if FULL and terminalreporter.config.option.markexpr == LAWS:
+        print(line("laws", searched=len(terminalreporter.getreports("passed"))))
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,8 +1,9 @@
 """Run the long figures and write what they printed to docs/proof.md, each part into its own section.
 
-    python -m tools.proof [--seed N] [--only kills,crashes,faults,flips,mutants,growth]
+    python -m tools.proof [--seed N] [--only laws,kills,crashes,faults,flips,mutants,growth]
 
-The tests marked `proof` run a tenth of each figure with every `make test`; here they run in full.
+The tests marked `proof` run a tenth of each figure with every `make test`; here they run in full. The laws
+are searched at random here, and with a fixed seed by `make test`.
 """
 
 from __future__ import annotations
@@ -38,6 +39,11 @@ def _tests(file: str) -> tuple[str, ...]:
 
 
 PARTS = {
+    "laws": Part(
+        "Laws",
+        "What must always hold is searched for a counterexample among random workflows, calls and files.",
+        ("pytest", "-q", "-n", "auto", "-m", "hypothesis", "--hypothesis-seed={seed}"),
+    ),
     "kills": Part(
         "Kills",
         "A server that records steps is killed at random moments, and the call in flight is sent again.",
@@ -72,8 +78,8 @@ PARTS = {
 HEAD = """\
 # Proof
 
-What `make proof` printed. `lost` and `doubled` count acknowledged steps. Every `make test` runs a tenth of
-the kills, crashes, faults and flips with a new seed, which it prints.
+What `make proof` printed, with a new seed each time. `lost` and `doubled` count acknowledged steps. Every
+`make test` searches the laws and runs a tenth of the kills, crashes, faults and flips with a fixed seed.
 
 A flip is `harmless` if doctor finds nothing and every stored row is as before; `repaired` if all events are
 in their logs again; `cut` if a damaged command and those after it were taken out of their log, named, and
@@ -93,7 +99,7 @@ def main() -> None:
 def run(part: Part, seed: int) -> bool:
     """Run one part, write its section, and say whether it passed."""
     began, environment = perf_counter(), {**os.environ, "PROOF": "1", "PROOF_SEED": str(seed)}
-    command = [sys.executable, "-m", *part.arguments]
+    command = [sys.executable, "-m", *(argument.format(seed=seed) for argument in part.arguments)]
     ran = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=False)
     lines = ran.stdout.rstrip().splitlines()
     told = [line.removeprefix(PRINTED) for line in lines if line.startswith(PRINTED)] or lines

@@ -21,6 +21,7 @@ from interlock.ledger.log.health import examine
 from interlock.ledger.runs.position import Position, tip_of
 from interlock.store.protocol import SessionFilter
 from support.harness import Agent, Bench, FormAnswer, decision, gate, steps, workflow
+from support.proof import times
 
 ROUND = {"kind": "test.size", "size": 1}
 SIZED = {"schema": {"type": "object", "required": ["size"]}, "example": ROUND}
@@ -285,7 +286,7 @@ class Unwritten:
 
 
 Chats.TestCase.settings = settings(
-    max_examples=30, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=times(300), stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
 )
 TestChats = pytest.mark.slow(Chats.TestCase)
 

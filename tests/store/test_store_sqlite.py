@@ -379,7 +379,9 @@ def large(store: SqliteStore, sessions: int) -> None:
     """Store sessions that take some space."""
     for number in range(sessions):
         name = f"sess_{number}"
-        store.append(start(name, nodes=[node_row(0, session_id=name, state=random.randbytes(50_000))]))
+        store.append(
+            start(name, nodes=[node_row(0, session_id=name, state=random.Random(name).randbytes(50_000))])
+        )
 
 
 def test_removed_sessions_give_their_space_back(tmp_path: Path) -> None:

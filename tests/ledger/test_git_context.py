@@ -29,10 +29,10 @@ def git(tmp_path: Path) -> Path:
 
 
 def observed(project: Path) -> dict[str, str]:
-    """Observe the project, and fail if that takes long or fails."""
+    """Observe the project, and fail if that hangs or fails."""
     begun = time.monotonic()
     events = {event.key: event.value for event in observe(project)}
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 60
     assert SECRET not in repr(events)
     assert "root:" not in repr(events)
     return events

@@ -206,14 +206,14 @@ def test_while_the_server_is_away_calls_fail_in_bounded_time_and_then_work_again
             before = time.monotonic()
             with pytest.raises((StoreAway, StoreConflict)):
                 call()
-            assert time.monotonic() - before < 2 * connections.PATIENCE + 2
+            assert time.monotonic() - before < 10 * connections.PATIENCE
         with pytest.raises(StoreAway, match="cannot be reached"):
             open_store(server.url)
         before = time.monotonic()
         with ThreadPoolExecutor(40) as pool:  # many callers do not add their waiting up
             waits = [pool.submit(store.load, "sess_a") for _ in range(40)]
         assert all(isinstance(wait.exception(), StoreAway | StoreBusy) for wait in waits)
-        assert time.monotonic() - before < 2 * connections.PATIENCE + 2
+        assert time.monotonic() - before < 10 * connections.PATIENCE
         server.start()
         while True:  # calls fail at once for a while after the server was found away
             with suppress(StoreAway):

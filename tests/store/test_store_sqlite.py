@@ -30,7 +30,7 @@ from interlock.store.protocol import (
 )
 from interlock.store.sqlite import statements
 from interlock.store.sqlite import store as store_module
-from interlock.store.sqlite.lock import FileLock
+from interlock.store.sqlite.lock import PATIENCE, FileLock
 from interlock.store.sqlite.raw_commits import raw_commits
 from interlock.store.sqlite.salvage import replace_damaged, salvage
 from interlock.store.sqlite.schema import MIGRATIONS
@@ -537,7 +537,7 @@ def test_a_writer_closes_at_once_while_another_writes(tmp_path: Path) -> None:
     with holder:
         began = time.monotonic()
         store.close()
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < PATIENCE
     holder.close()
     again = open_store(tmp_path)
     assert indexes(again) == [0]

@@ -12,7 +12,7 @@ import msgspec
 from interlock.core.run.preferences import PRESETS
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.runs.positions import milliseconds
-from interlock.surfaces.call import Ask, Call, Era, Form, Outcome, Reply
+from interlock.surfaces.call import Call, Elicit, Era, Form, Outcome, Reply
 from support.harness import Bench
 from support.server import Server
 
@@ -47,10 +47,10 @@ class ServerBench(Bench):
         match received:
             case {"method": "elicitation/create", "params": form}:
                 self._asking = server, received
-                return Ask({"form": _form(form)}, "")  # this era does not say which question it is
+                return Elicit({"form": _form(form)}, "")  # this era does not say which question it is
             case {"result": {"inputRequests": requests, "requestState": state}}:
                 server.kill()
-                return Ask({key: _form(request["params"]) for key, request in requests.items()}, state)
+                return Elicit({key: _form(request["params"]) for key, request in requests.items()}, state)
         server.kill()
         result = received["result"]
         text, structured = result["content"][0]["text"], result.get("structuredContent")

@@ -10,7 +10,7 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import toon_format
@@ -270,8 +270,23 @@ class ActivityTextAgent(TextAgent):
             for found in re.findall(r"[Ss]end in variables: ([\w., -]+)\.", told)
             for name in found.split(", ")
         ]
-        self.visit.variables.update(dict.fromkeys(names, value))
+        for name in names:
+            self.visit.variables.setdefault(name, value)
         return bool(names)
+
+    def end_loop(self, told: str) -> bool:
+        """Take in the variable that ends a loop whose next round is due; say whether the text names one."""
+        due = re.search(
+            r"is due: it goes on (while|until) ([\w.-]+) (==|!=) (\S+?)[.;]?(?: |$)", told, re.MULTILINE
+        )
+        if due is None:
+            return False
+        how, name, sign, text = due.groups()
+        value = json.loads(text)
+        ends_at_value = (how == "until") == (sign == "==")
+        other = not value if isinstance(value, bool) else "another"
+        self.visit.variables[name] = value if ends_at_value else other
+        return True
 
     def take_requirements(self, told: str) -> None:
         """Take in what the outputs of steps must be like, as it is said beside the steps."""
@@ -296,7 +311,7 @@ class ActivityTextAgent(TextAgent):
             output = self.visit.outputs.setdefault(step[1], {"notesMarkdown": WORDY * 4, "artifacts": []})
             output["notesMarkdown"] += text
             output["artifacts"] += [self.filled(example, step[1]) for example in shown]
-        elif not self.take_missing(text):
+        elif not self.end_loop(text) and not self.take_missing(text):
             return text
         return None
 
@@ -374,6 +389,7 @@ class GatedTextAgent(ActivityTextAgent):
     """Answers every pending checkpoint of the activity that `next_activity` returns, then goes on."""
 
     missing = ""
+    _again: Callable[[], str]
 
     def begin(self) -> str:
         return self.call("start_session", workflow_id=self.workflow_id)
@@ -390,9 +406,11 @@ class GatedTextAgent(ActivityTextAgent):
             r"^Next: Call respond_checkpoint with checkpoint_id: ([\w.-]+)\.$", text, re.MULTILINE
         ):
             return self._answer(gate[1], {})
+        if held := re.search(r"^Cannot dismiss checkpoint '([^']+)': its condition holds", text):
+            return self._answer(held[1], {})
         if not text.startswith("{"):
             assert self.supply(text) is None, text
-            return self.progress("next_activity", activity_id=self.visit.target)
+            return self._again()
         body = json.loads(text)
         if again := re.search(r"activity_id '([^']+)' to read", body.get("next_action", "")):
             self.missing = body["next_action"]
@@ -424,8 +442,9 @@ class GatedTextAgent(ActivityTextAgent):
         branches = [branch for point in self.activity.get("decisions", []) for branch in point["branches"]]
         targets += [branch["transitionTo"] for branch in branches if branch.get("transitionTo")]
         expected = [body["expected_next"]] if "expected_next" in body else []
-        self.visit.target = self.rotate([*expected * 3, *targets], self.activity["id"])
-        return self.progress("next_activity", activity_id=self.visit.target)
+        target = self.rotate([*expected * 3, *targets], self.activity["id"])
+        self._again = lambda: self.progress("next_activity", activity_id=target)
+        return self._again()
 
     def _answer(self, gate: str, body: dict[str, Any]) -> str:
         if gate in body.get("dismissible_checkpoints", []):
@@ -435,7 +454,8 @@ class GatedTextAgent(ActivityTextAgent):
         return self._respond(gate, option_id=chosen)
 
     def _respond(self, gate: str, **how: Any) -> str:
-        return self.tell("respond_checkpoint", checkpoint_id=gate, variables=self.visit.variables, **how)
+        self._again = lambda: self.progress("respond_checkpoint", checkpoint_id=gate, **how)
+        return self._again()
 
 
 def toon_in(text: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from interlock.core.run.commands import Terms
-from interlock.surfaces.call import Ask, Call, Client, FormAnswer, Reply
+from interlock.surfaces.call import Call, Client, Elicit, FormAnswer, Reply
 from interlock.surfaces.tool import call_tool
 from support.harness import Agent, Bench, decision, gate, steps, workflow
 from support.log import logged_events
@@ -17,11 +17,11 @@ CLIENT = Client("asking-client", can_elicit=True)
 CONFIRMED = {"id": "confirmed", "title": "Confirmed", "prompt": "x", "requireConfirmation": True}
 
 
-def acknowledge(agent: Agent, output: dict[str, Any] | None = None, **more: Any) -> Ask | dict[str, Any]:
+def acknowledge(agent: Agent, output: dict[str, Any] | None = None, **more: Any) -> Elicit | dict[str, Any]:
     arguments = {"stateToken": agent.last["stateToken"], "ackToken": agent.last["ackToken"]}
     arguments |= {"output": output} if output else {}
     outcome = call_tool(agent.surface, "continue_workflow", arguments, Call(CLIENT, **more))
-    if isinstance(outcome, Ask):
+    if isinstance(outcome, Elicit):
         return outcome
     assert isinstance(outcome, Reply)
     assert isinstance(outcome.structured, msgspec.Raw)
@@ -29,9 +29,9 @@ def acknowledge(agent: Agent, output: dict[str, Any] | None = None, **more: Any)
     return answer
 
 
-def asked(agent: Agent) -> Ask:
+def asked(agent: Agent) -> Elicit:
     ask = acknowledge(agent)
-    assert isinstance(ask, Ask)
+    assert isinstance(ask, Elicit)
     return ask
 
 
@@ -111,9 +111,9 @@ def test_revise_makes_the_step_pending_again(bench: Bench) -> None:
 def test_an_answer_to_another_question_does_not_count(bench: Bench) -> None:
     agent = started(bench, gate("which", "left", "right"))
     answers = {"which": FormAnswer("accept", {"choice": "left"})}
-    answer = acknowledge(agent, answers=answers, asked="sha256:something-else")
-    assert isinstance(answer, dict)
-    assert answer["kind"] == "blocked"
+    again = acknowledge(agent, answers=answers, asked="sha256:something-else")
+    assert isinstance(again, Elicit)
+    assert again.questions["which"].message == "which?"
 
 
 def test_what_only_the_user_has_is_asked_for(bench: Bench) -> None:

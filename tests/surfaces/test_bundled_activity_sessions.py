@@ -14,7 +14,6 @@ from interlock.core.definition.program import Plan
 from interlock.core.definition.workflow import Activity, Gate, Loop, Option, Step, Workflow
 from interlock.core.engine.decide import decide
 from interlock.core.engine.evolve import evolved
-from interlock.core.engine.gates import pending_gates
 from interlock.core.run import events as e
 from interlock.core.run.commands import (
     Command,
@@ -183,19 +182,21 @@ class Gated:
         self.state = made.state
 
     def run(self, stage: Stage, target: str) -> None:
-        """Answer what the stage answers, dismiss what does not apply, and leave."""
+        """Answer each checkpoint where it stands, and leave."""
         self.state = evolved(self.state, [e.ContextSet(stage.produced)])
-        for gate in pending_gates(self.plan, self.state):
-            self.do(self.response(gate, dict(stage.answers).get(gate.id)))
+        answers = dict(stage.answers)
+        while isinstance(
+            held := decide(self.plan, self.state, EnterActivity(GATED, 9, TERMS, target)), Refusal
+        ):
+            assert held.code is Code.GATE_UNANSWERED, held
+            self.state = evolved(self.state, held.kept)
+            gate = str(held.about["checkpoint"])
+            self.do(ResolveCheckpoint(GATED, 9, TERMS, "agent", gate, answers[gate]))
         self.do(EnterActivity(GATED, 9, TERMS, target))
-
-    def response(self, gate: Gate, option: str | None) -> ResolveCheckpoint:
-        dismissed = option is None
-        return ResolveCheckpoint(GATED, 9, TERMS, "agent", gate.id, option, condition_not_met=dismissed)
 
 
 @every
-def test_at_the_gated_surface_each_checkpoint_is_answered_or_dismissed(name: str) -> None:
+def test_at_the_gated_surface_each_checkpoint_is_answered_where_it_stands(name: str) -> None:
     gated, stages = Gated(compiled(name)), PATHS[name]
     gated.do(EnterActivity(GATED, 0, TERMS, stages[0].activity))
     for stage, target in legs(stages):
@@ -211,7 +212,7 @@ def test_at_the_gated_surface_each_checkpoint_is_answered_or_dismissed(name: str
         ("validate", {"checks_passed": False}, ("judge-failure", "repair"), "implement"),
     ],
 )
-def test_an_answer_given_before_its_steps_still_decides_the_way(
+def test_an_answer_decides_the_way_out_of_its_activity(
     activity: str, produced: Mapping[str, Any], answer: tuple[str, str], target: str
 ) -> None:
     """Rules 15 and 21: nothing between the answer and the way out may take it back."""
@@ -225,11 +226,15 @@ def test_an_answer_given_before_its_steps_still_decides_the_way(
     assert gated.state.activity == target
 
 
-def test_at_the_gated_surface_one_answer_serves_every_iteration() -> None:
-    """Rule 15: a checkpoint is pending by its id, also where the activity begins with its loop."""
+def test_at_the_gated_surface_each_iteration_has_its_own_answer() -> None:
+    """Rule 16: an answer counts for its own round, also where the activity begins with its loop."""
     gate = Gate("ask", "Ask", "Well?", (Option("yes", "Yes"), Option("no", "No")), bound_to="do")
     loop = Loop("each", "Each", "forEach", (gate, Step("do", "Do")), items="things")
     gated = Gated(Workflow("w", "W", "", "1.0.0", (Activity("one", "One", (loop,)),)), {"things": [1, 2]})
     gated.do(EnterActivity(GATED, 0, TERMS, "one"))
+    gated.do(ResolveCheckpoint(GATED, 9, TERMS, "agent", "ask", "yes"))
+    held = decide(gated.plan, gated.state, EnterActivity(GATED, 9, TERMS, "__terminal__"))
+    assert isinstance(held, Refusal)
+    assert (held.code, held.about["instance"]) == (Code.GATE_UNANSWERED, "each@1::ask")
     gated.run(Stage("one", {}, [("ask", "yes")]), "__terminal__")
     assert gated.state.status == "complete"

@@ -20,7 +20,7 @@ from interlock.ledger.runs.position import Position
 from interlock.ledger.transfer.bundle import BundleRefused, read_bundle
 from interlock.ledger.transfer.export_import import export_session, import_bundle
 from interlock.store.protocol import SessionFilter
-from interlock.surfaces.call import Ask, Call, Client, FormAnswer, Reply
+from interlock.surfaces.call import Call, Client, Elicit, FormAnswer, Reply
 from support.authored import write
 from support.harness import STATEFUL, Bench, decision, gate, steps, workflow
 from support.killed_servers import ServerBench
@@ -104,10 +104,10 @@ class Attacker:
         self.tokens: Payload = {}
         self.text = ""
 
-    def call(self, tool: str, call: Call | None = None, **arguments: Any) -> Payload | Ask:
+    def call(self, tool: str, call: Call | None = None, **arguments: Any) -> Payload | Elicit:
         arguments = {name: value for name, value in arguments.items() if value is not None}
         reply = self.bench.call(self.name, self.ledger, tool, arguments, call or Call(self.client))
-        if isinstance(reply, Ask):
+        if isinstance(reply, Elicit):
             return reply
         assert isinstance(reply, Reply)
         self.text = reply.text
@@ -148,6 +148,14 @@ class Attacker:
                 self.go("plan", variables={"target": target})
         if self.name == "session":
             self.told("yield_checkpoint", checkpoint_id="deploy", session_token=self.tokens["session_token"])
+        if self.name == "gated":
+            self.show("deploy", "prepare")
+
+    def show(self, gate: str, *steps: str) -> Payload:
+        """On `gated`: claim the steps before a checkpoint of `plan`, and have its question put."""
+        manifest = [{"step_id": step, "output": "done"} for step in steps]
+        named = {"activity_id": "plan", "checkpoint_id": gate, "step_manifest": manifest}
+        return self.told("get_checkpoint", session_token=self.tokens["session_token"], **named)
 
     def ack(self, call: Call | None = None, **arguments: Any) -> Payload:
         return self.told("continue_workflow", call, **self._acknowledging(**arguments))
@@ -185,7 +193,7 @@ class Attacker:
         """Respond through a client that asks the user."""
         tool, arguments = self.responding(option, **variables)
         ask = self.call(tool, Call(ASKING), **arguments)
-        assert isinstance(ask, Ask)
+        assert isinstance(ask, Elicit)
         self.asked = ask
         return self.told(tool, Call(ASKING, {"deploy": user}, ask.state), **arguments)
 
@@ -300,18 +308,20 @@ def test_a1_a_dotted_name_is_no_way_around_what_was_shown(bench: Bench, name: st
 
 
 def test_a1_a_form_that_was_answered_for_another_text_does_not_count(bench: Bench) -> None:
-    """On `gated` a variable may change while the form is shown: the answer is then to another question."""
+    """An answer is for one text: if the call would answer another one by now, the user is asked that."""
     agent = attacker(bench, "gated")
-    agent.to_the_gate()
+    agent.start()
+    agent.go("plan", variables={"target": "staging"})
     tool, arguments = agent.responding("yes")
     ask = agent.call(tool, Call(ASKING), **arguments)
-    assert isinstance(ask, Ask)
+    assert isinstance(ask, Elicit)
+    assert ask.questions["deploy"].message == "Deploy to staging?"
     refused = agent.go("ship", variables={"target": "PRODUCTION"})
     assert refused["code"] == "GATE_UNANSWERED"
-    assert agent.variables["target"] == "PRODUCTION"
     accepted = {"deploy": FormAnswer("accept", {"choice": "yes"})}
-    answer = agent.told(tool, Call(ASKING, accepted, ask.state), **arguments)
-    assert answer["code"] == "USER_MUST_DECIDE"
+    again = agent.call(tool, Call(ASKING, accepted, ask.state), **arguments)
+    assert isinstance(again, Elicit)
+    assert again.questions["deploy"].message == "Deploy to PRODUCTION?"
     assert agent.decisions() == []
 
 
@@ -443,6 +453,7 @@ transitions:""",
         yielded = agent.told("yield_checkpoint", checkpoint_id="danger", **token)
         token["session_token"] = yielded["session_token"]
     else:
+        agent.show("danger")
         token["checkpoint_id"] = "danger"
     for _ in range(2):
         answer = agent.told(
@@ -597,7 +608,7 @@ def test_a3_advisory_enforcement_says_which_gate_was_left_unanswered(bench: Benc
     agent.start()
     agent.go("plan")
     assert not agent.go("ship", variables={"risky": True})["_error"]
-    assert agent.text.count("Checkpoint 'deploy' was not answered") == 1
+    assert agent.text.count("Checkpoint 'deploy' was not answered") == 2  # the warning, and the gap
 
 
 @pytest.mark.parametrize("action", ["decline", "cancel"])
@@ -625,7 +636,7 @@ def test_a8_a_declined_input_is_not_filled_in_by_the_context(bench: Bench) -> No
     agent = Attacker(bench, "execution")
     agent.start("test.flow")
     ask = agent.call("continue_workflow", Call(ASKING), **agent._acknowledging())
-    assert isinstance(ask, Ask)
+    assert isinstance(ask, Elicit)
     agent.ack(Call(ASKING, {"deploy": FormAnswer("decline")}, ask.state))
     answer = agent.ack(context={"deploy": "somewhere"})
     assert answer["kind"] == "blocked"
@@ -638,7 +649,7 @@ def test_a8_a_declined_confirmation_is_not_reported_by_the_next_acknowledgement(
     agent = Attacker(bench, "execution")
     agent.start("test.flow")
     ask = agent.call("continue_workflow", Call(ASKING), **agent._acknowledging())
-    assert isinstance(ask, Ask)
+    assert isinstance(ask, Elicit)
     agent.ack(Call(ASKING, {"confirm-made": FormAnswer("decline")}, ask.state))
     for _ in range(2):
         assert agent.ack()["kind"] == "blocked"
@@ -808,7 +819,7 @@ def test_a4_an_approval_is_asked_for_in_a_form_with_both_options(bench: Bench) -
     agent = approving(bench, "execution")
     for option, passes in (("reject", False), ("approve", True)):
         ask = agent.call("continue_workflow", Call(ASKING), **agent._acknowledging())
-        assert isinstance(ask, Ask)
+        assert isinstance(ask, Elicit)
         (form,) = ask.questions.values()
         assert form.message == "Delete the archive for good?"
         listed = [choice["const"] for choice in form.schema["properties"]["choice"]["oneOf"]]  # type: ignore[index]
@@ -833,7 +844,7 @@ def test_a4_a_user_who_can_be_asked_is_asked_though_the_agent_sends_an_approval(
         else:
             arguments |= {"state": agent.tokens["state"], "action": "complete_step", "step_id": "delete"}
         ask = agent.call(tool, Call(ASKING), **arguments)
-        assert isinstance(ask, Ask)
+        assert isinstance(ask, Elicit)
         (form,) = ask.questions.values()
         assert form.message == "Delete the archive for good?"
         agent.told(tool, Call(ASKING, {"signed": user}, ask.state), **arguments)
@@ -1032,9 +1043,7 @@ PROVED = workflow(
 
 
 @BY
-def test_a6_answering_a_loops_exit_early_does_not_drop_the_artifact_of_its_step(
-    bench: Bench, name: str
-) -> None:
+def test_a6_no_answer_passes_over_the_artifact_of_a_step_before_it(bench: Bench, name: str) -> None:
     bench.write(PROVED)
     agent = Attacker(bench, name)
     agent.start("test.flow")
@@ -1048,11 +1057,11 @@ def test_a6_answering_a_loops_exit_early_does_not_drop_the_artifact_of_its_step(
         agent.respond("yes")
         assert not agent.go("__terminal__")["_error"]
         return
-    agent.respond("yes")
-    refused = agent.go("__terminal__")
-    assert refused["code"] == "OUTPUT_REQUIRED"
+    assert agent.respond("yes")["code"] == "OUTPUT_REQUIRED"
     assert "wr.gate_verdict" in agent.text
-    assert not agent.go("__terminal__", step_manifest=claim)["_error"]
+    tool, arguments = agent.responding("yes")
+    agent.told(tool, **{**arguments, "step_manifest": claim})
+    assert not agent.go("__terminal__")["_error"]
 
 
 def test_a6_a_loop_with_nothing_to_do_still_asks_for_nothing(bench: Bench) -> None:
@@ -1159,7 +1168,7 @@ def test_a7_an_imported_decision_is_shown_as_imported_and_asked_for_again(bench:
     assert decide_question(ledger, waiting[0], "no") is None
     position = ledger.position(made)
     assert isinstance(position, Position)
-    assert position.decisions["deploy"].option == "no"
+    assert [decision.option for decision in position.decisions.values()] == ["no"]
     lines = event_lines(ledger, made, ["decision_recorded", "session_imported"], end=10**6)
     assert [line.imported for line in lines] == [True, True, False]
     assert lines[0].summary("local").endswith(", imported")

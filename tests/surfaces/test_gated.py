@@ -62,8 +62,8 @@ def test_entering_returns_the_whole_activity_and_its_pending_checkpoints(bench: 
 def test_the_gate_lists_each_pending_checkpoint_with_how_to_resolve_it(bench: Bench) -> None:
     answer = enter_gather(bench).go("build")
     assert answer.fields["message"].splitlines() == [
-        "Cannot transition to 'build': 2 unresolved checkpoint(s) on activity 'gather'. "
-        "Resolve each by calling respond_checkpoint with the current session_token:",
+        "Cannot transition to 'build': Checkpoint 'scope' must be answered first: Is [unset: goal] the goal? "
+        "Recorded as done: look. Resolve each by calling respond_checkpoint with the current session_token:",
         "- scope: option_id: yes | skip | redo",
         "- danger: option_id: go, or condition_not_met: true if its condition is false",
     ]
@@ -113,7 +113,7 @@ def test_an_agent_that_takes_up_a_session_is_told_what_to_do_next(bench: Bench) 
     joined = agent.call("start_session", workflow_id="flow", session_token=agent.token).body
     assert joined["next_action"] == (
         "Call next_activity with activity_id 'gather' to read the activity again, and do its steps. "
-        "Before you leave it: Call respond_checkpoint with checkpoint_id: scope, danger."
+        "Before you leave it: Call respond_checkpoint with checkpoint_id: scope."
     )
 
 
@@ -134,10 +134,8 @@ def test_answers_take_checkpoints_off_the_list_and_the_last_one_opens_the_exit(b
     assert (answer.body["dismissed"], answer.body["remaining_checkpoints"]) == (True, [])
     answer = agent.go("build", step_manifest=manifest("look", "weigh"), variables={"goal": "g"})
     assert answer.body["id"] == "build"
-    changed = (
-        "Step 'weigh' has changed 'goal', although the user was shown it when deciding checkpoint 'scope'."
-    )
-    assert answer.warnings == [changed]
+    kept = "'goal' stays unset: the user was shown it when deciding checkpoint 'scope'."
+    assert answer.warnings == [f"{kept} The value that was sent is ignored."]
 
 
 def test_an_answer_that_leads_elsewhere_ends_what_is_pending(bench: Bench) -> None:
@@ -198,17 +196,16 @@ def test_the_minimum_time_counts_from_the_entry_for_all_pending(bench: Bench) ->
         assert not agent.tell("respond_checkpoint", checkpoint_id=gate, option_id=option).error
 
 
-def test_a_checkpoint_in_a_loop_is_answered_once_for_all_its_rounds_here(bench: Bench) -> None:
+def test_a_checkpoint_in_a_loop_is_answered_in_each_of_its_rounds(bench: Bench) -> None:
     agent = enter_gather(bench)
     agent.tell("respond_checkpoint", checkpoint_id="scope", option_id="yes")
     agent.tell("respond_checkpoint", checkpoint_id="danger", condition_not_met=True)
     agent.go("build", variables={"parts": ["a", "b", "c"]})
-    assert agent.go("finish").fields["pending"] == ["fit"]
-    bench.clock.pass_seconds(30)
-    assert (
-        agent.tell("respond_checkpoint", checkpoint_id="fit", auto_advance=True).body["resolved_option"]
-        == "fits"
-    )
+    for _ in range(3):
+        assert agent.go("finish").fields["pending"] == ["fit"]
+        bench.clock.pass_seconds(30)
+        answer = agent.tell("respond_checkpoint", checkpoint_id="fit", auto_advance=True)
+        assert answer.body["resolved_option"] == "fits"
     assert agent.go("finish").body["transitions"] == [{"to": "__terminal__", "isDefault": True}]
     assert agent.go("__terminal__").body["status"] == "completed"
 
@@ -269,8 +266,8 @@ def test_a_confirmation_is_pending_like_any_checkpoint(bench: Bench) -> None:
     assert agent.go("__terminal__").body["status"] == "completed"
 
 
-def test_a_revised_step_that_was_not_claimed_yet_passes_over_nothing(bench: Bench) -> None:
-    """Rules 14 and 25: steps are claimed on leaving, and the user may send one back before."""
+def test_an_answer_to_a_confirmation_passes_over_nothing(bench: Bench) -> None:
+    """Rules 14 and 25: the steps before it are claimed, and one that is sent back is done again."""
     prove = {
         "id": "prove",
         "title": "Prove",
@@ -280,12 +277,13 @@ def test_a_revised_step_that_was_not_claimed_yet_passes_over_nothing(bench: Benc
     agent = gated(bench)
     agent.call("start_session", workflow_id="test.flow")
     agent.go("main")
-    for gate, option in (("one", "revise"), ("two", "revise"), ("one", "proceed"), ("two", "proceed")):
-        agent.tell("respond_checkpoint", checkpoint_id=f"confirm-{gate}", option_id=option)
-    refused = agent.go("__terminal__")
+    refused = agent.tell("respond_checkpoint", checkpoint_id="confirm-one", option_id="revise")
     assert (refused.code, refused.fields["step"]) == ("OUTPUT_REQUIRED", "prove")
-    claims = [{"step_id": "prove", "output": "proved"}]
-    assert agent.go("__terminal__", step_manifest=claims).body["status"] == "completed"
+    proved = [{"step_id": "prove", "output": "proved"}]
+    for gate, option in (("one", "revise"), ("one", "proceed"), ("two", "revise"), ("two", "proceed")):
+        named = {"checkpoint_id": f"confirm-{gate}", "option_id": option, "step_manifest": proved}
+        assert not agent.tell("respond_checkpoint", **named).error
+    assert agent.go("__terminal__").body["status"] == "completed"
 
 
 def test_a_session_moves_between_the_two_surfaces(bench: Bench) -> None:
@@ -296,4 +294,4 @@ def test_a_session_moves_between_the_two_surfaces(bench: Bench) -> None:
     assert answer.body["inherited"] is True
     other.tell("yield_checkpoint", checkpoint_id="scope")
     other.tell("respond_checkpoint", option_id="yes")
-    assert agent.go("build").fields["pending"] == ["danger"]
+    assert agent.go("build", variables={"risky": True}).fields["pending"] == ["danger"]

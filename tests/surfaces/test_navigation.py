@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from interlock.core.run.commands import Terms
-from interlock.surfaces.call import Ask, Call, Client, FormAnswer, Reply
+from interlock.surfaces.call import Call, Client, Elicit, FormAnswer, Reply
 from support.harness import Bench, gate, steps, workflow
 from support.navigation_client import NavigationClient, Payload, events, listed, opened
 
@@ -388,7 +388,7 @@ def test_a_client_that_can_ask_asks_the_user_and_the_users_choice_counts(client:
         "option_id": "yes",
     }
     ask = client.raw("nav_action", Call(ELICITING), **asked)
-    assert isinstance(ask, Ask)
+    assert isinstance(ask, Elicit)
     answers = {"approve": FormAnswer("accept", {"choice": "stop"})}
     reply = client.raw("nav_action", Call(ELICITING, answers, ask.state), **asked)
     assert isinstance(reply, Reply)
@@ -411,7 +411,7 @@ def test_a_user_who_was_asked_and_did_not_answer_still_must(client: NavigationCl
         "option_id": "yes",
     }
     ask = client.raw("nav_action", Call(ELICITING), **asked)
-    assert isinstance(ask, Ask)
+    assert isinstance(ask, Elicit)
     answers = {"approve": FormAnswer(action)}
     reply = client.raw("nav_action", Call(ELICITING, answers, ask.state), **asked)
     assert isinstance(reply, Reply)

@@ -184,13 +184,16 @@ def test_d2_an_output_that_comes_late_is_recorded_once(bench: Bench) -> None:
     assert (answer.warnings, outputs(lead)) == ([], ONE_TWO_THREE)
 
 
-def test_d2_an_output_that_comes_before_its_turn_is_recorded_once(bench: Bench) -> None:
-    """A gate that is opened early claims no step; what came with it need not be sent again."""
+def test_d2_what_a_refused_walk_has_passed_is_recorded_once(bench: Bench) -> None:
+    """A walk to the third gate stops at the first: the step before that is done, the rest is sent again."""
     lead, worker = begin_rounds(bench, files=LATE)
-    answer_checkpoint(worker, lead, "g3", "yes", step_manifest=manifest("one", "two"))
+    refused = worker.tell("yield_checkpoint", checkpoint_id="g3", step_manifest=manifest("one", "two"))
+    assert (refused.code, refused.fields["checkpoint"]) == ("GATE_UNANSWERED", "g1")
+    assert "Recorded as done: one." in refused.text
     answer_checkpoint(worker, lead, "g1", "yes")
-    answer_checkpoint(worker, lead, "g2", "yes", step_manifest=manifest("one"))
-    answer = lead.go("__terminal__", step_manifest=manifest("three"))
+    answer_checkpoint(worker, lead, "g2", "yes", step_manifest=manifest("one", "two"))
+    answer_checkpoint(worker, lead, "g3", "yes", step_manifest=manifest("three"))
+    answer = lead.go("__terminal__")
     assert (answer.warnings, outputs(lead)) == ([], ONE_TWO_THREE)
 
 
@@ -214,7 +217,7 @@ def test_d2_a_step_acknowledged_on_another_surface_counts_as_reported(
         client.respond("yes", "g1")
         token = client.act("complete_step", step_id="two")["state"]
     lead.call("start_session", agent_id="lead", session_token=token)
-    assert lead.tell("respond_checkpoint", option_id="yes").body["checkpoint_id"] == "g2"
+    answer_checkpoint(join_session(lead), lead, "g2", "yes")
     answer_checkpoint(join_session(lead), lead, "g3", "yes")
     done = manifest("one", "two", "three") if whole else manifest("three")
     answer = lead.go("__terminal__", step_manifest=done)
@@ -268,10 +271,7 @@ def test_d2_a_round_acknowledged_on_another_surface_is_not_recorded_again(
                 output = {"notesMarkdown": f"{step} {number}"}
                 token = client.act("complete_step", step_id=step, output=output)["state"]
     lead.call("start_session", agent_id="lead", session_token=token)
-    if elsewhere == "execution":
-        lead.tell("respond_checkpoint", option_id="yes")
-    else:
-        answer_checkpoint(join_session(lead), lead, "g1", "yes")
+    answer_checkpoint(join_session(lead), lead, "g1", "yes")
     worker = join_session(lead)
     done = rounds_done(1, 2, 3)
     first = {"the whole manifest": 0, "the last round": 2, "only what is new": 4}[resent]
@@ -422,7 +422,7 @@ def test_g1_a_yield_sent_again_after_its_answer_does_not_open_the_next_round(ben
     assert (again["status"], again["iteration"]) == ("answered", 1)
 
 
-def test_g1_a_gate_outside_the_loop_keeps_the_answer_it_was_given_early(bench: Bench) -> None:
+def test_g1_a_gate_after_the_loop_is_not_answered_before_it(bench: Bench) -> None:
     files = dict(ROUNDS)
     files["rounds/activities/00-work.yaml"] += """
   - id: closing
@@ -432,8 +432,8 @@ def test_g1_a_gate_outside_the_loop_keeps_the_answer_it_was_given_early(bench: B
 """
     lead, worker = begin_rounds(bench, "a", "b", files=files)
     answer_checkpoint(worker, lead, "g1", "yes")
-    answer_checkpoint(worker, lead, "closing", "no")
-    for gate in ("g2", "g1", "g2"):
+    assert worker.tell("yield_checkpoint", checkpoint_id="closing").fields["checkpoint"] == "g2"
+    for gate in ("g2", "g1", "g2", "closing"):
         answer_checkpoint(worker, lead, gate, "yes")
     assert not lead.go("__terminal__").error
 

@@ -89,7 +89,7 @@ def test_known_saves_most_of_what_a_large_folder_costs(
 def test_a_value_does_not_make_a_known_activity_new(bench: Bench) -> None:
     agent = start_flow(bench)
     mark = agent.tell("get_activity").text.partition("digest: ")[2].partition("\n")[0]
-    agent.go("nowhere", variables={"goal": "bread"})
+    agent.go("build", variables={"goal": "bread"})
     again = agent.tell("get_activity", known=mark).text
     assert "\nvalues: goal=bread\nunchanged: true" in again
     assert "Is bread the goal?" in agent.tell("get_activity").text
@@ -98,7 +98,7 @@ def test_a_value_does_not_make_a_known_activity_new(bench: Bench) -> None:
 def test_a_checkpoint_that_cannot_apply_any_more_is_left_out_and_named(bench: Bench) -> None:
     agent = start_flow(bench)
     assert "Is it worth it?" in agent.tell("get_activity").text
-    agent.go("nowhere", variables={"risky": False})
+    agent.go("build", variables={"risky": False})
     text = agent.tell("get_activity").text
     assert "\nleft out, because their conditions are false in this run: danger\n" in text
     assert "Is it worth it?" not in text

@@ -9,7 +9,7 @@ import pytest
 
 from interlock.core.run.commands import Terms
 from interlock.ledger.decisions.inbox import decide_question, inbox
-from interlock.surfaces.call import Ask, Call, Client, FormAnswer, Reply
+from interlock.surfaces.call import Call, Client, Elicit, FormAnswer, Reply
 from interlock.surfaces.tool import call_tool
 from support.harness import Bench, gate, workflow
 from support.harness import steps as plain_steps
@@ -70,7 +70,7 @@ def test_a_client_that_can_ask_is_asked_and_the_user_s_answer_counts(bench: Benc
     client = Client("asking", can_elicit=True)
     arguments = {"session_token": agent.token, "option_id": "yes"}
     ask = call_tool(agent.surface, "respond_checkpoint", arguments, Call(client))
-    assert isinstance(ask, Ask)
+    assert isinstance(ask, Elicit)
     assert ask.questions["scope"].message == "Is bread the goal?"
     answers = {"scope": FormAnswer("accept", {"choice": "skip"})}
     reply = call_tool(agent.surface, "respond_checkpoint", arguments, Call(client, answers, ask.state))
@@ -92,7 +92,7 @@ def test_a_user_who_declines_is_not_answered_for_by_the_agent(
         client = Client("asking", can_elicit=True)
         arguments = {"session_token": agent.token, "option_id": "yes", **more}
         ask = call_tool(agent.surface, "respond_checkpoint", arguments, Call(client))
-        assert isinstance(ask, Ask)
+        assert isinstance(ask, Elicit)
         declined = Call(client, {"scope": FormAnswer(action)}, ask.state)
         reply = call_tool(agent.surface, "respond_checkpoint", arguments, declined)
         assert isinstance(reply, Reply)

@@ -131,16 +131,16 @@ def test_5_a_dismissal_lasts_only_while_the_condition_is_false(bench: Bench, sur
     agent.call("start_session", agent_id="a", workflow_id="flow")
     agent.go("gather")
     if surface is session:
+        answer_checkpoint(agent, agent, "scope", "yes")
         handle = agent.tell("yield_checkpoint", checkpoint_id="danger").body["checkpoint_handle"]
         assert agent.call("respond_checkpoint", checkpoint_handle=handle, condition_not_met=True).body[
             "dismissed"
         ]
-        answer_checkpoint(agent, agent, "scope", "yes")
     else:
+        agent.tell("respond_checkpoint", checkpoint_id="scope", option_id="yes")
         assert agent.tell("respond_checkpoint", checkpoint_id="danger", condition_not_met=True).body[
             "dismissed"
         ]
-        agent.tell("respond_checkpoint", checkpoint_id="scope", option_id="yes")
     answer = agent.go("build", variables={"risky": True})
     assert answer.code == "GATE_UNANSWERED"
     assert "danger" in answer.text

@@ -120,8 +120,8 @@ def test_a_run_started_at_the_execution_surface_is_taken_up_here(bench: Bench) -
     agent = session(bench)
     answer = agent.call("start_session", agent_id="a", session_token=begun["stateToken"])
     assert answer.body["inherited"] is True
-    assert agent.tell("get_workflow_status").body["status"] == "blocked"
-    assert not agent.tell("respond_checkpoint", option_id="yes").error
+    assert agent.go("build").code == "GATE_UNANSWERED"
+    answer_checkpoint(agent, agent, "scope", "yes")
     assert not agent.go("build").error
 
 

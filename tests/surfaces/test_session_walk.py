@@ -132,8 +132,8 @@ def test_a_loop_without_its_list_asks_for_it(bench: Bench) -> None:
     assert (answer.code, answer.fields["variables"]) == ("INPUT_REQUIRED", ["parts"])
 
 
-def test_a_loop_that_goes_by_a_condition_is_left_after_the_answer_of_its_gate(bench: Bench) -> None:
-    """Rule 14: nothing in a walk can change the condition, so that the loop is claimed once."""
+def test_a_round_that_asked_is_not_claimed_as_the_last_while_the_condition_holds(bench: Bench) -> None:
+    """Rule 30: the next round is due, and a call that brings nothing for it does not begin it."""
     loop = BUILD.replace("type: forEach\n    variable: part\n    over: parts\n", WHILE)
     write_flow(bench, {**FLOW, "flow/activities/01-build.toon": loop})
     agent = session(bench)
@@ -143,8 +143,10 @@ def test_a_loop_that_goes_by_a_condition_is_left_after_the_answer_of_its_gate(be
     agent.go("build")
     assert agent.go("finish", variables={"risky": True}).fields["instance"] == "each@0::fit"
     answer_checkpoint(agent, agent, "fit", "bad")
-    answer = agent.go("finish")
-    assert "Loop 'each' was claimed once; its condition still holds." in answer.warnings
+    due = agent.go("finish")
+    assert (due.code, due.fields["iteration"], due.fields["steps"]) == ("ROUND_DUE", 2, ["make", "check"])
+    answer_checkpoint(agent, agent, "fit", "fits", step_manifest=manifest("make"))
+    assert not agent.go("finish", variables={"risky": False}).error
 
 
 @pytest.mark.slow

@@ -111,6 +111,9 @@ ABOUT: Mapping[Code, list[Mapping[str, Any]]] = {
         {"reason": "Which?", "examples": []},
         {**STEP, "reason": "Which?"},
     ],
+    Code.ROUND_DUE: [
+        {"loop": "each", "iteration": 2, "condition": "it goes on while risky == true", "steps": ["make"]}
+    ],
     Code.LOOP_NOT_FOUND: [
         {"loop": "each"},
         {"loop": "each", "pending_loop": "other"},

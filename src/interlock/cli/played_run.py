@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from interlock.authoring.library import Loaded
 from interlock.core.engine.decide import decide
 from interlock.core.run.commands import AcknowledgeStep, Decision
-from interlock.core.run.outcomes import Refusal
+from interlock.core.run.outcomes import Ask, Refusal
 from interlock.core.run.output import Output
+from interlock.core.run.questions import Question
 from interlock.core.run.surface_policy import EXECUTION
 from interlock.core.values import Json, Variables
 from interlock.ledger.attempt import Replayed
@@ -78,10 +80,15 @@ class PlayedRun:
             terms=self.ledger.terms(position.state),
             output=turn.output,
             variables={**position.kept, **turn.variables},
-            decisions={**position.decisions, **turn.decisions},
+            decisions=position.decisions,
+            asks_by="cli",
             client=CLIENT,
         )
         decided = decide(attempt.plan, attempt.state, command)
+        while isinstance(decided, Ask):
+            for question in decided.questions:
+                command = _told(command, question, turn)
+            decided = decide(attempt.plan, attempt.state, command)
         if isinstance(decided, Refusal):
             return decided
         after = attempt.view(decided, command.terms)
@@ -106,3 +113,11 @@ class PlayedRun:
             return False
         self.view = self.ledger.rehydrate(before)
         return True
+
+
+def _told(command: AcknowledgeStep, question: Question, turn: Turn) -> AcknowledgeStep:
+    """Answer a question with what the user has said in this turn."""
+    decision = turn.decisions.get(question.id)
+    if decision is None:
+        return replace(command, declined=(*command.declined, question.digest))
+    return replace(command, decisions={**command.decisions, question.digest: decision})

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from interlock.core.definition.prompts import text_of
 from interlock.core.definition.workflow import Effect
-from interlock.core.engine.decide import decide
+from interlock.core.engine.decide import outcome_of
 from interlock.core.engine.gates import find_gate, question_of
 from interlock.core.principals import Principal
 from interlock.core.run.commands import AcknowledgeStep, Decision, ResolveCheckpoint
@@ -121,13 +121,13 @@ def what_follows(ledger: Ledger, position: Position, question: WaitingQuestion) 
     terms = replace(ledger.terms(state), min_response_ms=0)
     for option in question.options:
         if gate is not None and policy.exits == "claimed":
-            outcome = decide(
+            outcome = outcome_of(
                 plan, state, ResolveCheckpoint(policy, now, terms, "console", question.id, option.id)
             )
         else:
-            answers = {question.id: Decision(option.id, "console")}
+            answers = {question.shown: Decision(option.id, "console")}
             command = AcknowledgeStep(EXECUTION, now, terms, variables=position.kept, decisions=answers)
-            outcome = decide(plan, state, command)
+            outcome = outcome_of(plan, state, command)
         pending = None
         if isinstance(outcome, Decided) and not outcome.blockers:
             pending = pending_line(outcome.awaited, plan.scope(outcome.state.variables))

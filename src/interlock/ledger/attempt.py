@@ -16,7 +16,7 @@ from msgspec import Struct
 from interlock.core.definition.program import Plan
 from interlock.core.engine.settle import awaited
 from interlock.core.run.commands import Claim, Terms
-from interlock.core.run.events import Event, GateResolved, QuestionDeclined
+from interlock.core.run.events import Event, GateResolved, QuestionDeclined, StepCompleted
 from interlock.core.run.notices import Notices, of_output
 from interlock.core.run.outcomes import Decided, Done
 from interlock.core.run.output import Output
@@ -160,18 +160,34 @@ class Attempt:
             )
         self.positions.append(*changes)
 
-    def keep(self, events: Sequence[Event], state: RunState, trace: CallTraced | None = None) -> None:
-        """Keep the variables of a refused call (rule 19); its token leads to them from now on."""
+    def keep(
+        self,
+        events: Sequence[Event],
+        state: RunState,
+        trace: CallTraced | None = None,
+        claims: Sequence[Claim] = (),
+    ) -> None:
+        """Keep what a refused call has passed, with its variables and outputs (rules 14 and 19).
+
+        Its token leads there from now on.
+        """
         changed = bool(events) and not self.state.finished and state != self.state
         if not changed and trace is None:
             return
         position, run = self.position, self.position.run.run
         commit = Commit(position.rows(), self.positions.principal, self.now)
+        done = {(event.step, event.output) for event in events if isinstance(event, StepCompleted)}
+        for claim in claims:
+            if (claim.step, claim.output.digest) in done:
+                commit.add_outputs(run, position.node.node, self.number, claim.step, claim.output)
         if trace is not None:
             commit.add(trace, run=run)
         if changed:
             need = awaited(self.plan, state, POLICIES[position.run.surface])
-            commit.add_node(run, position.node.node, events, "advanced", need, leads=position.is_tip)
+            held = POLICIES[position.run.surface].exits == "claimed" and state.open is not None
+            commit.add_node(
+                run, position.node.node, events, "advanced", need, leads=position.is_tip, held=held
+            )
         self.positions.append(commit.finish())
 
     def save_notes(self, response: bytes, output: Output) -> None:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from interlock.authoring.compile.ids import LEGACY_ID
 from interlock.authoring.library import Library, Loaded
 from interlock.core.definition.program import Plan
-from interlock.core.engine.decide import decide
+from interlock.core.engine.decide import outcome_of
 from interlock.core.run.commands import StartRun, Terms
 from interlock.core.run.notices import Notice, Notices
 from interlock.core.run.outcomes import Decided
@@ -258,7 +258,7 @@ class Ledger(Positions):
             fixed = self.settings.preferences_fixed
             preferences = stricter(began.preferences, preferences) if fixed else began.preferences
         start = StartRun(policy, now, loaded.hash, source, preferences, context, terms, activity)
-        decided = decide(plan, RunState(), start)
+        decided = outcome_of(plan, RunState(), start)
         assert isinstance(decided, Decided), "a run can always be started"
         return decided
 

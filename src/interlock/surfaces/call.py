@@ -38,7 +38,7 @@ class FormAnswer(Struct, frozen=True):
 
 
 class Call(Struct, frozen=True):
-    """The context of one tool call. `answers` and `asked` are set when the call follows an `Ask`.
+    """The context of one tool call. `answers` and `asked` are set when the call follows an `Elicit`.
 
     Whether it `may_wait`: not when its time is over.
     """
@@ -76,7 +76,7 @@ def recorded_reply(body: bytes) -> Reply:
     return Reply(recorded.text, recorded.structured or None, recorded.meta, recorded.is_error)
 
 
-class Ask(Struct, frozen=True):
+class Elicit(Struct, frozen=True):
     """A request to ask the user first; the same call is then made again with the answers and this state."""
 
     questions: Mapping[str, Form]
@@ -97,7 +97,7 @@ class RpcError(Struct, frozen=True):
     data: Json = None
 
 
-Outcome: TypeAlias = Reply | Ask | Wait | RpcError
+Outcome: TypeAlias = Reply | Elicit | Wait | RpcError
 
 
 class PromptTexts(Struct, frozen=True):

@@ -1,15 +1,40 @@
-"""Questions as forms for the user: the model writes tool arguments, it does not write these answers."""
+"""Questions as forms for the user: the model writes tool arguments, it does not write these answers.
+
+The core says what to ask. What a call has asked so far travels with it, so that the same command can be
+decided again with the answers.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
 from interlock.core.definition.prompts import effect_text
 from interlock.core.definition.workflow import Option
-from interlock.core.engine.gates import Question
-from interlock.core.run.commands import Decision
+from interlock.core.run.commands import Answerable, Decision
+from interlock.core.run.outcomes import Ask
+from interlock.core.run.questions import Question
 from interlock.core.values import Json
-from interlock.surfaces.call import Ask, Call, Form, FormAnswer
+from interlock.ledger.decoders import LazyDecoder
+from interlock.surfaces.call import Call, Elicit, Form, FormAnswer
 
 CHOICE = "choice"
+
+AnyAnswerable = TypeVar("AnyAnswerable", bound=Answerable)
+
+
+class Asked(Struct, frozen=True):
+    """What a call has asked so far: the questions of its last forms, and the answers before, by digest."""
+
+    last: Mapping[str, str] = {}
+    answers: Mapping[str, FormAnswer] = {}
+
+
+_asked = LazyDecoder(Asked)
 
 
 def form(question: Question) -> Form:
@@ -30,23 +55,40 @@ def _title(option: Option) -> str:
     return f"{option.label} ({effect})" if effect else option.label
 
 
-def ask_for(*questions: Question) -> Ask:
-    """Ask the user; the answers are bound to the questions as they are shown (rule 26)."""
-    digests = " ".join(question.digest for question in questions)
-    return Ask({question.id: form(question) for question in questions}, digests)
+def elicit(ask: Ask, call: Call) -> Elicit:
+    """Put the questions of the core as forms; the answers are bound to what is shown (rule 26)."""
+    asked = Asked({question.id: question.digest for question in ask.questions}, _answers(call))
+    forms = {question.id: form(question) for question in ask.questions}
+    return Elicit(forms, msgspec.json.encode(asked).decode())
 
 
-def answer_to(question: Question, call: Call) -> Decision | None:
-    """The user's own answer to exactly this question; declining and cancelling are none."""
-    answer: FormAnswer | None = call.answers.get(question.id)
-    if not was_asked(question, call) or answer is None or answer.action != "accept":
-        return None
+def answered(command: AnyAnswerable, call: Call) -> AnyAnswerable:
+    """Return the command with whether the user can be asked, and with what the user answered so far."""
+    answers = _answers(call)
+    decisions = {digest: decision for digest in answers if (decision := _decision(answers[digest], call))}
+    return replace(
+        command,
+        asks_by="elicitation" if call.client.can_elicit else None,
+        decisions={**command.decisions, **decisions},
+        declined=tuple(digest for digest in answers if digest not in decisions),
+    )
+
+
+def _answers(call: Call) -> dict[str, FormAnswer]:
+    """Return the user's reactions to all forms of this call, by the digest of their question."""
+    if call.asked is None:
+        return {}
+    try:
+        asked = _asked.decode(call.asked.encode())
+    except msgspec.DecodeError:
+        return {}
+    declined = FormAnswer("cancel")
+    last = {digest: call.answers.get(name, declined) for name, digest in asked.last.items()}
+    return {**asked.answers, **last}
+
+
+def _decision(answer: FormAnswer, call: Call) -> Decision | None:
     choice, note = answer.content.get(CHOICE), answer.content.get("note")
-    if not isinstance(choice, str):
+    if answer.action != "accept" or not isinstance(choice, str):
         return None
     return Decision(choice, "elicitation", call.client.name, note if isinstance(note, str) else "")
-
-
-def was_asked(question: Question, call: Call) -> bool:
-    """Say whether this call follows an `Ask` of exactly this question."""
-    return call.asked is not None and question.digest in call.asked.split()

@@ -56,6 +56,7 @@ _FIELDS: Mapping[Code, tuple[str, ...]] = {
     Code.OPTION_NOT_FOUND: ("options",),
     Code.INPUT_REQUIRED: ("step", "variables"),
     Code.OUTPUT_REQUIRED: ("step", "example", "examples"),
+    Code.ROUND_DUE: ("loop", "iteration", "steps"),
 }
 
 
@@ -69,6 +70,8 @@ def sentence(refusal: Refusal) -> str:
     """Say why the command was refused, and which of its variables were not taken."""
     reason = _sentence(refusal)
     also = list(refusal.notices.messages)
+    if done := names(refusal.about, "claimed"):
+        also.insert(0, f"Recorded as done: {done}.")
     if target := refusal.about.get("decided_exit"):
         also.insert(0, f"The answered checkpoint leads to '{target}', where nothing more is needed.")
     if also and not reason.endswith((".", "?", "!")):
@@ -161,8 +164,8 @@ def _sentence(refusal: Refusal) -> str:
             return f"Checkpoint {gate} waits for the user's own decision."
         case Code.CHILD_RUNNING:
             return f"The run waits for its child: {names(about, 'children')}."
-        case Code.LOOP_NOT_FOUND:
-            return f"Loop '{about['loop']}' is not waiting to be advanced"
+        case Code.LOOP_NOT_FOUND | Code.ROUND_DUE:
+            return _loop(about)
         case _:
             assert_never(refusal.code)
 
@@ -193,6 +196,12 @@ def _round(about: Mapping[str, Json]) -> str:
         return ""
     item = f": {text_of(about['item'])}" if "item" in about else ""
     return f" (iteration {about['iteration']}{item})"
+
+
+def _loop(about: Mapping[str, Json]) -> str:
+    if "condition" not in about:
+        return f"Loop '{about['loop']}' is not waiting to be advanced"
+    return f"Round {about['iteration']} of loop '{about['loop']}' is due: {about['condition']}."
 
 
 def _missing(about: Mapping[str, Json]) -> str:

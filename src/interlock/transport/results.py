@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 
 from interlock.core.values import Json
-from interlock.surfaces.call import Ask, Call, Client, Era, Form, FormAnswer, Reply, RpcError
+from interlock.surfaces.call import Call, Client, Elicit, Era, Form, FormAnswer, Reply, RpcError
 from interlock.surfaces.tool import Surface
 from interlock.transport.rpc import INVALID_PARAMS, METHOD_NOT_FOUND, Params
 
@@ -87,7 +87,7 @@ def elicitation_params(form: Form) -> JsonObject:
     return {"message": form.message, "requestedSchema": form.schema}
 
 
-def input_required(ask: Ask) -> JsonObject:
+def input_required(ask: Elicit) -> JsonObject:
     """Return the result of the modern era that asks the user first: forms, and the state to send back."""
     forms = {
         key: {"method": "elicitation/create", "params": {"mode": "form", **elicitation_params(form)}}

@@ -20,7 +20,7 @@ from interlock.authoring.simulate.play import decision_artifact
 from interlock.core.definition.program import LOOP_CONTROL, Plan
 from interlock.core.definition.prompts import gate_prompt, step_prompt
 from interlock.core.definition.workflow import Gate, Item, Loop, Step, Workflow
-from interlock.core.engine.decide import decide
+from interlock.core.engine.decide import outcome_of
 from interlock.core.run import events as e
 from interlock.core.run.commands import AcknowledgeStep, StartRun, Terms
 from interlock.core.run.outcomes import (
@@ -130,11 +130,11 @@ class _Explorer:
     def _explore_from_start(self, plan: Plan) -> None:
         for variables in self._trials.assignments(self._trials.given):
             start = StartRun(EXECUTION, 0, "sha256:0", "simulation", PRESETS["guided"], variables)
-            self._arrive(decide(plan, RunState(), start), None)
+            self._arrive(outcome_of(plan, RunState(), start), None)
         while self._pending:
             number, state = self._pending.popleft()
             for command in self._possible.at(state, self._explored.states[number].awaited):
-                outcome = decide(self._plan, state, command)
+                outcome = outcome_of(self._plan, state, command)
                 after = self._arrive(outcome, state.activity)
                 if after is None or after in self._explored.edges[number]:
                     continue

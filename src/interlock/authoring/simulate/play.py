@@ -10,7 +10,7 @@ from msgspec import Struct
 from interlock.authoring.filetypes.scenario_file import End, OutputGiven, Scenario
 from interlock.authoring.simulate.coverage import CoveragePart, touched
 from interlock.core.definition.program import Plan, confirmation
-from interlock.core.engine.decide import decide
+from interlock.core.engine.decide import outcome_of
 from interlock.core.engine.decisions import DECISION
 from interlock.core.run.commands import AcknowledgeStep, StartRun, Terms
 from interlock.core.run.outcomes import (
@@ -97,7 +97,7 @@ class _Run:
         return ("endless" if status == "in_progress" else status), decided
 
     def _decided(self, state: RunState, command: StartRun | AcknowledgeStep) -> Decided:
-        outcome = decide(self._plan, state, command)
+        outcome = outcome_of(self._plan, state, command)
         assert isinstance(outcome, Decided), outcome
         self.parts.update(touched(outcome.events, state.activity))
         return outcome

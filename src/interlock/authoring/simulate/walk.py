@@ -19,7 +19,7 @@ from interlock.authoring.simulate.liveness import Liveness
 from interlock.core.definition.program import Plan
 from interlock.core.definition.prompts import effect_text
 from interlock.core.definition.workflow import Gate, Item, Loop, Step, Workflow
-from interlock.core.engine.decide import decide
+from interlock.core.engine.decide import outcome_of
 from interlock.core.run.commands import StartRun
 from interlock.core.run.outcomes import Decided, NeedAnswer, Refusal
 from interlock.core.run.preferences import PRESETS
@@ -99,7 +99,7 @@ def _starts(plan: Plan, trials: Trials) -> tuple[WalkChoice, ...]:
     started = []
     for variables in trials.assignments(trials.given)[:MOST_CHOICES]:
         start = StartRun(EXECUTION, 0, "sha256:0", "simulation", PRESETS["guided"], variables)
-        outcome = decide(plan, RunState(), start)
+        outcome = outcome_of(plan, RunState(), start)
         if isinstance(outcome, Decided):
             started.append(WalkChoice(f"Start with {in_words(variables)}", "", outcome))
     return tuple(started)
@@ -111,7 +111,7 @@ def _choices(plan: Plan, possible: PossibleCommands, reached: Decided) -> tuple[
     options = [(option.label, effect_text(option.effect)) for option in gate.options] if gate else []
     found = []
     for number, command in enumerate(islice(possible.at(reached.state, reached.awaited), MOST_CHOICES)):
-        outcome = decide(plan, reached.state, replace(command, reports=False))
+        outcome = outcome_of(plan, reached.state, replace(command, reports=False))
         if isinstance(outcome, Refusal) or outcome.blockers:
             continue
         if gate is not None:

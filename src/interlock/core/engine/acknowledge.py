@@ -23,13 +23,12 @@ from interlock.core.engine.decisions import (
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.exits import exits
 from interlock.core.engine.gates import needs_confirmation, question_of
-from interlock.core.engine.requirements import DIVERGENCE, examine, observations, questions_at
+from interlock.core.engine.requirements import DIVERGENCE, examine, observations
 from interlock.core.engine.settle import CIRCLE, REST, sets_of
 from interlock.core.run import events as e
 from interlock.core.run.commands import AcknowledgeStep, Decision, EnterActivity
 from interlock.core.run.notices import Notices
 from interlock.core.run.outcomes import (
-    Awaited,
     Code,
     Decided,
     Done,
@@ -42,6 +41,7 @@ from interlock.core.run.outcomes import (
     Refusal,
 )
 from interlock.core.run.output import Output
+from interlock.core.run.questions import Unanswered
 from interlock.core.run.reasons import Blocker, BlockerCode, ContextKey, Severity, WorkflowStep, ordered
 from interlock.core.run.state import RunState, instance
 from interlock.core.values import Json
@@ -67,7 +67,6 @@ def acknowledge(plan: Plan, state: RunState, ack: AcknowledgeStep) -> Decided | 
         bound = bound_by_answers(draft.state, closing, ack.decisions, ack.variables, [ack.output])
         draft.take(ack.variables, closing, bound)
     draft.receive(ack.output)
-    draft.record(*_declined(draft, pending, ack))
     match pending:
         case NeedStep():
             return _close_step(draft, settled, pending, ack)
@@ -83,35 +82,27 @@ def acknowledge(plan: Plan, state: RunState, ack: AcknowledgeStep) -> Decided | 
             assert_never(pending)
 
 
-def _declined(draft: Draft, pending: Awaited, ack: AcknowledgeStep) -> Iterator[e.Event]:
-    """Record which questions the user was asked for this call and did not answer."""
-    for question in questions_at(draft.plan, draft.state, pending) if ack.declined else ():
-        key = instance(draft.state, question.id)
-        if question.id in ack.declined and key not in draft.state.declined:
-            yield e.QuestionDeclined(key, question.id, question.digest, ack.now, ack.client)
-
-
 def _blocked(
     draft: Draft,
     settled: RunState,
     pending: NeedStep | NeedAnswer | NeedInput,
     *blockers: Blocker,
     rejections: tuple[e.GateResolved, ...] = (),
+    unanswered: tuple[Unanswered, ...] = (),
 ) -> Decided | Refusal:
     """Record an attempt that did not pass, or refuse it on a surface that keeps no blocked attempts.
 
     A rejection is thereby used: the user is asked again for the next attempt.
     """
     listed = ordered(blockers)
-    declined = [event for event in draft.events if isinstance(event, e.QuestionDeclined)]
     if draft.policy.exits != "offered":
         key = pending.subject if isinstance(pending, NeedInput) else pending.key
         performed = e.ValidationPerformed(key, False, listed)
-        return Decided((performed, *declined, *rejections), settled, pending, listed, draft.disclosed())
+        return Decided((performed, *rejections), settled, pending, listed, draft.disclosed(), unanswered)
     code = Code.USER_MUST_DECIDE if listed[0].waits_for_user else Code.OUTPUT_REQUIRED
     examples = [blocker.example for blocker in listed if blocker.example is not None]
     about = {"reason": " ".join(blocker.message for blocker in listed), "examples": examples}
-    return Refusal(code, about, (*declined, *rejections))
+    return Refusal(code, about, rejections, unanswered=unanswered)
 
 
 def input_required(need: NeedInput, code: Code = Code.INPUT_REQUIRED) -> Refusal:
@@ -137,7 +128,14 @@ def _close_step(draft: Draft, settled: RunState, need: NeedStep, ack: Acknowledg
         client=ack.client,
     )
     if verdict.stopping:
-        return _blocked(draft, settled, need, *verdict.stopping, rejections=verdict.rejections)
+        return _blocked(
+            draft,
+            settled,
+            need,
+            *verdict.stopping,
+            rejections=verdict.rejections,
+            unanswered=verdict.unanswered,
+        )
     draft.record(*verdict.answers, *learned(ack.output), *verdict.gaps)
     take_gaps(draft, ack.output)
     complete(draft, need, ack.output.digest if draft.state.frames else "", claimed=False)
@@ -240,7 +238,8 @@ def _report_confirmation(draft: Draft, step: Step, ack: AcknowledgeStep) -> None
     if not needs_confirmation(draft.plan, draft.state, step):
         return
     gate = confirmation(step)
-    decision = ack.decisions.get(gate.id) or reported(ack.output, ack.client, gate.id, step.id)
+    digest = question_of(draft.plan, draft.state, gate, step).digest
+    decision = ack.decisions.get(digest) or reported(ack.output, ack.client, gate.id, step.id)
     if decision is None and ack.reports:
         decision = Decision("proceed", "agent", ack.client)
     key = instance(draft.state, gate.id)
@@ -273,12 +272,12 @@ def _answer_gate(
     decision = _decision_on(draft, need, ack)
     if isinstance(decision, Blocker):
         if not draft.take_expired(need.gate, need.key, need.opened_at, need.confirms):
-            return _blocked(draft, settled, need, decision)
+            question = question_of(draft.plan, draft.state, need.gate, need.confirms)
+            return _blocked(draft, settled, need, decision, unanswered=(Unanswered(need.key, question),))
         draft.take(ack.variables)
         return draft.decided()
     if decision is None:
-        following = draft.plan.program(draft.state.activity or "").after(draft.state.next_key)
-        draft.record(e.GatePassed(need.key, need.gate.id, following, "optional"))
+        draft.pass_optional(need)
         draft.take(ack.variables)
         return draft.decided()
     how: e.Resolved = "auto_advanced" if decision.channel == "server" else "chosen"
@@ -310,7 +309,8 @@ def _decision_on(draft: Draft, need: NeedAnswer, ack: AcknowledgeStep) -> Decisi
 def _offered(draft: Draft, need: NeedAnswer, ack: AcknowledgeStep) -> Decision | None:
     """The answer that came with the call, the user's own first."""
     names = (need.gate.id, need.confirms.id) if need.confirms else (need.gate.id,)
-    decision = ack.decisions.get(need.gate.id) or reported(ack.output, ack.client, *names)
+    digest = question_of(draft.plan, draft.state, need.gate, need.confirms).digest
+    decision = ack.decisions.get(digest) or reported(ack.output, ack.client, *names)
     if decision is not None or need.confirms is None:
         return decision
     if not draft.state.preferences.guided:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from interlock.core.definition.conditions import describe, holds
-from interlock.core.definition.program import Plan
+from interlock.core.definition.program import END, Plan
 from interlock.core.definition.workflow import Gate
 from interlock.core.engine.claims import Walk, take_with_claims
 from interlock.core.engine.decisions import counts, inbox_only, resolved, undecided_gap
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.gates import (
     FoundGate,
-    answerable_early,
     auto_advances,
     find_gate,
     gate_ids,
@@ -20,50 +19,38 @@ from interlock.core.engine.gates import (
     loops_around,
     pending_gates,
     question_of,
-    question_shown,
+    roots_of,
+    round_of,
 )
 from interlock.core.run import events as e
 from interlock.core.run.commands import Decision, OpenCheckpoint, ResolveCheckpoint, ResumeWorker
 from interlock.core.run.outcomes import Code, Decided, NeedAnswer, Refusal
+from interlock.core.run.questions import Unanswered
 from interlock.core.run.state import OpenGate, RunState, instance
-from interlock.core.values import Json
+from interlock.core.values import Json, Variables
 
 CLOCKS_DIFFER_MS = 60_000  # at most, on machines that share a store
 
 
 def open_checkpoint(plan: Plan, state: RunState, command: OpenCheckpoint) -> Decided | Refusal:
-    """Ask a gate's question; steps ahead of a bound gate are thereby claimed."""
-    draft = Draft(plan, state, command.policy, command.now)
-    take_with_claims(draft, command)
-    if state.open is not None and state.open.gate != command.gate:
-        draft.take_expired_open()
-    if (opened := draft.state.open) is not None:
-        about = {"checkpoint": opened.gate, "instance": opened.key, "requested": command.gate}
-        return Refusal(Code.CHECKPOINT_ALREADY_ACTIVE, about)
-    if draft.state.activity is None:
+    """Yield a gate: walk to it, which claims the steps before it, and put its question (rule 14)."""
+    if state.activity is None:
         return Refusal(Code.NO_ACTIVITY)
-    if draft.state.finished:
+    if state.finished:
         return Refusal(Code.RUN_FINISHED)
-    found = find_gate(plan, draft.state, command.gate)
+    draft = Draft(plan, state, command.policy, command.now)
+    found = find_gate(plan, state, command.gate)
     if found is None:
         return _not_found(draft, command.gate)
-    walk = Walk(draft, command, found.gate.id)
-    key = _instance_meant(walk, found, command)
-    if isinstance(key, Refusal):
-        return key
-    walk.report()
-    draft.record(
-        question_shown(
-            plan,
-            draft.state,
-            found.gate,
-            key,
-            command.now,
-            command.policy.name,
-            confirms=found.confirms,
-            agent=command.agent,
-        )
-    )
+    if state.open is not None and state.open.gate != command.gate:
+        draft.take_expired_open()
+    if (opened := draft.state.active) is not None:
+        about = {"checkpoint": opened.gate, "instance": opened.key, "requested": command.gate}
+        return Refusal(Code.CHECKPOINT_ALREADY_ACTIVE, about)
+    need = _reached(draft, found, command, command.iteration)
+    if isinstance(need, Refusal):
+        return need
+    draft.show(need, command.agent)
     return draft.decided()
 
 
@@ -73,188 +60,223 @@ def _not_found(draft: Draft, gate_id: str) -> Refusal:
     return Refusal(Code.CHECKPOINT_NOT_FOUND, about)
 
 
-def _instance_meant(walk: Walk, found: FoundGate, command: OpenCheckpoint) -> str | Refusal:
-    """Find the instance of the gate that is meant: without a number the next unanswered one (rule 16)."""
-    draft, gate, wanted = walk.draft, found.gate, command.iteration
-    plan = draft.plan
-    loops = loops_around(plan, draft.state, found)
-    here = replace(draft.state, frames=draft.state.frames[: len(loops)])
-    about: dict[str, Json] = {"checkpoint": gate.id}
-    if [frame.loop for frame in here.frames] != loops:  # its loop has yet to begin, or is over
-        if wanted is not None and len(loops) == 1:
-            about["instance"] = f"{loops[0]}@{wanted - 1}::{gate.id}"
-        return _reached(walk, command, Refusal(Code.CHECKPOINT_NOT_ACTIVE, about))
-    if loops and wanted is not None and wanted <= here.frames[-1].iteration:
-        inner = replace(here.frames[-1], iteration=wanted - 1)
-        earlier = replace(here, frames=(*here.frames[:-1], inner))
-        return _already_answered(here, gate, instance(earlier, gate.id))
-    key, waiting = instance(here, gate.id), here.yielded.get(command.agent)
-    if not is_answered(plan, here, gate):
-        in_place = _opens_in_place(draft, found, loops)
-        if in_place and loops and wanted is None:  # it may apply in a later round, and is meant there
-            ahead = Walk(Draft(plan, draft.state, draft.policy, draft.now), command, gate.id)
-            in_place = isinstance(_reached(ahead, command, Refusal(Code.CHECKPOINT_NOT_ACTIVE)), Refusal)
-        return key if in_place else _reached(walk, command, Refusal(Code.CHECKPOINT_NOT_ACTIVE, about))
-    answered = _already_answered(here, gate, key)
-    if not loops or wanted == here.frames[-1].iteration + 1 or (waiting is not None and waiting.key == key):
-        return answered
-    return _reached(walk, command, answered)
+def _reached(
+    draft: Draft, found: FoundGate, command: OpenCheckpoint | ResolveCheckpoint, wanted: int | None = None
+) -> NeedAnswer | Refusal:
+    """Come to the instance of a gate that is meant: the next one in order, or round number `wanted`.
 
-
-def _opens_in_place(draft: Draft, found: FoundGate, loops: list[str]) -> bool:
-    """Say whether the gate opens before it is reached: it does not apply, or is bound to no step ahead."""
-    ops, gate = draft.plan.program(draft.state.activity or "").ops, found.gate
-    if draft.state.next_key not in ops or not holds(gate.condition, draft.plan.scope(draft.state.variables)):
-        return True
-    keys = list(ops)
-    ahead = keys.index(found.key) >= keys.index(draft.state.next_key)
-    return not loops and not (ahead and gate.bound_to is not None)
-
-
-def _reached(walk: Walk, command: OpenCheckpoint, otherwise: Refusal) -> str | Refusal:
-    """Walk to the gate and return its instance; the refusal if the walk does not come to it."""
+    One that a false condition let pass is asked where the run is now. The way to any other is a walk, and
+    what that passes is kept.
+    """
+    behind = _behind(draft, found, command, wanted)
+    if behind is not None:
+        return behind
+    take_with_claims(draft, replace(command, variables=_before_showing(found, command)))
+    walk = Walk(draft, command, found)
+    if walk.loops and wanted is None and found.gate.condition is not None:
+        # in a loop the gate is meant in the next round to which it applies, if there is one ahead
+        ahead = Walk(_copy(draft), command, found)
+        ahead.passes_inapplicable = True
+        walk.passes_inapplicable = isinstance(ahead.go(), NeedAnswer)
     need = walk.go()
     if isinstance(need, Refusal):
-        return need
-    frames, wanted = walk.draft.state.frames, command.iteration
-    is_other = bool(frames) and wanted is not None and wanted != frames[-1].iteration + 1
-    return otherwise if is_other or not isinstance(need, NeedAnswer) else need.key
+        return need if "limit" in need.about else draft.refused(need)
+    number = round_of(draft.state, need.key).get("iteration") if isinstance(need, NeedAnswer) else None
+    if not isinstance(need, NeedAnswer) or (wanted is not None and walk.loops and wanted != number):
+        return draft.refused(Refusal(Code.CHECKPOINT_NOT_ACTIVE, {"checkpoint": found.gate.id}))
+    walk.report()
+    return need
+
+
+def _before_showing(found: FoundGate, command: OpenCheckpoint | ResolveCheckpoint) -> Variables:
+    """Return the variables that a call may set on its way to a question.
+
+    Those that its answer decides come after it, and a condition is judged without what dismisses it.
+    """
+    if not isinstance(command, ResolveCheckpoint):
+        return command.variables
+    if command.condition_not_met:
+        return {}
+    decided = roots_of(name for option in found.gate.options for name in option.effect.set_variables)
+    return {name: value for name, value in command.variables.items() if name.partition(".")[0] not in decided}
+
+
+def _copy(draft: Draft) -> Draft:
+    return Draft(draft.plan, draft.state, draft.policy, draft.now)
+
+
+def _behind(
+    draft: Draft, found: FoundGate, command: OpenCheckpoint | ResolveCheckpoint, wanted: int | None
+) -> NeedAnswer | Refusal | None:
+    """Return what comes of a gate that the run has come past; None if it is ahead."""
+    plan, state, gate = draft.plan, draft.state, found.gate
+    loops = loops_around(plan, state, found)
+    inside = replace(state, frames=state.frames[: len(loops)])
+    keys = [*plan.program(state.activity or "").ops, END]
+    ahead = keys.index(found.key) >= keys.index(state.next_key)
+    if [frame.loop for frame in inside.frames] != loops:  # its loop has yet to begin, or is over
+        about: dict[str, Json] = {"checkpoint": gate.id}
+        if wanted is not None and len(loops) == 1:
+            about["instance"] = f"{loops[0]}@{wanted - 1}::{gate.id}"
+        return None if ahead else Refusal(Code.CHECKPOINT_NOT_ACTIVE, about)
+    if loops and wanted is not None and wanted <= inside.frames[-1].iteration:
+        earlier = replace(inside.frames[-1], iteration=wanted - 1)
+        past = replace(inside, frames=(*inside.frames[:-1], earlier))
+        return _already_answered(inside, gate, instance(past, gate.id))
+    key, waiting = instance(inside, gate.id), inside.yielded.get(command.agent)
+    if is_answered(plan, inside, gate, key):
+        is_meant = wanted is not None or (waiting is not None and waiting.key == key)
+        is_only = not loops or (is_meant and wanted in (None, inside.frames[-1].iteration + 1))
+        return _already_answered(inside, gate, key) if is_only else None
+    if key in state.passed:
+        return NeedAnswer(key, gate, draft.now, found.confirms)
+    if ahead or loops:
+        return None
+    return Refusal(Code.CHECKPOINT_NOT_ACTIVE, {"checkpoint": gate.id, "instance": key})
 
 
 def _already_answered(state: RunState, gate: Gate, key: str) -> Refusal:
-    option = state.answers.get(key) or state.answers.get(gate.id)
-    about = {"checkpoint": gate.id, "option": option or None, "instance": key}
+    about = {"checkpoint": gate.id, "option": state.answers.get(key) or None, "instance": key}
     return Refusal(Code.CHECKPOINT_ALREADY_ANSWERED, about)
 
 
 def resolve_checkpoint(plan: Plan, state: RunState, command: ResolveCheckpoint) -> Decided | Refusal:
-    """Answer the open gate, or on `gated` any pending one, in exactly one way.
-
-    The variables of the call are merged afterwards: they change neither the question nor its condition.
-    """
+    """Answer the open gate, or on `gated` the one that is named and walked to, in exactly one way."""
+    if state.finished:
+        return Refusal(Code.RUN_FINISHED)
     draft = Draft(plan, state, command.policy, command.now)
-    if command.policy.gates == "opened":
-        draft.settle()
-    target = _gate_meant(draft, command)
-    if isinstance(target, Refusal) and command.policy.exits == "offered":
-        ahead = Draft(plan, state, command.policy, command.now)
-        ahead.skip_optional(until=command.gate)
-        if ahead.state.open is not None and ahead.state.open.gate == command.gate:
-            draft, target = ahead, _gate_meant(ahead, command)
-    if isinstance(target, Refusal):
-        return target
-    found, opened = target
-    if command.declined:
-        return _declined(draft, found, opened, command)
-    decision = _decision(draft, found.gate, opened, command)
-    if isinstance(decision, Refusal):
-        about = {**decision.about, **inbox_only(draft.state, opened.key, command.terms)}
-        return replace(decision, about=about)
-    how: e.Resolved = "dismissed" if decision is None else "chosen"
-    answer = resolved(
+    need = _question_meant(draft, command)
+    if isinstance(need, Refusal):
+        return need
+    found = FoundGate(need.gate, "", need.confirms)
+    answer = _decision(draft, need, command)
+    if isinstance(answer, Refusal):
+        answer = replace(answer, about={**answer.about, **inbox_only(draft.state, need.key, command.terms)})
+        return _with_showing(draft, need, answer, command)
+    draft.show(need, _agent_of(draft.state, need.key))
+    how: e.Resolved = "dismissed" if answer is None else "chosen"
+    event = resolved(
         plan,
         draft.state,
         found.gate,
-        opened.key,
-        decision,
+        need.key,
+        answer,
         command.now,
         how="auto_advanced" if command.auto_advance else how,
         confirms=found.confirms,
-        agent=opened.agent,
-        resumable=bool(opened.agent),
+        agent=_agent_of(draft.state, need.key),
+        resumable=bool(_agent_of(draft.state, need.key)),
     )
-    draft.record(answer, *undecided_gap(draft.state.preferences, answer, found.confirms))
+    draft.record(event, *undecided_gap(draft.state.preferences, event, found.confirms))
     draft.take(command.variables)
     return draft.decided()
 
 
-def _gate_meant(draft: Draft, command: ResolveCheckpoint) -> tuple[FoundGate, OpenGate] | Refusal:
-    state = draft.state
-    if state.open is not None and command.gate in (None, state.open.gate):
-        found = find_gate(draft.plan, state, state.open.gate)
-        assert found is not None
-        return found, state.open
+def _agent_of(state: RunState, key: str) -> str:
+    """Name the worker that yielded the question; empty if nobody did."""
+    return state.open.agent if state.open is not None and state.open.key == key else ""
+
+
+def _with_showing(draft: Draft, need: NeedAnswer, refusal: Refusal, command: ResolveCheckpoint) -> Refusal:
+    """On `gated` a refused answer keeps the walk to its question, and has shown it."""
+    if command.policy.gates != "pending":
+        return refusal
+    draft.show(need)
+    draft.take(command.variables)
+    return draft.refused(refusal)
+
+
+def _question_meant(draft: Draft, command: ResolveCheckpoint) -> NeedAnswer | Refusal:
+    """Return the question that the call answers, after the walk to it on `gated`."""
+    if command.policy.gates == "opened":
+        draft.skip_optional(until=command.gate)
+    opened = draft.state.open
+    if opened is not None and command.gate in (None, opened.gate) and _is_active(opened, command):
+        asked = find_gate(draft.plan, draft.state, opened.gate)
+        assert asked is not None
+        return NeedAnswer(opened.key, asked.gate, opened.opened_at, asked.confirms)
     if command.gate is None:
         return Refusal(Code.CHECKPOINT_NOT_ACTIVE)
-    found = find_gate(draft.plan, state, command.gate)
+    found = find_gate(draft.plan, draft.state, command.gate)
     if found is None:
         return _not_found(draft, command.gate)
-    gate, key, pending = found.gate, instance(state, found.gate.id), pending_gates(draft.plan, state)
-    optional = not gate.required and gate.id not in state.answers
-    # In a loop a gate may apply in a later round only, which a call is refused for and leaves no trace of.
-    unanswered = not state.answers.get(gate.id) and not state.answers.get(key)
-    chosen_early = unanswered and command.option is not None
-    if command.policy.gates == "pending" and (optional or chosen_early or gate in pending):
-        # pending from entry, by id alone: one answer serves every iteration of a loop (rule 15)
-        return found, OpenGate(gate.id, gate.id, state.entered_at, "")
-    if gate.id in state.answers or key in state.answers:
-        return _already_answered(state, gate, key)
-    early = [other for other in answerable_early(draft.plan, state) if other.gate.id == gate.id]
-    if command.policy.gates == "opened" and early:
-        outside = replace(state, frames=state.frames[: len(loops_around(draft.plan, state, found))])
-        return found, OpenGate(instance(outside, gate.id), gate.id, command.now, "")
-    listed = [other.id for other in pending]
-    return Refusal(Code.CHECKPOINT_NOT_ACTIVE, {"checkpoint": gate.id, "pending": listed})
+    if command.policy.gates == "pending" and draft.state.activity is not None:
+        mistaken = _mistaken(found.gate, command)
+        return mistaken or _reached(draft, found, command)
+    key = instance(draft.state, found.gate.id)
+    if key in draft.state.answers:
+        return _already_answered(draft.state, found.gate, key)
+    listed = [other.id for other in pending_gates(draft.plan, draft.state)]
+    return Refusal(Code.CHECKPOINT_NOT_ACTIVE, {"checkpoint": found.gate.id, "pending": listed})
 
 
-def _decision(
-    draft: Draft, gate: Gate, opened: OpenGate, command: ResolveCheckpoint
-) -> Decision | Refusal | None:
-    """The decision that the call brings; None where it dismisses a gate whose condition is false."""
+def _is_active(opened: OpenGate, command: ResolveCheckpoint) -> bool:
+    """Say whether an open question takes this answer: on `session` an agent's only once it was yielded."""
+    return command.policy.gates != "yielded" or bool(opened.agent) or command.channel != "agent"
+
+
+def _mistaken(gate: Gate, command: ResolveCheckpoint) -> Refusal | None:
+    """Refuse an answer that could not count for this gate at any time, before anything is claimed."""
     if (command.option is not None) + command.auto_advance + command.condition_not_met != 1:
         return Refusal(Code.RESOLUTION_MODE)
-    if command.auto_advance:
-        return _auto_advanced(gate, max(command.now - opened.opened_at, 0))
-    if command.option is not None:
-        return _chosen(draft, gate, opened, command, command.option)
-    if gate.condition is None:
+    if command.option is not None and gate.option(command.option) is None:
+        listed = [valid.id for valid in gate.options]
+        about: dict[str, Json] = {"checkpoint": gate.id, "option": command.option, "options": listed}
+        return Refusal(Code.OPTION_NOT_FOUND, about)
+    if command.condition_not_met and gate.condition is None:
         return Refusal(Code.NOT_CONDITIONAL, {"checkpoint": gate.id})
+    if command.auto_advance and not auto_advances(gate):
+        timed = gate.default_option is not None and gate.auto_advance_ms is not None
+        return Refusal(
+            Code.NOT_AUTO_ADVANCING, {"checkpoint": gate.id, **({"blocking": True} if timed else {})}
+        )
+    return None
+
+
+def _decision(draft: Draft, need: NeedAnswer, command: ResolveCheckpoint) -> Decision | Refusal | None:
+    """The decision that the call brings; None where it dismisses a gate whose condition is false."""
+    if command.option is not None and not (command.auto_advance or command.condition_not_met):
+        return _chosen(draft, need, command, command.option)
+    gate, mistaken = need.gate, _mistaken(need.gate, command)
+    if mistaken is not None:
+        return mistaken
+    if command.auto_advance:
+        return _auto_advanced(gate, max(command.now - need.opened_at, 0))
     if holds(gate.condition, draft.plan.scope(draft.state.variables)):
         about = {"checkpoint": gate.id, "condition": describe(gate.condition)}
         return Refusal(Code.CONDITION_HOLDS, about)
     return None
 
 
-def _chosen(
-    draft: Draft, gate: Gate, opened: OpenGate, command: ResolveCheckpoint, option: str
-) -> Decision | Refusal:
-    elapsed = command.now - opened.opened_at
+def _chosen(draft: Draft, need: NeedAnswer, command: ResolveCheckpoint, option: str) -> Decision | Refusal:
+    gate = need.gate
+    is_listed = command.policy.gates == "pending"  # there a question is known from entry
+    elapsed = command.now - (draft.state.entered_at if is_listed else need.opened_at)
     least = command.terms.min_response_ms if command.policy.exits == "claimed" else 0
-    decided = command.decisions.get(gate.id)
+    question = question_of(draft.plan, draft.state, gate, need.confirms)
+    decided = command.decisions.get(question.digest)
     decision = decided or Decision(option, command.channel, command.client, command.note)
-    if not counts(decision, draft.state, opened.key, command.terms):
-        asked: dict[str, Json] = {"asked": True} if opened.key in draft.state.declined else {}
-        return Refusal(Code.USER_MUST_DECIDE, {"checkpoint": gate.id, **asked})
+    if not counts(decision, draft.state, need.key, command.terms):
+        asked: dict[str, Json] = {"asked": True} if need.key in draft.state.declined else {}
+        about: dict[str, Json] = {"checkpoint": gate.id, **asked}
+        return Refusal(Code.USER_MUST_DECIDE, about, unanswered=(Unanswered(need.key, question),))
     # More than a little below zero says that the clock was set back, and nothing about the user.
     if decided is None and command.channel == "agent" and -CLOCKS_DIFFER_MS <= elapsed < least:
-        about: dict[str, Json] = {"checkpoint": gate.id, "elapsed_ms": max(elapsed, 0), "minimum_ms": least}
+        about = {"checkpoint": gate.id, "elapsed_ms": max(elapsed, 0), "minimum_ms": least}
         return Refusal(Code.TOO_FAST, about)
-    if gate.option(option) is None:
-        listed = [valid.id for valid in gate.options]
-        return Refusal(Code.OPTION_NOT_FOUND, {"checkpoint": gate.id, "option": option, "options": listed})
-    if decided is not None and decided.option != option:
+    if (mistaken := _mistaken(gate, command)) is not None:
+        return mistaken
+    if decided is not None and decided.channel != "elicitation" and decided.option != option:
         return Refusal(Code.USER_MUST_DECIDE, {"checkpoint": gate.id, "decided": decided.option})
     return decision
 
 
-def _declined(draft: Draft, found: FoundGate, opened: OpenGate, command: ResolveCheckpoint) -> Refusal:
-    """Refuse to answer for a user who was asked and did not answer, in this call and later (rule 27)."""
-    digest = question_of(draft.plan, draft.state, found.gate, found.confirms).digest
-    event = e.QuestionDeclined(opened.key, found.gate.id, digest, command.now, command.client)
-    kept = () if opened.key in draft.state.declined else (event,)
-    return Refusal(Code.USER_MUST_DECIDE, {"checkpoint": found.gate.id, "asked": True}, kept)
-
-
 def _auto_advanced(gate: Gate, elapsed: int) -> Decision | Refusal:
-    if gate.default_option is None or gate.auto_advance_ms is None:
-        return Refusal(Code.NOT_AUTO_ADVANCING, {"checkpoint": gate.id})
-    if not auto_advances(gate):
-        return Refusal(Code.NOT_AUTO_ADVANCING, {"checkpoint": gate.id, "blocking": True})
-    if elapsed < gate.auto_advance_ms:
-        least = gate.auto_advance_ms
+    least = gate.auto_advance_ms or 0
+    if elapsed < least:
         about: dict[str, Json] = {"checkpoint": gate.id, "elapsed_ms": elapsed, "minimum_ms": least}
         return Refusal(Code.TIMER_RUNNING, about)
-    return Decision(gate.default_option, "server", note="the time to answer has passed")
+    return Decision(gate.default_option or "", "server", note="the time to answer has passed")
 
 
 def resume_checkpoint(plan: Plan, state: RunState, command: ResumeWorker) -> Decided | Refusal:
@@ -262,8 +284,8 @@ def resume_checkpoint(plan: Plan, state: RunState, command: ResumeWorker) -> Dec
     draft = Draft(plan, state, command.policy, command.now)
     draft.take(command.variables)
     draft.take_expired_open()
-    if draft.state.open is not None:
-        return Refusal(Code.CHECKPOINT_STILL_ACTIVE, {"checkpoint": draft.state.open.gate})
+    if (opened := draft.state.active) is not None:
+        return Refusal(Code.CHECKPOINT_STILL_ACTIVE, {"checkpoint": opened.gate})
     answer = draft.state.yielded.get(command.agent)
     if answer is None:
         return Refusal(Code.CHECKPOINT_NOT_YIELDED, {"yielded_by": list(draft.state.yielded)})

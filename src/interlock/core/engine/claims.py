@@ -9,19 +9,26 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from interlock.core.definition.conditions import holds
-from interlock.core.definition.program import AskGate, ConfirmStep, DoStep, Plan, RepeatLoop, confirmation
-from interlock.core.definition.prompts import interpolate
-from interlock.core.definition.workflow import Gate, Loop, Step, walk
+from interlock.core.definition.program import AskGate, ConfirmStep, DoStep, Plan, RepeatLoop
+from interlock.core.definition.workflow import Loop, Step, walk
 from interlock.core.engine.acknowledge import complete, input_required, learned, take_gaps, without_input
 from interlock.core.engine.decisions import bound_by_answers, inbox_only, resolved, undecided_gap
 from interlock.core.engine.draft import Draft
-from interlock.core.engine.gates import round_of
-from interlock.core.engine.loops import ended_loop
+from interlock.core.engine.gates import FoundGate, loops_around, question_of, round_of
+from interlock.core.engine.loops import ended_loop, goes_by
 from interlock.core.engine.requirements import Verdict, examine
 from interlock.core.engine.settle import consequences, next_event
 from interlock.core.run import events as e
-from interlock.core.run.commands import Claim, Decision, EnterActivity, OpenCheckpoint, Terms
+from interlock.core.run.commands import (
+    Claim,
+    Decision,
+    EnterActivity,
+    OpenCheckpoint,
+    ResolveCheckpoint,
+    Terms,
+)
 from interlock.core.run.outcomes import (
+    Awaited,
     Code,
     Done,
     NeedAnswer,
@@ -42,13 +49,16 @@ MOST_LOOKED_AT = 500
 
 
 class Walk:
-    """A walk through the current activity. `towards` is a gate to stop at, or None for the exits."""
+    """A walk through the current activity. `towards` is a gate to stop at, or None for the exits.
+
+    What it passes stays in the draft, also if it is refused later on.
+    """
 
     def __init__(
         self,
         draft: Draft,
-        command: EnterActivity | OpenCheckpoint,
-        towards: str | None,
+        command: EnterActivity | OpenCheckpoint | ResolveCheckpoint,
+        towards: FoundGate | None = None,
         most_events: int = MOST_CLAIMED,
     ) -> None:
         self.draft = draft
@@ -61,6 +71,9 @@ class Walk:
         self.new = {step: list(outputs.new) for step, outputs in claimed.items()}
         self.repeated = {step: iter(outputs.repeated) for step, outputs in claimed.items()}
         self.towards = towards
+        self.loops = loops_around(draft.plan, draft.state, towards) if towards else []
+        self.begun: set[str] = set()
+        self.passes_inapplicable = False  # whether to look for a later round to which the gate applies
         self.heading: Mapping[str, Json] = (
             {"target": command.target} if isinstance(command, EnterActivity) else {}
         )
@@ -74,12 +87,14 @@ class Walk:
                 about = {"activity": self.draft.state.activity, "limit": self.most_events}
                 return Refusal(Code.INPUT_REQUIRED, about)
             match pending:
+                case Refusal():
+                    return pending
                 case NeedStep():
                     refusal = self._claim(pending)
                     if refusal:
                         return refusal
                 case NeedAnswer():
-                    if pending.gate.id == self.towards:
+                    if self.towards is not None and pending.gate.id == self.towards.gate.id:
                         return pending
                     refusal = self._meet(pending)
                     if refusal:
@@ -95,7 +110,7 @@ class Walk:
                 case _:
                     assert_never(pending)
 
-    def _settle(self) -> NeedStep | NeedAnswer | NeedInput | NeedLoop | NeedExit | NeedEntry | Done:
+    def _settle(self) -> Awaited | Refusal:
         draft = self.draft
         while True:
             event = next_event(draft.plan, draft.state, draft.policy, draft.now)
@@ -103,20 +118,57 @@ class Walk:
                 return event
             if len(draft.events) > self.most_events:
                 return NeedExit(())
-            event = self._bounded(event)
+            if self._passes_by(event):
+                assert self.towards is not None
+                key = instance(draft.state, self.towards.gate.id)
+                return NeedAnswer(key, self.towards.gate, draft.now, self.towards.confirms)
+            if isinstance(event, e.LoopLeft) and event.loop in self.loops[:1]:
+                assert self.towards is not None
+                return Refusal(Code.CHECKPOINT_NOT_ACTIVE, {"checkpoint": self.towards.gate.id})
+            if isinstance(event, e.LoopIterated):
+                round_ = self._next_round(event)
+                if isinstance(round_, Refusal):
+                    return round_
+                event = round_
             draft.record(event, *consequences(event))
 
-    def _bounded(self, event: e.Event) -> e.Event:
-        """A loop that goes by a condition is claimed once: nothing in a walk changes its condition."""
-        if not isinstance(event, e.LoopIterated):
-            return event
-        frame = self.draft.state.frames[-1]
-        tail = self.draft.plan.program(self.draft.state.activity or "").ops[f"tail:{event.loop}"]
+    def _passes_by(self, event: e.Event) -> bool:
+        """Say whether the run would pass the gate that is walked to: it does not apply, or is optional."""
+        if self.towards is None or not isinstance(event, e.GatePassed) or event.because == "answered":
+            return False
+        looks_on = self.passes_inapplicable and event.because == "condition"
+        return event.gate == self.towards.gate.id and not looks_on
+
+    def _next_round(self, event: e.LoopIterated) -> e.LoopIterated | e.LoopLeft | Refusal:
+        """Begin the next round of a loop that goes by a condition only for a call that belongs to it.
+
+        A round that asks or requires something is due while the condition holds, and the walk stops before
+        it. Any other may be claimed as the last: nothing in a walk changes its condition (rule 30).
+        """
+        plan, state = self.draft.plan, self.draft.state
+        tail = plan.program(state.activity or "").ops[f"tail:{event.loop}"]
         assert isinstance(tail, RepeatLoop)
-        if frame.total is not None or _has_written(self.draft) or _contains(tail.loop, self.towards):
+        loop, frame = tail.loop, state.frames[-1]
+        steps = [item for item in walk(loop.body) if isinstance(item, Step)]
+        if frame.total is not None or self._brings_another(loop):
             return event
-        self.draft.notice("LOOP_CLAIMED", f"Loop '{event.loop}' was claimed once; its condition still holds.")
-        return ended_loop(self.draft.plan, self.draft.state, tail, "claimed")
+        if loop.id in self.loops and loop.id not in self.begun:
+            self.begun.add(loop.id)
+            return event
+        if not (frame.asked or loop.steered or any(map(requires_output, steps))):
+            text = f"Loop '{loop.id}' was claimed once; its condition still holds."
+            self.draft.notice("LOOP_CLAIMED", text)
+            return ended_loop(plan, state, tail, "claimed")
+        about: dict[str, Json] = {"loop": loop.id, "iteration": event.iteration + 1}
+        about["condition"] = "; ".join(goes_by(loop))
+        about["steps"] = [step.id for step in steps]
+        return Refusal(Code.ROUND_DUE, {**about, **self.heading})
+
+    def _brings_another(self, loop: Loop) -> bool:
+        """Say whether the call brings outputs for a round after this one: more of a step that is done."""
+        done = [item for item in loop.body if instance(self.draft.state, item.id) in self.draft.state.done]
+        inner = [item for within in loop.body if isinstance(within, Loop) for item in walk(within.body)]
+        return any(self.new.get(item.id) for item in (*done, *inner))
 
     def _claim(self, need: NeedStep) -> Refusal | None:
         draft = self.draft
@@ -149,7 +201,8 @@ class Walk:
 
     def _lacks(self, need: NeedStep, verdict: Verdict) -> Refusal | None:
         """Refuse to claim a step that lacks something."""
-        return replace(_unclaimable(need, verdict.stopping[0]), kept=verdict.rejections)
+        refusal = _unclaimable(need, verdict.stopping[0])
+        return replace(refusal, kept=verdict.rejections, unanswered=verdict.unanswered)
 
     def report(self) -> None:
         """Record the outputs that came for steps which this walk has not completed, each once a visit."""
@@ -161,8 +214,11 @@ class Walk:
     def _meet(self, need: NeedAnswer) -> Refusal | None:
         """Refuse to pass an unanswered gate, unless the mode or the user's enforcement says otherwise."""
         draft = self.draft
-        if draft.state.open is not None:
+        if draft.state.active is not None:
             return gate_open(draft.state, self.heading, self.terms)
+        if not need.gate.required:
+            draft.pass_optional(need)
+            return None
         if draft.state.preferences.never_stops:
             option = need.gate.default_option or need.gate.options[0].id
             decision = Decision(option, "server")
@@ -171,22 +227,40 @@ class Walk:
             )
             draft.record(answer, *undecided_gap(draft.state.preferences, answer, None))
             return None
-        if draft.take_expired(need.gate, need.key, need.opened_at, need.confirms):
+        if (
+            self.terms.enforcement == "advisory"
+            and draft.state.open is None
+            and need.key not in draft.state.declined
+        ):
+            self._let_pass(need)
             return None
-        if self.terms.enforcement == "advisory":
-            program, following = draft.plan.program(draft.state.activity or ""), draft.state.next_key
-            op = program.ops.get(following)
-            if isinstance(op, (AskGate, ConfirmStep)) and op.gate.id == need.gate.id:
-                following = program.after(following)  # a gate that is asked on leaving stands nowhere
-            draft.record(e.GatePassed(need.key, need.gate.id, following, "advisory"))
-            draft.notice(
-                "GATE_PASSED", f"Checkpoint '{need.gate.id}' was not answered (advisory enforcement)."
-            )
+        draft.show(need)
+        if draft.take_expired_open():
             return None
-        question = interpolate(need.gate.message, draft.plan.scope(draft.state.variables))
-        about = {"checkpoint": need.gate.id, "instance": need.key, "question": question, **self.heading}
-        about |= round_of(draft.state, need.key)
-        return Refusal(Code.GATE_UNANSWERED, {**about, **inbox_only(draft.state, need.key, self.terms)})
+        question = question_of(draft.plan, draft.state, need.gate, need.confirms)
+        about = {
+            "checkpoint": need.gate.id,
+            "instance": need.key,
+            "question": question.text,
+            **self.heading,
+            **round_of(draft.state, need.key),
+            **inbox_only(draft.state, need.key, self.terms),
+        }
+        return Refusal(Code.GATE_UNANSWERED, about)
+
+    def _let_pass(self, need: NeedAnswer) -> None:
+        """Pass a gate that nobody was asked under advisory enforcement, as a gap."""
+        draft = self.draft
+        program, following = draft.plan.program(draft.state.activity or ""), draft.state.next_key
+        op = program.ops.get(following)
+        if isinstance(op, (AskGate, ConfirmStep)) and op.gate.id == need.gate.id:
+            following = program.after(following)  # a gate that is judged on leaving stands nowhere
+        text = f"Checkpoint '{need.gate.id}' was not answered (advisory enforcement)."
+        draft.record(
+            e.GatePassed(need.key, need.gate.id, following, "advisory"),
+            e.GapRecorded("critical", "user_only_dependency", "gate_passed", text, need.key),
+        )
+        draft.notice("GATE_PASSED", text)
 
 
 class Outlook(Walk):
@@ -233,7 +307,7 @@ def claimed_outputs(state: RunState, claims: Sequence[Claim]) -> dict[str, Claim
     return grouped
 
 
-def take_with_claims(draft: Draft, command: EnterActivity | OpenCheckpoint) -> None:
+def take_with_claims(draft: Draft, command: EnterActivity | OpenCheckpoint | ResolveCheckpoint) -> None:
     """Record the variables of a call that claims the steps ahead."""
     steps, outputs = steps_ahead(draft.plan, draft.state), [claim.output for claim in command.claims]
     bound = bound_by_answers(draft.state, steps, command.decisions, command.variables, outputs)
@@ -251,24 +325,10 @@ def steps_ahead(plan: Plan, state: RunState) -> list[Step]:
     ]
 
 
-def _contains(loop: Loop, gate_id: str | None) -> bool:
-    """Say whether the gate that is walked to is inside the loop."""
-    return any(
-        (isinstance(item, Gate) and item.id == gate_id)
-        or (isinstance(item, Step) and item.may_confirm and confirmation(item).id == gate_id)
-        for item in walk(loop.body)
-    )
-
-
-def _has_written(draft: Draft) -> bool:
-    """Say whether an action of this iteration has written a variable that the next check could see."""
-    loop = draft.state.frames[-1].loop
-    for event in reversed(draft.events):
-        if isinstance(event, (e.LoopEntered, e.LoopIterated)) and event.loop == loop:
-            return False
-        if isinstance(event, e.StepCompleted) and event.sets:
-            return True
-    return False  # the iteration began with an earlier call
+def requires_output(step: Step) -> bool:
+    """Say whether a step cannot be claimed without something that the agent or the user gives."""
+    is_checked = step.requires_notes or step.criteria is not None or bool(step.user_input)
+    return is_checked or any(contract.required for contract in step.contracts)
 
 
 def gate_open(state: RunState, heading: Mapping[str, Json], terms: Terms) -> Refusal:

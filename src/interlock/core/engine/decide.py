@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from interlock.core.definition.program import EnterLoop, Plan, RepeatLoop
 from interlock.core.engine.acknowledge import acknowledge, input_required, without_input
+from interlock.core.engine.asking import kept_with, unanswered, with_declines
 from interlock.core.engine.checkpoints import open_checkpoint, resolve_checkpoint, resume_checkpoint
 from interlock.core.engine.claims import gate_open
 from interlock.core.engine.decisions import admitted
@@ -33,6 +34,7 @@ from interlock.core.run.commands import (
 )
 from interlock.core.run.notices import NO_NOTICES, VARIABLES_UNREAD
 from interlock.core.run.outcomes import (
+    Ask,
     Awaited,
     Code,
     Decided,
@@ -52,8 +54,27 @@ VARIABLES_BYTES = 256 * 1024
 _encode = msgspec.json.Encoder().encode
 
 
-def decide(plan: Plan, state: RunState, command: Command) -> Decided | Refusal:
-    """Return the events of the command and what is awaited then, or why it is refused."""
+def decide(plan: Plan, state: RunState, command: Command) -> Decided | Refusal | Ask:
+    """Return the events of the command and what is awaited then, or why it is refused.
+
+    A command that answers for a user who can be asked is decided again once the user was asked. Who then
+    declines is not answered for by the agent (rule 27).
+    """
+    outcome = outcome_of(plan, state, command)
+    if not isinstance(command, (AcknowledgeStep, EnterActivity, OpenCheckpoint, ResolveCheckpoint)):
+        return outcome
+    missing = unanswered(plan, state, command, outcome)
+    unasked = [asked.question for asked in missing if asked.question.digest not in command.declined]
+    if unasked:
+        return Ask(tuple(unasked))
+    if not missing:
+        return outcome
+    declined, events = with_declines(state, command, missing)
+    return kept_with(outcome_of(plan, declined, command), events)
+
+
+def outcome_of(plan: Plan, state: RunState, command: Command) -> Decided | Refusal:
+    """Decide a command of a caller who cannot ask the user."""
     if (how := state.abandoned) is not None:
         return run_abandoned(how)
     if isinstance(command, (StartRun, StartChild, ReturnChild, AbandonRun)):
@@ -88,10 +109,14 @@ def _outcome(plan: Plan, state: RunState, command: Command) -> Decided | Refusal
             return _start(plan, command)
         case AcknowledgeStep():
             return _keeping(acknowledge(plan, state, command), plan, state, command.variables)
+        case EnterActivity() if command.policy.exits == "claimed":
+            return enter(plan, state, command)  # a walk keeps what it has passed
         case EnterActivity():
             return _keeping(enter(plan, state, command), plan, state, command.variables)
         case OpenCheckpoint():
-            return _keeping(open_checkpoint(plan, state, command), plan, state, command.variables)
+            return open_checkpoint(plan, state, command)
+        case ResolveCheckpoint() if command.policy.gates == "pending":
+            return resolve_checkpoint(plan, state, command)
         case ResolveCheckpoint():
             return _keeping(resolve_checkpoint(plan, state, command), plan, state, command.variables)
         case ResumeWorker():
@@ -126,7 +151,7 @@ def _abandoning(
     """Abandon the children that still run, then decide the command (rule 35)."""
     draft = Draft(plan, state, command.policy, command.now)
     draft.abandon_children()
-    outcome = decide(plan, draft.state, replace(command, abandons=False))
+    outcome = outcome_of(plan, draft.state, replace(command, abandons=False))
     if isinstance(outcome, Refusal):
         return outcome
     notices = NO_NOTICES.plus((*draft.notices, *outcome.notices.listed))

@@ -9,7 +9,7 @@ from interlock.core.definition.conditions import variables_of
 from interlock.core.definition.program import DoStep, EnterLoop, Plan
 from interlock.core.definition.prompts import text_of, unset_in_effect, variables_in
 from interlock.core.definition.workflow import Gate, Step, UserInput, Workflow
-from interlock.core.engine.gates import Question, find_gate, question_of, roots_of
+from interlock.core.engine.gates import find_gate, question_of, roots_of
 from interlock.core.engine.loops import extent_of
 from interlock.core.run import events as e
 from interlock.core.run.commands import Decision, Terms
@@ -17,6 +17,7 @@ from interlock.core.run.notices import Notice
 from interlock.core.run.outcomes import NeedInput
 from interlock.core.run.output import Output
 from interlock.core.run.preferences import Preferences
+from interlock.core.run.questions import Question
 from interlock.core.run.reasons import Blocker, BlockerCode, ContractPointer, Severity
 from interlock.core.run.state import RunState, instance
 from interlock.core.values import MISSING, Json, Variables
@@ -144,14 +145,14 @@ def bound_by_answers(
     """
     reports = not state.preferences.never_stops  # there an agent's answer is not the user's
     artifacts = [artifact for output in outputs for artifact in output.of_kind(DECISION, DECISION_REF)]
-    answered = [*decisions, *variables, *(artifact.get("checkpointId") for artifact in artifacts)]
+    answered = [*variables, *(artifact.get("checkpointId") for artifact in artifacts)]
     return {
         name
         for step in steps
         for need in step.user_input
-        if (question := input_id(step, need)) in answered
+        if decisions or input_id(step, need) in answered
         for name in roots_of(variables_in(need.question))
-        if name != need.key and (question in decisions or (reports and name in state.variables))
+        if name != need.key and (decisions or (reports and name in state.variables))
     }
 
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+from msgspec.structs import replace
+
 from interlock.core.definition.program import Plan
 from interlock.core.definition.workflow import Gate, Step
 from interlock.core.engine.decisions import admitted, resolved
 from interlock.core.engine.evolve import evolve
-from interlock.core.engine.gates import find_gate, is_expired
+from interlock.core.engine.gates import find_gate, is_expired, question_shown
 from interlock.core.engine.settle import settle
 from interlock.core.patterns import not_evaluated
 from interlock.core.run import events as e
 from interlock.core.run.commands import Decision
 from interlock.core.run.notices import NO_NOTICES, Notice, Notices, of_events, of_mode, of_output
-from interlock.core.run.outcomes import Awaited, Decided, NeedAnswer, NeedStep
+from interlock.core.run.outcomes import Awaited, Decided, NeedAnswer, NeedStep, Refusal
 from interlock.core.run.output import Output
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import SurfacePolicy
@@ -31,6 +33,7 @@ class Draft:
         self.now = now
         self.events: list[e.Event] = []
         self.notices: list[Notice] = []
+        self.taken: set[str] = set()
 
     def record(self, *events: e.Event) -> None:
         for event in events:
@@ -40,8 +43,10 @@ class Draft:
     def take(
         self, variables: Variables, completing: Iterable[Step] = (), bound: Collection[str] = ()
     ) -> None:
-        """Record the variables of the call, but for those that are the user's (rule 19)."""
-        taken, notices = admitted(self.plan, self.state, variables, completing, bound)
+        """Record variables of the call, each once, but for those that are the user's (rule 19)."""
+        offered = {name: value for name, value in variables.items() if name not in self.taken}
+        self.taken.update(offered)
+        taken, notices = admitted(self.plan, self.state, offered, completing, bound)
         self.notices.extend(notices)
         if taken:
             self.record(e.ContextSet(taken))
@@ -82,12 +87,36 @@ class Draft:
         self.notice("DEFAULT_TAKEN", text)
         return True
 
-    def take_expired_open(self) -> None:
+    def take_expired_open(self) -> bool:
         """Take the default of the open gate, if it has waited long enough."""
         opened = self.state.open
         found = find_gate(self.plan, self.state, opened.gate) if opened else None
-        if opened is not None and found is not None:
-            self.take_expired(found.gate, opened.key, opened.opened_at, found.confirms)
+        if opened is None or found is None:
+            return False
+        return self.take_expired(found.gate, opened.key, opened.opened_at, found.confirms)
+
+    def show(self, need: NeedAnswer, agent: str = "") -> None:
+        """Record that the question is put, unless it is open already in the same words for the same agent."""
+        shown = question_shown(
+            self.plan,
+            self.state,
+            need.gate,
+            need.key,
+            self.now,
+            self.policy.name,
+            confirms=need.confirms,
+            agent=agent,
+        )
+        opened = self.state.open
+        if opened is None or (opened.key, opened.shown, opened.agent) != (shown.key, shown.shown, agent):
+            self.record(shown)
+
+    def refused(self, refusal: Refusal) -> Refusal:
+        """Return the refusal with what the command has passed before it, which is kept (rule 14)."""
+        done = [event.step for event in self.events if isinstance(event, e.StepCompleted)]
+        about = {**refusal.about, "claimed": list(dict.fromkeys(done))} if done else refusal.about
+        kept = (*self.events, *refusal.kept)
+        return replace(refusal, about=about, kept=kept, notices=self.disclosed(refusal.notices.listed))
 
     def skip_optional(self, until: str | None = None) -> Awaited:
         """Pass over steps that are not required and gates that hold nobody up; return what is awaited then.
@@ -111,8 +140,15 @@ class Draft:
                     gate, pending.key, pending.opened_at, pending.confirms
                 ):
                     continue
+                case NeedAnswer(gate=gate) if gate.id != until and not gate.required:
+                    self.pass_optional(pending)
                 case _:
                     return pending
+
+    def pass_optional(self, need: NeedAnswer) -> None:
+        """Pass over a gate that is not required."""
+        following = self.plan.program(self.state.activity or "").after(self.state.next_key)
+        self.record(e.GatePassed(need.key, need.gate.id, following, "optional"))
 
     def skip(self, need: NeedStep) -> None:
         """Pass over a step that is not required."""

@@ -67,15 +67,15 @@ def evolve(state: RunState, event: e.Event) -> RunState:
         case e.StepSkipped():
             return replace(state, next_key=event.next)
         case e.QuestionShown():
-            opened = OpenGate(event.key, event.gate, event.at, event.shown, event.agent)
-            return replace(state, open=opened, yielded=_without_agent(state.yielded, event.agent))
+            return _shown(state, event)
         case e.GateResolved():
             return _resolved(state, event)
         case e.QuestionDeclined():
             return replace(state, declined=(*state.declined, event.key))
         case e.GatePassed():
             waived = (*state.waived, event.key) if event.because == "advisory" else state.waived
-            return replace(state, next_key=event.next, open=None, waived=waived)
+            passed = (*state.passed, event.key) if event.because == "condition" else state.passed
+            return replace(state, next_key=event.next, open=None, waived=waived, passed=passed)
         case e.GateResumed():
             resumed = {**state.resumed, event.agent: state.yielded[event.agent]}
             return replace(state, yielded=_without_agent(state.yielded, event.agent), resumed=resumed)
@@ -85,7 +85,7 @@ def evolve(state: RunState, event: e.Event) -> RunState:
             )
             return _in_round(state, (*state.frames, frame), event)
         case e.LoopIterated():
-            frame = replace(state.frames[-1], iteration=event.iteration)
+            frame = replace(state.frames[-1], iteration=event.iteration, asked=False)
             return _in_round(_without_iteration(state), (*state.frames[:-1], frame), event)
         case e.LoopLeft():
             if not state.frames or state.frames[-1].loop != event.loop:
@@ -202,12 +202,30 @@ def _entered(state: RunState, event: e.ActivityEntered) -> RunState:
         shown=_without(state.shown, f"{event.activity}/"),
         declined=(),
         waived=(),
+        passed=(),
         path=tuple(itertools.takewhile(lambda earlier: earlier != event.activity, state.path)),
     )
     return _with(fresh, event.sets)
 
 
+def _shown(state: RunState, event: e.QuestionShown) -> RunState:
+    """A gate's question is open from now on; a step's own question leaves the step pending."""
+    state = _asked(state)
+    if event.input:
+        return state
+    opened = OpenGate(event.key, event.gate, event.at, event.shown, event.agent)
+    return replace(state, open=opened, yielded=_without_agent(state.yielded, event.agent))
+
+
+def _asked(state: RunState) -> RunState:
+    """Remember in every loop around it that the round has put or answered a question (rule 30)."""
+    if all(frame.asked for frame in state.frames):
+        return state
+    return replace(state, frames=tuple(replace(frame, asked=True) for frame in state.frames))
+
+
 def _resolved(state: RunState, event: e.GateResolved) -> RunState:
+    state = _asked(state)
     declined = tuple(key for key in state.declined if key != event.key)
     opened = None if state.open is None or state.open.key == event.key else state.open
     chosen = {gate: answer for gate, answer in state.chosen.items() if gate != event.gate}
@@ -260,9 +278,9 @@ def _without_iteration(state: RunState) -> RunState:
     """Drop what belongs to the iteration that ends: it is in the log, and must not pile up in the state."""
     path = "/".join(f"{frame.loop}@{frame.iteration}" for frame in state.frames)
     ended = (f"{path}::", f"{path}/")
-    done, declined, waived = (
+    done, declined, waived, passed = (
         tuple([key for key in keys if not key.startswith(ended)])
-        for keys in (state.done, state.declined, state.waived)
+        for keys in (state.done, state.declined, state.waived, state.passed)
     )
     answers = {key: option for key, option in state.answers.items() if not key.startswith(ended)}
-    return replace(state, answers=answers, done=done, declined=declined, waived=waived)
+    return replace(state, answers=answers, done=done, declined=declined, waived=waived, passed=passed)

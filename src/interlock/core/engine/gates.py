@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from interlock.core.definition.conditions import holds, is_known_false, variables_of
-from interlock.core.definition.program import ENTRANCE, AskGate, ConfirmStep, EnterLoop, Plan, RepeatLoop
+from interlock.core.definition.program import (
+    ENTRANCE,
+    AskGate,
+    ConfirmStep,
+    DoStep,
+    EnterLoop,
+    Plan,
+    RepeatLoop,
+)
 from interlock.core.definition.prompts import interpolate, rendered_option, variables_in
 from interlock.core.definition.workflow import Gate, Loop, Option, Step, Workflow, walk
-from interlock.core.hashing import digest_of
 from interlock.core.run import events as e
+from interlock.core.run.questions import Question
 from interlock.core.run.state import RunState, instance
 from interlock.core.values import Json
 
@@ -40,6 +47,13 @@ def find_gate(plan: Plan, state: RunState, gate_id: str) -> FoundGate | None:
         if isinstance(op, ConfirmStep) and gate_id in (op.gate.id, op.step.id):
             return FoundGate(op.gate, op.key, op.step)
     return None
+
+
+def found_at(plan: Plan, state: RunState, key: str) -> FoundGate:
+    """Return the gate of the current activity that an instance key names."""
+    found = find_gate(plan, state, key.rpartition("::")[2])
+    assert found is not None, f"the pinned activity has no gate {key!r}"
+    return found
 
 
 def loops_around(plan: Plan, state: RunState, found: FoundGate) -> list[str]:
@@ -75,30 +89,65 @@ def gate_ids(plan: Plan, state: RunState) -> tuple[str, ...]:
 
 
 def pending_gates(plan: Plan, state: RunState) -> tuple[Gate, ...]:
-    """The required gates of the activity that have no answer yet: what `gated` calls pending."""
+    """The required gates that the visit has yet to answer, in order of place: what `gated` calls pending.
+
+    One that a false condition let pass stays among them, and can be dismissed. One in a loop is pending
+    while another round of it is to come.
+    """
     if state.activity is None or state.exit_to is not None or state.finished:
         return ()
-    asked = [op for op in plan.program(state.activity).ops.values() if isinstance(op, (AskGate, ConfirmStep))]
-    guided = state.preferences.guided
-    return tuple(
-        op.gate
-        for op in asked
-        if not is_answered(plan, state, op.gate)
-        and (
-            op.gate.required
-            if isinstance(op, AskGate)
-            else guided and needs_confirmation(plan, state, op.step)
-        )
-    )
+    ops = plan.program(state.activity).ops
+    ahead = state.next_key == ""
+    loops: list[EnterLoop] = []
+    pending: list[Gate] = []
+    for op in ops.values():
+        ahead = ahead or op.key == state.next_key
+        match op:
+            case EnterLoop():
+                loops.append(op)
+            case RepeatLoop():
+                loops.pop()
+            case AskGate() | ConfirmStep():
+                if _is_asked(plan, state, op) and _is_pending(plan, state, op.gate, loops, ahead=ahead):
+                    pending.append(op.gate)
+            case DoStep():
+                continue
+    return tuple(pending)
 
 
-def is_answered(plan: Plan, state: RunState, gate: Gate) -> bool:
-    """Say whether the gate has an answer; a dismissal lasts only while the condition stays false."""
-    answer = state.answers.get(instance(state, gate.id), state.answers.get(gate.id))
+def _is_asked(plan: Plan, state: RunState, op: AskGate | ConfirmStep) -> bool:
+    """Say whether the run holds at the gate in this mode."""
+    if isinstance(op, AskGate):
+        return op.gate.required
+    return state.preferences.guided and needs_confirmation(plan, state, op.step)
+
+
+def _is_pending(plan: Plan, state: RunState, gate: Gate, loops: Sequence[EnterLoop], *, ahead: bool) -> bool:
+    inside = state.frames[: len(loops)]
+    if [frame.loop for frame in inside] != [loop.loop.id for loop in loops]:
+        return ahead  # its loop has yet to begin, or is over
+    key = instance(replace(state, frames=inside), gate.id)
+    if key in state.waived:
+        return False
+    if not is_answered(plan, state, gate, key) and (ahead or key in state.passed):
+        return True
+    return any(frame.total is None or frame.iteration + 1 < frame.total for frame in inside)
+
+
+def is_answered(plan: Plan, state: RunState, gate: Gate, key: str) -> bool:
+    """Say whether this instance of the gate has an answer; a dismissal lasts while its condition is false."""
+    answer = state.answers.get(key)
     if answer is None:
         return False
     dismissed = answer == "" and gate.condition is not None
     return not (dismissed and holds(gate.condition, plan.scope(state.variables)))
+
+
+def applies(plan: Plan, state: RunState, found: FoundGate) -> bool:
+    """Say whether a gate asks its question as the variables are now."""
+    if found.confirms is not None:
+        return needs_confirmation(plan, state, found.confirms)
+    return holds(found.gate.condition, plan.scope(state.variables))
 
 
 def needs_confirmation(plan: Plan, state: RunState, step: Step) -> bool:
@@ -117,23 +166,6 @@ def is_expired(gate: Gate, opened_at: int, now: int) -> bool:
     """Say whether a gate that does not block has waited long enough: its default is taken (rule 24)."""
     has_default = not gate.blocking and gate.default_option is not None
     return has_default and now - opened_at >= (gate.auto_advance_ms or 0)
-
-
-def answerable_early(plan: Plan, state: RunState) -> tuple[FoundGate, ...]:
-    """Return the gates that may be answered before they are reached: optional or unbound ones (rule 23)."""
-    if state.activity is None or state.open is not None or state.exit_to is not None:
-        return ()
-    scope, found = plan.scope(state.variables), list[FoundGate]()
-    for op in plan.program(state.activity).ops.values():
-        if not isinstance(op, AskGate) or (op.gate.required and op.gate.bound_to is not None):
-            continue
-        gate = FoundGate(op.gate, op.key)
-        loops = loops_around(plan, state, gate)
-        here = replace(state, frames=state.frames[: len(loops)])
-        is_here = [frame.loop for frame in here.frames] == loops
-        if is_here and holds(op.gate.condition, scope) and not is_answered(plan, here, op.gate):
-            found.append(gate)
-    return tuple(found)
 
 
 def ruled_out(plan: Plan, state: RunState) -> tuple[Gate, ...]:
@@ -178,27 +210,6 @@ def entrance_gate(workflow: Workflow) -> Gate:
             for activity in workflow.activities
         ),
     )
-
-
-class Question(Struct, frozen=True):
-    """What the user is asked, as it is shown: text and options with their effects (rule 26).
-
-    `roots` are the variables that it reads or sets; without options the answer is free text.
-    """
-
-    id: str
-    name: str
-    text: str
-    options: tuple[Option, ...] = ()
-    roots: tuple[str, ...] = ()
-
-    @property
-    def digest(self) -> str:
-        """What a decision is bound to: a question that would be shown differently is another one."""
-        return digest_of(msgspec.json.encode([self.id, self.name, self.text, self.options]))
-
-    def option(self, option_id: str) -> Option | None:
-        return next((option for option in self.options if option.id == option_id), None)
 
 
 def question_of(plan: Plan, state: RunState, gate: Gate, confirms: Step | None = None) -> Question:

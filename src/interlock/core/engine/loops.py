@@ -7,11 +7,10 @@ from typing import assert_never
 
 from msgspec import Struct
 
-from interlock.core.definition.conditions import describe, holds, unset_in, variables_of
+from interlock.core.definition.conditions import describe, holds, unset_in
 from interlock.core.definition.program import EnterLoop, Plan, RepeatLoop
 from interlock.core.definition.prompts import interpolate, text_of
-from interlock.core.definition.workflow import Gate, Loop, walk
-from interlock.core.engine.gates import roots_of
+from interlock.core.definition.workflow import Loop
 from interlock.core.run import events as e
 from interlock.core.run.outcomes import Awaited, NeedInput, NeedLoop
 from interlock.core.run.state import Frame, RunState
@@ -39,7 +38,7 @@ def enter_loop(plan: Plan, state: RunState, op: EnterLoop, body: str, *, by_hand
     if extent is not None and extent.total == 0:
         return e.LoopLeft(loop.id, op.after, "empty")
     starts = state.steer != "stop" if loop.steered else loop.kind == "doWhile" or _goes_on(plan, state, loop)
-    if extent is None and not starts and not _exit_was_answered(state, loop):
+    if extent is None and not starts:
         return e.LoopLeft(loop.id, op.after, "condition", unset=unset_in(loop.condition, scope))
     if by_hand:
         return NeedLoop(loop, 0, extent.total if extent else None)
@@ -79,20 +78,6 @@ def extent_of(plan: Plan, state: RunState, loop: Loop) -> Extent | NeedInput | N
             return None
         case _:
             assert_never(loop.kind)
-
-
-def _exit_was_answered(state: RunState, loop: Loop) -> bool:
-    """Say whether the question that ends the loop was answered before it began.
-
-    The answer is about a round, so that the round's steps are still to be done (rule 14).
-    """
-    read = set(roots_of(variables_of(loop.condition)))
-    return any(
-        isinstance(item, Gate)
-        and state.answers.get(item.id)
-        and any(not read.isdisjoint(option.effect.set_variables) for option in item.options)
-        for item in walk(loop.body)
-    )
 
 
 def _goes_on(plan: Plan, state: RunState, loop: Loop) -> bool:

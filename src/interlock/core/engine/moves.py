@@ -17,7 +17,7 @@ from interlock.core.definition.workflow import Gate, Step
 from interlock.core.engine.decisions import waits_for_user
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.exits import deciding_variables, exits
-from interlock.core.engine.gates import answerable_early, is_expired
+from interlock.core.engine.gates import question_of
 from interlock.core.engine.loops import goes_by
 from interlock.core.engine.requirements import examine
 from interlock.core.engine.settle import settle
@@ -48,7 +48,7 @@ class Move(Struct, frozen=True):
     `options` are the answers that count, `items` the list that a loop lacks, `variables` what must be sent
     along, `needs` what a step's output must satisfy. `condition` is what this exit or loop goes by, `reads`
     its variables, `unset` those that nobody has set: taking the exit claims the condition. `gate` is one that
-    may be answered early, `loop` what a loop waits for.
+    may be passed over, `loop` what a loop waits for. `is_decided` says that the user has answered already.
     """
 
     action: Kind
@@ -63,6 +63,7 @@ class Move(Struct, frozen=True):
     reason: str = ""
     step: Step | None = None
     gate: Gate | None = None
+    is_decided: bool = False
     loop: NeedLoop | NeedInput | None = None
 
 
@@ -77,7 +78,7 @@ class Moves(Struct, frozen=True):
 def moves(plan: Plan, state: RunState, terms: Terms, decisions: Decisions) -> Moves:
     """List every move from this state. `decisions` are the user's own answers to what is pending.
 
-    Steps that are not required, and gates that may be answered early, are optional beside what is.
+    Steps and gates that are not required are optional beside what is.
     """
     if state.children:
         held = f"The run waits for its child: {', '.join(state.children.values())}"
@@ -85,30 +86,23 @@ def moves(plan: Plan, state: RunState, terms: Terms, decisions: Decisions) -> Mo
         waiting = (*listed.required, *listed.optional, *listed.blocked)
         return Moves(blocked=tuple(replace(move, reason=held) for move in waiting))
     state, pending = settled_for_navigation(plan, state)
-    early = tuple(_early_answers(plan, state, terms, decisions))
     if isinstance(pending, NeedStep) and not pending.step.required:
         needs = examine(plan, state, pending.step, pending.key, Output(), terms, decisions).stopping
         skipped = Draft(plan, state, NAVIGATION, state.entered_at)
         skipped.skip(pending)
         later = moves(plan, skipped.state, terms, decisions)
         own = Move("complete_step", pending.step.id, needs=needs, step=pending.step)
-        beside = [move for move in later.optional if move.target not in {other.target for other in early}]
-        return replace(later, optional=(own, *early, *beside))
+        return replace(later, optional=(own, *later.optional))
     listed = _moves(plan, state, pending, terms, decisions)
-    if isinstance(pending, NeedAnswer) and is_expired(pending.gate, 0, 0):  # it holds nobody up
-        passed = Draft(plan, state, NAVIGATION, pending.opened_at)
-        passed.take_expired(pending.gate, pending.key, pending.opened_at, pending.confirms)
-        later = moves(plan, passed.state, terms, decisions)
-        return replace(later, optional=(*listed.required, *later.optional))
-    return replace(listed, optional=(*listed.optional, *early))
-
-
-def _early_answers(plan: Plan, state: RunState, terms: Terms, decisions: Decisions) -> Iterator[Move]:
-    for found in answerable_early(plan, state):
-        gate, decided = found.gate, decisions.get(found.gate.id)
-        if decided is not None or not waits_for_user(state, gate.id, terms):
-            options = (decided.option,) if decided else tuple(option.id for option in gate.options)
-            yield Move("respond_to_checkpoint", gate.id, options, gate=gate)
+    if not isinstance(pending, NeedAnswer):
+        return listed
+    passed = Draft(plan, state, NAVIGATION, pending.opened_at)
+    if not pending.gate.required:
+        passed.pass_optional(pending)
+    elif not passed.take_expired(pending.gate, pending.key, pending.opened_at, pending.confirms):
+        return listed
+    later = moves(plan, passed.state, terms, decisions)
+    return replace(later, optional=(*listed.required, *later.optional))
 
 
 def _moves(plan: Plan, state: RunState, pending: Awaited, terms: Terms, decisions: Decisions) -> Moves:
@@ -124,12 +118,16 @@ def _moves(plan: Plan, state: RunState, pending: Awaited, terms: Terms, decision
         case NeedAnswer(key=key, gate=gate):
             held = f"Must respond to checkpoint '{gate.id}' first"
             blocked = (*_following_step(plan, state, held), *_shut_exits(plan, state, held))
-            decided = decisions.get(gate.id)
+            decided = decisions.get(question_of(plan, state, gate, pending.confirms).digest)
             if decided is None and waits_for_user(state, key, terms):
                 text = f"Checkpoint '{gate.id}' waits for the user's own decision in the inbox."
                 return Moves(blocked=(Move("respond_to_checkpoint", gate.id, reason=text), *blocked))
             options = (decided.option,) if decided else tuple(option.id for option in gate.options)
-            return Moves((Move("respond_to_checkpoint", gate.id, options),), blocked=blocked)
+            offered = None if gate.required else gate
+            answer = Move(
+                "respond_to_checkpoint", gate.id, options, gate=offered, is_decided=decided is not None
+            )
+            return Moves((answer,), blocked=blocked)
         case NeedLoop() | NeedInput():
             return _loop(plan, state, pending)
         case NeedExit():

@@ -17,7 +17,6 @@ from interlock.core.definition.prompts import choices_of, interpolate, text_of, 
 from interlock.core.definition.workflow import Capability, Contract, Option, Step, UserInput
 from interlock.core.engine.decisions import (
     DECISION,
-    admitted,
     counts,
     given,
     input_id,
@@ -25,13 +24,13 @@ from interlock.core.engine.decisions import (
     reported,
     waits_for_user,
 )
-from interlock.core.engine.evolve import evolve
-from interlock.core.engine.gates import Question, question_of, roots_of, with_modes
+from interlock.core.engine.gates import question_of, roots_of, with_modes
 from interlock.core.json_schema import artifact_violations
 from interlock.core.run import events as e
-from interlock.core.run.commands import AcknowledgeStep, Decision, Terms
+from interlock.core.run.commands import Decision, Terms
 from interlock.core.run.outcomes import Awaited, NeedAnswer, NeedStep
 from interlock.core.run.output import Output
+from interlock.core.run.questions import Question, Unanswered
 from interlock.core.run.reasons import (
     Blocker,
     BlockerCode,
@@ -66,11 +65,15 @@ STATUSES: tuple[CapabilityStatus, ...] = get_args(CapabilityStatus)
 
 
 class Verdict(Struct, frozen=True):
-    """Reasons that stop the step, reasons that are only disclosed, and the user's answers that it needs."""
+    """Reasons that stop the step, reasons that are only disclosed, and the user's answers that it needs.
+
+    `unanswered` are the questions that stop it, where nothing else does.
+    """
 
     stopping: tuple[Blocker, ...] = ()
     gaps: tuple[e.GapRecorded, ...] = ()
     answers: tuple[e.GateResolved, ...] = ()
+    unanswered: tuple[Unanswered, ...] = ()
 
     @property
     def rejections(self) -> tuple[e.GateResolved, ...]:
@@ -99,6 +102,7 @@ def examine(
     stopping: list[Blocker] = []
     gaps: list[e.GapRecorded] = []
     answers: list[e.GateResolved] = []
+    unanswered: list[Unanswered] = []
     scope = plan.scope(state.variables)
     unset = () if claimed and plan.workflow.form == "activities" else _unset(plan, state, step, scope)
     unproven, unfounded = _unproven(step, output), _unfounded(output)
@@ -109,9 +113,10 @@ def examine(
             gaps.append(_gap(blocker, key, "warning"))
         else:
             stopping.append(blocker)
+    is_held_by_others = bool(stopping)
     for need in step.user_input:
         question = input_question(plan, state, step, need)
-        decision = decisions.get(question.id) or reported(output, client, question.id)
+        decision = decisions.get(question.digest) or reported(output, client, question.id)
         value = given(state, need, used) if decision is None else None
         if value is not None:
             approved = need.is_approval and value is True
@@ -130,7 +135,9 @@ def examine(
             gaps.append(_gap(blocker, key, "info", need.reason))
         else:
             stopping.append(blocker)
-    return Verdict(ordered(stopping), tuple(gaps), tuple(answers))
+            unanswered.append(Unanswered(instance(state, question.id), question))
+    missing = () if is_held_by_others else tuple(unanswered)
+    return Verdict(ordered(stopping), tuple(gaps), tuple(answers), missing)
 
 
 def _gap(blocker: Blocker, key: str, severity: Severity, detail: str = "") -> e.GapRecorded:
@@ -314,27 +321,6 @@ def questions_at(plan: Plan, state: RunState, pending: Awaited) -> Iterator[Ques
                 yield question_of(plan, state, confirmation(pending.step), pending.step)
         case _:
             return
-
-
-def asked_before(plan: Plan, state: RunState, need: NeedStep, ack: AcknowledgeStep) -> tuple[Question, ...]:
-    """What a user who can be asked is asked before a step is done: approvals, and inputs that are missing.
-
-    Nothing is asked for an acknowledgement that something else stops, or that only passes the step over.
-    """
-    step = need.step
-    passes_over = ack.step is None and not step.required and ack.output == Output()
-    if passes_over or state.preferences.never_stops or ack.terms.decisions == "agent":
-        return ()
-    taken, _ = admitted(plan, state, ack.variables, [step])
-    after = evolve(state, e.ContextSet(taken))
-    stopping = examine(plan, after, step, need.key, ack.output, ack.terms, ack.decisions).stopping
-    if any(blocker.code is not BlockerCode.USER_ONLY_DEPENDENCY for blocker in stopping):
-        return ()
-    return tuple(
-        input_question(plan, state, step, wanted)
-        for wanted in step.user_input
-        if (wanted.is_approval or stopping) and input_id(step, wanted) not in ack.decisions
-    )
 
 
 def input_question(plan: Plan, state: RunState, step: Step, need: UserInput) -> Question:

@@ -13,12 +13,14 @@ from msgspec.structs import replace
 
 from interlock.core.definition.conditions import describe, holds, unset_in
 from interlock.core.definition.program import END, AskGate, ConfirmStep, DoStep, EnterLoop, Plan, RepeatLoop
-from interlock.core.definition.workflow import Action, Gate, Item
+from interlock.core.definition.workflow import Action
 from interlock.core.engine.evolve import evolve
 from interlock.core.engine.exits import ChosenExit, chosen_exit, deciding_variables, exits, unset_before
 from interlock.core.engine.gates import (
+    applies,
     entrance_gate,
     find_gate,
+    found_at,
     is_answered,
     needs_confirmation,
     question_of,
@@ -130,14 +132,9 @@ def next_event(plan: Plan, state: RunState, policy: SurfacePolicy, now: int) -> 
         return _first_activity(plan, state, policy, now)
     if state.left_to is not None:
         return arrived(plan, state, now)
-    if state.exit_to is not None:
-        return _at_the_end(plan, state, policy)
+    if state.exit_to is not None or state.next_key == END:
+        return _late(plan, state, policy, now) or _at_the_end(plan, state, policy)
     program, scope = plan.program(state.activity), plan.scope(state.variables)
-    if state.next_key == END:
-        activity = plan.workflow.activity(state.activity)
-        assert activity is not None
-        late = _late(plan, state, activity.items, policy, now)
-        return late or _at_the_end(plan, state, policy)
     op, following = program.ops[state.next_key], program.after(state.next_key)
     match op:
         case DoStep(step=step):
@@ -154,7 +151,7 @@ def next_event(plan: Plan, state: RunState, policy: SurfacePolicy, now: int) -> 
         case EnterLoop():
             return enter_loop(plan, state, op, following, by_hand=policy.loops == "advanced")
         case RepeatLoop():
-            late = _late(plan, state, op.loop.body, policy, now)
+            late = _late(plan, state, policy, now)
             return late or repeat_loop(plan, state, op, by_hand=policy.loops == "advanced")
         case _:
             assert_never(op)
@@ -198,7 +195,7 @@ def _confirm(
     plan: Plan, state: RunState, op: ConfirmStep, following: str, policy: SurfacePolicy, now: int
 ) -> e.Event | Awaited:
     gate, key = op.gate, instance(state, op.gate.id)
-    if key in state.answers or gate.id in state.answers:
+    if key in state.answers:
         return e.GatePassed(key, gate.id, following, "answered")
     if not needs_confirmation(plan, state, op.step):
         condition = None if isinstance(op.step.confirm, bool) else op.step.confirm
@@ -219,39 +216,42 @@ def _confirm(
         )
     if policy.gates == "opened":
         return question_shown(plan, state, gate, key, now, policy.name, confirms=op.step)
-    return NeedAnswer(key, gate, state.entered_at, op.step)
+    return NeedAnswer(key, gate, now, op.step)
 
 
 def _ask(
     plan: Plan, state: RunState, op: AskGate, following: str, policy: SurfacePolicy, now: int
 ) -> e.Event | Awaited:
     gate, key, scope = op.gate, instance(state, op.gate.id), plan.scope(state.variables)
-    if is_answered(plan, state, gate):
+    if state.answers.get(key):
         return e.GatePassed(key, gate.id, following, "answered")
     if not holds(gate.condition, scope):
         unset = unset_in(gate.condition, scope)
         return e.GatePassed(key, gate.id, following, "condition", describe(gate.condition), unset)
-    if not gate.required and policy.exits != "taken":
-        return e.GatePassed(key, gate.id, following, "optional")
     if policy.gates == "opened":
         return question_shown(plan, state, gate, key, now, policy.name)
-    return NeedAnswer(key, gate, state.entered_at)
+    return NeedAnswer(key, gate, now)
 
 
-def _late(
-    plan: Plan, state: RunState, items: Sequence[Item], policy: SurfacePolicy, now: int
-) -> e.Event | Awaited | None:
-    """Ask a gate whose condition was false when it was reached, and is true on leaving (rule 23)."""
-    scope = plan.scope(state.variables)
-    for gate in items:
-        if not isinstance(gate, Gate) or gate.condition is None or not gate.required:
+def _late(plan: Plan, state: RunState, policy: SurfacePolicy, now: int) -> e.Event | Awaited | None:
+    """Ask a required gate that a false condition let pass, and that applies when its round or visit is left.
+
+    An option that leads out of the activity leaves all rounds at once (rule 23).
+    """
+    leaving_round = instance(state, "") if state.exit_to is None else None
+    for key in state.passed:
+        path, separator, _ = key.rpartition("::")
+        if leaving_round is not None and f"{path}{separator}" != leaving_round:
             continue
-        key = instance(state, gate.id)
-        if key in state.waived or is_answered(plan, state, gate) or not holds(gate.condition, scope):
+        found = found_at(plan, state, key)
+        is_settled = key in state.waived or is_answered(plan, state, found.gate, key)
+        if is_settled or not found.gate.required or not applies(plan, state, found):
+            continue
+        if found.confirms is not None and not state.preferences.guided:
             continue
         if policy.gates == "opened":
-            return question_shown(plan, state, gate, key, now, policy.name)
-        return NeedAnswer(key, gate, state.entered_at)
+            return question_shown(plan, state, found.gate, key, now, policy.name, confirms=found.confirms)
+        return NeedAnswer(key, found.gate, now, found.confirms)
     return None
 
 

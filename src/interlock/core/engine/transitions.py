@@ -11,10 +11,8 @@ from interlock.core.definition.program import Plan
 from interlock.core.definition.workflow import Activity
 from interlock.core.engine.acknowledge import resolve_late
 from interlock.core.engine.claims import Outlook, Walk, gate_open, take_with_claims
-from interlock.core.engine.decisions import inbox_only
 from interlock.core.engine.draft import Draft
 from interlock.core.engine.exits import ChosenExit, chosen_exit, exits, gate_left_out
-from interlock.core.engine.gates import pending_gates
 from interlock.core.engine.settle import arrived, consequences, entered, left
 from interlock.core.run import events as e
 from interlock.core.run.commands import EnterActivity
@@ -27,28 +25,30 @@ def enter(plan: Plan, state: RunState, command: EnterActivity) -> Decided | Refu
     if state.finished:
         return resolve_late(plan, state, command, *(claim.output for claim in command.claims))
     draft = Draft(plan, state, command.policy, command.now)
-    if command.policy.exits == "claimed":
-        take_with_claims(draft, command)
-    else:
+    if command.policy.exits != "claimed":
         draft.take(command.variables)
-    return _entered(draft, command) or draft.decided()
+        return _entered(draft, command) or draft.decided()
+    take_with_claims(draft, command)
+    refusal = _entered(draft, command)
+    if refusal is None:
+        return draft.decided()
+    # Nothing is kept of a mistaken target, of a walk without end, or of one past an exit that was decided.
+    is_mistaken = refusal.code in (Code.ACTIVITY_NOT_FOUND, Code.NO_ACTIVITY)
+    is_left = is_mistaken or not refusal.about.keys().isdisjoint(("limit", "decided_exit"))
+    return refusal if is_left else draft.refused(refusal)
 
 
 def outstanding(plan: Plan, state: RunState, command: EnterActivity) -> tuple[Refusal, ...]:
     """Return what keeps the run in its activity as the variables are now, up to the first gate."""
-    if state.open is not None:
+    if state.active is not None:
         return (gate_open(state, {}, command.terms),)
-    draft = Draft(plan, state, command.policy, command.now)
-    pending, ahead = _gates_pending(draft, command), Outlook(draft, command).look()
-    if pending is None:
-        return ahead
-    return (*(refusal for refusal in ahead if refusal.code is not pending.code), pending)
+    return Outlook(Draft(plan, state, command.policy, command.now), command).look()
 
 
 def _entered(draft: Draft, command: EnterActivity) -> Refusal | None:
     state, workflow, target = draft.state, draft.plan.workflow, command.target
     draft.take_expired_open()
-    if draft.state.open is not None:
+    if draft.state.active is not None or (draft.state.open is not None and draft.policy.exits != "claimed"):
         return gate_open(draft.state, {"target": target}, command.terms)
     if not workflow.is_end(target) and workflow.activity(target) is None:
         listed = [activity.id for activity in workflow.activities]
@@ -67,15 +67,14 @@ def _claim(draft: Draft, command: EnterActivity) -> Refusal | None:
     astray = decided is not None and not (named is not None and named.expected)
     if astray:  # only the exit that was decided passes over the steps and gates that remain (rule 23)
         draft.state = replace(draft.state, exit_to=None)
-    refusal = _gates_pending(draft, command)
-    draft.abandon_children()
-    arrival = refusal or Walk(draft, command, None).go()
+    arrival = Walk(draft, command).go()
     if isinstance(arrival, Refusal) and astray:
         expected = next((exit_.to for exit_ in listed if exit_.expected), decided)
         return replace(arrival, about={**arrival.about, "decided_exit": expected})
     if isinstance(arrival, Refusal):
         return arrival
     assert not isinstance(arrival, (NeedAnswer, Done)), "a walk without a gate to reach ends at the exits"
+    draft.abandon_children()
     draft.state = replace(draft.state, exit_to=draft.state.exit_to or decided)
     refusal = _leave_out_gate(draft, command)
     if refusal is not None:
@@ -97,20 +96,6 @@ def _leave_out_gate(draft: Draft, command: EnterActivity) -> Refusal | None:
         return None
     about = {"target": command.target, "left_out": gate, "in_activity": activity}
     return Refusal(Code.GATE_UNANSWERED, about)
-
-
-def _gates_pending(draft: Draft, command: EnterActivity) -> Refusal | None:
-    """On `gated` nobody goes elsewhere while a required gate has neither answer nor dismissal (rule 15)."""
-    state, terms = draft.state, command.terms
-    if draft.policy.gates != "pending" or state.preferences.never_stops or terms.enforcement == "advisory":
-        return None
-    for gate in pending_gates(draft.plan, state):
-        draft.take_expired(gate, gate.id, state.entered_at)
-    pending = [gate.id for gate in pending_gates(draft.plan, draft.state)]
-    if not pending:
-        return None
-    about = {"target": command.target, "activity": state.activity, "pending": pending}
-    return Refusal(Code.GATE_UNANSWERED, {**about, **inbox_only(state, pending[0], terms)})
 
 
 def _begin(draft: Draft, command: EnterActivity) -> Refusal | None:

@@ -62,11 +62,11 @@ class StartRun(Struct, frozen=True):
 
 
 class AcknowledgeStep(Struct, frozen=True):
-    """Close the pending item. `decisions` are the user's own answers, by gate id or input key.
+    """Close the pending item. `decisions` are the user's own answers, by the digest of their question.
 
-    `declined` are the questions that the user was asked for this call and did not answer. `reports` says
-    whether a bare acknowledgement counts as the agent's report of a confirmation. `abandons` lets go of the
-    children that still run, here and in other commands (rule 35).
+    `asks_by` is the channel by which the user can be asked now, `declined` are the digests of questions that
+    the user was asked for this call and did not answer. `reports` says whether a bare acknowledgement counts
+    as the agent's report of a confirmation. `abandons` lets go of the children that still run (rule 35).
     """
 
     policy: SurfacePolicy
@@ -76,6 +76,7 @@ class AcknowledgeStep(Struct, frozen=True):
     variables: Variables = {}
     step: str | None = None
     decisions: Mapping[str, Decision] = {}
+    asks_by: Channel | None = None
     declined: tuple[str, ...] = ()
     reports: bool = True
     client: str = ""
@@ -93,6 +94,8 @@ class EnterActivity(Struct, frozen=True):
     claimed_condition: str | None = None
     variables: Variables = {}
     decisions: Mapping[str, Decision] = {}
+    asks_by: Channel | None = None
+    declined: tuple[str, ...] = ()
     client: str = ""
     abandons: bool = False
 
@@ -107,13 +110,15 @@ class OpenCheckpoint(Struct, frozen=True):
     claims: tuple[Claim, ...] = ()
     variables: Variables = {}
     decisions: Mapping[str, Decision] = {}
+    asks_by: Channel | None = None
+    declined: tuple[str, ...] = ()
     client: str = ""
 
 
 class ResolveCheckpoint(Struct, frozen=True):
-    """Answer a gate in exactly one of three ways (rule 24). `decisions` are the user's own answers.
+    """Answer a gate in exactly one of three ways (rule 24).
 
-    `declined` says that the user was asked for this call and did not answer.
+    `claims` are the steps before a gate that is walked to.
     """
 
     policy: SurfacePolicy
@@ -127,9 +132,11 @@ class ResolveCheckpoint(Struct, frozen=True):
     agent: str = ""
     client: str = ""
     note: str = ""
+    claims: tuple[Claim, ...] = ()
     variables: Variables = {}
     decisions: Mapping[str, Decision] = {}
-    declined: bool = False
+    asks_by: Channel | None = None
+    declined: tuple[str, ...] = ()
     abandons: bool = False
 
 
@@ -180,6 +187,7 @@ class AbandonRun(Struct, frozen=True):
     variables: Variables = {}
 
 
+Answerable: TypeAlias = AcknowledgeStep | EnterActivity | OpenCheckpoint | ResolveCheckpoint
 Command: TypeAlias = (
     StartRun
     | AcknowledgeStep

@@ -86,6 +86,7 @@ class QuestionShown(RunEvent, frozen=True, tag="question_shown"):
     """A question as it was put: its text, the digest that an answer must name, the roots that it owns.
 
     `at` is when it was first put in these words, `surface` where, `agent` the worker that yielded it.
+    `input` says that it is a step's own question, which leaves the step pending.
     """
 
     key: str
@@ -96,6 +97,7 @@ class QuestionShown(RunEvent, frozen=True, tag="question_shown"):
     roots: tuple[str, ...] = ()
     surface: str = ""
     agent: str = ""
+    input: bool = False
 
 
 class GateResolved(RunEvent, frozen=True, tag="gate_resolved"):

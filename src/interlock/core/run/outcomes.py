@@ -11,6 +11,7 @@ from msgspec import Struct
 from interlock.core.definition.workflow import Gate, Loop, Step
 from interlock.core.run.events import Event
 from interlock.core.run.notices import NO_NOTICES, Notices
+from interlock.core.run.questions import Question, Unanswered
 from interlock.core.run.reasons import Blocker
 from interlock.core.run.state import Abandonment, RunState
 from interlock.core.values import Json
@@ -85,13 +86,23 @@ Awaited: TypeAlias = NeedStep | NeedAnswer | NeedInput | NeedLoop | NeedExit | N
 
 
 class Decided(Struct, frozen=True):
-    """Events to record, the state they lead to, and what the run waits for then."""
+    """Events to record, the state they lead to, and what the run waits for then.
+
+    `unanswered` are the questions of which an answer alone is missing, where something blocks.
+    """
 
     events: tuple[Event, ...]
     state: RunState
     awaited: Awaited
     blockers: tuple[Blocker, ...] = ()
     notices: Notices = NO_NOTICES
+    unanswered: tuple[Unanswered, ...] = ()
+
+
+class Ask(Struct, frozen=True):
+    """The user must be asked first: the same command is then decided again with the answers (rule 27)."""
+
+    questions: tuple[Question, ...]
 
 
 class Code(StrEnum):
@@ -126,6 +137,7 @@ class Code(StrEnum):
     USER_MUST_DECIDE = "USER_MUST_DECIDE"
     CHILD_RUNNING = "CHILD_RUNNING"
     LOOP_NOT_FOUND = "LOOP_NOT_FOUND"
+    ROUND_DUE = "ROUND_DUE"
     LOOP_ITEMS_REQUIRED = "LOOP_ITEMS_REQUIRED"
     VARIABLES_TOO_LARGE = "VARIABLES_TOO_LARGE"
 
@@ -133,14 +145,15 @@ class Code(StrEnum):
 class Refusal(Struct, frozen=True):
     """Nothing was changed. Each surface turns code and data into its own sentence and next action (rule 40).
 
-    `about` holds the names and values that the code is about; `kept` is recorded all the same, and
-    `notices` say what of the call was not.
+    `about` holds the names and values that the code is about; `kept` is recorded all the same, and `notices`
+    say what of the call was not. `unanswered` are the questions of which an answer alone is missing.
     """
 
     code: Code
     about: Mapping[str, Json] = {}
     kept: tuple[Event, ...] = ()
     notices: Notices = NO_NOTICES
+    unanswered: tuple[Unanswered, ...] = ()
 
 
 def run_abandoned(how: Abandonment) -> Refusal:

@@ -24,6 +24,7 @@ class Frame(Struct, frozen=True, omit_defaults=True):
     """A loop that the run is inside of. Its items are frozen at entry; `limited` says that they were cut.
 
     `steered` says that decisions of its steps steer it; `outer` is what was decided before for an outer one.
+    `asked` says that a question was put or answered in its current round.
     """
 
     loop: str
@@ -33,6 +34,7 @@ class Frame(Struct, frozen=True, omit_defaults=True):
     limited: bool = False
     steered: bool = False
     outer: LoopDecision | None = None
+    asked: bool = False
 
 
 class OpenGate(Struct, frozen=True, omit_defaults=True):
@@ -136,7 +138,8 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     answered in this visit, so that a token can say which of the answers its bearer has seen. `decided` are
     the variables that a user's decision has set, with its gate; `shown` those that a decided question
     showed, with where it was asked (rules 19 and 26); `declined` the questions that the user was asked and
-    did not answer (rule 27); `waived` the gates that advisory enforcement let pass. `yielded` are the answers
+    did not answer (rule 27); `waived` the gates that advisory enforcement let pass, `passed` those that a
+    false condition did, which are judged again (rule 23). `yielded` are the answers
     that agents have yet to resume from, `resumed` the last that they did, by agent; `reported` are the
     outputs that came with claims or for a round of a loop, by step, and `unreported` the steps that were
     claimed without one (rule 14). `policy` and `enforcement` are the user's terms for the
@@ -160,6 +163,7 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     chosen: Mapping[str, Chosen] = {}
     declined: tuple[str, ...] = ()
     waived: tuple[str, ...] = ()
+    passed: tuple[str, ...] = ()
     done: tuple[str, ...] = ()
     open: OpenGate | None = None
     yielded: Mapping[str, Resolution] = {}
@@ -188,6 +192,11 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     @property
     def finished(self) -> bool:
         return self.status != "in_progress"
+
+    @property
+    def active(self) -> OpenGate | None:
+        """The open question that a worker has yielded: what the document of `session` calls active."""
+        return self.open if self.open is not None and self.open.agent else None
 
     def has_report(self, step: str) -> bool:
         """Say whether a step's output came with a claim, or the step was acknowledged by itself (rule 14)."""

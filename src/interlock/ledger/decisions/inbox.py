@@ -10,13 +10,14 @@ from collections.abc import Iterator
 
 from interlock.core.definition.prompts import effect_text
 from interlock.core.definition.workflow import Option
-from interlock.core.engine.decide import decide
+from interlock.core.engine.decide import outcome_of
 from interlock.core.engine.decisions import given
-from interlock.core.engine.gates import find_gate, pending_gates, question_of
+from interlock.core.engine.gates import find_gate, question_of
 from interlock.core.engine.requirements import input_question
 from interlock.core.run.commands import ResolveCheckpoint
 from interlock.core.run.events import Channel
 from interlock.core.run.outcomes import NeedAnswer, NeedStep, Refusal
+from interlock.core.run.questions import Question
 from interlock.core.run.surface_policy import POLICIES
 from interlock.ledger.decisions.recorded import decision_key, imported_up_to
 from interlock.ledger.errors import LedgerError
@@ -100,7 +101,7 @@ def questions(ledger: Ledger, session: SessionRow) -> list[WaitingQuestion]:
         position = ledger.position(session.session_id, node)
         if isinstance(position, LedgerError):
             return asked
-        asked += [question for question in _asked(position) if question.id not in position.decisions]
+        asked += [question for question in _asked(position) if question.shown not in position.decisions]
     return asked
 
 
@@ -124,15 +125,9 @@ def _asked(position: Position) -> Iterator[WaitingQuestion]:
     """Yield what a run asks the user at a node: gates that are open, and inputs that nobody has given."""
     plan, state, pending = position.plan, position.state, position.awaited
     policy, run = POLICIES[position.run.surface], position.run
-    gates: list[str] = []
-    if policy.gates == "pending" and state.open is None:
-        gates = [gate.id for gate in pending_gates(plan, state)]
-    elif policy.gates == "yielded":
-        gates = [state.open.gate] if state.open else []
-    elif isinstance(pending, NeedAnswer):
-        gates = [pending.gate.id]
-    instances = [instance for gate in gates if (instance := find_gate(plan, state, gate)) is not None]
-    asked = [question_of(plan, state, instance.gate, instance.confirms) for instance in instances]
+    asked: list[Question] = []
+    if state.open is not None and isinstance(pending, NeedAnswer):
+        asked.append(question_of(plan, state, pending.gate, pending.confirms))
     # only execution keeps blocked attempts; elsewhere an input waits as soon as its step is pending
     is_held = run.status == "blocked" or not position.is_tip or policy.exits != "taken"
     if is_held and isinstance(pending, NeedStep):
@@ -215,7 +210,7 @@ def _resolve(
         client=ledger.principal if ledger.principal != ledger.owner else "interlock",
         note=note,
     )
-    decided = decide(position.plan, position.state, answer)
+    decided = outcome_of(position.plan, position.state, answer)
     if isinstance(decided, Refusal):
         message = f"'{question.id}' in session {question.ref} cannot be answered now ({decided.code.value})."
         return LedgerError("CONFLICT", message, "See `interlock inbox`.")

@@ -55,7 +55,7 @@ def unanswered_key(node: int, attempt: int) -> str:
 def recorded_decisions(
     plan: Plan, state: RunState, pending: Awaited, loaded: LoadedRows, imported: int
 ) -> dict[str, Decision]:
-    """The user's answers to what is pending at this node, by gate id or input key."""
+    """The user's answers to what is pending at this node, by the digest of their question."""
     by_key = {row.key: row for row in loaded.decisions}
     decisions: dict[str, Decision] = {}
     for question in questions_at(plan, state, pending):
@@ -64,7 +64,7 @@ def recorded_decisions(
             event, principal = logged_event.event, logged_event.principal
             if isinstance(event, DecisionRecorded) and event.shown == question.digest:
                 client = principal if principal != loaded.session.owner else ""
-                decisions[question.id] = Decision(event.option, event.channel, client, event.note)
+                decisions[question.digest] = Decision(event.option, event.channel, client, event.note)
     return decisions
 
 

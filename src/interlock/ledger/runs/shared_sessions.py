@@ -96,6 +96,7 @@ class SessionCall:
         self.exact = False  # whether a call that sends something else beside is another call
         self.agent = position.agent
         self.now = self._attempt.now
+        self._kept = position.state
 
     @property
     def state(self) -> RunState:
@@ -108,8 +109,8 @@ class SessionCall:
 
     @property
     def token(self) -> str:
-        """The caller's token for the visit that the call found."""
-        return session_token(self._ledger, self.pointer.handle, self.state)
+        """The caller's token for the visit that the call found, after what a refusal has kept."""
+        return session_token(self._ledger, self.pointer.handle, self._kept)
 
     @property
     def trace_range(self) -> tuple[int, int]:
@@ -181,9 +182,11 @@ class SessionCall:
             trace=self._traced("", notices),
         )
 
-    def refuse(self, error: str, kept: tuple[Event, ...] = ()) -> None:
-        """Trace a refusal; variables that came with the call are kept all the same (rule 19)."""
-        self._attempt.keep(kept, evolved(self.state, kept), self._traced(error, NO_NOTICES))
+    def refuse(self, error: str, kept: tuple[Event, ...] = (), claims: tuple[Claim, ...] = ()) -> None:
+        """Trace a refusal; what the call has passed before it is kept, with its outputs (rule 14)."""
+        state, traced = evolved(self.state, kept), self._traced(error, NO_NOTICES)
+        self._attempt.keep(kept, state, traced, claims)
+        self._kept = state
 
     def _traced(self, error: str, notices: Notices) -> CallTraced:
         return self.calling.traced(self.agent, self.state, self.now, error, notices)

@@ -86,7 +86,7 @@ def disclose(ledger: Ledger, token: str) -> Disclosed | LedgerError:
         seq=state.visit,
         ts=position.session.created_at,
         aid=position.agent,
-        bcp=state.open.gate if state.open else "",
+        bcp=state.active.gate if state.active else "",
         pcp=pending,
         pcpt=state.entered_at if pending else 0,
         skill=_last_skill(ledger, position),

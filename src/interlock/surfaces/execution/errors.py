@@ -65,6 +65,7 @@ def _next_action(refusal: Refusal) -> str:
             | Code.NOT_CONDITIONAL
             | Code.CONDITION_HOLDS
             | Code.LOOP_NOT_FOUND
+            | Code.ROUND_DUE
             | Code.CHILD_RUNNING
         ):
             return READ_AGAIN

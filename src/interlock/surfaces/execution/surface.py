@@ -8,11 +8,12 @@ from msgspec.structs import replace
 
 from interlock.authoring.diagnostics.diagnostic import ABSENT, Diagnostic, absence, located
 from interlock.core.engine.acknowledge import resolves_gaps
-from interlock.core.engine.decide import decide
+from interlock.core.engine.decide import decide, outcome_of
 from interlock.core.run.commands import AbandonRun, AcknowledgeStep
 from interlock.core.run.notices import Notice
-from interlock.core.run.outcomes import Decided, Refusal, run_abandoned
+from interlock.core.run.outcomes import Ask, Decided, Refusal, run_abandoned
 from interlock.core.run.output import Output
+from interlock.core.run.reasons import BlockerCode
 from interlock.core.run.surface_policy import EXECUTION
 from interlock.core.values import Json
 from interlock.ledger.attempt import Attempt, Replayed
@@ -21,12 +22,11 @@ from interlock.ledger.ledger import Ledger, note_attempt
 from interlock.ledger.tokens.slots import slot
 from interlock.ledger.tokens.tokens import Kind
 from interlock.surfaces.arguments import InvalidArgument, check_context, decoding_error, read_output
-from interlock.surfaces.call import Ask, Call, Outcome, Reply, Wait
-from interlock.surfaces.elicitation import ask_for
+from interlock.surfaces.call import Call, Elicit, Outcome, Reply, Wait
+from interlock.surfaces.elicitation import answered, elicit
 from interlock.surfaces.execution import params as p
 from interlock.surfaces.execution.catalogue import described, listing_reply
 from interlock.surfaces.execution.errors import envelope, invalid, of_error, of_refusal
-from interlock.surfaces.execution.questions import answered, questions, waits_for_the_user
 from interlock.surfaces.execution.render import answer, kept_reply
 from interlock.surfaces.execution.resuming import resumed
 from interlock.surfaces.execution.tools import INSTRUCTIONS, PROMPTS, template_of, tools
@@ -142,16 +142,15 @@ class ExecutionSurface(LedgerSurface):
 
     def _decided(
         self, attempt: Attempt, command: AcknowledgeStep, params: p.ContinueWorkflow, call: Call
-    ) -> Decided | Refusal | Ask | Wait:
+    ) -> Decided | Refusal | Elicit | Wait:
         """Abandon the run, or acknowledge the pending item unless the user is to be asked first."""
-        position = attempt.position
         if params.abandon is not None:
             why, sent = params.abandon.strip(), params.context or {}
             abandon = AbandonRun(attempt.now, "agent", call.client.name, why, sent)
-            return decide(attempt.plan, attempt.state, abandon)
-        if call.client.can_elicit and call.asked is None and (asked := questions(position, command)):
-            return ask_for(*asked)  # a call that only asks the user is not an attempt (rule 10)
-        decided = decide(attempt.plan, attempt.state, answered(position, command, call))
+            return outcome_of(attempt.plan, attempt.state, abandon)
+        decided = decide(attempt.plan, attempt.state, answered(command, call))
+        if isinstance(decided, Ask):
+            return elicit(decided, call)  # a call that only asks the user is not an attempt (rule 10)
         if isinstance(decided, Refusal) or not (params.waitSeconds and waits_for_the_user(decided)):
             return decided
         if call.may_wait:
@@ -224,7 +223,7 @@ class ExecutionSurface(LedgerSurface):
         """Close gaps of a run that has ended; there is no step any more to close them with."""
         terms = self.ledger.terms(attempt.state)
         command = AcknowledgeStep(EXECUTION, attempt.now, terms, output)
-        decided = decide(attempt.plan, attempt.state, command)
+        decided = outcome_of(attempt.plan, attempt.state, command)
         if isinstance(decided, Refusal):
             return of_refusal(decided)
         view = attempt.view(decided, terms)
@@ -258,6 +257,12 @@ class ExecutionSurface(LedgerSurface):
 
     def resume_session(self, params: p.ResumeSession, call: Call) -> Outcome:
         return resumed(self.ledger, params.query or "", params.resumeRef)
+
+
+def waits_for_the_user(decided: Decided) -> bool:
+    """Tell whether nothing but the user's own decision is missing."""
+    codes = {blocker.code for blocker in decided.blockers}
+    return codes == {BlockerCode.USER_ONLY_DEPENDENCY}
 
 
 def _argument_reply(error: InvalidArgument) -> Reply:

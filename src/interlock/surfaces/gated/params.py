@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from interlock.surfaces.shared.session_params import Agent, Known, Note, Variables
+from interlock.surfaces.shared.session_params import Agent, Known, Note, StepManifest, Variables
 from interlock.surfaces.strict_params import Params, RequestId
 
 
@@ -21,6 +21,8 @@ class GetCheckpoint(Params, frozen=True):
     session_token: str
     activity_id: str
     checkpoint_id: str
+    step_manifest: StepManifest | None = None
+    variables: Variables | None = None
 
 
 class RespondCheckpoint(Params, frozen=True):
@@ -30,6 +32,7 @@ class RespondCheckpoint(Params, frozen=True):
     auto_advance: bool = False
     condition_not_met: bool = False
     note: Note | None = None
+    step_manifest: StepManifest | None = None
     variables: Variables | None = None
 
 

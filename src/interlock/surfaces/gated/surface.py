@@ -4,22 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from msgspec.structs import replace
+
 from interlock import __version__
 from interlock.authoring.diagnostics.diagnostic import Diagnostic
 from interlock.core.definition.conditions import holds
 from interlock.core.definition.program import Plan, gates_of
 from interlock.core.definition.prompts import filled_value, remark_text
 from interlock.core.definition.workflow import Activity, Gate
+from interlock.core.engine.decide import decide
 from interlock.core.engine.decisions import waits_for_user
+from interlock.core.engine.evolve import evolved
 from interlock.core.engine.exits import chosen_exit, exits
-from interlock.core.engine.gates import auto_advances, find_gate, pending_gates
+from interlock.core.engine.gates import auto_advances, find_gate, pending_gates, question_of
+from interlock.core.run.commands import Claim, OpenCheckpoint
 from interlock.core.run.events import GateResolved
-from interlock.core.run.outcomes import Code, Refusal
+from interlock.core.run.outcomes import Ask, Code, NeedAnswer, Refusal
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import GATED
 from interlock.core.values import Json
 from interlock.ledger.errors import LedgerError
 from interlock.ledger.ledger import Ledger
+from interlock.ledger.runs.position import Position
 from interlock.ledger.runs.shared_sessions import (
     Calling,
     SessionCall,
@@ -28,7 +34,8 @@ from interlock.ledger.runs.shared_sessions import (
     session_slot,
 )
 from interlock.ledger.tokens.tokens import Pointer, peek
-from interlock.surfaces.call import Call, Outcome, Reply
+from interlock.surfaces.call import Call, Elicit, Outcome, Reply
+from interlock.surfaces.elicitation import answered, elicit
 from interlock.surfaces.gated import params as p
 from interlock.surfaces.gated.errors import next_action, words
 from interlock.surfaces.gated.reading import GatedReading
@@ -37,7 +44,6 @@ from interlock.surfaces.ledger_surface import LedgerSurface
 from interlock.surfaces.recorded import repeatable
 from interlock.surfaces.refusals import INBOX, sentence
 from interlock.surfaces.shared import session_params as shared
-from interlock.surfaces.shared.asking import asked
 from interlock.surfaces.shared.reading_call import presented_gate
 from interlock.surfaces.shared.replies import as_json, failure, json_reply, of_error, of_refusal
 from interlock.surfaces.shared.resolutions import answering, repeats, resolution
@@ -48,10 +54,16 @@ from interlock.surfaces.shared.session_tools import (
     NotEntered,
     SessionTools,
     beside,
+    claims_of,
 )
-from interlock.surfaces.shared.workflow_shapes import activity_shape
+from interlock.surfaces.shared.workflow_shapes import activity_shape, gate_shape
 from interlock.surfaces.strict_params import NoParams
 from interlock.surfaces.tool import Tool
+
+NOT_REACHED = (
+    "Steps stand before this checkpoint: its question is put when they are done. Send them in step_manifest "
+    "with get_checkpoint or respond_checkpoint."
+)
 
 
 class GatedSurface(LedgerSurface):
@@ -145,8 +157,8 @@ class GatedSurface(LedgerSurface):
             reread = self._read_again(params)
             if reread is not None:
                 return reread
-        entered = self.shared.enter_activity(params, call.client.name)
-        if isinstance(entered, Reply):
+        entered = self.shared.enter_activity(params, call)
+        if isinstance(entered, (Reply, Elicit)):
             return entered
         if isinstance(entered, NotEntered):
             return self._not_entered(entered)
@@ -177,7 +189,7 @@ class GatedSurface(LedgerSurface):
     def _not_entered(self, entry: NotEntered) -> Outcome:
         """Name every pending checkpoint with how to resolve it."""
         progress, refusal = entry.progress, entry.refusal
-        pending = pending_gates(progress.position.plan, progress.state)
+        pending = pending_gates(progress.position.plan, evolved(progress.state, refusal.kept))
         if refusal.code is not Code.GATE_UNANSWERED or not pending:
             return of_refusal(refusal, words(refusal), progress.token)
         position = progress.position
@@ -192,11 +204,16 @@ class GatedSurface(LedgerSurface):
         ]
         text = "\n".join([f"{sentence(refusal)} {resolve}", *choices])
         about: dict[str, Json] = {"pending": [gate.id for gate in pending]}
-        next_action = INBOX if inbox else f"Answer '{pending[0].id}' with respond_checkpoint."
+        first = refusal.about.get("checkpoint") or pending[0].id
+        next_action = INBOX if inbox else f"Call respond_checkpoint with checkpoint_id: {first}."
         return failure(refusal.code.value, text, next_action, about, progress.token)
 
     def get_checkpoint(self, params: p.GetCheckpoint, call: Call) -> Outcome:
-        """Show a checkpoint of any activity; looking changes nothing."""
+        """Show a checkpoint of any activity.
+
+        Its question is put where it is due, or where the call claims the steps before it; else looking
+        changes nothing.
+        """
         calling = Calling("get_checkpoint", {"checkpoint": params.checkpoint_id[:128]})
         reading = self.shared.reading_call(params.session_token, calling)
         if isinstance(reading, Reply):
@@ -209,48 +226,103 @@ class GatedSurface(LedgerSurface):
             names = ", ".join(gate.id for gate in gates)
             known = f"Send one of these as checkpoint_id: {names}." if names else "It has no checkpoints."
             return reading.error_answer("CHECKPOINT_NOT_FOUND", text, known)
-        return reading.json_answer(
-            {"checkpoint": {**presented_gate(reading, gate), "blocking": gate.blocking}}
+        if params.activity_id == reading.state.activity:
+            brings = bool(params.step_manifest or params.variables)
+            if brings or is_due(reading.position, gate):
+                return self._walk_to(params, gate, call)
+        shape = {**presented_gate(reading, gate), "blocking": gate.blocking}
+        opened = reading.state.open
+        if opened is None or opened.gate != gate.id:
+            shape["not_reached"] = NOT_REACHED
+        return reading.json_answer({"checkpoint": shape})
+
+    def _walk_to(self, params: p.GetCheckpoint, gate: Gate, call: Call) -> Outcome:
+        """Claim the steps before a checkpoint with what the call brings, and put its question."""
+        calling = Calling("get_checkpoint", {"checkpoint": gate.id})
+        progress = self.shared.progress_call(params.session_token, calling, params.variables)
+        if isinstance(progress, Reply):
+            return progress
+        claims = claims_of(params.step_manifest)
+        if isinstance(claims, Reply):
+            return claims
+        if progress.is_stale:
+            return self.shared.refuse_stale(progress)
+        position = progress.position
+        progress.request = {"checkpoint": gate.id, "answered": progress.state.answered}
+        progress.beside = beside(params, "session_token", "checkpoint_id")
+        command = OpenCheckpoint(
+            policy=GATED,
+            now=progress.now,
+            terms=self.ledger.terms(position.state),
+            gate=gate.id,
+            claims=claims,
+            variables=params.variables or {},
+            decisions=position.decisions,
+            client=call.client.name,
         )
+        decided = decide(position.plan, position.state, answered(command, call))
+        if isinstance(decided, Ask):
+            return elicit(decided, call)
+        if isinstance(decided, Refusal):
+            progress.refuse(sentence(decided), decided.kept, claims)
+            return of_refusal(decided, words(decided), progress.token)
+        question = question_of(position.plan, decided.state, gate)
+        shape = gate_shape(replace(gate, name=question.name, message=question.text, options=question.options))
+        token, notices = session_slot(decided.state), progress.notices(decided)
+        body: dict[str, Json] = {"checkpoint": {**shape, "blocking": gate.blocking}, "session_token": token}
+        reply = json_reply(body, token, notices)
+        return self.shared.record(progress, decided, reply, notices=notices, claims=claims)
 
     def respond_checkpoint(self, params: p.RespondCheckpoint, call: Call) -> Outcome:
         calling = Calling("respond_checkpoint", {"checkpoint": params.checkpoint_id[:128]})
         progress = self.shared.progress_call(params.session_token, calling, params.variables)
         if isinstance(progress, Reply):
             return progress
+        claims = claims_of(params.step_manifest)
+        if isinstance(claims, Reply):
+            return claims
         if progress.is_stale:
             return self.shared.refuse_stale(progress)
         position, progress.beside = progress.position, beside(params, "session_token")
-        if params.option_id is not None:
-            gates = pending_gates(position.plan, position.state)
-            pending = next((gate for gate in gates if gate.id == params.checkpoint_id), None)
-            terms = self.ledger.terms(position.state)
-            ask = asked(position, position.state, pending, terms, call) if pending is not None else None
-            if ask is not None:
-                return ask
         instance = find_gate(position.plan, position.state, params.checkpoint_id)
         gate = instance.gate if instance is not None else None
-        decided = self.shared.resolve(progress, gate, params.checkpoint_id, params, call)
+        decided = self.shared.resolve(progress, gate, params.checkpoint_id, params, call, claims)
+        if isinstance(decided, Elicit):
+            return decided
         if isinstance(decided, Refusal):
-            return self._answered_before(progress, params, decided)
-        answer = next(event for event in decided.events if isinstance(event, GateResolved))
+            return self._answered_before(progress, params, decided, claims)
+        answers = [event for event in decided.events if isinstance(event, GateResolved)]
+        answer = next(event for event in reversed(answers) if event.gate == params.checkpoint_id)
         progress.request = answering(answer.key, params)
         token = session_slot(decided.state)
         notices = progress.notices(decided)
         body = _answered_body(position.plan, decided.state, answer, token)
-        return self.shared.record(progress, decided, json_reply(body, token, notices), notices=notices)
+        reply = json_reply(body, token, notices)
+        return self.shared.record(progress, decided, reply, notices=notices, claims=claims)
 
-    def _answered_before(self, progress: SessionCall, params: p.RespondCheckpoint, refusal: Refusal) -> Reply:
+    def _answered_before(
+        self,
+        progress: SessionCall,
+        params: p.RespondCheckpoint,
+        refusal: Refusal,
+        claims: tuple[Claim, ...],
+    ) -> Reply:
         """Return what was recorded if the same answer is sent again (rule 13)."""
         key = answered_already(refusal)
         answer = answer_to(self.ledger, progress.position, key) if key else None
         if answer is None or not repeats(answer, params):
-            progress.refuse(sentence(refusal), refusal.kept)
+            progress.refuse(sentence(refusal), refusal.kept, claims)
             return of_refusal(refusal, words(refusal), progress.token)
         progress.request = answering(answer.key, params)
         body = _answered_body(progress.position.plan, progress.state, answer, progress.token)
         told = json_reply(body, progress.token)
         return self.shared.repeated(progress) or self.shared.told_again(progress, told)
+
+
+def is_due(position: Position, gate: Gate) -> bool:
+    """Say whether no step is left before the gate, and its question was not put yet."""
+    need = position.awaited
+    return position.state.open is None and isinstance(need, NeedAnswer) and need.gate.id == gate.id
 
 
 def _ways_to_resolve(gate: Gate, *, by_user: bool) -> Iterator[str]:

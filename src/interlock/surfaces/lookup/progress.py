@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from interlock.core.definition.program import ENTRANCE, Plan
 from interlock.core.definition.workflow import Gate, Item, Loop, Step, Workflow
-from interlock.core.engine.decide import decide
+from interlock.core.engine.decide import outcome_of
 from interlock.core.run import events as e
 from interlock.core.run.commands import AcknowledgeStep, StartRun, Terms
 from interlock.core.run.notices import PASSED_OVER
@@ -88,7 +88,7 @@ def due_step(
 
 
 def _decided(plan: Plan, state: RunState, command: StartRun | AcknowledgeStep) -> Decided:
-    outcome = decide(plan, state, command)
+    outcome = outcome_of(plan, state, command)
     assert isinstance(outcome, Decided), "a run that never stops refuses no acknowledgement"
     return outcome
 

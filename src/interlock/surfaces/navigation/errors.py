@@ -95,6 +95,7 @@ def _next_action(refusal: Refusal) -> str:
             | Code.STEP_NOT_PENDING
             | Code.STEP_ALREADY_COMPLETE
             | Code.LOOP_NOT_FOUND
+            | Code.ROUND_DUE
             | Code.CHECKPOINT_NOT_FOUND
             | Code.CHECKPOINT_NOT_ACTIVE
             | Code.CHECKPOINT_ALREADY_ACTIVE

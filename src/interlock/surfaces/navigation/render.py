@@ -214,13 +214,13 @@ def _description(situation: Situation, move: Move) -> str:
         case "complete_step":
             assert move.step is not None, "an open step comes with its definition"
             return step_prompt(view.plan, view.state, move.step)
-        case "respond_to_checkpoint" if move.target in situation.decisions:
+        case "respond_to_checkpoint" if move.is_decided:
             return "The user has decided: pass on the option."
         case "respond_to_checkpoint" if view.state.preferences.never_stops:
             return "Nobody is asked in this mode: choose the option that fits best; it is recorded as a gap."
         case "respond_to_checkpoint" if move.gate is not None:
             asked = question_of(view.plan, view.state, move.gate)
-            return f"May be answered now or later: {asked.text}"
+            return f"Optional: {asked.text}"
         case "respond_to_checkpoint":
             return "Put the checkpoint to the user and pass on the option that was chosen."
         case "transition":

@@ -9,9 +9,10 @@ from interlock.authoring.diagnostics.diagnostic import Diagnostic
 from interlock.core.engine.decide import decide
 from interlock.core.engine.evolve import evolved
 from interlock.core.engine.exits import entry_activities
-from interlock.core.run.commands import ResolveCheckpoint
+from interlock.core.run.commands import AcknowledgeStep, EnterActivity, ResolveCheckpoint
+from interlock.core.run.events import GateResolved
 from interlock.core.run.notices import Notice
-from interlock.core.run.outcomes import Refusal
+from interlock.core.run.outcomes import Ask, Refusal
 from interlock.core.run.output import Output
 from interlock.core.run.surface_policy import NAVIGATION
 from interlock.core.values import Json
@@ -25,6 +26,7 @@ from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.arguments import InvalidArgument, check_context, decoding_error, read_output
 from interlock.surfaces.briefs import brief_fields
 from interlock.surfaces.call import Call, Outcome, Reply
+from interlock.surfaces.elicitation import answered, elicit
 from interlock.surfaces.ledger_surface import LedgerSurface
 from interlock.surfaces.navigation import params as p
 from interlock.surfaces.navigation.actions import (
@@ -35,7 +37,6 @@ from interlock.surfaces.navigation.actions import (
     request_of,
 )
 from interlock.surfaces.navigation.errors import code_of, failure, not_found, not_loaded, of_error, words
-from interlock.surfaces.navigation.questions import answered, question
 from interlock.surfaces.navigation.reading import CatalogueTools
 from interlock.surfaces.navigation.render import (
     Situation,
@@ -198,18 +199,17 @@ class NavigationSurface(LedgerSurface):
         position = attempt.position
         terms = self.ledger.terms(position.state)
         command = command_of(params, position, output, terms, attempt.now, call.client.name)
-        ask = question(position, command, call)
-        if ask is not None:
-            return ask
-        command = answered(position, command, call)
+        if isinstance(command, (AcknowledgeStep, EnterActivity, ResolveCheckpoint)):
+            command = answered(command, call)
         decided = decide(attempt.plan, attempt.state, command)
+        if isinstance(decided, Ask):
+            return elicit(decided, call)
         if isinstance(decided, Refusal):
             attempt.keep(decided.kept, evolved(attempt.state, decided.kept))
             return self._refused(pointer, params, decided)
         view = attempt.view(decided, terms)
-        taken = (
-            replace(params, option_id=command.option) if isinstance(command, ResolveCheckpoint) else params
-        )
+        answer = next((event.option for event in decided.events if isinstance(event, GateResolved)), None)
+        taken = replace(params, option_id=answer) if params.option_id is not None else params
         message = completed(view) if position.state.finished else done_message(taken, view)
         response = recorded(situation_of(self.ledger, view, {}), message)
         attempt.record(

@@ -6,11 +6,12 @@ from msgspec.structs import replace
 
 from interlock.core.definition.prompts import effect_text
 from interlock.core.definition.workflow import Gate
-from interlock.core.engine.decide import decide
-from interlock.core.engine.gates import Question, question_of, round_of
+from interlock.core.engine.decide import decide, outcome_of
+from interlock.core.engine.gates import question_of, round_of
 from interlock.core.run import commands as c
 from interlock.core.run.events import GateResolved
-from interlock.core.run.outcomes import Code, Decided, Refusal, run_abandoned
+from interlock.core.run.outcomes import Ask, Code, Decided, Refusal, run_abandoned
+from interlock.core.run.questions import Question
 from interlock.core.run.state import RunState
 from interlock.core.values import Json
 from interlock.ledger.runs.position import Position
@@ -26,11 +27,11 @@ from interlock.ledger.runs.shared_sessions import (
 )
 from interlock.ledger.tokens.slots import slot
 from interlock.ledger.tokens.tokens import Pointer
-from interlock.surfaces.call import Call, Outcome, Reply
+from interlock.surfaces.call import Call, Elicit, Outcome, Reply
+from interlock.surfaces.elicitation import answered, elicit
 from interlock.surfaces.refusals import sentence
 from interlock.surfaces.session import params as p
 from interlock.surfaces.session.errors import open_now, words
-from interlock.surfaces.shared.asking import asked
 from interlock.surfaces.shared.reading_call import open_gate, presented_gate
 from interlock.surfaces.shared.replies import failure, json_reply, of_refusal, text_reply, with_warning
 from interlock.surfaces.shared.resolutions import answering, repeats, resolution
@@ -74,9 +75,11 @@ class Checkpoints:
             decisions=position.decisions,
             client=call.client.name,
         )
-        decided = decide(position.plan, position.state, command)
+        decided = decide(position.plan, position.state, answered(command, call))
+        if isinstance(decided, Ask):
+            return elicit(decided, call)
         if isinstance(decided, Refusal):
-            return self._yielded_before(progress, params, decided)
+            return self._yielded_before(progress, params, decided, claims)
         opened = decided.state.open
         assert opened is not None, "a yield opens a gate"
         progress.request = _asking(opened.key, progress.agent)
@@ -93,9 +96,15 @@ class Checkpoints:
         reply = json_reply(body, token, notices)
         return self._tools.record(progress, decided, reply, notices=notices, claims=claims)
 
-    def _yielded_before(self, progress: SessionCall, params: p.YieldCheckpoint, refusal: Refusal) -> Reply:
+    def _yielded_before(
+        self,
+        progress: SessionCall,
+        params: p.YieldCheckpoint,
+        refusal: Refusal,
+        claims: tuple[c.Claim, ...],
+    ) -> Reply:
         """Return what is recorded where the checkpoint was yielded or answered before (rule 13)."""
-        opened = progress.state.open
+        opened = progress.state.active
         if opened is not None and (opened.gate, opened.agent) == (params.checkpoint_id, progress.agent):
             iteration = round_of(progress.state, opened.key).get("iteration")
             progress.request = _asking(opened.key, progress.agent)
@@ -105,7 +114,7 @@ class Checkpoints:
         key = answered_already(refusal)
         answer = answer_to(self._ledger, progress.position, key) if key else None
         if answer is None:
-            progress.refuse(sentence(refusal), refusal.kept)
+            progress.refuse(sentence(refusal), refusal.kept, claims)
             return of_refusal(refusal, words(refusal), progress.token)
         body: dict[str, Json] = {"status": "answered", "checkpoint_id": answer.gate}
         body |= round_of(progress.state, answer.key) | resolution(answer)
@@ -120,7 +129,7 @@ class Checkpoints:
         reading = self._tools.reading_call(token, Calling("present_checkpoint"))
         if isinstance(reading, Reply):
             return reading
-        gate, opened = open_gate(reading.position), reading.state.open
+        gate, opened = open_gate(reading.position), reading.state.active
         if gate is None or opened is None or _is_another(reading.pointer, reading.state):
             how = reading.state.abandoned
             refusal = run_abandoned(how) if how else Refusal(Code.CHECKPOINT_NOT_ACTIVE)
@@ -155,16 +164,14 @@ class Checkpoints:
             return self._tools.refuse_stale(progress)
         if not pointer.is_checkpoint_handle and pointer.attempt < position.state.answered:
             return self._answered_since(progress, params, gate)
-        decided: Decided | Refusal = Refusal(Code.CHECKPOINT_NOT_ACTIVE)
+        decided: Decided | Refusal | Elicit = Refusal(Code.CHECKPOINT_NOT_ACTIVE)
         if position.state.abandoned is not None:
             decided = run_abandoned(position.state.abandoned)
         elif gate is not None and not _is_another(pointer, position.state):
             progress.calling = replace(progress.calling, about={"checkpoint": gate.id})
-            terms = self._ledger.terms(position.state)
-            ask = asked(position, position.state, gate, terms, call) if params.option_id else None
-            if ask is not None:
-                return ask
             decided = self._tools.resolve(progress, gate, gate.id, params, call)
+        if isinstance(decided, Elicit):
+            return decided
         if isinstance(decided, Refusal):
             return self._answered_before(progress, params, decided)
         answer = next(event for event in decided.events if isinstance(event, GateResolved))
@@ -231,7 +238,7 @@ class Checkpoints:
             return self._tools.refuse_stale(progress)
         position = progress.position
         command = c.ResumeWorker(self._tools.policy, progress.now, progress.agent, params.variables or {})
-        decided = decide(position.plan, position.state, command)
+        decided = outcome_of(position.plan, position.state, command)
         if isinstance(decided, Refusal):
             before = position.state.resumed.get(progress.agent)
             if before is not None and decided.code is Code.CHECKPOINT_NOT_YIELDED:

@@ -26,7 +26,7 @@ def next_action(position: Position, outstanding: Sequence[Refusal]) -> str:
     if position.state.activity is None or position.state.finished:
         return shared.entry_action(position)
     missing = before_leaving(outstanding)
-    if position.state.open is not None:
+    if position.state.active is not None:
         return missing
     return f"Call get_activity and do its steps. Before next_activity: {missing or 'nothing is missing.'}"
 

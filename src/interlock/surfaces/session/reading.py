@@ -136,9 +136,9 @@ class SessionReading:
     def _unblocked(self, token: str, calling: Calling) -> ReadingCall | Reply:
         """Open the head for a read, which is refused while a checkpoint is open (rule 15)."""
         reading = self._tools.reading_call(token, calling)
-        if isinstance(reading, Reply) or reading.state.open is None:
+        if isinstance(reading, Reply) or reading.state.active is None:
             return reading
-        gate = reading.state.open.gate
+        gate = reading.state.active.gate
         text = (
             f"Blocked: Active checkpoint '{gate}' on activity '{reading.state.activity}'. "
             "All tools are gated until the checkpoint is resolved. The orchestrator must call "

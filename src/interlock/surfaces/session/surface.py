@@ -18,7 +18,7 @@ from interlock.ledger.runs.position import Position
 from interlock.ledger.runs.shared_sessions import Calling, session_token
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.briefs import brief_fields
-from interlock.surfaces.call import Call, Outcome, Reply
+from interlock.surfaces.call import Call, Elicit, Outcome, Reply
 from interlock.surfaces.ledger_surface import LedgerSurface
 from interlock.surfaces.recorded import repeatable
 from interlock.surfaces.session import params as p
@@ -101,8 +101,8 @@ class SessionSurface(LedgerSurface):
         return self.shared.start(calling, params.agent_id, workflow_id, key, parent)
 
     def next_activity(self, params: shared.NextActivity, call: Call) -> Outcome:
-        entered = self.shared.enter_activity(params, call.client.name)
-        if isinstance(entered, Reply):
+        entered = self.shared.enter_activity(params, call)
+        if isinstance(entered, (Reply, Elicit)):
             return entered
         if isinstance(entered, NotEntered):
             return of_refusal(entered.refusal, words(entered.refusal), entered.progress.token)
@@ -149,8 +149,8 @@ def _status(position: Position) -> dict[str, Json]:
         "session_id": position.session_id,
         "workflow": {"id": workflow.id, "version": workflow.version, "title": workflow.name},
     }
-    if state.open is not None:
-        body["open_checkpoint"] = state.open.gate
+    if state.active is not None:
+        body["open_checkpoint"] = state.active.gate
     if state.abandoned is not None:
         body["abandoned"] = msgspec.to_builtins(state.abandoned)
     elif state.finished_at is not None:

@@ -131,12 +131,12 @@ def status_of(position: Position) -> str:
     """Return active, blocked, completed or abandoned."""
     if position.state.finished:
         return "completed" if position.state.abandoned is None else "abandoned"
-    return "blocked" if position.state.open is not None else "active"
+    return "blocked" if position.state.active is not None else "active"
 
 
 def open_gate(position: Position) -> Gate | None:
-    """Return the gate whose question is open."""
-    opened = position.state.open
+    """Return the gate whose question a worker has yielded."""
+    opened = position.state.active
     instance = find_gate(position.plan, position.state, opened.gate) if opened else None
     return instance.gate if instance else None
 

@@ -109,6 +109,9 @@ def _next_action(refusal: Refusal) -> str:
             return f"Ask the user, then send in variables: {names(about, 'variables')}."
         case Code.INPUT_REQUIRED | Code.LOOP_ITEMS_REQUIRED:
             return f"Send in variables: {names(about, 'variables')}."
+        case Code.ROUND_DUE:
+            round_ = f"Do its steps and send them in step_manifest: {names(about, 'steps')}."
+            return f"{round_} If the loop is over, send the variables that end it."
         case Code.CHECKPOINT_NOT_FOUND if about.get("checkpoints"):
             return f"Send one of these as checkpoint_id: {names(about, 'checkpoints')}."
         case Code.CHECKPOINT_NOT_FOUND:

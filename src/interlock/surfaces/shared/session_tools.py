@@ -15,11 +15,11 @@ from interlock.authoring.diagnostics.diagnostic import ABSENT, Diagnostic, absen
 from interlock.authoring.library import Listed, Shadowed
 from interlock.core.definition.workflow import Activity, Gate, Workflow
 from interlock.core.engine.acknowledge import resolves_gaps
-from interlock.core.engine.decide import decide
+from interlock.core.engine.decide import decide, outcome_of
 from interlock.core.engine.transitions import outstanding
 from interlock.core.run.commands import AbandonRun, Claim, EnterActivity, ResolveCheckpoint
 from interlock.core.run.notices import Notice, Notices
-from interlock.core.run.outcomes import Decided, Refusal
+from interlock.core.run.outcomes import Ask, Decided, Refusal
 from interlock.core.run.surface_policy import SurfacePolicy
 from interlock.core.values import Json, Variables
 from interlock.ledger.errors import LedgerError
@@ -38,12 +38,12 @@ from interlock.ledger.tokens.slots import slot
 from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.arguments import InvalidArgument, check_context, decoding_error
 from interlock.surfaces.briefs import brief_fields
-from interlock.surfaces.call import Call, Outcome, Reply
+from interlock.surfaces.call import Call, Elicit, Outcome, Reply
+from interlock.surfaces.elicitation import answered, elicit
 from interlock.surfaces.recorded import body_of, live, replayed
 from interlock.surfaces.refusals import sentence
 from interlock.surfaces.shared import session_params as p
 from interlock.surfaces.shared import validation
-from interlock.surfaces.shared.asking import heard
 from interlock.surfaces.shared.documents import META, Documents
 from interlock.surfaces.shared.reading_call import ReadingCall, status_of
 from interlock.surfaces.shared.replies import failure, json_reply, of_error, with_warning
@@ -263,7 +263,7 @@ class SessionTools:
         next_action = "Go on from there with the session_token of this answer."
         return failure("STALE_TOKEN", text, next_action, about, progress.token)
 
-    def enter_activity(self, params: p.NextActivity, client: str) -> Entered | NotEntered | Reply:
+    def enter_activity(self, params: p.NextActivity, call: Call) -> Entered | NotEntered | Reply | Elicit:
         """Decide `next_activity`; a repeated call returns its recorded reply, and nothing is recorded yet."""
         calling = Calling("next_activity", {"target": params.activity_id})
         progress = self.progress_call(params.session_token, calling, params.variables)
@@ -275,7 +275,7 @@ class SessionTools:
         progress.request, state = {"target": params.activity_id}, progress.state
         progress.beside = beside(params, "session_token", "activity_id", "abandon")
         if params.abandon is not None:
-            return self._abandon(progress, params, params.abandon, claims, client)
+            return self._abandon(progress, params, params.abandon, claims, call.client.name)
         has_ended = state.finished and state.abandoned is None
         progress.exact = has_ended and any(resolves_gaps(claim.output) for claim in claims)
         if progress.pointer.node == state.visit - (not has_ended):
@@ -294,11 +294,13 @@ class SessionTools:
             claimed_condition=params.transition_condition,
             variables=params.variables or {},
             decisions=position.decisions,
-            client=client,
+            client=call.client.name,
         )
-        decided = decide(position.plan, position.state, command)
+        decided = decide(position.plan, position.state, answered(command, call))
+        if isinstance(decided, Ask):
+            return elicit(decided, call)
         if isinstance(decided, Refusal):
-            progress.refuse(sentence(decided), decided.kept)
+            progress.refuse(sentence(decided), decided.kept, claims)
             return NotEntered(progress, decided)
         notices = progress.notices(decided)
         if not state.finished:
@@ -329,7 +331,7 @@ class SessionTools:
             return self.refuse_stale(progress)
         by = progress.agent or client
         command = AbandonRun(progress.now, "agent", by, reason.strip(), params.variables or {})
-        decided = decide(progress.position.plan, progress.state, command)
+        decided = outcome_of(progress.position.plan, progress.state, command)
         if isinstance(decided, Refusal):
             progress.refuse(sentence(decided))
             return NotEntered(progress, decided)
@@ -355,8 +357,14 @@ class SessionTools:
         )
 
     def resolve(
-        self, progress: SessionCall, gate: Gate | None, gate_id: str, params: Answering, call: Call
-    ) -> Decided | Refusal:
+        self,
+        progress: SessionCall,
+        gate: Gate | None,
+        gate_id: str,
+        params: Answering,
+        call: Call,
+        claims: tuple[Claim, ...] = (),
+    ) -> Decided | Refusal | Elicit:
         """Decide an answer to a gate: the user's own if there is one, else the one that the agent reports."""
         position = progress.position
         command = ResolveCheckpoint(
@@ -371,9 +379,12 @@ class SessionTools:
             agent=progress.agent,
             client=call.client.name,
             note=params.note or "",
+            claims=claims,
             variables=params.variables or {},
+            decisions=position.decisions,
         )
-        return decide(position.plan, position.state, heard(position, position.state, command, call))
+        decided = decide(position.plan, position.state, answered(command, call))
+        return elicit(decided, call) if isinstance(decided, Ask) else decided
 
     def record(
         self,

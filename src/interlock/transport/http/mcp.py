@@ -25,7 +25,7 @@ from pydantic import ValidationError
 
 from interlock.core.principals import LOCAL, Principal
 from interlock.core.run.surface_policy import SurfaceName
-from interlock.surfaces.call import Ask, Call, Client, Era, FormAnswer, Outcome, Reply, RpcError, Wait
+from interlock.surfaces.call import Call, Client, Elicit, Era, FormAnswer, Outcome, Reply, RpcError, Wait
 from interlock.surfaces.tool import Surface, call_tool
 from interlock.transport.documents import document_result
 from interlock.transport.http.metrics import Metrics
@@ -211,9 +211,9 @@ class SurfaceServer:
                             began = anyio.current_time()
                             self._metrics.calls_waiting += 1
                         call = replace(call, may_wait=await self._waited(ctx, began, outcome.seconds))
-                    case Ask() if is_modern(ctx):
+                    case Elicit() if is_modern(ctx):
                         return input_required(outcome)
-                    case Ask():
+                    case Elicit():
                         call = Call(client, await _answers(ctx, outcome), outcome.state)
                     case _:
                         assert_never(outcome)
@@ -252,7 +252,7 @@ class AnnouncedServer(Server[Any]):
         return self._announced
 
 
-async def _answers(ctx: Context, ask: Ask) -> dict[str, FormAnswer]:
+async def _answers(ctx: Context, ask: Elicit) -> dict[str, FormAnswer]:
     """Show the forms to the user through the client; silence and a broken connection are no answer."""
     answers = {question: FormAnswer("cancel") for question in ask.questions}
     with anyio.move_on_after(FORM_SECONDS):

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from interlock.core.values import Json
-from interlock.surfaces.call import Ask, Call, Client, FormAnswer, Reply, RpcError, Wait
+from interlock.surfaces.call import Call, Client, Elicit, FormAnswer, Reply, RpcError, Wait
 from interlock.surfaces.tool import Surface, call_tool
 from interlock.transport.results import (
     DOCUMENTS,
@@ -192,7 +192,7 @@ class Handshake:
             case Wait():
                 again = partial(self._call, request_id, tool, params)
                 return self._turns.add(request_id, outcome, call, params, again)
-            case Ask():
+            case Elicit():
                 if not self._client.can_elicit:
                     raise RuntimeError(f"{tool} asked the user through a client that shows no forms")
                 forms = {f"form-{next(self._form_numbers)}": question for question in outcome.questions}

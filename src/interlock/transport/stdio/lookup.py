@@ -11,7 +11,7 @@ from typing import assert_never
 from msgspec import Raw
 
 from interlock.core.values import Json
-from interlock.surfaces.call import Ask, Call, Reply, RpcError, Wait
+from interlock.surfaces.call import Call, Elicit, Reply, RpcError, Wait
 from interlock.surfaces.tool import Surface, call_tool
 from interlock.transport.results import STRUCTURE_SINCE, JsonObject, client_of, tool_result
 from interlock.transport.rpc import (
@@ -165,7 +165,7 @@ class Lookup:
 
     def _reply(self, tool: str, arguments: Json, call: Call) -> Reply | RpcError:
         outcome = call_tool(self._surface, tool, arguments, call)
-        if isinstance(outcome, (Ask, Wait)):
+        if isinstance(outcome, (Elicit, Wait)):
             raise RuntimeError(f"{tool} asked the user, which the lookup profile cannot do")
         return outcome
 

@@ -11,7 +11,7 @@ from typing import assert_never
 
 import msgspec
 
-from interlock.surfaces.call import Ask, Call, Client, Reply, RpcError, Wait
+from interlock.surfaces.call import Call, Client, Elicit, Reply, RpcError, Wait
 from interlock.surfaces.tool import Surface, call_tool
 from interlock.transport.results import (
     CAPABILITIES,
@@ -102,7 +102,7 @@ class Modern:
             case Wait():
                 again = partial(self._made, request, tool)
                 return self._turns.add(request.id, outcome, call, request.params, again)
-            case Ask():
+            case Elicit():
                 if not call.client.can_elicit:
                     raise RuntimeError(f"{tool} asked the user through a client that shows no forms")
                 return [self._result_line(request, input_required(outcome))]

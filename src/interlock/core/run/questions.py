@@ -1,0 +1,37 @@
+"""Questions as the user is asked them: one value for forms, inbox, terminal and console."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import Struct
+
+from interlock.core.definition.workflow import Option
+from interlock.core.hashing import digest_of
+
+
+class Question(Struct, frozen=True):
+    """What the user is asked, as it is shown: text and options with their effects (rule 26).
+
+    `roots` are the variables that it reads or sets; without options the answer is free text.
+    """
+
+    id: str
+    name: str
+    text: str
+    options: tuple[Option, ...] = ()
+    roots: tuple[str, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """What a decision is bound to: a question that would be shown differently is another one."""
+        return digest_of(msgspec.json.encode([self.id, self.name, self.text, self.options]))
+
+    def option(self, option_id: str) -> Option | None:
+        return next((option for option in self.options if option.id == option_id), None)
+
+
+class Unanswered(Struct, frozen=True):
+    """A question that lacks an answer which counts, and the instance that it belongs to."""
+
+    key: str
+    question: Question

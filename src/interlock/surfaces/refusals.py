@@ -174,9 +174,7 @@ def _held(refusal: Refusal) -> str:
     """Name the question that holds the run, and the transition that it prevents."""
     about = refusal.about
     if "left_out" in about:
-        gate, activity = about["left_out"], about["in_activity"]
-        text = f"every path to it passes checkpoint '{gate}' of activity '{activity}', which is not answered."
-        return f"Cannot transition to '{about['target']}': {text}"
+        return f"Cannot transition to '{about['target']}': {_left_out(about)}"
     if "step" in about:
         return "Must respond to checkpoint before completing steps"
     if isinstance(pending := about.get("pending"), (list, tuple)):
@@ -188,6 +186,18 @@ def _held(refusal: Refusal) -> str:
             f"Checkpoint '{about['checkpoint']}'{_round(about)} must be answered first: {about['question']}"
         )
     return f"Cannot transition to '{about['target']}': {text}" if "target" in about else text
+
+
+def _left_out(about: Mapping[str, Json]) -> str:
+    """Say what a jump would leave out."""
+    left, activity = about["left_out"], about["in_activity"]
+    match about["kind"]:
+        case "choice":
+            return f"checkpoint '{left}' decides it, and its answer does not lead there from '{activity}'."
+        case "step":
+            return f"a path to it passes step '{left}' of activity '{activity}', which is not done."
+        case _:
+            return f"a path to it passes checkpoint '{left}' of activity '{activity}', which is not answered."
 
 
 def _round(about: Mapping[str, Json]) -> str:

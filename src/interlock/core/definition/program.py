@@ -126,6 +126,17 @@ class Plan:
                 values_known.update({repr(value): value for value in others if value is not None})
         return {name: tuple(values.values()) for name, values in compared.items()}
 
+    @cached_property
+    def _set_by_gates(self) -> Mapping[str, str]:
+        """The variables that options of required gates set, each with the first such gate."""
+        gates = [gate for activity in self.workflow.activities for gate in activity.gates() if gate.required]
+        setting = [(gate, option.effect.set_variables) for gate in gates for option in gate.options]
+        return {name.partition(".")[0]: gate.id for gate, sets in reversed(setting) for name in sets}
+
+    def gate_that_sets(self, paths: Sequence[str]) -> str:
+        """Name a required gate that has an option which sets one of these; empty if there is none."""
+        return next(filter(None, (self._set_by_gates.get(path.partition(".")[0]) for path in paths)), "")
+
     def produced(self, step: Step, scope: Scope) -> dict[str, tuple[Json, ...]]:
         """Return what a step is declared to set and a condition reads, with the values compared (rule 31)."""
         declared = [action for action in step.actions if action.produces]

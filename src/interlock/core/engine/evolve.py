@@ -44,17 +44,7 @@ def evolve(state: RunState, event: e.Event) -> RunState:
         case e.ActivityEntered():
             return _entered(state, event)
         case e.ActivityLeft():
-            others = (activity for activity in state.completed if activity != event.activity)
-            left = replace(
-                state,
-                next_key=END,
-                exit_to=None,
-                left_to=event.to,
-                frames=(),
-                completed=(*others, event.activity),
-                path=(*state.path, event.activity),
-            )
-            return _with(left, event.sets)
+            return _left(state, event)
         case e.StepCompleted():
             state = replace(state, done=(*state.done, event.key), next_key=event.next)
             if event.output:
@@ -181,6 +171,8 @@ def _with(state: RunState, delta: Variables) -> RunState:
 
 
 def _entered(state: RunState, event: e.ActivityEntered) -> RunState:
+    ends = (event.activity, event.before)
+    path = tuple(itertools.takewhile(lambda earlier: earlier not in ends, state.path))
     fresh = replace(
         state,
         activity=event.activity,
@@ -203,7 +195,8 @@ def _entered(state: RunState, event: e.ActivityEntered) -> RunState:
         declined=(),
         waived=(),
         passed=(),
-        path=tuple(itertools.takewhile(lambda earlier: earlier != event.activity, state.path)),
+        path=path,
+        unanswered={activity: ids for activity, ids in state.unanswered.items() if activity in path},
     )
     return _with(fresh, event.sets)
 
@@ -222,6 +215,22 @@ def _asked(state: RunState) -> RunState:
     if all(frame.asked for frame in state.frames):
         return state
     return replace(state, frames=tuple(replace(frame, asked=True) for frame in state.frames))
+
+
+def _left(state: RunState, event: e.ActivityLeft) -> RunState:
+    others = (activity for activity in state.completed if activity != event.activity)
+    unanswered = {**state.unanswered, event.activity: event.unanswered}
+    left = replace(
+        state,
+        next_key=END,
+        exit_to=None,
+        left_to=event.to,
+        frames=(),
+        completed=(*others, event.activity),
+        path=(*state.path, event.activity),
+        unanswered=unanswered if event.unanswered else state.unanswered,
+    )
+    return _with(left, event.sets)
 
 
 def _resolved(state: RunState, event: e.GateResolved) -> RunState:

@@ -24,6 +24,7 @@ from interlock.core.definition.workflow import (
     DecisionPoint,
     Gate,
     Loop,
+    Option,
     Transition,
     Workflow,
     walk,
@@ -95,40 +96,6 @@ def entry_activities(workflow: Workflow) -> list[str]:
     if workflow.initial is None:
         return names
     return [name for name in names if name == workflow.initial or name not in led_to | inlined]
-
-
-def gate_left_out(plan: Plan, state: RunState, target: str) -> tuple[str, str] | None:
-    """Name a gate, with its activity, that every declared path to the target passes (rule 22).
-
-    A path begins with an exit that is open now and skips only what is skipped now; whatever it enters asks
-    its gates anew. None if a path avoids them all, if there is no path, or if the run goes back.
-    """
-    workflow, start = plan.workflow, state.activity or plan.workflow.initial
-    if start is None or target in (*state.path, state.activity):
-        return None
-    scope, gated = plan.scope(state.variables), dict[str, str]()
-    for activity in workflow.activities:
-        asked = (item for item in activity.items if isinstance(item, Gate))
-        gates = [gate.id for gate in asked if gate.required and holds(gate.condition, scope)]
-        if gates and activity.required and activity.id != target:
-            gated[activity.id] = gates[0]
-    reached: dict[str, str | None] = {}  # each activity with the first gated one on the freest path to it
-    listed = exits(plan, state) if state.activity is not None else (Exit(start, open=True),)
-    leaving = [exit_ for exit_ in listed if exit_.open] or [exit_ for exit_ in listed if not exit_.decided]
-    waiting: list[tuple[str, str | None]] = [(exit_.to, None) for exit_ in leaving]
-    while waiting:
-        name, passed = waiting.pop(0)
-        name = TERMINAL if workflow.is_end(name) else name
-        passed = passed or (name if name in gated else None)
-        if name in reached and (passed is not None or reached[name] is None):
-            continue
-        reached[name] = passed
-        here = workflow.activity(name)
-        for exit_ in possible_exits(workflow, here) if here is not None else ():
-            if exit_.via != "closed" and skipped_now(plan, state).issuperset(exit_.skipping):
-                waiting.append((exit_.to, passed))
-    left_out = reached.get(TERMINAL if workflow.is_end(target) else target)
-    return None if left_out is None else (left_out, gated[left_out])
 
 
 def _flow_exits(workflow: Workflow, activity: Activity) -> Iterator[PossibleExit]:
@@ -223,6 +190,11 @@ def _past_skipped(plan: Plan, state: RunState, chosen: ChosenExit) -> ChosenExit
     return chosen
 
 
+def past_skipped(plan: Plan, state: RunState, target: str) -> str:
+    """Return the activity that is entered instead of the target, if that is skipped now."""
+    return _past_skipped(plan, state, ChosenExit(target, "transition")).to
+
+
 def _targets_past(
     workflow: Workflow, target: str, skipped: Set[str]
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -248,37 +220,70 @@ def skipped_now(plan: Plan, state: RunState) -> set[str]:
 def exits(plan: Plan, state: RunState) -> tuple[Exit, ...]:
     """List every exit, each with whether it is open now; the expected one is marked.
 
-    An exit whose condition reads unset variables is open, and is listed with its condition (rule 22). One
-    without a condition is open only where no condition decides (rule 21).
+    One without a condition is open only where no condition decides (rule 21). One that the variables of the
+    run do not decide is open as the agent's claim, unless a required gate decides them (rule 22).
     """
     activity = plan.workflow.activity(state.activity)
     assert activity is not None
-    expected, scope = chosen_exit(plan, state), plan.scope(state.variables)
+    expected = chosen_exit(plan, state)
     target = expected.to if expected else None
-    by_default = expected is None or expected.via == "default"
     listed: dict[str, Exit] = {}
     for declared in _flow_exits(plan.workflow, activity):
-        unset = unset_in(declared.condition, scope)
-        unconditional = declared.condition is None and declared.via == "transition" and by_default
-        exit_ = Exit(
-            _past_skipped(plan, state, ChosenExit(declared.to, "transition")).to,
-            open=unconditional
-            or bool(declared.condition and (unset or holds(declared.condition, scope, unknown=False))),
-            condition="" if declared.condition is None else describe(declared.condition),
-            reads=tuple(dict.fromkeys(variables_of(declared.condition))),
-            unset=unset,
-            decided=is_known_false(declared.condition, scope),
-        )
-        # of several exits to one target, one whose condition holds counts before one over unset variables
-        rivals = (listed.get(exit_.to, exit_), exit_)
-        listed[exit_.to] = max(rivals, key=lambda rival: (rival.open, not rival.unset, not rival.decided))
+        to = past_skipped(plan, state, declared.to)
+        is_open = declared.via == "transition" and (expected is None or expected.via == "default")
+        exit_ = Exit(to, open=is_open)
+        if declared.condition is not None:
+            exit_ = _conditional(plan, state, to, declared.condition)
+        # of several exits to one target, one whose condition holds counts before one that is claimed
+        rivals = (listed.get(to, exit_), exit_)
+        listed[to] = max(rivals, key=lambda rival: (rival.open, not rival.unset, not rival.decided))
     if target is not None and target not in listed:
         listed[target] = Exit(target, open=True)
-    decided = target is not None and state.exit_to is not None
-    return tuple(
-        replace(exit_, open=exit_.to == target or (exit_.open and not decided), expected=exit_.to == target)
-        for exit_ in listed.values()
+    chosen_by = deciding_gate(plan, state)
+    decided_by = plan.gate_that_sets(listed[target].reads) if target is not None else ""
+    for exit_ in listed.values():
+        if exit_.to == target:
+            listed[exit_.to] = replace(exit_, open=True, expected=True, closed_by="")
+        elif chosen_by:
+            listed[exit_.to] = replace(exit_, open=False, closed_by=chosen_by)
+        elif not exit_.open and not exit_.condition:
+            listed[exit_.to] = replace(exit_, closed_by=decided_by)
+    return tuple(listed.values())
+
+
+def _conditional(plan: Plan, state: RunState, to: str, condition: Condition) -> Exit:
+    scope, reads = plan.scope(state.variables), tuple(dict.fromkeys(variables_of(condition)))
+    if holds(condition, scope, unknown=False):
+        unset = unset_in(condition, scope)
+        return Exit(to, open=True, condition=describe(condition), reads=reads, unset=unset)
+    decided = is_known_false(condition, scope)
+    unset = () if decided else tuple(name for name in reads if not scope.is_set(name))
+    gate = plan.gate_that_sets(reads if decided else unset)
+    return Exit(
+        to,
+        open=bool(unset) and not gate,
+        condition=describe(condition),
+        reads=reads,
+        unset=unset,
+        decided=decided,
+        closed_by=gate,
     )
+
+
+def deciding_gate(plan: Plan, state: RunState) -> str:
+    """Name the gate whose answer has chosen the exit; empty if none has."""
+    activity = plan.workflow.activity(state.activity)
+    if state.exit_to is None or activity is None:
+        return ""
+    answers = {key.rpartition("::")[2]: option for key, option in state.answers.items()}
+    chosen = ((gate.id, gate.option(answers.get(gate.id, ""))) for gate in activity.gates())
+    return next((id for id, option in chosen if option and option.effect.transition_to == state.exit_to), "")
+
+
+def is_chosen(state: RunState, gate: Gate, option: Option) -> bool:
+    """Say whether the option was the last answer to the gate."""
+    answer = state.chosen.get(gate.id)
+    return answer is not None and answer.option == option.id
 
 
 def deciding_variables(plan: Plan, state: RunState) -> tuple[str, ...]:

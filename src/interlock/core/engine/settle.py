@@ -26,6 +26,7 @@ from interlock.core.engine.gates import (
     question_of,
     question_shown,
 )
+from interlock.core.engine.jumps import left_unanswered
 from interlock.core.engine.loops import enter_loop, repeat_loop
 from interlock.core.run import events as e
 from interlock.core.run.outcomes import (
@@ -79,7 +80,7 @@ class _Visited(Struct, frozen=True):
 def _comparable(state: RunState) -> RunState:
     """Return the state without its counts and times: a run continues alike from states equal but for them."""
     counts = replace(state, visit=0, entered_at=0, answered=0, gaps=0, gaps_ever=0, gap_list=())
-    return replace(counts, completed=(), path=())
+    return replace(counts, completed=(), path=(), unanswered={})
 
 
 def _circle(
@@ -273,7 +274,15 @@ def left(plan: Plan, state: RunState, chosen: ChosenExit) -> e.ActivityLeft:
     activity = plan.workflow.activity(state.activity)
     assert activity is not None
     sets = sets_of(plan, state, activity.exit_actions)
-    return e.ActivityLeft(activity.id, chosen.to, chosen.via, chosen.condition, chosen.skipping, sets)
+    return e.ActivityLeft(
+        activity.id,
+        chosen.to,
+        chosen.via,
+        chosen.condition,
+        chosen.skipping,
+        sets,
+        unanswered=left_unanswered(plan, state),
+    )
 
 
 def arrived(plan: Plan, state: RunState, now: int) -> e.ActivityEntered | e.RunCompleted:

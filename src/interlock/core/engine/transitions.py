@@ -8,11 +8,11 @@ from msgspec.structs import replace
 
 from interlock.core.definition.conditions import describe
 from interlock.core.definition.program import Plan
-from interlock.core.definition.workflow import Activity
 from interlock.core.engine.acknowledge import resolve_late
 from interlock.core.engine.claims import Outlook, Walk, gate_open, take_with_claims
 from interlock.core.engine.draft import Draft
-from interlock.core.engine.exits import ChosenExit, chosen_exit, exits, gate_left_out
+from interlock.core.engine.exits import ChosenExit, chosen_exit, exits
+from interlock.core.engine.jumps import gone_back_before, left_out
 from interlock.core.engine.settle import arrived, consequences, entered, left
 from interlock.core.run import events as e
 from interlock.core.run.commands import EnterActivity
@@ -74,38 +74,53 @@ def _claim(draft: Draft, command: EnterActivity) -> Refusal | None:
     if isinstance(arrival, Refusal):
         return arrival
     assert not isinstance(arrival, (NeedAnswer, Done)), "a walk without a gate to reach ends at the exits"
-    draft.abandon_children()
     draft.state = replace(draft.state, exit_to=draft.state.exit_to or decided)
-    refusal = _leave_out_gate(draft, command)
-    if refusal is not None:
-        return refusal
-    _advise(draft, command)
-    _cross(draft, command.target, via="claim")
+    listed = exits(draft.plan, draft.state)
+    named = _matching(draft, listed, command.target)
+    if named is None or not named.open:
+        return _jump(draft, command, listed)
+    _advise_condition(draft, command)
+    _cross(draft, named.to, via="claim" if named.unset else "transition")
     return None
 
 
-def _leave_out_gate(draft: Draft, command: EnterActivity) -> Refusal | None:
-    """Refuse a jump over a gate that every declared path passes; advisory enforcement records a gap."""
-    found = gate_left_out(draft.plan, draft.state, command.target)
-    if found is None:
+def _jump(draft: Draft, command: EnterActivity, listed: tuple[Exit, ...]) -> Refusal | None:
+    """Go where no open exit leads, with a warning, if that leaves nothing out (rule 22)."""
+    refusal = _leave_out(draft, command, listed)
+    if refusal is not None:
+        return refusal
+    _advise(draft, command, listed)
+    _cross(draft, command.target, via="jump")
+    return None
+
+
+def _leave_out(draft: Draft, command: EnterActivity, listed: tuple[Exit, ...]) -> Refusal | None:
+    """Refuse to leave out what is required; advisory enforcement and never-stop mode record a gap."""
+    state, target, advisory = draft.state, command.target, command.terms.enforcement == "advisory"
+    left = left_out(draft.plan, state, target)
+    if left is None:
+        if advisory and target not in (*state.path, state.activity):
+            text = f"Activity '{target}' was entered, to which no open exit leads."
+            draft.record(e.GapRecorded("warning", "unexpected", "jump", text, target))
         return None
-    activity, gate = found
-    if draft.state.preferences.never_stops or command.terms.enforcement == "advisory":
-        text = f"Checkpoint '{gate}' of activity '{activity}' was left out on the way to '{command.target}'."
-        draft.record(e.GapRecorded("critical", "user_only_dependency", "gate_left_out", text, gate))
+    if advisory or state.preferences.never_stops:
+        what = "Step" if left.kind == "step" else "Checkpoint"
+        text = f"{what} '{left.id}' of activity '{left.activity}' was left out on the way to '{target}'."
+        draft.record(e.GapRecorded("critical", "user_only_dependency", "left_out", text, left.id))
         return None
-    about = {"target": command.target, "left_out": gate, "in_activity": activity}
-    return Refusal(Code.GATE_UNANSWERED, about)
+    about = {"target": target, "left_out": left.id, "kind": left.kind, "in_activity": left.activity}
+    opened = [exit_.to for exit_ in sorted(listed, key=lambda exit_: not exit_.expected) if exit_.open]
+    return Refusal(Code.GATE_UNANSWERED, {**about, "first": opened[0] if opened else left.activity})
 
 
 def _begin(draft: Draft, command: EnterActivity) -> Refusal | None:
     initial, target = draft.plan.workflow.initial, command.target
     if draft.plan.workflow.is_end(target):
         return Refusal(Code.NO_ACTIVITY)
-    refusal = _leave_out_gate(draft, command)
-    if refusal is not None:
-        return refusal
     if initial is not None and target != initial:
+        refusal = _leave_out(draft, command, (Exit(initial, open=True),))
+        if refusal is not None:
+            return refusal
         draft.notice(
             "FIRST_ACTIVITY",
             f"First activity must be '{initial}' but '{target}' was requested. "
@@ -144,50 +159,55 @@ def _matching(draft: Draft, listed: tuple[Exit, ...], target: str) -> Exit | Non
     return next((exit_ for exit_ in listed if draft.plan.workflow.is_end(exit_.to)), None)
 
 
-def _cross(draft: Draft, target: str, *, via: Literal["claim", "transition", "gap"]) -> None:
-    """Record leaving the activity for the target, and arriving there."""
+def _cross(draft: Draft, target: str, *, via: Literal["claim", "transition", "jump", "gap"]) -> None:
+    """Record leaving the activity for the target without the children that still run, and arriving there."""
+    draft.abandon_children()
     plan, state = draft.plan, draft.state
-    expected = chosen_exit(plan, state)
+    expected, back_before = chosen_exit(plan, state), ""
+    if via == "jump" or (*state.path, state.activity)[0] != plan.workflow.initial:
+        back_before = gone_back_before(plan, state, target)
     if expected is not None and expected.to == target:
         leaving = left(plan, state, expected)
         draft.record(leaving, *consequences(leaving))
     else:
-        listed = exits(plan, state) if state.activity else ()
-        condition = next((exit_.condition for exit_ in listed if exit_.to == target), "")
+        condition = next((exit_.condition for exit_ in exits(plan, state) if exit_.to == target), "")
         draft.record(replace(left(plan, state, ChosenExit(target, "transition", condition)), via=via))
-    draft.record(arrived(plan, draft.state, draft.now))
+    arrival = arrived(plan, draft.state, draft.now)
+    draft.record(replace(arrival, before=back_before) if isinstance(arrival, e.ActivityEntered) else arrival)
 
 
-def _advise(draft: Draft, command: EnterActivity) -> None:
-    """Warn about a wrong exit or condition, as the session documents do, and record the divergence."""
-    activity = draft.plan.workflow.activity(draft.state.activity)
-    assert activity is not None
-    if command.target == activity.id:
+def _advise(draft: Draft, command: EnterActivity, listed: tuple[Exit, ...]) -> None:
+    """Warn about a jump, as the session documents do, and record the divergence."""
+    activity, target = draft.state.activity, command.target
+    if target == activity:
         return
-    listed = exits(draft.plan, draft.state)
-    exit_ = _matching(draft, listed, command.target)
+    exit_ = _matching(draft, listed, target)
     if exit_ is None:
         targets = ", ".join(other.to for other in listed)
         draft.notice(
             "NOT_A_TRANSITION",
-            f"Activity '{command.target}' is not a direct transition from '{activity.id}'. "
+            f"Activity '{target}' is not a direct transition from '{activity}'. "
             f"Valid transitions: [{targets}]",
         )
-        draft.record(_diverged(f"went from '{activity.id}' to '{command.target}', which it does not lead to"))
-    elif not exit_.open:
+        summary = f"went from '{activity}' to '{target}', which it does not lead to"
+    else:
         chosen = chosen_exit(draft.plan, draft.state)
         because = f"requires condition '{exit_.condition}', which does not hold."
         if not exit_.condition and chosen is not None:
             decides = f"'{chosen.condition}' holds" if chosen.condition else "a decision was made"
             because = f"is open only when nothing else decides, but {decides}: '{chosen.to}' is expected."
-        draft.notice("CONDITION_FALSE", f"Transition to '{command.target}' {because}")
-        draft.record(_diverged(f"went from '{activity.id}' to '{command.target}' against its condition"))
-    if command.claimed_condition is not None and exit_ is not None:
-        _advise_condition(draft, activity, command)
+        draft.notice("CONDITION_FALSE", f"Transition to '{target}' {because}")
+        summary = f"went from '{activity}' to '{target}' against its condition"
+        _advise_condition(draft, command)
+    draft.record(_diverged(summary))
 
 
-def _advise_condition(draft: Draft, activity: Activity, command: EnterActivity) -> None:
-    claimed, target = command.claimed_condition or "", command.target
+def _advise_condition(draft: Draft, command: EnterActivity) -> None:
+    """Warn if the condition that the agent claims is not the declared one."""
+    activity = draft.plan.workflow.activity(draft.state.activity)
+    if command.claimed_condition is None or activity is None or command.target == activity.id:
+        return
+    claimed, target = command.claimed_condition, command.target
     conditions = [transition.condition for transition in activity.transitions if transition.to == target]
     if not conditions:
         return

@@ -46,16 +46,18 @@ class ActivityEntered(RunEvent, frozen=True, tag="activity_entered"):
     next: str
     at: int
     sets: Mapping[str, Json] = {}
+    before: str = ""  # the first activity of the path that the run goes back before
 
 
 class ActivityLeft(RunEvent, frozen=True, tag="activity_left"):
     activity: str
     to: str
-    via: Literal["option", "decision", "transition", "default", "end", "closed", "claim", "gap"]
+    via: Literal["option", "decision", "transition", "default", "end", "closed", "claim", "jump", "gap"]
     condition: str = ""
     skipping: tuple[str, ...] = ()
     sets: Mapping[str, Json] = {}
     unset: tuple[str, ...] = ()
+    unanswered: tuple[str, ...] = ()  # the gates and steps that it requires and that were left out
 
 
 class StepCompleted(RunEvent, frozen=True, tag="step_completed"):

@@ -52,9 +52,10 @@ class NeedLoop(Struct, frozen=True):
 
 
 class Exit(Struct, frozen=True):
-    """An exit of an activity. `open` says whether its condition holds now.
+    """An exit of an activity. `open` says whether it can be taken now.
 
-    `reads` are the variables of its condition; `decided` says that values which were set in the run close it.
+    `reads` are the variables of its condition, `unset` those that the agent states by taking it; `decided`
+    says that values which were set in the run close it, `closed_by` names a gate that would have opened it.
     """
 
     to: str
@@ -64,6 +65,7 @@ class Exit(Struct, frozen=True):
     unset: tuple[str, ...] = ()
     expected: bool = False
     decided: bool = False
+    closed_by: str = ""
 
 
 class NeedExit(Struct, frozen=True):

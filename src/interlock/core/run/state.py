@@ -146,8 +146,8 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     session, copied at its start (rule 29). `gaps` counts the open ones that keep the run from ending
     `complete`, `gaps_ever` all; `gap_list` holds the newest. `chosen` is the last answer to each question,
     for an agent that has lost its memory. `path` are the activities that led here, without those that the run
-    has gone back over. `abandoned` says who gave the run up; the position stays where
-    that happened.
+    has gone back over; `unanswered` is what was left out of them, by activity. `abandoned` says who gave the
+    run up; the position stays where that happened.
     """
 
     activity: str | None = None
@@ -176,6 +176,7 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     skipped: tuple[str, ...] = ()
     completed: tuple[str, ...] = ()
     path: tuple[str, ...] = ()
+    unanswered: Mapping[str, tuple[str, ...]] = {}
     steer: LoopDecision | None = None
     preferences: Preferences = Preferences()
     policy: DecisionPolicy = "auto"

@@ -39,7 +39,7 @@ def before_leaving(outstanding: Sequence[Refusal]) -> str:
 def words(refusal: Refusal) -> Words:
     """Put a refusal into the words of this surface."""
     about, text = refusal.about, sentence(refusal)
-    if activity := about.get("in_activity") or about.get("decided_exit"):
+    if activity := about.get("first") or about.get("decided_exit"):
         return Words(sentence(refusal), f"Call next_activity with activity_id '{activity}' first.")
     if only_the_user_answers(refusal) and refusal.code is Code.GATE_UNANSWERED:
         action = (

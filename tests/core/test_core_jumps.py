@@ -64,11 +64,16 @@ def go(story: Story, target: str, terms: Terms = STRICT) -> Story:
 
 def answered(story: Story, name: str, option: str) -> Story:
     """Answer a gate, which the worker has yielded if the surface has that."""
+    attempt(story, name, option)
+    assert isinstance(story.outcome, Decided), story.outcome
+    return story
+
+
+def attempt(story: Story, name: str, option: str) -> None:
+    """Try to answer a gate, whether or not the run has come to it."""
     if story.policy is SESSION:
         story.when(OpenCheckpoint(SESSION, story.now, STRICT, name))
     story.when(ResolveCheckpoint(story.policy, story.now, STRICT, "cli", name, option))
-    assert isinstance(story.outcome, Decided), story.outcome
-    return story
 
 
 def is_at(story: Story, name: str) -> bool:
@@ -301,3 +306,34 @@ def test_an_exit_that_values_of_the_run_close_is_no_claim() -> None:
     flow = activities(activity("plan", to=(Transition("ship", both),)), activity("ship"))
     listed = exits(Plan(flow), RunState(activity="plan", variables={"x": False}))
     assert [exit_.to for exit_ in listed if exit_.open] != ["ship"]
+
+
+@EITHER
+def test_an_options_exit_waives_only_what_stands_after_its_gate(policy: SurfacePolicy) -> None:
+    away = gate("way", away=Effect(transition_to="look"))
+    report = Step("report", "Report", contracts=(CONTRACT,))
+    flow = activities(
+        activity("plan", gate("sure"), away, gate("after"), to="ship"),
+        activity("look", report, away, to="ship"),
+        activity("ship"),
+    )
+    story = begun(flow, policy)
+    attempt(story, "way", "away")
+    assert isinstance(go(story, "look").outcome, Refusal)
+    story = answered(begun(flow, policy), "sure", "yes")
+    attempt(story, "way", "away")
+    assert is_at(go(story, "look"), "look")
+    attempt(story, "way", "away")
+    assert isinstance(go(story, "look").outcome, Refusal)
+    assert story.state.visit == 2
+
+
+@EITHER
+def test_a_gate_that_the_answer_brings_back_is_asked_before_its_exit(policy: SurfacePolicy) -> None:
+    risk = gate("risk", condition=Compare("risky", "==", True))
+    way = gate("way", away=Effect({"risky": True}, transition_to="look"))
+    flow = activities(activity("plan", risk, each(Step("part", "Part"), way)), activity("look"))
+    story = answered(begun(flow, policy, parts=["one"]), "way", "away")
+    assert isinstance(go(story, "look").outcome, Refusal)
+    answered(story, "risk", "yes")
+    assert is_at(go(story, "look"), "look")

@@ -61,18 +61,16 @@ def _entered(draft: Draft, command: EnterActivity) -> Refusal | None:
 
 
 def _claim(draft: Draft, command: EnterActivity) -> Refusal | None:
-    """Claim the rest of the activity and take the exit that the agent names; warn if it is wrong."""
-    decided, listed = draft.state.exit_to, exits(draft.plan, draft.state)
-    named = _matching(draft, listed, command.target)
-    astray = decided is not None and not (named is not None and named.expected)
-    if astray:  # only the exit that was decided passes over the steps and gates that remain (rule 23)
+    """Claim the rest of the activity and take the exit that the agent names."""
+    decided = draft.state.exit_to
+    chosen = chosen_exit(draft.plan, draft.state) if decided is not None else None
+    astray = chosen is not None and _matching(draft, (Exit(chosen.to, open=True),), command.target) is None
+    if astray:  # only the exit that was decided waives steps and gates that remain (rule 23)
         draft.state = replace(draft.state, exit_to=None)
     arrival = Walk(draft, command).go()
-    if isinstance(arrival, Refusal) and astray:
-        expected = next((exit_.to for exit_ in listed if exit_.expected), decided)
-        return replace(arrival, about={**arrival.about, "decided_exit": expected})
     if isinstance(arrival, Refusal):
-        return arrival
+        about = {**arrival.about, "decided_exit": chosen.to} if chosen and astray else arrival.about
+        return replace(arrival, about=about)
     assert not isinstance(arrival, (NeedAnswer, Done)), "a walk without a gate to reach ends at the exits"
     draft.state = replace(draft.state, exit_to=draft.state.exit_to or decided)
     listed = exits(draft.plan, draft.state)

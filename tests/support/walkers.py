@@ -102,8 +102,8 @@ class SessionWalker(Walker):
     def supply(self, answer: Answer, activity_id: str) -> str | None:
         """Give what the refusal asks for; return another target if an answer leads elsewhere."""
         match answer.code:
-            case "GATE_UNANSWERED" if "in_activity" in answer.fields:
-                return str(answer.fields["in_activity"])
+            case "GATE_UNANSWERED" if "first" in answer.fields:
+                return str(answer.fields["first"])
             case "GATE_UNANSWERED":
                 return self.answer(answer.fields["checkpoint"], activity_id)
             case "INPUT_REQUIRED":
@@ -170,8 +170,8 @@ class GatedWalker(Walker):
                 case "OUTPUT_REQUIRED":
                     output = {"notesMarkdown": "did it", "artifacts": _examples(answer)}
                     manifest.append({"step_id": answer.fields["step"], "output": output})
-                case "GATE_UNANSWERED" if "in_activity" in answer.fields:
-                    target = answer.fields["in_activity"]
+                case "GATE_UNANSWERED" if "first" in answer.fields:
+                    target = answer.fields["first"]
                 case "GATE_UNANSWERED":
                     target = self.answer_all({**body, "pending_checkpoints": answer.fields["pending"]})
                 case _:

@@ -43,8 +43,10 @@ def to(target: str, **fields: Any) -> dict[str, Any]:
     return {"to": target, **(fields or {"isDefault": True})}
 
 
-def begin(bench: Bench, make: Make, *listed: dict[str, Any], **fields: Any) -> SessionAgent:
-    """Write the activities as one workflow, start it and enter the first."""
+def begin(
+    bench: Bench, make: Make, *listed: dict[str, Any], first: str | None = None, **fields: Any
+) -> SessionAgent:
+    """Write the activities as one workflow, start it and enter the first, or another."""
     variables = [{"name": "quick", "type": "boolean"}]
     head = {"id": "w", "version": "1.0.0", "title": "W", "variables": variables}
     files = {"w/workflow.yaml": json.dumps({**head, "initialActivity": listed[0]["id"], **fields})}
@@ -54,7 +56,7 @@ def begin(bench: Bench, make: Make, *listed: dict[str, Any], **fields: Any) -> S
     agent = make(bench)
     started = agent.call("start_session", agent_id="agent", workflow_id="w")
     assert not started.error, started.text
-    assert not agent.go(listed[0]["id"]).error
+    assert not agent.go(first or listed[0]["id"]).error
     return agent
 
 
@@ -165,7 +167,9 @@ def test_a_gate_that_need_not_be_answered_holds_no_jump(bench: Bench, make: Make
     if free == "an optional activity":
         check = {**CHECK, "required": False}
     agent = begin(bench, make, activity("plan", to("check")), check, SHIP)
-    assert not agent.go("ship").error
+    if free == "a false condition":
+        assert is_held_by(agent.go("ship"), "good")  # nobody has said that it is false
+    assert not agent.go("ship", variables={"quick": False}).error
 
 
 @EITHER
@@ -173,4 +177,73 @@ def test_where_no_exit_is_open_yet_the_gates_ahead_hold_a_jump(bench: Bench, mak
     declared = [{"name": "quick", "type": "boolean", "defaultValue": False}]
     plan = activity("plan", to("check", condition=QUICK))
     agent = begin(bench, make, plan, CHECK, SHIP, variables=declared)
+    assert is_held_by(agent.go("ship"), "good")
+
+
+LOOPED = {
+    **CHECK,
+    "loops": [
+        {
+            "id": "outer",
+            "name": "Outer",
+            "type": "forEach",
+            "over": "parts",
+            "steps": [{"id": "look", "name": "Look", "description": "Look.", "checkpoint": "good"}],
+        }
+    ],
+}
+
+
+@EITHER
+def test_a_gate_in_a_loop_holds_a_jump_and_says_how_to_go_on(bench: Bench, make: Make) -> None:
+    agent = begin(bench, make, activity("plan", to("build")), activity("build", to("check")), LOOPED, SHIP)
+    for target in ("ship", "__terminal__"):
+        refused = agent.go(target)
+        assert is_held_by(refused, "good")
+        assert "a path to it passes checkpoint 'good' of activity 'check'" in refused.text
+        assert "Next: Call next_activity with activity_id 'build' first." in refused.text
+    assert not agent.go("check").error  # build requires nothing
+
+
+@EITHER
+def test_one_path_with_a_gate_holds_a_jump_although_another_has_none(bench: Bench, make: Make) -> None:
+    plan = activity("plan", to("check"), to("look", condition=QUICK))
+    agent = begin(bench, make, plan, activity("look", to("ship")), CHECK, SHIP)
+    assert is_held_by(agent.go("ship"), "good")
+    assert not agent.go("look").error
+    assert not agent.go("ship").error
+
+
+@EITHER
+def test_what_only_another_answer_leads_to_is_not_entered(bench: Bench, make: Make) -> None:
+    way = {"way": {"full": {}, "short": {"transitionTo": "express"}}}
+    express = activity("express", to("ship"))
+    agent = begin(bench, make, activity("plan", to("check"), gates=way), CHECK, express, SHIP)
+    decide(agent, "way", "full")
+    refused = agent.go("express")
+    assert is_held_by(refused, "way")
+    assert "its answer does not lead there" in refused.text
+    assert "Next: Call next_activity with activity_id 'check' first." in refused.text
+
+
+@EITHER
+def test_a_no_is_no_way_to_what_yes_leads_to(bench: Bench, make: Make) -> None:
+    way = {"ship-it": {"yes": {"setVariable": {"quick": True}}, "no": {"setVariable": {"quick": False}}}}
+    plan = activity("plan", to("ship", condition=QUICK), to("fix"), gates=way)
+    agent = begin(bench, make, plan, activity("fix"), SHIP)
+    decide(agent, "ship-it", "no")
+    assert is_held_by(agent.go("ship"), "ship-it")
+    assert not agent.go("fix").error
+    assert is_held_by(agent.go("ship"), "ship-it")
+
+
+@EITHER
+def test_nobody_goes_on_from_before_the_beginning(bench: Bench, make: Make) -> None:
+    """The agent begins behind the first activity, goes through, and back to the first: it is asked again."""
+    listed = [activity("plan", to("build")), activity("build", to("check")), CHECK, SHIP]
+    agent = begin(bench, make, *listed, first="build")
+    agent.go("check")
+    decide(agent, "good", "yes")
+    agent.go("ship")
+    assert not agent.go("plan").error
     assert is_held_by(agent.go("ship"), "good")

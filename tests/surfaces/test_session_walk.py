@@ -93,8 +93,12 @@ def test_a_stale_token_is_refused_with_the_position_and_the_current_token(bench:
 
 
 def test_another_exit_than_the_chosen_one_is_taken_with_a_warning_and_a_divergence(bench: Bench) -> None:
-    """Rule 22."""
-    agent = start_flow(bench)
+    """Rule 22: nothing that is required is left out."""
+    optional = BUILD.replace("    blocking: false\n", "    blocking: false\n    required: false\n")
+    write_flow(bench, {**FLOW, "flow/activities/01-build.toon": optional})
+    agent = session(bench)
+    agent.call("start_session", agent_id="a", workflow_id="flow")
+    agent.go("gather")
     answer_checkpoint(agent, agent, "scope", "yes")
     answer = agent.go("finish", step_manifest=manifest("look", "weigh"), variables={"parts": ["a"]})
     assert answer.body["activity_id"] == "finish"

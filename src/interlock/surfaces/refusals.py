@@ -46,6 +46,7 @@ _FIELDS: Mapping[Code, tuple[str, ...]] = {
         "pending",
         "left_out",
         "in_activity",
+        "first",
     ),
     Code.ACTIVITY_NOT_FOUND: ("activities",),
     Code.INVALID_TRANSITION: ("valid",),

@@ -127,15 +127,15 @@ class Plan:
         return {name: tuple(values.values()) for name, values in compared.items()}
 
     @cached_property
-    def _set_by_gates(self) -> Mapping[str, str]:
-        """The variables that options of required gates set, each with the first such gate."""
+    def decisions(self) -> Mapping[str, tuple[tuple[Gate, Variables], ...]]:
+        """What options of required gates set, by variable."""
+        setting: dict[str, tuple[tuple[Gate, Variables], ...]] = {}
         gates = [gate for activity in self.workflow.activities for gate in activity.gates() if gate.required]
-        setting = [(gate, option.effect.set_variables) for gate in gates for option in gate.options]
-        return {name.partition(".")[0]: gate.id for gate, sets in reversed(setting) for name in sets}
-
-    def gate_that_sets(self, paths: Sequence[str]) -> str:
-        """Name a required gate that has an option which sets one of these; empty if there is none."""
-        return next(filter(None, (self._set_by_gates.get(path.partition(".")[0]) for path in paths)), "")
+        for gate in gates:
+            for sets in (option.effect.set_variables for option in gate.options):
+                for root in {name.partition(".")[0] for name in sets}:
+                    setting[root] = (*setting.get(root, ()), (gate, sets))
+        return setting
 
     def produced(self, step: Step, scope: Scope) -> dict[str, tuple[Json, ...]]:
         """Return what a step is declared to set and a condition reads, with the values compared (rule 31)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from typing import Literal
 
 from msgspec import Struct
@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from interlock.core.definition.conditions import (
     Condition,
+    Not,
     describe,
     holds,
     is_known_false,
@@ -17,6 +18,7 @@ from interlock.core.definition.conditions import (
     variables_of,
 )
 from interlock.core.definition.program import Plan
+from interlock.core.definition.prompts import variables_in
 from interlock.core.definition.workflow import (
     TERMINAL,
     Activity,
@@ -31,6 +33,7 @@ from interlock.core.definition.workflow import (
 )
 from interlock.core.run.outcomes import Exit
 from interlock.core.run.state import RunState
+from interlock.core.values import merged
 
 Via = Literal["option", "decision", "transition", "default", "end", "closed"]  # closed: no condition holds
 
@@ -228,19 +231,23 @@ def exits(plan: Plan, state: RunState) -> tuple[Exit, ...]:
     expected = chosen_exit(plan, state)
     target = expected.to if expected else None
     listed: dict[str, Exit] = {}
+    deciding: Condition | None = None
     for declared in _flow_exits(plan.workflow, activity):
         to = past_skipped(plan, state, declared.to)
         is_open = declared.via == "transition" and (expected is None or expected.via == "default")
         exit_ = Exit(to, open=is_open)
         if declared.condition is not None:
             exit_ = _conditional(plan, state, to, declared.condition)
+            deciding = declared.condition if to == target and exit_.open else deciding
         # of several exits to one target, one whose condition holds counts before one that is claimed
         rivals = (listed.get(to, exit_), exit_)
         listed[to] = max(rivals, key=lambda rival: (rival.open, not rival.unset, not rival.decided))
     if target is not None and target not in listed:
         listed[target] = Exit(target, open=True)
     chosen_by = deciding_gate(plan, state)
-    decided_by = plan.gate_that_sets(listed[target].reads) if target is not None else ""
+    decided_by = (
+        _gate_that_opens(plan, state, Not(deciding), tuple(variables_of(deciding))) if deciding else ""
+    )
     for exit_ in listed.values():
         if exit_.to == target:
             listed[exit_.to] = replace(exit_, open=True, expected=True, closed_by="")
@@ -258,7 +265,7 @@ def _conditional(plan: Plan, state: RunState, to: str, condition: Condition) -> 
         return Exit(to, open=True, condition=describe(condition), reads=reads, unset=unset)
     decided = is_known_false(condition, scope)
     unset = () if decided else tuple(name for name in reads if not scope.is_set(name))
-    gate = plan.gate_that_sets(reads if decided else unset)
+    gate = _gate_that_opens(plan, state, condition, unset or reads)
     return Exit(
         to,
         open=bool(unset) and not gate,
@@ -268,6 +275,16 @@ def _conditional(plan: Plan, state: RunState, to: str, condition: Condition) -> 
         decided=decided,
         closed_by=gate,
     )
+
+
+def _gate_that_opens(plan: Plan, state: RunState, condition: Condition, names: Sequence[str]) -> str:
+    """Name a required gate with an option that sets one of these and makes the condition true, if any."""
+    roots = dict.fromkeys(name.partition(".")[0] for name in names)
+    for gate, sets in (decision for root in roots for decision in plan.decisions.get(root, ())):
+        is_filled = any(isinstance(value, str) and any(variables_in(value)) for value in sets.values())
+        if is_filled or not is_known_false(condition, plan.scope(merged(state.variables, sets))):
+            return gate.id
+    return ""
 
 
 def deciding_gate(plan: Plan, state: RunState) -> str:

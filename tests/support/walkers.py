@@ -5,6 +5,7 @@ They supply what only an agent can know, when a refusal names it: variables, lis
 
 from __future__ import annotations
 
+import json
 import re
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -43,14 +44,65 @@ def value_for(name: str) -> Any:
     return ["one"] if re.search(r"s$|list|queue|units|items", name) else "yes"
 
 
-class SessionWalker(Walker):
-    """An agent alone at the session surface: orchestrator and worker at once."""
+class ClaimingWalker(Walker):
+    """An agent at a surface that claims steps: it takes along what the refusals ask for."""
 
     def __init__(self, agent: SessionAgent, workflow: Workflow) -> None:
         super().__init__()
         self.agent = agent
         self.workflow = workflow
         self.manifest: list[dict[str, Any]] = []
+        self.variables: dict[str, Any] = {}
+
+    def progress(self, tool: str, **arguments: Any) -> Answer:
+        """Make a call with the work so far, again and again while it is refused for lack of something."""
+        for _ in range(100):
+            answer = self.agent.tell(
+                tool, step_manifest=self.manifest or None, variables=self.variables or None, **arguments
+            )
+            if not self.supply(answer):
+                return answer
+        raise AssertionError(answer.text)
+
+    def supply(self, answer: Answer) -> bool:
+        """Take in what a refusal asks for; say whether it asks for anything."""
+        match answer.code:
+            case "INPUT_REQUIRED":
+                self.variables |= {name: value_for(name) for name in answer.fields["variables"]}
+            case "OUTPUT_REQUIRED":
+                output = {"notesMarkdown": "did it", "artifacts": _examples(answer)}
+                self.manifest.append({"step_id": answer.fields["step"], "output": output})
+            case "ROUND_DUE":
+                self.manifest += [self.another_round(step) for step in answer.fields["steps"]]
+                self.variables |= end_of_loop(answer.text)
+            case _:
+                return False
+        return True
+
+    def another_round(self, step: str) -> dict[str, Any]:
+        """Return what a step of a loop hands in once more, which ends the loop if its decisions do."""
+        sent = [entry["output"] for entry in self.manifest if entry["step_id"] == step]
+        artifacts = sent[-1]["artifacts"] if sent else []
+        stopped = [{**it, "decision": "stop"} if it["kind"] == "wr.loop_control" else it for it in artifacts]
+        return {
+            "step_id": step,
+            "output": {"notesMarkdown": f"did it again, {len(sent)}", "artifacts": stopped},
+        }
+
+
+def end_of_loop(told: str) -> dict[str, Any]:
+    """Return the variable that ends a loop whose next round is due; none if a decision ends it."""
+    due = re.search(r"it goes on (while|until) ([\w-]+) (==|!=) (\S+?)[.;]?(?: |$)", told, re.MULTILINE)
+    if due is None:
+        return {}
+    value = json.loads(due[4])
+    if (due[1] == "until") == (due[3] == "=="):
+        return {due[2]: value}
+    return {due[2]: not value if isinstance(value, bool) else "another"}
+
+
+class SessionWalker(ClaimingWalker):
+    """An agent alone at the session surface: orchestrator and worker at once."""
 
     def run(self) -> dict[str, Any]:
         self.agent.call("start_session", agent_id="a", workflow_id=self.workflow.id)
@@ -69,13 +121,15 @@ class SessionWalker(Walker):
         answer = self.agent.tell("get_activity")
         assert not answer.error, answer.text
         self.consult(activity_id)
-        self.manifest = []
+        self.manifest, self.variables = [], {}
         target = self.choose_exit(answer.text, activity_id)
         for _ in range(100):
-            answer = self.agent.go(target, step_manifest=self.manifest or None)
+            answer = self.progress("next_activity", activity_id=target)
             if not answer.error:
                 return
-            target = self.supply(answer, activity_id) or target
+            assert answer.code == "GATE_UNANSWERED", answer.text
+            first = answer.fields.get("first")
+            target = first or self.answer(answer.fields["checkpoint"], activity_id) or target
         raise AssertionError(answer.text)
 
     def consult(self, activity_id: str) -> None:
@@ -99,27 +153,9 @@ class SessionWalker(Walker):
             return expected[0]
         return self.pick([shown.split(" ")[0] for shown in exits], activity_id)
 
-    def supply(self, answer: Answer, activity_id: str) -> str | None:
-        """Give what the refusal asks for; return another target if an answer leads elsewhere."""
-        match answer.code:
-            case "GATE_UNANSWERED" if "first" in answer.fields:
-                return str(answer.fields["first"])
-            case "GATE_UNANSWERED":
-                return self.answer(answer.fields["checkpoint"], activity_id)
-            case "INPUT_REQUIRED":
-                self.agent.go(
-                    "no-such-activity", variables={n: value_for(n) for n in answer.fields["variables"]}
-                )
-                return None
-            case "OUTPUT_REQUIRED":
-                output = {"notesMarkdown": "did it", "artifacts": _examples(answer)}
-                self.manifest.append({"step_id": answer.fields["step"], "output": output})
-                return None
-            case _:
-                raise AssertionError(answer.text)
-
     def answer(self, gate: str, activity_id: str) -> str | None:
-        answer = self.agent.tell("yield_checkpoint", checkpoint_id=gate, step_manifest=self.manifest or None)
+        """Have a checkpoint answered; return where the answer leads, if it does."""
+        answer = self.progress("yield_checkpoint", checkpoint_id=gate)
         assert not answer.error, answer.text
         handle = answer.body["checkpoint_handle"]
         shown = self.agent.call("present_checkpoint", checkpoint_handle=handle).text
@@ -140,13 +176,8 @@ class SessionWalker(Walker):
         return target if isinstance(target, str) else None
 
 
-class GatedWalker(Walker):
+class GatedWalker(ClaimingWalker):
     """An agent at the gated surface: it answers what is pending, then goes on."""
-
-    def __init__(self, agent: SessionAgent, workflow: Workflow) -> None:
-        super().__init__()
-        self.agent = agent
-        self.workflow = workflow
 
     def run(self) -> dict[str, Any]:
         self.agent.call("start_session", workflow_id=self.workflow.id)
@@ -159,28 +190,21 @@ class GatedWalker(Walker):
         raise AssertionError("the walk did not end")
 
     def leave(self, body: dict[str, Any]) -> Any:
+        self.manifest, self.variables = [], {}
         target = self.answer_all(body)
-        manifest: list[dict[str, Any]] = []
-        variables: dict[str, Any] = {}
         for _ in range(100):
-            answer = self.agent.go(target, variables=variables, step_manifest=manifest or None)
-            match answer.code:
-                case "INPUT_REQUIRED":
-                    variables = {name: value_for(name) for name in answer.fields["variables"]}
-                case "OUTPUT_REQUIRED":
-                    output = {"notesMarkdown": "did it", "artifacts": _examples(answer)}
-                    manifest.append({"step_id": answer.fields["step"], "output": output})
-                case "GATE_UNANSWERED" if "first" in answer.fields:
-                    target = answer.fields["first"]
-                case "GATE_UNANSWERED":
-                    target = self.answer_all({**body, "pending_checkpoints": answer.fields["pending"]})
-                case _:
-                    return answer
+            answer = self.progress("next_activity", activity_id=target)
+            if answer.code != "GATE_UNANSWERED":
+                return answer
+            first = answer.fields.get("first")
+            target = first or self.answer_all({**body, "pending_checkpoints": answer.fields["pending"]})
         raise AssertionError(answer.text)
 
     def answer_all(self, body: dict[str, Any]) -> str:
         pending = list(body["pending_checkpoints"])
-        while pending:
+        for _ in range(100):
+            if not pending:
+                break
             answer = self.answer(body["id"], pending[0])
             pending = answer["remaining_checkpoints"]
             target = answer.get("effect", {}).get("transitionTo")
@@ -189,7 +213,7 @@ class GatedWalker(Walker):
         return self.pick(list(dict.fromkeys(_targets(body))) or ["__terminal__"], body["id"])
 
     def answer(self, activity_id: str, gate: str) -> dict[str, Any]:
-        answer = self.agent.tell("respond_checkpoint", checkpoint_id=gate, condition_not_met=True)
+        answer = self.progress("respond_checkpoint", checkpoint_id=gate, condition_not_met=True)
         if not answer.error:
             return answer.body
         assert answer.code in ("NOT_CONDITIONAL", "CONDITION_HOLDS"), answer.text
@@ -197,7 +221,7 @@ class GatedWalker(Walker):
             "checkpoint"
         ]
         option = self.pick([option["id"] for option in shown["options"]], f"{activity_id}:{gate}")
-        answer = self.agent.tell("respond_checkpoint", checkpoint_id=gate, option_id=option)
+        answer = self.progress("respond_checkpoint", checkpoint_id=gate, option_id=option)
         assert not answer.error, answer.text
         return answer.body
 

@@ -91,12 +91,10 @@ def _reached(
 def _before_showing(found: FoundGate, command: OpenCheckpoint | ResolveCheckpoint) -> Variables:
     """Return the variables that a call may set on its way to a question.
 
-    Those that its answer decides come after it, and a condition is judged without what dismisses it.
+    Those that its answer decides come after it.
     """
     if not isinstance(command, ResolveCheckpoint):
         return command.variables
-    if command.condition_not_met:
-        return {}
     decided = roots_of(name for option in found.gate.options for name in option.effect.set_variables)
     return {name: value for name, value in command.variables.items() if name.partition(".")[0] not in decided}
 

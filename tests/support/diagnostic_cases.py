@@ -10,6 +10,8 @@ STEP = "  - {id: ask, title: Ask, prompt: Ask.}\n"
 ONE = HEAD + "steps:\n" + STEP
 FLOW = "id: w\nversion: 1.0.0\ntitle: W\ninitialActivity: a\n"
 ACT = "id: a\nname: A\nsteps:\n  - {id: s, name: S, description: Do it.}\n"
+BARE = "id: w\nversion: 1.0.0\ntitle: W\n"
+ACT_B = ACT.replace("id: a\nname: A", "id: b\nname: B")
 VARS = (
     FLOW
     + "variables:\n  - {name: known, type: boolean, defaultValue: false}\n  - {name: idle, type: boolean}\n"
@@ -71,6 +73,8 @@ CASES: dict[str, dict[str, str]] = {
     "IL110": {"w.yaml": HEAD + "steps:\n  - §{id: ask, title: A}\n"},
     "IL201": gate("options: [{id: x}, {id: §x, effect: {transitionTo: a}}]"),
     "IL202": activity(exits("{to: §bb, isDefault: true}")),
+    "IL225": {"w/workflow.yaml": "§" + BARE, "w/activities/a.yaml": ACT + exits("{to: b}"), "w/activities/b.yaml": ACT_B},
+    "IL226": {"w/workflow.yaml": "§" + BARE, "w/activities/a.yaml": ACT + exits("{to: b}"), "w/activities/b.yaml": ACT_B + exits("{to: a}")},
     "IL203": loop("{type: for, count: 1, maxIterations: 2}", "§asc"),
     "IL204": {"w/workflow.yaml": FLOW, "w/activities/a.yaml": "$lenient: true\n" + ACT.replace("Do it.", "D, checkpoint: §no")},
     "IL205": {"w.json": '{"id": "t.w", "name": "W", "version": "1.0.0", "steps": [{"id": "ask", "title": "A", "prompt": "P", "output": {"contractRef": §"x.y"}}]}'},

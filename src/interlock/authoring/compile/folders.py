@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from interlock.authoring.compile.activities import compile_activity, with_inlined_loops
+from interlock.authoring.compile.beginnings import with_beginning
 from interlock.authoring.compile.braces import with_double_braces
 from interlock.authoring.compile.documents import (
     Folder,
@@ -90,6 +91,7 @@ def _compile_activities(folder: Folder, raw: Json) -> tuple[Workflow, CompileDra
         report.add("IL106", "the workflow has no activities", at)
     activities = tuple(with_inlined_loops(activity, known, draft) for activity in known.values())
     workflow = with_double_braces(_workflow(source, raw, activities, draft))
+    workflow = with_beginning(workflow, at, draft)
     keep_documents(folder, workflow, draft)
     return msgspec.structs.replace(workflow, documents=tuple(folder.documents.values())), draft
 

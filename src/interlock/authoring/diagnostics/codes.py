@@ -277,6 +277,22 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         "borrow that activity too, or write the activity out here",
     ),
     (
+        "IL225",
+        "first activity not declared",
+        "warning",
+        "The workflow has transitions and no initialActivity, so a run begins with the one activity that no "
+        "other leads to. A run may begin with any activity only if none leads to another.",
+        "add initialActivity",
+    ),
+    (
+        "IL226",
+        "first activity unclear",
+        "error",
+        "The workflow has transitions and no initialActivity, and several activities that no other leads to, "
+        "or none. An agent that could choose where to begin could begin after a gate.",
+        "add initialActivity",
+    ),
+    (
         "IL203",
         "unknown step",
         "error",

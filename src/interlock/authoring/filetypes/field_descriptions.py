@@ -352,8 +352,8 @@ _ACTIVITIES: Mapping[type[Struct], Mapping[str, str]] = {
         "tags": "Words to find the workflow by.",
         "rules": "Rules for the whole run; shown at its start.",
         "variables": "The variables that conditions read.",
-        "initialActivity": "Where a run begins. If absent and there are several activities, the first "
-        "question of a run is which one to enter.",
+        "initialActivity": "Where a run begins. If absent, it begins with the one activity that no other "
+        "leads to; if none leads to another, the first question of a run is which one to enter.",
         "activities": "Activities that are not files of the folder: references such as "
         "`other/02-review.yaml`, or whole activities. Names of files without a number give their order.",
         "activitiesDir": "The folder of the activity files; `activities` if absent.",

@@ -98,7 +98,7 @@ def test_a_real_workflow_compiles_to_the_same(path: Path, tmp_path: Path) -> Non
 def test_a_bundled_workflow_converted_from_json_compiles_to_the_same(path: Path, tmp_path: Path) -> None:
     parsed = parse(path.name, path.read_text("utf-8"), "yaml", Report())
     assert parsed is not None
-    write(tmp_path, {f"{path.stem}.json": json.dumps(parsed.value)})
+    write(tmp_path, {f"{path.stem}.json": json.dumps(parsed.value), "interlock.yaml": "infer: false\n"})
     after = converted(tmp_path / f"{path.stem}.json", tmp_path / "to")
     assert bare(after) == bare(the_only(Source("bundled", path)))
 

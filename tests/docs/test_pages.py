@@ -129,7 +129,7 @@ def as_workflow(kind: str, text: str) -> dict[str, object]:
 
 @pytest.mark.parametrize("block", FRAGMENTS, ids=lambda block: block.body.splitlines()[0])
 def test_an_example_fragment_compiles_without_a_warning(block: Block, tmp_path: Path) -> None:
-    (tmp_path / "example.json").write_text(json.dumps(as_workflow(block.name, block.body)), "utf-8")
+    (tmp_path / "example.yaml").write_text(json.dumps(as_workflow(block.name, block.body)), "utf-8")
     workflows, problems = loaded(tmp_path)
     assert ([workflow.id for workflow in workflows], problems) == (["team.example"], [])
 

@@ -126,6 +126,7 @@ CASES: dict[str, dict[str, str]] = {
     "IL509": step("prompt: §" + "x" * 8193),
     "IL510": step("prompt: §'Do {{a + 1}}.'"),
     "IL513": {"w.json": '{"id": "t.w", "name": "W", "version": "1.0.0", "steps": [{"id": "ask", "title": "A", "prompt": §"Do {{it.all}}."}]}'},
-    "IL514": {"w.yaml": HEAD + "$lenient: true\nvariables: [{name: v, type: boolean, defaultValue: §x}]\nsteps:\n  - {id: ask, title: A, prompt: Set v.}\n"},
+    "IL514": {"w.yaml": HEAD + "$lenient: true\nvariables: [{name: v, type: boolean, defaultValue: §x}]\nsteps:\n  - {id: ask, title: A, prompt: Judge v.}\n"},
+    "IL516": {"w.json": '{"id": "t.w", "name": "W", "version": "1.0.0", "variables": [{"name": "risky", "type": "boolean"}], "steps": [{"id": "ask", "title": "A", "prompt": §"Judge it. Set risky."}]}'},
     "IL511": step("prompt: P, output: {kind: k, schema: {required: [a]}, example: §{b: 1}}"),
 }  # fmt: skip

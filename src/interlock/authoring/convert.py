@@ -11,7 +11,7 @@ from interlock.authoring.compile.documents import NUMBERED
 from interlock.authoring.compile.ids import NAMESPACED, RESERVED
 from interlock.authoring.compile.steps import kind_of
 from interlock.authoring.compile.unit import compile_unit
-from interlock.authoring.diagnostics.codes import STRICT, Report
+from interlock.authoring.diagnostics.codes import INFERRED, STRICT, Report
 from interlock.authoring.sources.paths import source_at
 from interlock.authoring.sources.reader import SourceReader
 from interlock.authoring.sources.sources import Source, Unit, units
@@ -73,9 +73,12 @@ def _without_pointers(fields: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def _leniency(unit: Unit, source: Source) -> dict[str, Json]:
-    """Return the field that keeps unknown names warnings, if there are any: in YAML they are errors."""
+    """Return the field that keeps the file one of others, where it matters.
+
+    In YAML of our own, unknown names are errors and nothing is inferred from texts.
+    """
     diagnostics = compile_unit(unit, source).diagnostics
-    return {LENIENT: True} if any(one.code in STRICT for one in diagnostics) else {}
+    return {LENIENT: True} if any(one.code in (*STRICT, INFERRED) for one in diagnostics) else {}
 
 
 class _FolderConversion:

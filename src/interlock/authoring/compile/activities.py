@@ -38,6 +38,7 @@ from interlock.core.definition.workflow import (
     Loop,
     Step,
     Transition,
+    Workflow,
     walk,
 )
 from interlock.core.values import Json
@@ -201,10 +202,14 @@ def _decisions(
         yield DecisionPoint(source.id, source.name or source.id, branches, source.description)
 
 
-def with_inlined_loops(activity: Activity, known: Mapping[str, Activity], draft: CompileDraft) -> Activity:
+def with_inlined_loops(workflow: Workflow, draft: CompileDraft) -> Workflow:
     """Put the items of the activities that a loop runs into its body."""
-    items = tuple(_inlined(activity.items, known, (activity.id,), draft))
-    return msgspec.structs.replace(activity, items=items)
+    known = {activity.id: activity for activity in workflow.activities}
+    activities = (
+        msgspec.structs.replace(activity, items=tuple(_inlined(activity.items, known, (activity.id,), draft)))
+        for activity in workflow.activities
+    )
+    return msgspec.structs.replace(workflow, activities=tuple(activities))
 
 
 def _inlined(

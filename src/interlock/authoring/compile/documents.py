@@ -18,6 +18,7 @@ from interlock.authoring.compile.ids import FOLDER_ID
 from interlock.authoring.compile.items import CompileDraft, use_of
 from interlock.authoring.diagnostics.codes import Report, did_you_mean
 from interlock.authoring.diagnostics.diagnostic import Mention
+from interlock.authoring.filetypes.source_file import DEFAULTS, SourceSettings
 from interlock.authoring.sources.reader import SourceReader
 from interlock.authoring.text.formats import parse
 from interlock.authoring.text.locations import Parsed, SourceLocation
@@ -76,6 +77,7 @@ class Folder(Struct):
     reader: SourceReader
     path: Path
     head: Parsed
+    settings: SourceSettings = DEFAULTS
     texts: dict[str, str] = field(default_factory=dict)
     documents: dict[tuple[str, str], Document] = field(default_factory=dict)
     mentions: list[Mention] = field(default_factory=list)

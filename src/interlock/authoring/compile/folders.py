@@ -19,6 +19,7 @@ from interlock.authoring.compile.documents import (
     with_lender,
 )
 from interlock.authoring.compile.ids import FOLDER_ID
+from interlock.authoring.compile.inferred import with_inferred_sets
 from interlock.authoring.compile.items import CompileDraft
 from interlock.authoring.compile.steps import check_header, compile_steps, kind_of, read_variables
 from interlock.authoring.compile.templates import Templates
@@ -45,7 +46,9 @@ def compile_folder(folder: Folder) -> tuple[Workflow, CompileDraft] | None:
         return _compile_activities(folder, raw)
     pages = _step_pages(folder.own, folder.path / "steps")
     templates = Templates(folder.reader, folder.path)
-    compiled = compile_steps(raw, SourceLocation(folder.head), folder.report, pages, templates)
+    compiled = compile_steps(
+        raw, SourceLocation(folder.head), folder.report, pages, templates, folder.settings
+    )
     if compiled is not None:
         _report_unused(pages, compiled[1], folder.report)
     return compiled
@@ -82,6 +85,7 @@ def _compile_activities(folder: Folder, raw: Json) -> tuple[Workflow, CompileDra
         assessments={assessment.id: assessment for assessment in source.assessments},
         title_field="name",
         templates=Templates(folder.reader, folder.path),
+        settings=folder.settings,
     )
     home = folder.path / (source.activities_dir or "activities")
     known: dict[str, Activity] = {}
@@ -89,8 +93,8 @@ def _compile_activities(folder: Folder, raw: Json) -> tuple[Workflow, CompileDra
         known.setdefault(activity.id, activity)
     if not known and not report.failed:
         report.add("IL106", "the workflow has no activities", at)
-    activities = tuple(with_inlined_loops(activity, known, draft) for activity in known.values())
-    workflow = with_double_braces(_workflow(source, raw, activities, draft))
+    workflow = with_double_braces(_workflow(source, raw, tuple(known.values()), draft))
+    workflow = with_inlined_loops(with_inferred_sets(workflow, draft), draft)
     workflow = with_beginning(workflow, at, draft)
     keep_documents(folder, workflow, draft)
     return msgspec.structs.replace(workflow, documents=tuple(folder.documents.values())), draft

@@ -14,6 +14,7 @@ from interlock.authoring.compile.conditions import read_condition
 from interlock.authoring.compile.requirements import read_contracts, read_criteria
 from interlock.authoring.compile.templates import CONDITIONS, Templates, expand, filled_features
 from interlock.authoring.diagnostics.codes import Report, did_you_mean, one_of
+from interlock.authoring.filetypes.source_file import DEFAULTS, SourceSettings
 from interlock.authoring.filetypes.step_file import (
     ActionSource,
     AssessmentSource,
@@ -80,6 +81,7 @@ class CompileDraft(Struct):
     at_first: list[str] = field(default_factory=list)
     routines: list[tuple[StepWorkflowSource, SourceLocation]] = field(default_factory=list)
     templates: Templates = field(default_factory=Templates)
+    settings: SourceSettings = DEFAULTS
 
     def for_activity(self, pages: Mapping[str, Parsed]) -> CompileDraft:
         """Return a draft for another activity of the same workflow, without the ids of the last one."""

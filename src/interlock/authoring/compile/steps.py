@@ -11,9 +11,11 @@ import msgspec
 
 from interlock import __version__
 from interlock.authoring.compile import builtins as packs
+from interlock.authoring.compile.inferred import with_inferred_sets
 from interlock.authoring.compile.items import CompileDraft, compile_items, compile_step
 from interlock.authoring.compile.templates import Templates, expand, filled_features
 from interlock.authoring.diagnostics.codes import Report, did_you_mean
+from interlock.authoring.filetypes.source_file import DEFAULTS, SourceSettings
 from interlock.authoring.filetypes.step_file import StepWorkflowSource, VariableSource
 from interlock.authoring.filetypes.type_check import read_as, unknown_fields
 from interlock.authoring.text.locations import Parsed, SourceLocation
@@ -33,6 +35,7 @@ def compile_steps(
     report: Report,
     pages: Mapping[str, Parsed] = MappingProxyType({}),
     templates: Templates | None = None,
+    settings: SourceSettings = DEFAULTS,
 ) -> tuple[Workflow, CompileDraft] | None:
     """Compile the value of a step workflow file; None if something in it cannot be run."""
     source = read_as(StepWorkflowSource, raw, at, report)
@@ -50,6 +53,7 @@ def compile_steps(
         capabilities=source.capabilities,
         pages=pages,
         templates=templates or Templates(),
+        settings=settings,
     )
     probes = tuple(_probes(source, at, draft))
     items = (*probes, *compile_items(list(source.steps), at / "steps", draft))
@@ -57,7 +61,8 @@ def compile_steps(
         report.add("IL306", "every step is the body of a loop that contains itself", at / "steps")
     if report.failed:
         return None
-    return _workflow(source, raw, Activity(MAIN, source.name, items), at, draft), draft
+    workflow = _workflow(source, raw, Activity(MAIN, source.name, items), at, draft)
+    return with_inferred_sets(workflow, draft), draft
 
 
 def check_header(version: str, required_server: str | None, at: SourceLocation, report: Report) -> None:

@@ -15,6 +15,8 @@ from interlock.authoring.compile.steps import compile_steps
 from interlock.authoring.compile.templates import Templates
 from interlock.authoring.diagnostics.codes import Report
 from interlock.authoring.diagnostics.diagnostic import Diagnostic, Mention
+from interlock.authoring.filetypes.source_file import DEFAULTS, SETTINGS_FILE, SourceSettings
+from interlock.authoring.filetypes.type_check import read_as
 from interlock.authoring.lint.structure import lint
 from interlock.authoring.lint.triggers import mentions_of
 from interlock.authoring.sources.listing import Listed, listed
@@ -56,7 +58,7 @@ def compile_unit(unit: Unit, source: Source) -> Compiled:
     is_meant = unit.form == "folder" or source.path == unit.path or any(mark in fields for mark in _MARKS)
     if head is not None and not is_meant:
         return Compiled("", None, None, (), {}, tuple(stamps.values()))
-    folder = Folder(reader, unit.home, head) if head else None
+    folder = Folder(reader, unit.home, head, _settings(source, reader)) if head else None
     workflow = _compile_workflow(unit, source, folder) if folder else None
     declared = fields.get("id") if head is not None else _id_in(reader.text(unit.head) or "")
     is_declared = isinstance(declared, str) and declared != ""
@@ -75,6 +77,16 @@ def compile_unit(unit: Unit, source: Source) -> Compiled:
         mentions=tuple(folder.mentions) if folder and workflow else (),
         owns_id=is_declared and not is_reserved(workflow_id, source),
     )
+
+
+def _settings(source: Source, reader: SourceReader) -> SourceSettings:
+    """Read the settings at the top of the source; without the file, the defaults."""
+    path = source.root / SETTINGS_FILE
+    parsed = reader.parsed(path) if reader.has(path) else None
+    settings = (
+        read_as(SourceSettings, parsed.value, SourceLocation(parsed), reader.report) if parsed else None
+    )
+    return settings or DEFAULTS
 
 
 def _attributed(diagnostic: Diagnostic, workflow_id: str, reader: SourceReader, unit: Unit) -> Diagnostic:
@@ -101,7 +113,7 @@ def _compile_workflow(unit: Unit, source: Source, folder: Folder) -> Workflow | 
     check_id(fields.get("id"), _form(unit, fields), at, report)
     if unit.form == "file":
         templates = Templates(folder.reader, unit.path.parent)
-        compiled = compile_steps(folder.head.value, at, report, templates=templates)
+        compiled = compile_steps(folder.head.value, at, report, templates=templates, settings=folder.settings)
     else:
         compiled = compile_folder(folder)
     if compiled is None:

@@ -18,6 +18,7 @@ __all__ = ["CODES", "Diagnostic", "DiagnosticKind", "Report", "did_you_mean", "o
 
 # Warnings that are errors where they can only be a mistake: unknown names, and what contradicts its own file.
 UNKNOWN_NAMES = ("IL105", "IL204", "IL205", "IL212", "IL213", "IL507", "IL513")
+INFERRED = "IL516"
 STRICT = (*UNKNOWN_NAMES, "IL222", "IL514")
 
 
@@ -77,7 +78,7 @@ class Report:
         """Add the diagnostics of a text that is served as it is; only IL009 stays an error."""
         for diagnostic in other.diagnostics():
             location = Location(diagnostic.line, diagnostic.column)
-            if diagnostic.severity == "warning" or diagnostic.code == "IL009":
+            if diagnostic.severity != "error" or diagnostic.code == "IL009":
                 code, next_action = diagnostic.code, diagnostic.next_action
             else:
                 code, next_action = "IL011", ""
@@ -649,6 +650,14 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         "A default, an effect or a condition gives a declared variable a value that its type does not have, "
         "so what depends on it is never as meant. In a file of our own form this is an error.",
         "correct the value or the declared type",
+    ),
+    (
+        "IL516",
+        "set by its text",
+        "info",
+        "The file was written for another server and does not declare what this step sets, so that is taken "
+        "from its text. An agent that does the step may change these variables; nothing requires it.",
+        "declare it with sets: [name]; infer: false in interlock.yaml switches this off for a source",
     ),
     (
         "IL601",

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from interlock.core.values import Json
 
-Severity = Literal["error", "warning"]
+Severity = Literal["error", "warning", "info"]
 
 
 class Diagnostic(Struct, frozen=True):

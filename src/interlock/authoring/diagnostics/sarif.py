@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
 from interlock import __version__
 from interlock.authoring.diagnostics.codes import CODES
-from interlock.authoring.diagnostics.diagnostic import Diagnostic
+from interlock.authoring.diagnostics.diagnostic import Diagnostic, Severity
 from interlock.core.values import Json
 
+LEVELS: Mapping[Severity, str] = {"error": "error", "warning": "warning", "info": "note"}
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
@@ -23,7 +24,7 @@ def sarif_of(diagnostics: Sequence[Diagnostic]) -> dict[str, Json]:
             "shortDescription": {"text": CODES[code].title},
             "fullDescription": {"text": CODES[code].explanation},
             "help": {"text": CODES[code].next_action},
-            "defaultConfiguration": {"level": CODES[code].severity},
+            "defaultConfiguration": {"level": LEVELS[CODES[code].severity]},
         }
         for code in codes
     ]
@@ -39,7 +40,7 @@ def _result(diagnostic: Diagnostic, rule: int) -> Json:
     return {
         "ruleId": diagnostic.code,
         "ruleIndex": rule,
-        "level": diagnostic.severity,
+        "level": LEVELS[diagnostic.severity],
         "message": {"text": f"{diagnostic.message}.{next_action}"},
         "locations": [{"physicalLocation": location}],
     }

@@ -95,16 +95,21 @@ def drawing_of(workflow: Workflow) -> Drawing:
 def _row(item: Item, targets: Mapping[tuple[str, str], str]) -> Row:
     match item:
         case Step():
-            return Row("step", item.id, item.title, _when(item.condition))
+            inferred = f"by its text sets {', '.join(item.inferred)}" if item.inferred else ""
+            return Row("step", item.id, item.title, _joined(_when(item.condition), inferred))
         case Gate():
             choices = tuple(
                 DrawnOption(option.id, targets.get((item.id, option.id))) for option in item.options
             )
             return Row("gate", item.id, item.name, _when(item.condition), choices)
         case Loop():
-            note = "; ".join(part for part in (_repetition(item), _when(item.run_condition)) if part)
+            note = _joined(_repetition(item), _when(item.run_condition))
             rows = tuple(_row(inner, targets) for inner in item.body)
             return Row("loop", item.id, item.title, note, rows=rows, flow=tuple(_flow(item.body)))
+
+
+def _joined(*notes: str) -> str:
+    return "; ".join(note for note in notes if note)
 
 
 def _flow(items: Sequence[Item]) -> Iterator[Arrow]:

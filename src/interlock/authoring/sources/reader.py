@@ -47,6 +47,10 @@ class SourceReader:
         except OSError:
             return []
 
+    def has(self, path: Path) -> bool:
+        """Say whether there is such a file; one that appears later is noticed."""
+        return self._may_read(path) and os.path.isfile(path)
+
     def text(self, path: Path) -> str | None:
         """Return the text of a file, or report why it cannot be read."""
         shown = self.shown(path)

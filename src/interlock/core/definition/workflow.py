@@ -160,7 +160,7 @@ class Trigger(Value, frozen=True):
 
 
 class Step(Value, frozen=True, tag="step"):
-    """One unit of work for the agent."""
+    """One unit of work for the agent; `inferred` are the variables that its text was taken to set."""
 
     id: str
     title: str
@@ -180,7 +180,13 @@ class Step(Value, frozen=True, tag="step"):
     skill_args: Mapping[str, Json] = {}
     probes: Capability | None = None
     provenance: str | None = None
+    inferred: tuple[str, ...] = ()
     extra: Mapping[str, Json] = {}
+
+    def sets(self, root: str) -> bool:
+        """Say whether the step is declared to set a variable, or its text was taken to say so (rule 19)."""
+        declared = (action.produces.partition(".")[0] for action in self.actions if action.produces)
+        return root in self.inferred or root in declared
 
     @property
     def may_confirm(self) -> bool:

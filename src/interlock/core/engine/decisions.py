@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from interlock.core.definition.conditions import variables_of
 from interlock.core.definition.program import DoStep, EnterLoop, Plan
 from interlock.core.definition.prompts import text_of, unset_in_effect, variables_in
-from interlock.core.definition.workflow import Gate, Step, UserInput, Workflow
+from interlock.core.definition.workflow import Gate, Step, UserInput
 from interlock.core.engine.gates import find_gate, question_of, roots_of
 from interlock.core.engine.loops import extent_of
 from interlock.core.run import events as e
@@ -178,7 +177,7 @@ def admitted(
     asked_anew = {need.key for need in needs if need.key not in bound and given(state, need) is None}
     for name, value in variables.items():
         protected = name in kept and name not in bound
-        setters = [step.id for step in steps if protected and produces(plan.workflow, step, name)]
+        setters = [step.id for step in steps if protected and step.sets(name.partition(".")[0])]
         current = state.variables.get(name, MISSING)
         if name not in kept or name in asked_anew:
             taken[name] = value
@@ -229,20 +228,6 @@ def _needed_by(plan: Plan, state: RunState, name: str) -> str | None:
 
 def _gate_in(key: str) -> str:
     return key.rpartition("::")[2].rpartition("/")[2]
-
-
-def produces(workflow: Workflow, step: Step, name: str) -> bool:
-    """Say whether a step is declared to set a variable; in files of others its text counts too (rule 19)."""
-    if any(
-        action.action == "set" and action.target == name and not action.has_value for action in step.actions
-    ):
-        return True
-    if workflow.form != "activities":
-        return False
-    text = "\n".join([step.title, step.description or "", *(fragment.text for fragment in step.prompt)])
-    variable = rf"(?<![\w.]){re.escape(name)}(?![\w.]*\w)"
-    beside = rf"\b(?:(?:re)?set|clear|mark|record)(?:s|ed|ting|ing)?\b[^.\n]{{0,40}}?{variable}"
-    return re.search(rf"{beside}|{variable}\W{{0,3}}=", text, re.IGNORECASE) is not None
 
 
 def undecided_gap(

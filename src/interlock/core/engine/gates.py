@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
@@ -181,17 +180,16 @@ def ruled_out(plan: Plan, state: RunState) -> tuple[Gate, ...]:
     closed = [gate for gate in gates if is_known_false(gate.condition, scope)]
     if not closed:
         return ()
-    changed, texts = set[str](), list[str]()
+    changed = set[str]()
     for item in walk(activity.items):
         match item:
             case Step():
-                changed.update(action.target for action in item.actions if action.target)
-                texts += [item.description or "", *(fragment.text for fragment in item.prompt)]
+                changed.update(item.inferred)
+                changed.update(action.target.partition(".")[0] for action in item.actions if action.target)
             case Gate():
                 changed.update(name for option in item.options for name in option.effect.set_variables)
             case Loop():
                 changed.update(item.variables())
-    changed.update(re.findall(r"[\w-]+", " ".join(texts)))
     return tuple(
         gate
         for gate in closed

@@ -40,6 +40,6 @@ def checked(text: str) -> dict[str, Json]:
         if diagnostic.severity == "error":
             issues.append(f"{where}: {diagnostic.message}")
             suggestions.append(f"{where}: {diagnostic.next_action}")
-        else:
+        elif diagnostic.severity == "warning":
             suggestions.append(f"{where}: {diagnostic.message}: {diagnostic.next_action}")
     return {"valid": not issues, "issues": issues, "suggestions": suggestions}

@@ -52,6 +52,8 @@ def command(
             remark = "" if transition.condition is None else " (conditional)"
             say(fit(f"{indent}→ {transition.to}{remark}", width()))
     for diagnostic in loaded.diagnostics:
+        if diagnostic.severity == "info":  # shown with its item
+            continue
         inform(f"{diagnostic.file}:{diagnostic.line}: {diagnostic.message}")
 
 
@@ -60,6 +62,7 @@ def _items(items: tuple[Item, ...], indent: str) -> Iterator[str]:
         match item:
             case Step():
                 note = " (conditional)" if item.condition is not None else ""
+                note += f" (by its text sets {', '.join(item.inferred)})" if item.inferred else ""
                 yield f"{indent}• {item.id}  {line_of(item.title)}{note}"
             case Gate():
                 options = " | ".join(option.id for option in item.options)

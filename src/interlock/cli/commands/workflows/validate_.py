@@ -34,7 +34,7 @@ from interlock.cli.screen import (
     stop,
 )
 
-SEVERITY_TONES: dict[Severity, Tone] = {"error": "bad", "warning": "warn"}
+SEVERITY_TONES: dict[Severity, Tone] = {"error": "bad", "warning": "warn", "info": "quiet"}
 
 
 class Checked(Struct, frozen=True):
@@ -84,10 +84,12 @@ def command(
             if diagnostic.next_action:
                 say(f"  {paint('fix:', 'accent')} {line_of(diagnostic.next_action)}")
         errors = sum(diagnostic.severity == "error" for diagnostic in diagnostics)
-        warnings = len(diagnostics) - errors
-        counts = f"{counted(errors, 'error')}, {counted(warnings, 'warning')}" if diagnostics else "no errors"
+        warnings = sum(diagnostic.severity == "warning" for diagnostic in diagnostics)
+        counts = f"{counted(errors, 'error')}, {counted(warnings, 'warning')}"
+        counts = counts if errors or warnings else "no errors"
         inform(f"{counted(usable, 'workflow')} usable, {counts}.")
-    if any(strict or diagnostic.severity == "error" for diagnostic in diagnostics):
+    failing = ("error", "warning") if strict else ("error",)
+    if any(diagnostic.severity in failing for diagnostic in diagnostics):
         raise click.exceptions.Exit(CHECK_FAILED)
 
 

@@ -147,14 +147,14 @@ def activity(found: Loaded, name: str) -> Activity:
 def test_items_are_in_the_order_of_rule_23(tmp_path: Path) -> None:
     items = activity(loaded(tmp_path), "look").items
     assert [(type(item), item.id) for item in items] == [
+        (Gate, "later"),
         (Step, "read"),
         (Gate, "agree"),
         (Step, "judge"),
         (Loop, "each-file"),
-        (Gate, "later"),
     ]
-    bound = [item.bound_to for item in items if isinstance(item, Gate)]
-    assert bound == ["judge", None]
+    placed = [(item.bound_to, item.place) for item in items if isinstance(item, Gate)]
+    assert placed == [(None, "before 'read', which itself sets done"), ("judge", "")]
 
 
 LOOPS = "loops:\n  - {id: each, type: forEach, over: parts, steps: [{id: inner, name: I, description: D}]}\n"

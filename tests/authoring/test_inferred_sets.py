@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from interlock.authoring.compile.prose import names_set_in
+from interlock.authoring.inference.prose import names_set_in
 from interlock.authoring.library import Loaded
 from interlock.core.values import Json
 from support.authored import ASK, compiled, head, library, step, write

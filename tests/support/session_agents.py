@@ -35,6 +35,7 @@ skills:
 variables[4]:
   - name: goal
     type: string
+    required: true
   - name: parts
     type: array
   - name: risky

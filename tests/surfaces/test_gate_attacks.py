@@ -414,6 +414,7 @@ def test_a2_what_another_option_would_have_set_is_not_for_the_agent_to_set(bench
 def test_a2_a_step_that_is_declared_to_set_a_variable_may(bench: Bench, name: str, declared: str) -> None:
     ship = DEPLOY["deploy/activities/01-ship.yaml"]
     ship = ship.replace('description: "Send it to {{target}}."', declared)
+    ship = f"$lenient: true\n{ship}"  # a file of others, in which what a text says to set is inferred
     write(bench.workflows, {**DEPLOY, "deploy/activities/01-ship.yaml": ship})
     agent = Attacker(bench, name)
     agent.to_the_gate()

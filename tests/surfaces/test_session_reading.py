@@ -212,3 +212,22 @@ def test_reading_never_makes_a_token_stale(bench: Bench) -> None:
     token = agent.token
     for tool in ("get_workflow", "get_activity", "get_skill", "get_skills", "get_trace"):
         assert agent.call(tool, session_token=token).token == token
+
+
+def test_a_bound_gate_that_is_asked_after_its_step_is_named_after_it(bench: Bench) -> None:
+    """Rule 23: only its step sets what the question shows."""
+    write_flow(
+        bench, {**FLOW, "flow/workflow.toon": FLOW["flow/workflow.toon"].replace("    required: true\n", "")}
+    )
+    agent = session(bench)
+    agent.call("start_session", agent_id="a", workflow_id="flow")
+    agent.go("gather")
+    body = toon_format.decode(agent.tell("get_activity").text.partition("\n\n")[2])
+    assert isinstance(body, dict)
+    assert [step.get("id") or step for step in body["steps"]] == [
+        "look",
+        "weigh",
+        {"type": "checkpoint", "checkpoint": "scope"},
+        "warn",
+    ]
+    assert "checkpoint" not in body["steps"][3]

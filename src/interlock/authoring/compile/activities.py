@@ -1,4 +1,4 @@
-"""Compiles one activity: steps and loops in order, each gate before the step that names it, then the rest.
+"""Compiles one activity: its steps and loops in order, and the gates that it lists beside them.
 
 Loops over whole activities are inlined afterwards, when every activity is known (rule 30).
 """
@@ -27,6 +27,7 @@ from interlock.authoring.filetypes.activity_file import (
     SkillsSource,
 )
 from interlock.authoring.filetypes.type_check import read_as, unknown_fields
+from interlock.authoring.inference.places import end_of
 from interlock.authoring.text.locations import SourceLocation
 from interlock.core.definition.workflow import (
     Activity,
@@ -94,11 +95,15 @@ def compile_activity(raw: Json, at: SourceLocation, draft: CompileDraft) -> Acti
 
 
 def _compile_items(
-    source: ActivitySource | ActivityLoopSource, keys: list[str], at: SourceLocation, draft: CompileDraft
+    source: ActivitySource | ActivityLoopSource,
+    keys: list[str],
+    at: SourceLocation,
+    draft: CompileDraft,
+    loop_id: str = "",
 ) -> tuple[Item, ...]:
     """Compile the items of an activity or a loop, `steps` and `loops` as the file has them.
 
-    Each gate comes before the first step that names it, else after all of them.
+    A listed gate comes before the first step that names it, else last, until `with_places` decides.
     """
     body: tuple[Item, ...] = ()
     for key in keys:
@@ -107,8 +112,8 @@ def _compile_items(
         elif key == "loops":
             body += tuple(_loops(source.loops, at / "loops", draft))
     gates = {gate.id: gate for gate in _gates(source.checkpoints, at / "checkpoints", draft)}
+    draft.listed_gates.setdefault(draft.activity, {}).update(dict.fromkeys(gates, loop_id))
     unbound = tuple(gate for gate in gates.values() if gate.id not in draft.bindings)
-    _report_unbound(unbound, body, draft)
     gate_of_step = {steps[0]: gates[gate] for gate, steps in draft.bindings.items() if gate in gates}
     return (*_with_gates(body, gate_of_step), *unbound)
 
@@ -140,22 +145,6 @@ def _with_gates(items: tuple[Item, ...], gate_of_step: Mapping[str, Gate]) -> It
             yield item
 
 
-def _report_unbound(gates: Sequence[Gate], body: tuple[Item, ...], draft: CompileDraft) -> None:
-    steps = [item for item in walk(body) if isinstance(item, Step)]
-    for gate in gates:
-        step = next((step for step in steps if _mentions(step, gate)), None)
-        next_action = (
-            f"add 'checkpoint: {gate.id}' to the step '{step.id}', which mentions it" if step else ""
-        )
-        location = draft.locations[draft.activity, "gate", gate.id] / "id"
-        draft.report.add("IL508", f"no step names the checkpoint '{gate.id}'", location, next_action)
-
-
-def _mentions(step: Step, gate: Gate) -> bool:
-    text = " ".join((step.title, step.description or "", *(fragment.text for fragment in step.prompt)))
-    return gate.id in text or gate.name.lower() in text.lower()
-
-
 def _loops(raws: Sequence[Json], at: SourceLocation, draft: CompileDraft) -> Iterator[Loop]:
     for index, raw in enumerate(raws):
         loop_at = at / index
@@ -168,11 +157,12 @@ def _loops(raws: Sequence[Json], at: SourceLocation, draft: CompileDraft) -> Ite
             draft.report.add("IL306", f"a {source.type} loop needs a condition", loop_at)
         if not source.steps and not source.loops and not source.activities:
             draft.report.add("IL106", "the loop has neither steps nor activities", loop_at)
+        loop_id = unique_id("loop", source.id, loop_at, draft)
         yield Loop(
-            id=unique_id("loop", source.id, loop_at, draft),
+            id=loop_id,
             title=source.name or source.id,
             kind=source.type,
-            body=_compile_items(source, list(raw), loop_at, draft),
+            body=_compile_items(source, list(raw), loop_at, draft, loop_id),
             max_iterations=source.max_iterations,
             condition=read_condition(source.condition, loop_at / "condition", draft.report),
             break_condition=read_condition(source.break_condition, loop_at / "breakCondition", draft.report),
@@ -220,7 +210,9 @@ def _inlined(
         if not isinstance(item, Loop):
             yield item
             continue
-        body = list(_inlined(item.body, known, path, draft))
+        own = list(_inlined(item.body, known, path, draft))
+        last = [each for each in own if isinstance(each, Gate) and each.place.startswith(end_of(item))]
+        body = [each for each in own if each not in last]
         for name in item.activities:
             location = draft.locations[path[-1], "loop", item.id] / "activities"
             if name not in known:
@@ -229,4 +221,4 @@ def _inlined(
                 draft.report.add("IL306", f"the loop runs '{name}', which contains it", location)
             else:
                 body += _inlined(known[name].items, known, (*path, name), draft)
-        yield msgspec.structs.replace(item, body=tuple(body))
+        yield msgspec.structs.replace(item, body=(*body, *last))

@@ -78,6 +78,7 @@ class Folder(Struct):
     path: Path
     head: Parsed
     settings: SourceSettings = DEFAULTS
+    settings_at: SourceLocation | None = None
     texts: dict[str, str] = field(default_factory=dict)
     documents: dict[tuple[str, str], Document] = field(default_factory=dict)
     mentions: list[Mention] = field(default_factory=list)

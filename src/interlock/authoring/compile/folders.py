@@ -8,7 +8,6 @@ from pathlib import Path
 import msgspec
 
 from interlock.authoring.compile.activities import compile_activity, with_inlined_loops
-from interlock.authoring.compile.beginnings import with_beginning
 from interlock.authoring.compile.braces import with_double_braces
 from interlock.authoring.compile.documents import (
     Folder,
@@ -19,13 +18,15 @@ from interlock.authoring.compile.documents import (
     with_lender,
 )
 from interlock.authoring.compile.ids import FOLDER_ID
-from interlock.authoring.compile.inferred import with_inferred_sets
 from interlock.authoring.compile.items import CompileDraft
 from interlock.authoring.compile.steps import check_header, compile_steps, kind_of, read_variables
 from interlock.authoring.compile.templates import Templates
 from interlock.authoring.diagnostics.codes import Report, did_you_mean
 from interlock.authoring.filetypes.activity_file import ActivityWorkflowSource, SkillsSource
 from interlock.authoring.filetypes.type_check import read_as, unknown_fields
+from interlock.authoring.inference.beginnings import with_beginning
+from interlock.authoring.inference.places import with_places
+from interlock.authoring.inference.sets import with_inferred_sets
 from interlock.authoring.sources.reader import SourceReader
 from interlock.authoring.text.formats import FORMATS, parse
 from interlock.authoring.text.locations import Parsed, SourceLocation
@@ -86,6 +87,7 @@ def _compile_activities(folder: Folder, raw: Json) -> tuple[Workflow, CompileDra
         title_field="name",
         templates=Templates(folder.reader, folder.path),
         settings=folder.settings,
+        settings_at=folder.settings_at,
     )
     home = folder.path / (source.activities_dir or "activities")
     known: dict[str, Activity] = {}
@@ -94,7 +96,8 @@ def _compile_activities(folder: Folder, raw: Json) -> tuple[Workflow, CompileDra
     if not known and not report.failed:
         report.add("IL106", "the workflow has no activities", at)
     workflow = with_double_braces(_workflow(source, raw, tuple(known.values()), draft))
-    workflow = with_inlined_loops(with_inferred_sets(workflow, draft), draft)
+    workflow = with_places(with_inferred_sets(workflow, draft), draft)
+    workflow = with_inlined_loops(workflow, draft)
     workflow = with_beginning(workflow, at, draft)
     keep_documents(folder, workflow, draft)
     return msgspec.structs.replace(workflow, documents=tuple(folder.documents.values())), draft

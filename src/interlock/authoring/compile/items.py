@@ -57,6 +57,7 @@ class CompileDraft(Struct):
     Inside a template call, `throughout` is guidance for each of its steps and `at_first` for the first one;
     `calls` are the calls around the item. `routines` are all that the workflow calls, with their calls.
     `unusable` are the names of the files whose activities are not known because of other errors.
+    `listed_gates` are the gates that an activity lists beside its steps, with the loop that lists each.
     """
 
     report: Report
@@ -82,6 +83,8 @@ class CompileDraft(Struct):
     routines: list[tuple[StepWorkflowSource, SourceLocation]] = field(default_factory=list)
     templates: Templates = field(default_factory=Templates)
     settings: SourceSettings = DEFAULTS
+    settings_at: SourceLocation | None = None
+    listed_gates: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def for_activity(self, pages: Mapping[str, Parsed]) -> CompileDraft:
         """Return a draft for another activity of the same workflow, without the ids of the last one."""

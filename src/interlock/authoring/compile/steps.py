@@ -11,13 +11,13 @@ import msgspec
 
 from interlock import __version__
 from interlock.authoring.compile import builtins as packs
-from interlock.authoring.compile.inferred import with_inferred_sets
 from interlock.authoring.compile.items import CompileDraft, compile_items, compile_step
 from interlock.authoring.compile.templates import Templates, expand, filled_features
 from interlock.authoring.diagnostics.codes import Report, did_you_mean
 from interlock.authoring.filetypes.source_file import DEFAULTS, SourceSettings
 from interlock.authoring.filetypes.step_file import StepWorkflowSource, VariableSource
 from interlock.authoring.filetypes.type_check import read_as, unknown_fields
+from interlock.authoring.inference.sets import with_inferred_sets
 from interlock.authoring.text.locations import Parsed, SourceLocation
 from interlock.core.definition.workflow import Activity, Kind, Step, Variable, Workflow
 from interlock.core.run.preferences import Preferences

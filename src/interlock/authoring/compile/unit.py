@@ -58,7 +58,7 @@ def compile_unit(unit: Unit, source: Source) -> Compiled:
     is_meant = unit.form == "folder" or source.path == unit.path or any(mark in fields for mark in _MARKS)
     if head is not None and not is_meant:
         return Compiled("", None, None, (), {}, tuple(stamps.values()))
-    folder = Folder(reader, unit.home, head, _settings(source, reader)) if head else None
+    folder = Folder(reader, unit.home, head, *_settings(source, reader)) if head else None
     workflow = _compile_workflow(unit, source, folder) if folder else None
     declared = fields.get("id") if head is not None else _id_in(reader.text(unit.head) or "")
     is_declared = isinstance(declared, str) and declared != ""
@@ -79,14 +79,14 @@ def compile_unit(unit: Unit, source: Source) -> Compiled:
     )
 
 
-def _settings(source: Source, reader: SourceReader) -> SourceSettings:
-    """Read the settings at the top of the source; without the file, the defaults."""
+def _settings(source: Source, reader: SourceReader) -> tuple[SourceSettings, SourceLocation | None]:
+    """Read the settings at the top of the source, with their location; without the file, the defaults."""
     path = source.root / SETTINGS_FILE
     parsed = reader.parsed(path) if reader.has(path) else None
-    settings = (
-        read_as(SourceSettings, parsed.value, SourceLocation(parsed), reader.report) if parsed else None
-    )
-    return settings or DEFAULTS
+    if parsed is None:
+        return DEFAULTS, None
+    at = SourceLocation(parsed)
+    return read_as(SourceSettings, parsed.value, at, reader.report) or DEFAULTS, at
 
 
 def _attributed(diagnostic: Diagnostic, workflow_id: str, reader: SourceReader, unit: Unit) -> Diagnostic:

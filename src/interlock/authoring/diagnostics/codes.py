@@ -604,8 +604,10 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         "IL508",
         "checkpoint not bound to a step",
         "warning",
-        "No step names this checkpoint; it is asked after the steps of its activity.",
-        "name it in the step it belongs to: checkpoint: <id>",
+        "No step names this checkpoint, so the compiler decides where it is asked: before what depends on "
+        "its answer, else after the step whose text names it, before a step that produces what it sets, at "
+        "the end of a loop whose item it shows, or at the end. The message says where and why.",
+        "name it in the step that it is asked before: checkpoint: <id>",
     ),
     (
         "IL509",
@@ -658,6 +660,22 @@ _TABLE: tuple[tuple[str, str, Severity, str, str], ...] = (
         "The file was written for another server and does not declare what this step sets, so that is taken "
         "from its text. An agent that does the step may change these variables; nothing requires it.",
         "declare it with sets: [name]; infer: false in interlock.yaml switches this off for a source",
+    ),
+    (
+        "IL517",
+        "checkpoint not asked before its step",
+        "info",
+        "The step that names this checkpoint is the first that sets what its question shows or its condition "
+        "reads, so it is asked right after that step; or the settings of the source say where it is asked.",
+        "name it in the step that it is asked before, or let an earlier step set the variable",
+    ),
+    (
+        "IL518",
+        "unknown place",
+        "error",
+        "The settings of the source give a place to a checkpoint that the workflow does not list, or a place "
+        "that the activity does not have.",
+        "write WORKFLOW/ACTIVITY/CHECKPOINT: before STEP, after STEP or end",
     ),
     (
         "IL601",

@@ -389,8 +389,8 @@ _ACTIVITIES: Mapping[type[Struct], Mapping[str, str]] = {
         "skills": "The skills for this activity.",
         "steps": "Steps, gates and loops in order. A text alone is the id of a step that is written in "
         "`activities/<activity>/<id>.md`.",
-        "checkpoints": "Gates: each is asked before the step whose `checkpoint` names it, else after the "
-        "steps and loops.",
+        "checkpoints": "Gates: each is asked before the step whose `checkpoint` names it, else where the "
+        "compiler puts it; `validate` says where.",
         "decisions": "Choices that the server makes from the variables when the activity is done.",
         "loops": "Loops that follow the steps.",
         "transitions": "Where the activity leads; without any, the run ends after it.",

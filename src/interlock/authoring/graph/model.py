@@ -101,7 +101,7 @@ def _row(item: Item, targets: Mapping[tuple[str, str], str]) -> Row:
             choices = tuple(
                 DrawnOption(option.id, targets.get((item.id, option.id))) for option in item.options
             )
-            return Row("gate", item.id, item.name, _when(item.condition), choices)
+            return Row("gate", item.id, item.name, _joined(_when(item.condition), item.place), choices)
         case Loop():
             note = _joined(_repetition(item), _when(item.run_condition))
             rows = tuple(_row(inner, targets) for inner in item.body)

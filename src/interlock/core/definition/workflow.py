@@ -210,7 +210,10 @@ class Option(Value, frozen=True):
 
 
 class Gate(Value, frozen=True, tag="gate"):
-    """A checkpoint: a question with options that must be answered before work goes on."""
+    """A checkpoint: a question with options that must be answered before work goes on.
+
+    It is asked before the step that it is bound to, unless `place` says where the compiler put it (rule 23).
+    """
 
     id: str
     name: str
@@ -222,6 +225,7 @@ class Gate(Value, frozen=True, tag="gate"):
     default_option: str | None = None
     auto_advance_ms: int | None = None
     bound_to: str | None = None
+    place: str = ""
     extra: Mapping[str, Json] = {}
 
     def option(self, option_id: str) -> Option | None:

@@ -95,12 +95,16 @@ def _ordered(items: Sequence[Item], until: int) -> Iterator[Shape]:
             case Step():
                 yield step_shape(item, bound)
                 bound = None
-            case Gate(bound_to=str()):
+            case Gate(bound_to=str(step_id)) if _is_step(items[index + 1 : index + 2], step_id):
                 bound = item.id
             case Gate() if index < until:
                 yield {"type": "checkpoint", "checkpoint": item.id}
             case Loop() if index < until:
                 yield {"type": "loop", "loop": item.id}
+
+
+def _is_step(items: Sequence[Item], step_id: str) -> bool:
+    return any(isinstance(item, Step) and item.id == step_id for item in items)
 
 
 def step_shape(step: Step, gate: str | None = None) -> Shape:

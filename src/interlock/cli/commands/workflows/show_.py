@@ -66,7 +66,8 @@ def _items(items: tuple[Item, ...], indent: str) -> Iterator[str]:
                 yield f"{indent}• {item.id}  {line_of(item.title)}{note}"
             case Gate():
                 options = " | ".join(option.id for option in item.options)
-                yield f"{indent}◆ {item.id}  {line_of(item.name)}: {options}"
+                place = f" ({item.place})" if item.place else ""
+                yield f"{indent}◆ {item.id}  {line_of(item.name)}: {options}{place}"
             case Loop():
                 yield f"{indent}↻ {item.id}  {line_of(item.title)}, at most {item.max_iterations} times"
                 yield from _items(item.body, f"{indent}  ")

@@ -1,4 +1,4 @@
-"""Reads from the text of a step which variables it sets; only known names count.
+"""Reads from the text of a step which variables it sets and which checkpoints it names.
 
 A variable is set by a verb (set, reset, clear, mark, record, force) or an assignment (`x = v`) anywhere in a
 sentence, unless that is negated, part of a condition, or about what somebody else does.
@@ -45,6 +45,15 @@ _VALUE = re.compile(r"(?:\bto\b|=)[^,;]*?(?=,|;|\band\b|$)|\([^()]*\)")
 _FILLER = re.compile(
     r"\W*(?:(?:the|an?|both|all|these|this|context|variables?|keys?|flags?|value|of|following|and|or)\b\W*)*",
     re.I,
+)
+
+_DECIDED = (
+    r"(?:selected|chosen|picked|answered|decided|confirmed|approved|accepted|agreed|given|made|set)\b[^.\n]{0,40}?"
+    r"\b(?:at|in|by|from|via|with|through|during)"
+)
+_FOLLOWING = (
+    r"(?:after|per|from|following|according to|based on|depending on|once"
+    r"|(?:answer|response|reply) (?:to|of|from|at)|(?:outcome|result) (?:of|from))"
 )
 
 
@@ -95,3 +104,24 @@ def _objects(after: str) -> Iterator[str]:
             break
     for marked in _MARKED.finditer(phrase):
         yield marked[0].strip("`'\"").partition(".")[0]
+
+
+def names_gate(text: str, gate_id: str, name: str) -> bool:
+    """Say whether a text names a checkpoint, by its id or by its name."""
+    return re.search(_gate_pattern(gate_id, name), text, re.I) is not None
+
+
+def uses_answer(text: str, gate_id: str, name: str) -> bool:
+    """Say whether a text speaks of the answer to a checkpoint as already given."""
+    pattern = rf"\b(?:{_DECIDED}|{_FOLLOWING})\s+(?:the\s+)?(?:user's\s+)?{_gate_pattern(gate_id, name)}"
+    return re.search(pattern, text, re.I) is not None
+
+
+def _gate_pattern(gate_id: str, name: str) -> str:
+    """Match the id or the name; a single word only if it is quoted or called a checkpoint."""
+    words = [(word, re.search(r"[\s_-]", word) is not None) for word in {gate_id, name} if word]
+    plain = "|".join(re.escape(word) for word, is_compound in words if is_compound)
+    single = "|".join(re.escape(word) for word, is_compound in words if not is_compound)
+    patterns = [rf"[`'\"]?\b(?:{plain})\b(?![\w-])"] if plain else []
+    patterns += [rf"(?:[`'\"](?:{single})[`'\"]|\b(?:{single})\s+(?:checkpoint|gate)\b)"] if single else []
+    return f"(?:{'|'.join(patterns)})"

@@ -13,8 +13,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from interlock.authoring.compile.items import CompileDraft
-from interlock.authoring.compile.prose import names_set_in
 from interlock.authoring.diagnostics.codes import INFERRED
+from interlock.authoring.inference.prose import names_set_in
 from interlock.core.definition.conditions import Compare
 from interlock.core.definition.prompts import variables_in
 from interlock.core.definition.workflow import Action, Activity, Effect, Item, Loop, Step, Workflow, walk

@@ -1,0 +1,1 @@
+"""What the compiler decides where a file does not say it: beginnings, places of gates, what steps set."""

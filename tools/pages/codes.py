@@ -27,6 +27,7 @@ _STORE: Mapping[str, str] = {
 }
 
 _RUN: Mapping[str, str] = {
+    "ROUND_DUE": "The next round of a loop is due: its condition still holds.",
     "RUN_FINISHED": "The run is complete.",
     "RUN_ABANDONED": "The run was abandoned; the message says by whom and why. It stays readable.",
     "DECISION_PENDING": "A checkpoint is open; the run waits for its answer.",

@@ -126,7 +126,8 @@ def _behind(
         is_meant = wanted is not None or (waiting is not None and waiting.key == key)
         is_only = not loops or (is_meant and wanted in (None, inside.frames[-1].iteration + 1))
         return _already_answered(inside, gate, key) if is_only else None
-    if key in state.passed:
+    dismisses = isinstance(command, ResolveCheckpoint) and command.condition_not_met
+    if key in state.passed and (dismisses or state.open is None or state.open.key == key):
         return NeedAnswer(key, gate, draft.now, found.confirms)
     if ahead or loops:
         return None
@@ -151,7 +152,8 @@ def resolve_checkpoint(plan: Plan, state: RunState, command: ResolveCheckpoint) 
     if isinstance(answer, Refusal):
         answer = replace(answer, about={**answer.about, **inbox_only(draft.state, need.key, command.terms)})
         return _with_showing(draft, need, answer, command)
-    draft.show(need, _agent_of(draft.state, need.key))
+    if answer is not None:  # a question that does not apply is dismissed unseen
+        draft.show(need, _agent_of(draft.state, need.key))
     how: e.Resolved = "dismissed" if answer is None else "chosen"
     event = resolved(
         plan,

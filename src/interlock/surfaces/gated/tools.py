@@ -70,15 +70,15 @@ def tools(handlers: GatedHandlers, session_tools: SessionTools, reading: GatedRe
         ),
         Tool(
             "get_checkpoint",
-            "A checkpoint's message and options, to show to the user.",
+            "A checkpoint's message and options, to show to the user; step_manifest claims the steps before it.",
             p.GetCheckpoint,
             handlers.get_checkpoint,
-            read_only=True,
+            idempotent=True,
         ),
         Tool(
             "respond_checkpoint",
             "Answer a pending checkpoint with exactly one of option_id (the user's choice), auto_advance, "
-            "condition_not_met. Effects are applied and returned.",
+            "condition_not_met. Steps before it count as done: send their step_manifest. Effects are returned.",
             p.RespondCheckpoint,
             handlers.respond_checkpoint,
             idempotent=True,

@@ -388,6 +388,7 @@ export interface StoryDecision {
   option: string;
   how: string;
   channel: string;
+  strength: "agent" | "client" | "none" | "user";
   client: string;
   note: string;
   question: string;

@@ -201,7 +201,7 @@ def test_a_yielded_checkpoint_is_answered_at_once_and_can_be_resumed_from(tmp_pa
         yielded = call("yield_checkpoint", session_token=entered, checkpoint_id="go")["session_token"]
         ref = decide_in_the_inbox(data)
         assert call("resume_checkpoint", session_token=yielded)["resolved_option"] == "yes"
-    assert "go: yes (cli)" in interlock(data, "tree", ref).out
+    assert "go: yes, by cli (user)" in interlock(data, "tree", ref).out
 
 
 def test_a_pending_checkpoint_is_answered_at_once_and_the_activity_can_be_left(tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ def test_an_approver_decides_for_others_and_is_named(
     assert kinds.pop("decision_recorded") == "eve"
     assert set(kinds.values()) == {"ada"}
     assert [line.summary("ada").partition(" ")[0] for line in lines] == ["eve:", "which:"]
-    assert "which: right (by eve, channel console" in transcript
+    assert "which: right (by eve, channel inbox (user)" in transcript
 
 
 def test_only_an_admin_reads_the_metrics(server: HttpServer, tokens: dict[str, str]) -> None:

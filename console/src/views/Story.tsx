@@ -141,6 +141,7 @@ export function Decision({ decision, differs = false }: { decision: StoryDecisio
       <span className="badge complete">{visible(decision.option || decision.how.replaceAll("_", " "))}</span>
       <span>
         {visible(decision.gate)}, by {decision.channel}
+        {decision.strength !== decision.channel && decision.strength !== "none" && ` (${decision.strength})`}
         {decision.client && ` (${visible(decision.client)})`}, <Time at={decision.at} />
       </span>
       {decision.note && <q>{visible(decision.note)}</q>}

@@ -156,7 +156,7 @@ class ServedLedger:
             if waiting.shown != shown:
                 return f"Question '{question}' is no longer as it was shown to you. Read the inbox again."
             ledger = self._ledger.of(owner, principal.name)
-            error = decide_question(ledger, waiting, option, note, "console")
+            error = decide_question(ledger, waiting, option, note, "inbox")
             return f"{error.message} {error.next_action}" if error is not None else None
         return f"No question '{question}' waits in session '{session}'. Read the inbox again."
 

@@ -73,7 +73,14 @@ def with_declines(
 ) -> tuple[RunState, tuple[e.Event, ...]]:
     """Return the state after the user has declined questions, and the events that say so."""
     events = tuple(
-        e.QuestionDeclined(asked.key, asked.question.id, asked.question.digest, command.now, command.client)
+        e.QuestionDeclined(
+            asked.key,
+            asked.question.id,
+            asked.question.digest,
+            command.now,
+            command.asks_by or "elicitation",
+            command.client,
+        )
         for asked in declined
         if asked.key not in state.declined
     )

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from interlock.core.run.events import Channel
+from interlock.core.run.channels import Channel
 from interlock.core.run.output import Output
 from interlock.core.run.preferences import DECISIONS, ENFORCEMENT, DecisionPolicy, Enforcement, Preferences
 from interlock.core.run.state import RunState

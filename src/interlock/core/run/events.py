@@ -8,12 +8,12 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from interlock.core.definition.workflow import Capability
+from interlock.core.run.channels import Channel
 from interlock.core.run.preferences import DecisionPolicy, Enforcement, Preferences
 from interlock.core.run.reasons import Blocker, Category, Severity
 from interlock.core.run.state import Abandonment, CapabilityStatus, LoopDecision
 from interlock.core.values import Json
 
-Channel = Literal["elicitation", "console", "cli", "agent", "server"]
 Resolved = Literal["chosen", "auto_advanced", "dismissed", "assumed", "given"]  # given: a user input
 LeftBecause = Literal[
     "finished", "condition", "break", "limit", "stopped", "undecided", "empty", "passed", "claimed", "gap"
@@ -132,12 +132,13 @@ class GateResolved(RunEvent, frozen=True, tag="gate_resolved"):
 
 
 class QuestionDeclined(RunEvent, frozen=True, tag="question_declined"):
-    """The user was asked and did not answer: from now on only the user's channels do (rule 27)."""
+    """The user was asked and did not answer: from now on no weaker channel does (rule 27)."""
 
     key: str
     gate: str
     shown: str
     at: int
+    channel: Channel
     client: str = ""
 
 

@@ -14,8 +14,8 @@ from interlock.core.engine.decide import outcome_of
 from interlock.core.engine.decisions import given
 from interlock.core.engine.gates import find_gate, question_of
 from interlock.core.engine.requirements import input_question
+from interlock.core.run.channels import Channel
 from interlock.core.run.commands import ResolveCheckpoint
-from interlock.core.run.events import Channel
 from interlock.core.run.outcomes import NeedAnswer, NeedStep, Refusal
 from interlock.core.run.questions import Question
 from interlock.core.run.surface_policy import POLICIES

@@ -10,7 +10,8 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from interlock.core.run.events import Channel, Event
+from interlock.core.run.channels import Channel
+from interlock.core.run.events import Event
 from interlock.core.run.notices import Notice
 from interlock.core.run.preferences import DecisionPolicy, Enforcement, Preferences
 from interlock.core.run.reasons import Blocker

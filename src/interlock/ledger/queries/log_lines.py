@@ -7,6 +7,7 @@ from typing import get_args
 
 import msgspec
 
+from interlock.core.run.channels import OF_CHANNEL, named, strength
 from interlock.core.values import Json
 from interlock.ledger.decisions.recorded import imported_up_to
 from interlock.ledger.log.chain import kind_of, logged
@@ -73,6 +74,8 @@ def event_lines(
             kind = kind_of(row.event)
             if start <= row.index < end and (not kinds or kind in kinds):
                 fields: dict[str, Json] = msgspec.json.decode(msgspec.json.encode(row.event))
+                if (channel := fields.get("channel")) in OF_CHANNEL:
+                    fields["strength"] = strength(str(channel))
                 is_imported = row.index <= imported
                 line = EventLine(
                     row.index, kind, row.at, row.run, row.node, fields, row.principal, is_imported
@@ -88,8 +91,8 @@ def summary_of(event: Mapping[str, Json]) -> str:
             return f"{step_label(str(event['step']))}: {notes}"
         case {"kind": "node_output_appended", "artifact": {"kind": artifact}}:
             return f"{step_label(str(event['step']))}: artifact {artifact}"
-        case {"kind": "gate_resolved", "gate": gate, "channel": channel}:
-            return f"{gate}: {event.get('option') or event['how']}, by {channel}"
+        case {"kind": "gate_resolved", "gate": gate, "channel": str(channel)}:
+            return f"{gate}: {event.get('option') or event['how']}, by {named(channel)}"
         case {"kind": "step_completed", "key": str(key)}:
             return step_label(key)
         case {"kind": "node_created", "node": node}:

@@ -13,6 +13,7 @@ from interlock.core.definition.prompts import step_prompt
 from interlock.core.engine.gates import question_of
 from interlock.core.engine.settle import awaited
 from interlock.core.run import events as e
+from interlock.core.run.channels import Strength, strength
 from interlock.core.run.outcomes import Awaited, Done, NeedAnswer, NeedInput, NeedStep
 from interlock.core.run.preferences import mode_of
 from interlock.core.run.reasons import Blocker
@@ -44,6 +45,7 @@ class StoryDecision(Shown, frozen=True):
     option: str
     how: str
     channel: str
+    strength: Strength
     client: str
     note: str
     question: str
@@ -217,6 +219,7 @@ class BranchHistory:
                     option=event.option,
                     how="recorded",
                     channel=event.channel,
+                    strength=strength(event.channel),
                     client=logged.principal if logged.principal != owner else "",
                     note=event.note,
                     question="",
@@ -229,6 +232,7 @@ class BranchHistory:
                     option=event.option or "",
                     how=event.how,
                     channel=event.channel,
+                    strength=strength(event.channel),
                     client=event.client,
                     note=event.note,
                     question=event.question,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from interlock.core.run.channels import Channel
 from interlock.core.run.commands import AbandonRun
-from interlock.core.run.events import Channel
 from interlock.core.run.outcomes import Refusal
 from interlock.core.values import cut
 from interlock.ledger.errors import LedgerError, unknown_session

@@ -23,7 +23,11 @@ RULES_BYTES = 2 * 1024
 DECISIONS_BYTES = 2 * 1024
 GAPS_BYTES = 2 * 1024
 VALUE_BYTES = 400
-BY = {"agent": "reported by the agent", "server": "taken by the server"}
+BY = {
+    "agent": "reported by the agent",
+    "elicitation": "by a form of the client",
+    "server": "taken by the server",
+}
 
 
 class BriefLine(Struct, frozen=True):

@@ -14,6 +14,7 @@ from unicodedata import category
 import msgspec
 from msgspec import Struct
 
+from interlock.core.run.channels import named
 from interlock.core.run.events import GateResolved
 from interlock.ledger.log.chain import logged
 from interlock.ledger.log.records import DecisionRecorded, OutputAppended
@@ -116,7 +117,9 @@ def _passages(session: Session, run: Run) -> Iterator[Passage]:
                 decided[event.gate, event.shown] = by
             case GateResolved():
                 by = decided.get((event.gate, event.shown), by)
-                heading = f"{event.gate}: {event.option or event.how} ({by}, channel {event.channel}, {at})"
+                heading = (
+                    f"{event.gate}: {event.option or event.how} ({by}, channel {named(event.channel)}, {at})"
+                )
                 body = f"{event.question}\n\n{event.note}".strip() or event.how
                 yield Passage(heading, "decision", "".join(filter(_harmless, body)))
 

@@ -81,6 +81,8 @@ def test_a_projects_workflows_neither_replace_nor_outrank_the_users(tmp_path: Pa
     ("setting", "user", "project", "effective"),
     [
         ("decisions", "auto", "user", "user"),
+        ("decisions", "auto", "client", "client"),
+        ("decisions", "user", "client", "user"),
         ("decisions", "auto", "agent", "auto"),
         ("decisions", "user", "auto", "user"),
         ("enforcement", "strict", "advisory", "strict"),
@@ -144,7 +146,7 @@ def test_a_store_that_is_no_database_file_is_refused(tmp_path: Path, url: str) -
     [
         ("surface", "foo", "execution, session, gated, navigation, lookup"),
         ("mode", "reckless", "guided, stop, never-stop"),
-        ("decisions", "nobody", "auto, user, agent"),
+        ("decisions", "nobody", "agent, auto, client, user"),
         ("enforcement", "lax", "strict, advisory"),
     ],
 )

@@ -9,6 +9,7 @@ import pytest
 
 from interlock.core.run.commands import Terms
 from interlock.surfaces.call import Call, Client, Elicit, FormAnswer, Reply
+from interlock.surfaces.execution import ExecutionSurface
 from interlock.surfaces.tool import call_tool
 from support.harness import Agent, Bench, decision, gate, steps, workflow
 from support.log import logged_events
@@ -136,9 +137,25 @@ def test_never_stop_never_asks(bench: Bench) -> None:
     assert isinstance(acknowledge(started(bench, gate("which", "left", "right"), mode="never-stop")), dict)
 
 
-def test_policy_user_takes_the_answer(bench: Bench) -> None:
-    agent = started(bench, gate("which", "left", "right"), terms=Terms(decisions="user"))
+def test_policy_client_takes_the_answer_of_a_form_and_no_report(bench: Bench) -> None:
+    agent = started(bench, gate("which", "left", "right"), terms=Terms(decisions="client"))
+    assert agent.decide("left")["kind"] == "blocked", "a client without forms leaves it to the inbox"
+    assert "inbox" in agent.text
     ask = asked(agent)
     answer = acknowledge(agent, answers={"which": FormAnswer("accept", {"choice": "left"})}, asked=ask.state)
     assert isinstance(answer, dict)
     assert answer["pending"]["stepId"] == "last"
+
+
+def test_policy_user_sends_no_form_and_takes_no_answer_of_one(bench: Bench) -> None:
+    agent = started(bench, gate("which", "left", "right"))
+    ask = asked(agent)
+    stricter = Agent(ExecutionSurface(bench.ledger(terms=Terms(decisions="user"))))
+    stricter.last = agent.last
+    answers = {"which": FormAnswer("accept", {"choice": "left"})}
+    answer = acknowledge(stricter, answers=answers, asked=ask.state)
+    assert isinstance(answer, dict)
+    assert answer["kind"] == "blocked"
+    assert not channel(agent)
+    stricter.last = answer
+    assert isinstance(acknowledge(stricter), dict), "nothing is asked through the client"

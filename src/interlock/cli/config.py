@@ -43,7 +43,7 @@ PROJECT_WORKFLOWS = "project-workflows"
 # Each list goes from loose to tight: a project file may move a setting to the right, never to the left.
 TIGHTER: Mapping[str, tuple[str, ...]] = {
     "mode": ("never-stop", "stop", "guided"),
-    "decisions": ("agent", "auto", "user"),
+    "decisions": ("agent", "auto", "client", "user"),
     "enforcement": ("advisory", "strict"),
 }
 assert set(TIGHTER["mode"]) == set(PRESETS)

@@ -44,7 +44,8 @@ _TERMS = (
     click.option(
         "--decisions",
         type=click.Choice(get_args(DecisionPolicy)),
-        help="Who may answer gates. auto: the user if the client can ask, else the agent.",
+        help="Who may answer gates. agent: the agent. auto: the client's form, else the agent."
+        " client: the form or the user. user: only the user.",
     ),
     click.option(
         "--enforcement",

@@ -315,7 +315,7 @@ def _offered(draft: Draft, need: NeedAnswer, ack: AcknowledgeStep) -> Decision |
         return decision
     if not draft.state.preferences.guided:
         return Decision("proceed", "server", note="assumed: the mode asks for no confirmation")
-    if ack.reports and ack.terms.decisions != "user":
+    if ack.reports and ack.terms.takes_reports:
         return Decision("proceed", "agent", ack.client)
     return None
 

@@ -28,7 +28,7 @@ def unanswered(
     """Return the questions that the outcome answers for the user, or of which it lacks only the answer."""
     if command.asks_by is None or state.preferences.never_stops:
         return ()
-    if command.asks_by == "elicitation" and command.terms.decisions == "agent":
+    if command.asks_by == "elicitation" and not command.terms.asks_by_form:
         return ()
     missing = outcome.unanswered
     if isinstance(outcome, Decided) and not outcome.blockers:

@@ -11,6 +11,7 @@ from interlock.core.definition.workflow import Gate, Step, UserInput
 from interlock.core.engine.gates import find_gate, question_of, roots_of
 from interlock.core.engine.loops import extent_of
 from interlock.core.run import events as e
+from interlock.core.run.channels import is_at_least
 from interlock.core.run.commands import Decision, Terms
 from interlock.core.run.notices import Notice
 from interlock.core.run.outcomes import NeedInput
@@ -23,7 +24,6 @@ from interlock.core.values import MISSING, Json, Variables
 
 DECISION = "wr.decision"
 DECISION_REF = "wr.contracts.decision"
-BY_THE_USER = ("elicitation", "console", "cli")
 KEPT = "USER_VALUE_KEPT"
 CHANGED = "USER_VALUE_CHANGED"
 
@@ -31,11 +31,13 @@ CHANGED = "USER_VALUE_CHANGED"
 def counts(decision: Decision, state: RunState, key: str, terms: Terms) -> bool:
     """Say whether this channel may answer the question; the mode outranks the policy.
 
-    A user who was asked and did not answer is not answered for by the agent.
+    A user who was asked and did not answer is not answered for by a weaker channel. The server answers only
+    where the mode or the time that has passed says so.
     """
-    if state.preferences.never_stops or decision.channel in BY_THE_USER:
+    if state.preferences.never_stops or decision.channel == "server":
         return True
-    return terms.decisions != "user" and key not in state.declined
+    declined = key in state.declined
+    return is_at_least(decision.channel, "client" if declined and terms.takes_reports else terms.weakest)
 
 
 def waits_for_user(state: RunState, key: str, terms: Terms) -> bool:
@@ -111,7 +113,7 @@ def resolved(
 def is_the_users(decision: Decision, preferences: Preferences) -> bool:
     """Say whether the user decided: through a channel of the user's, or reported by the agent."""
     reports = decision.channel == "agent" and not preferences.never_stops
-    return reports or decision.channel in BY_THE_USER
+    return reports or is_at_least(decision.channel, "client")
 
 
 def given(state: RunState, need: UserInput, used: Mapping[str, str] | None = None) -> Json:
@@ -234,7 +236,7 @@ def undecided_gap(
     preferences: Preferences, answer: e.GateResolved, confirms: Step | None
 ) -> Iterator[e.GapRecorded]:
     """Record a gap where never-stop mode decides without the user (rule 27)."""
-    if not preferences.never_stops or answer.channel in BY_THE_USER or answer.option is None:
+    if not preferences.never_stops or is_at_least(answer.channel, "client") or answer.option is None:
         return
     severity: Severity = "info" if confirms else "critical"
     text = f"'{answer.question}' was decided without the user: {answer.option}."

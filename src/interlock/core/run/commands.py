@@ -8,7 +8,7 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from interlock.core.run.channels import Channel
+from interlock.core.run.channels import Channel, Strength
 from interlock.core.run.output import Output
 from interlock.core.run.preferences import DECISIONS, ENFORCEMENT, DecisionPolicy, Enforcement, Preferences
 from interlock.core.run.state import RunState
@@ -22,6 +22,21 @@ class Terms(Struct, frozen=True):
     decisions: DecisionPolicy = "auto"
     enforcement: Enforcement = "strict"
     min_response_ms: int = 3000
+
+    @property
+    def weakest(self) -> Strength:
+        """The weakest channel whose answers count."""
+        return self.decisions if self.decisions in ("client", "user") else "agent"
+
+    @property
+    def takes_reports(self) -> bool:
+        """Whether an agent may report what the user decided."""
+        return self.weakest == "agent"
+
+    @property
+    def asks_by_form(self) -> bool:
+        """Whether the user is asked through a client that can show a form."""
+        return self.decisions in ("auto", "client")
 
     def within(self, state: RunState) -> Terms:
         """Return these terms, tightened by those that the session began under (rule 29)."""

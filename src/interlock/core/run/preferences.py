@@ -9,14 +9,14 @@ from msgspec import Struct
 Autonomy = Literal["guided", "full_auto_stop_on_user_deps", "full_auto_never_stop"]
 RiskPolicy = Literal["conservative", "balanced", "aggressive"]
 Mode = Literal["guided", "stop", "never-stop"]
-DecisionPolicy = Literal["auto", "user", "agent"]
+DecisionPolicy = Literal["agent", "auto", "client", "user"]
 Enforcement = Literal["strict", "advisory"]
 
 RETENTION_DAYS = 90  # without activity, after which `gc` removes a session
 STALE_HOURS = 24  # without activity, after which a run that waits for nobody is shown as stale
 AUTONOMY: tuple[Autonomy, ...] = get_args(Autonomy)
 RISK: tuple[RiskPolicy, ...] = get_args(RiskPolicy)
-DECISIONS: tuple[DecisionPolicy, ...] = ("user", "auto", "agent")  # the tightest first, like all of these
+DECISIONS: tuple[DecisionPolicy, ...] = ("user", "client", "auto", "agent")  # the tightest first, like all
 ENFORCEMENT: tuple[Enforcement, ...] = get_args(Enforcement)
 
 

@@ -233,7 +233,7 @@ def _pending_text(view: View, pending: Pending | None, tokens: Mapping[str, str]
         how = f"{asks} Then continue_workflow with output.artifacts: [{example}]"
     elif isinstance(view.awaited, NeedInput):
         how = "Then continue_workflow with context and these tokens."
-    elif pending.requireConfirmation and view.terms.decisions == "user":
+    elif pending.requireConfirmation and not view.terms.takes_reports:
         how = "When done: continue_workflow with output and these tokens; the user confirms it in the inbox."
     elif pending.requireConfirmation:
         how = "When done, ask the user to confirm; then continue_workflow with output and these tokens."

@@ -14,9 +14,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from interlock.core.hashing import canonical
+from interlock.core.run.commands import Terms
+from interlock.core.run.preferences import PRESETS, SessionTerms, stricter
 from interlock.ledger.ledger import Ledger
 from interlock.ledger.log.rebuild import differences, rebuild
 from interlock.ledger.log.records import ObservationRecorded
+from interlock.ledger.runs.position import Position
 from interlock.ledger.tokens.tokens import NAMES
 from interlock.ledger.transfer.bundle import Bundle, BundleRefused, Session, read_bundle
 from interlock.ledger.transfer.bundle import manifest as digests
@@ -41,7 +44,7 @@ def checked(raw: bytes) -> Bundle:
 
 
 def imported(ledger: Ledger, raw: bytes) -> str:
-    return import_bundle(ledger.store, checked(raw), "local", ledger.clock()).session_id
+    return import_bundle(ledger, checked(raw)).session_id
 
 
 def travelled(agent: Agent) -> str:
@@ -365,3 +368,38 @@ def test_digests_of_the_manifest_are_over_canonical_json(agent: Agent) -> None:
     assert bundle["integrity"]["kind"] == "sha256_manifest_v1"
     assert entries["session/commits"]["sha256"] == sha256(body).hexdigest()
     assert entries["session/commits"]["bytes"] == len(body)
+
+
+LOOSE = Terms(decisions="agent", enforcement="advisory")
+TIGHT = Terms(decisions="client", enforcement="strict")
+
+
+def test_a16_an_import_takes_the_tighter_terms(bench: Bench, tmp_path: Path) -> None:
+    bench.write(FLOW)
+    loose = bench.agent("never-stop", LOOSE)
+    made = travelled(loose)
+    (tmp_path / "tighter").mkdir()
+    here = Bench(tmp_path / "tighter")
+    importer, later = here.ledger("stop", TIGHT), here.ledger("never-stop", LOOSE)
+    session_id = imported(importer, exported(loose.ledger, made))
+    with later.store.reading() as reader:
+        nodes = [node.node for node in reader.nodes(session_id)]
+        assert not list(differences(reader, rebuild(session_id, reader.commits(session_id))))
+    wanted = SessionTerms(stricter(PRESETS["stop"], PRESETS["never-stop"]), "client", "strict")
+    for node in nodes:
+        position = later.position(session_id, node)
+        assert isinstance(position, Position)
+        assert position.state.finished or position.state.terms == wanted
+    assert later.terms_within(session_id) == wanted
+
+
+def test_an_import_keeps_terms_that_are_tighter_than_the_importers(bench: Bench, tmp_path: Path) -> None:
+    bench.write(FLOW)
+    tight = bench.agent("guided", TIGHT)
+    (tmp_path / "looser").mkdir()
+    importer = Bench(tmp_path / "looser").ledger("never-stop", LOOSE)
+    session_id = imported(importer, exported(tight.ledger, travelled(tight)))
+    assert importer.terms_within(session_id) == SessionTerms(PRESETS["guided"], "client", "strict")
+    position = importer.position(session_id)
+    assert isinstance(position, Position)
+    assert position.state.terms == importer.terms_within(session_id)

@@ -140,7 +140,7 @@ def people(call: Caller) -> None:
     session_id = start["session"]["sessionId"]
     (question,) = [question for question in inbox(call.ledger) if question.session_id == session_id]
     call.again(lambda: decide_question(call.ledger, question, "no"))
-    call.again(lambda: set_session_mode(call.ledger, session_id, PRESETS["guided"]))
+    call.again(lambda: set_session_mode(call.ledger, session_id, PRESETS["guided"], "cli"))
     last = call("continue_workflow", **pair(third))
     assert last["pending"]["stepId"] == "last"
 

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
-from interlock.core.run.preferences import PRESETS, Mode
+from interlock.core.run.preferences import PRESETS, Mode, Preferences, stricter
 from interlock.ledger.decisions.modes import set_session_mode
 from interlock.ledger.log.health import examine
 from interlock.ledger.runs.position import Position, tip_of
@@ -38,19 +38,18 @@ FLOW = workflow(
     {"id": "last", "title": "Last", "prompt": "x", "requireConfirmation": True},
 )
 NOTES = st.sampled_from(["", "short", "long " * 800])  # two of the long ones fill a recap
-AUTONOMY = {mode: preset.autonomy for mode, preset in PRESETS.items()}
 
 
 class Node:
     """What the model knows of a node; `noted` is what was written down there, with where it led."""
 
-    def __init__(self, answer: FormAnswer, parent: Node | None, mode: Mode) -> None:
+    def __init__(self, answer: FormAnswer, parent: Node | None, preferences: Preferences) -> None:
         self.token = answer["stateToken"]
         self.session = answer["session"]["sessionId"]
         self.pending = answer["pending"]["stepId"] if answer["pending"] else None
         self.complete = answer["isComplete"]
         self.parent = parent
-        self.mode = mode
+        self.preferences = preferences
         self.children: list[Node] = []
         self.noted: list[Noted] = []
 
@@ -119,7 +118,7 @@ class Chats(RuleBasedStateMachine):
     @rule()
     def start(self) -> None:
         answer = Call("start_workflow", {"workflowId": "test.flow"}, self.agent).answer
-        node = Node(answer, None, "guided")
+        node = Node(answer, None, PRESETS["guided"])
         self.nodes[node.token] = self.tips[node.session] = node
         self.answers.append(answer)
 
@@ -175,14 +174,12 @@ class Chats(RuleBasedStateMachine):
     @precondition(lambda self: self.tips)
     @rule(data=st.data(), mode=st.sampled_from(list(PRESETS)))
     def change_mode(self, data: st.DataObject, mode: Mode) -> None:
-        """Rule 29: a change attaches to all current tips, and to nothing above them."""
-        session = data.draw(st.sampled_from(list(self.tips)))
-        changed = set_session_mode(self.agent.ledger, session, PRESETS[mode])
-        tips = [node for node in self.nodes.values() if node.session == session and not node.children]
-        touched = [node for node in tips if not node.complete and node.mode != mode]
-        assert changed == len(touched)
-        for node in touched:
-            node.mode = mode
+        """Rule 29: a change attaches to all current tips; above them only what is tighter does."""
+        session, chosen = data.draw(st.sampled_from(list(self.tips))), PRESETS[mode]
+        assert isinstance(set_session_mode(self.agent.ledger, session, chosen, "cli"), int)
+        for node in self.nodes.values():
+            if node.session == session and not node.complete:
+                node.preferences = stricter(node.preferences, chosen) if node.children else chosen
 
     # what the model makes of it
 
@@ -224,12 +221,12 @@ class Chats(RuleBasedStateMachine):
             written.everywhere = True
             assert call.answer["stateToken"] == node.token
         elif call.answer["kind"] == "blocked":
-            assert node.mode != "never-stop"
+            assert not node.preferences.never_stops
             written.blocked = True
             assert call.answer["stateToken"] == node.token
             self.chains[node.token, call.answer["ackToken"]] = chain
         else:
-            child = Node(call.answer, node, node.mode)
+            child = Node(call.answer, node, node.preferences)
             assert child.token not in self.nodes
             node.children.append(child)
             self.nodes[child.token] = self.tips[child.session] = child
@@ -241,7 +238,7 @@ class Chats(RuleBasedStateMachine):
     def compare(self, node: Node, answer: FormAnswer) -> None:
         assert answer["stateToken"] == node.token
         assert (answer["pending"]["stepId"] if answer["pending"] else None) == node.pending
-        assert answer["preferences"]["autonomy"] == AUTONOMY[node.mode]
+        assert answer["preferences"]["autonomy"] == node.preferences.autonomy
         told = answer.get("recap", {"entries": []})
         shown, everything = [entry["notes"] for entry in told["entries"]], node.recap()
         assert shown == everything[len(everything) - len(shown) :]

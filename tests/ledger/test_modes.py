@@ -13,7 +13,9 @@ from interlock.core.run.preferences import PRESETS, DecisionPolicy, Mode
 from interlock.ledger.decisions.inbox import decide_question, inbox
 from interlock.ledger.decisions.modes import session_modes, set_global_mode, set_session_mode
 from interlock.ledger.log.health import examine
+from interlock.ledger.log.rebuild import differences, rebuild
 from interlock.ledger.runs.position import Position
+from interlock.surfaces.execution import ExecutionSurface
 from support.harness import Agent, Bench, decision, every_surface, gate, steps, workflow
 from support.log import logged_events
 
@@ -250,11 +252,11 @@ def test_rule_29_a_session_without_a_run_can_be_given_a_mode(bench: Bench) -> No
     agent = bench.agent()
     opened = agent.call("start_session", title="Later")
     session_id, token = opened["session"]["sessionId"], opened["sessionToken"]
-    assert set_session_mode(agent.ledger, session_id, PRESETS["stop"]) == 0
+    assert set_session_mode(agent.ledger, session_id, PRESETS["stop"], "cli") == 0
     assert modes_of(agent, session_id) == [("stop", None)]
     agent.call("start_workflow", workflowId="test.later", sessionToken=token)
     assert "Full-auto" in agent.text
-    assert set_session_mode(agent.ledger, session_id, PRESETS["guided"]) == 1
+    assert set_session_mode(agent.ledger, session_id, PRESETS["guided"], "cli") == 1
     agent.call("start_workflow", workflowId="test.later", sessionToken=token)
     assert "Full-auto" not in agent.text
     assert modes_of(agent, session_id) == [("guided", 0), ("guided", 1)]
@@ -263,6 +265,49 @@ def test_rule_29_a_session_without_a_run_can_be_given_a_mode(bench: Bench) -> No
 def modes_of(agent: Agent, session_id: str) -> list[tuple[Mode, int | None]]:
     with agent.ledger.store.reading() as reader:
         session = reader.session(session_id)
-    assert session is not None
+        assert session is not None
+        assert not list(differences(reader, rebuild(session_id, reader.commits(session_id))))
     assert examine(agent.ledger.store, session).health == "healthy"
     return [(line.mode, line.node) for line in session_modes(agent.ledger, session)]
+
+
+def test_rule_29_a_rewind_does_not_undo_what_the_user_tightened(bench: Bench) -> None:
+    bench.write(workflow(*steps("one"), gate("which", "left", "right"), *steps("last")))
+    agent = bench.agent("never-stop")
+    first = agent.start("test.flow")
+    at_gate = agent.ack("done")
+    agent.ack("assumed")
+    session_id = agent.last["session"]["sessionId"]
+    set_session_mode(agent.ledger, session_id, PRESETS["guided"], "cli")
+    later = Agent(ExecutionSurface(bench.ledger()))
+    for node in (first, at_gate):
+        assert later.look(node)["preferences"]["autonomy"] == "guided"
+    later.look(at_gate)
+    assert later.ack("again")["kind"] == "blocked"
+    changes = [row.event for row in logged_events(agent.ledger.store, session_id, "preferences_changed")]
+    assert {(change.channel, change.source) for change in changes} == {("cli", "user")}
+    assert modes_of(agent, session_id)
+
+
+def test_rule_29_what_the_user_loosens_reaches_no_earlier_node(bench: Bench) -> None:
+    bench.write(workflow(*steps("one", "two", "three")))
+    agent = bench.agent()
+    first = agent.start("test.flow")
+    agent.ack("done")
+    tip = agent.ack("done")
+    assert set_session_mode(agent.ledger, first["session"]["sessionId"], PRESETS["never-stop"], "cli") == 1
+    assert agent.look(tip)["preferences"]["autonomy"] == "full_auto_never_stop"
+    assert agent.look(first)["preferences"]["autonomy"] == "guided"
+
+
+def test_rule_29_the_mode_of_a_process_tightens_its_own_calls_and_no_others(bench: Bench) -> None:
+    bench.write(workflow(gate("which", "left", "right"), *steps("last")))
+    loose = bench.agent("never-stop")
+    started = loose.start("test.flow")
+    careful = bench.agent("guided")
+    assert careful.look(started)["preferences"]["autonomy"] == "guided"
+    assert careful.ack("without a decision")["kind"] == "blocked"
+    careful.look(started)
+    assert careful.decide("left")["preferences"]["autonomy"] == "guided"
+    assert loose.look(careful.last)["preferences"]["autonomy"] == "full_auto_never_stop"
+    assert modes_of(loose, started["session"]["sessionId"]) == [("never-stop", 1)]

@@ -73,7 +73,7 @@ def test_no_question_of_another_owner_finds_it(mine: Agent) -> None:
         assert answer.message == f"There is no session {reference}."
         assert not is_reference(other, reference)
     assert isinstance(other.position(session_id), LedgerError)
-    assert isinstance(set_session_mode(other, session_id, PRESETS["never-stop"]), LedgerError)
+    assert isinstance(set_session_mode(other, session_id, PRESETS["never-stop"], "cli"), LedgerError)
     collect(own.store, 2**60, 5)
     told = [find_session(ledger, session_id) for ledger in (own, other)]
     assert [answer.message for answer in told if isinstance(answer, LedgerError)] == [
@@ -108,7 +108,7 @@ def test_every_event_names_the_principal_of_its_command(tmp_path: Path) -> None:
     ada.ack("done")
     ada.ack("without a decision")
     ledger = ada.ledger
-    set_session_mode(ledger, session_id, PRESETS["stop"])
+    set_session_mode(ledger, session_id, PRESETS["stop"], "cli")
     (question,) = inbox(ledger)
     assert decide_question(ledger.of("ada", "eve"), question, "left") is None
     ada.ack(at=ada.look())
@@ -121,9 +121,11 @@ def test_every_event_names_the_principal_of_its_command(tmp_path: Path) -> None:
     session = find_session(ledger, session_id)
     assert isinstance(session, SessionRow)
     bundle = export_session(ledger.store, session, ledger.pins, ledger.clock())
-    imported = import_bundle(ledger.store, bundle, "bob", ledger.clock())
+    imported = import_bundle(ledger.of("bob"), bundle)
     travelled = logged_events(ledger.store, imported.session_id)
-    assert [event.principal for event in travelled] == [*(event.principal for event in events), "bob"]
+    before, added = travelled[: len(events)], travelled[len(events) :]
+    assert [event.principal for event in before] == [event.principal for event in events]
+    assert {event.principal for event in added} == {"bob"}
     ledger.store.close()
 
 

@@ -127,7 +127,9 @@ def test_a_call_is_overtaken_several_times_and_still_gets_through(agents: tuple[
     started = ours.start("test.flow")
     session_id = started["session"]["sessionId"]
     modes = [PRESETS[mode] for mode in ("stop", "never-stop", "guided", "stop", "never-stop")]
-    overtake(ours, *(lambda mode=mode: set_session_mode(theirs.ledger, session_id, mode) for mode in modes))
+    overtake(
+        ours, *(lambda mode=mode: set_session_mode(theirs.ledger, session_id, mode, "cli") for mode in modes)
+    )
     assert ours.ack("at last", at=started)["preferences"] == {
         "autonomy": modes[-1].autonomy,
         "riskPolicy": modes[-1].risk_policy,
@@ -142,7 +144,7 @@ def test_a_mode_that_was_overtaken_attaches_to_the_new_tip(agents: tuple[Agent, 
     ours, theirs = agents
     started = ours.start("test.flow")
     overtake(ours, lambda: theirs.ack(at=started))
-    assert set_session_mode(ours.ledger, started["session"]["sessionId"], PRESETS["stop"]) == 1
+    assert set_session_mode(ours.ledger, started["session"]["sessionId"], PRESETS["stop"], "cli") == 1
     assert theirs.look(theirs.last)["preferences"]["autonomy"] == PRESETS["stop"].autonomy
     assert theirs.look(started)["preferences"]["autonomy"] == PRESETS["guided"].autonomy
 

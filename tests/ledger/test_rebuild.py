@@ -187,8 +187,8 @@ def test_what_the_user_sets_beside_the_log_is_no_difference(bench: Bench) -> Non
     session = branched(agent)
     with agent.ledger.store.writing() as writer:
         writer.set_keep(session, True)
-    set_session_mode(agent.ledger, session, PRESETS["stop"])
-    set_session_mode(agent.ledger, session, PRESETS["never-stop"])
+    set_session_mode(agent.ledger, session, PRESETS["stop"], "cli")
+    set_session_mode(agent.ledger, session, PRESETS["never-stop"], "cli")
     assert rebuilt(agent.ledger, session)[1] == []
 
 

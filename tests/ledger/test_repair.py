@@ -150,7 +150,7 @@ def test_the_valid_prefix_goes_on_in_another_store(target: Target, tmp_path: Pat
     folder = tmp_path / "elsewhere"
     folder.mkdir()
     other = Bench(folder).agent()
-    import_bundle(other.ledger.store, target.exported(), "local", other.ledger.clock())
+    import_bundle(other.ledger, target.exported())
     found = other.call("resume_session", query="survive damage")["candidates"][0]
     other.look(found)
     assert other.pending == "two"
@@ -293,8 +293,8 @@ def test_a_response_that_nobody_can_render_stays_lost_and_says_so(target: Target
 
 @pytest.mark.parametrize("table", ["nodes", "runs", "blocked", "modes", "search", "observations"])
 def test_lost_rows_come_back_from_the_events(target: Target, table: str) -> None:
-    set_session_mode(target.ledger, target.session, PRESETS["guided"])
-    set_session_mode(target.ledger, target.session, PRESETS["stop"])
+    set_session_mode(target.ledger, target.session, PRESETS["guided"], "cli")
+    set_session_mode(target.ledger, target.session, PRESETS["stop"], "cli")
     catch_up(target.ledger.store, target.ledger.pins)
     before = target.exported().session.graph
     target.sql(f"DELETE FROM {table} WHERE session_id = ?", target.session)

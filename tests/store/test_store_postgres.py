@@ -23,6 +23,8 @@ from msgspec.structs import replace
 
 from interlock.cli.compose import store_of
 from interlock.cli.config import BadConfig, Config, without_password
+from interlock.ledger.ledger import Ledger
+from interlock.ledger.settings import Settings
 from interlock.ledger.transfer.export_import import export_session, import_bundle
 from interlock.ledger.transfer.store_copy import copy_store
 from interlock.store.postgres import connections
@@ -600,8 +602,9 @@ def test_a_bundle_that_two_import_at_once_is_there_twice(tmp_path: Path, store: 
         session = reader.session(reader.session_ids("", 1)[0])
     assert session is not None
     bundle = export_session(ledger.store, session, ledger.pins, ledger.clock())
+    mine = Ledger(store, ledger.keys, ledger.library, Settings(owner="me"), bench.clock)
     with ThreadPoolExecutor(4) as pool:
-        imported = list(pool.map(lambda _: import_bundle(store, bundle, "me", 5).session_id, range(4)))
+        imported = list(pool.map(lambda _: import_bundle(mine, bundle).session_id, range(4)))
     assert len({*imported}) == 4
     assert session.session_id in imported
 

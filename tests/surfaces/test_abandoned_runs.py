@@ -237,7 +237,7 @@ def test_a_bundle_carries_it(bench: Bench, agent: Agent, tmp_path: Path) -> None
     elsewhere = other.ledger()
     bundle = read_bundle(msgspec.json.encode(exported))
     assert isinstance(bundle, Bundle), bundle
-    imported = import_bundle(elsewhere.store, bundle, elsewhere.owner, elsewhere.clock())
+    imported = import_bundle(elsewhere, bundle)
     assert session_status(elsewhere, imported).runs[0].status == "abandoned"
     position = elsewhere.position(imported.session_id, 0)
     assert isinstance(position, Position)

@@ -1160,7 +1160,7 @@ def test_a7_an_imported_decision_is_shown_as_imported_and_asked_for_again(bench:
     raw = msgspec.json.encode(export_session(ledger.store, session, ledger.pins, ledger.clock()))
     bundle = read_bundle(raw)
     assert not isinstance(bundle, BundleRefused)
-    made = import_bundle(ledger.store, bundle, "local", ledger.clock()).session_id
+    made = import_bundle(ledger, bundle).session_id
     position = ledger.position(made)
     assert isinstance(position, Position)
     assert position.decisions == {}

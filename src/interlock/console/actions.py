@@ -184,17 +184,17 @@ class Actions:
         return answer_to(kept if isinstance(kept, LedgerError) else ActionDone("Noted.", kept))
 
     def mode(self, principal: Principal, request: ModeRequest) -> Answer:
-        """Attach a mode to all unfinished branches of a session."""
+        """Set the mode of a session: looser at its tips only, tighter wherever it can be continued."""
         if (refusal := self.decision_refused(principal, request.pin)) is not None:
             return refusal
         ledger = self._ledger.of(principal.name)
         session = find_session(ledger, request.session_id)
         if isinstance(session, LedgerError):
             return answer_to(session)
-        changed = set_session_mode(ledger, session.session_id, PRESETS[request.mode])
+        changed = set_session_mode(ledger, session.session_id, PRESETS[request.mode], "console")
         if isinstance(changed, LedgerError):
             return answer_to(changed)
-        return answer_to(ActionDone(f"Mode {request.mode} at {changed} tips.", session.session_id))
+        return answer_to(ActionDone(f"Mode {request.mode} at {changed} nodes.", session.session_id))
 
     def fork(self, principal: Principal, request: ForkRequest) -> Answer:
         """Return what to say to an agent that is to go on from a node; nothing is stored."""
@@ -242,7 +242,7 @@ class Actions:
         if isinstance(bundle, BundleRefused):
             return refused(400, bundle.code, bundle.message, bundle.suggestion)
         ledger = self._ledger.of(principal.name)
-        session = import_bundle(ledger.store, bundle, ledger.owner, ledger.clock())
+        session = import_bundle(ledger, bundle)
         return answer_to(ActionDone(f"Imported '{session.title}'.", session.session_id))
 
     def export(self, principal: Principal, ref: str, form: str) -> Answer:

@@ -19,7 +19,7 @@ from interlock.core.run.commands import StartRun, Terms
 from interlock.core.run.notices import Notice, Notices
 from interlock.core.run.outcomes import Decided
 from interlock.core.run.output import Output, within_budget
-from interlock.core.run.preferences import Preferences, stricter
+from interlock.core.run.preferences import Preferences, SessionTerms, stricter
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import EXECUTION, SurfacePolicy
 from interlock.core.values import Json, Variables
@@ -31,7 +31,7 @@ from interlock.ledger.ids import new_id, run_id
 from interlock.ledger.log.chain import GENESIS, entries_of
 from interlock.ledger.log.commit import Commit
 from interlock.ledger.log.health import damage, intact
-from interlock.ledger.log.projection import Rows
+from interlock.ledger.log.projection import Rows, terms_within
 from interlock.ledger.log.records import CallTraced, OutputAppended, SessionCreated
 from interlock.ledger.queries.indexing import catch_up, named
 from interlock.ledger.runs.brief import Brief, brief
@@ -47,7 +47,6 @@ from interlock.ledger.tokens.keyring import Keys
 from interlock.ledger.tokens.slots import named as with_names
 from interlock.ledger.tokens.tokens import Pointer, new_attempt, new_handle
 from interlock.store.protocol import (
-    WHOLE_SESSION,
     Changes,
     HandleRow,
     Reader,
@@ -111,7 +110,8 @@ class Ledger(Positions):
         settings: Settings,
         clock: Callable[[], int] = milliseconds,
     ) -> None:
-        super().__init__(store, keys, settings.owner, DriftCheck(library, clock), clock)
+        own_mode = settings.preferences if settings.preferences_fixed else None
+        super().__init__(store, keys, settings.owner, DriftCheck(library, clock), clock, own_mode)
         self.library = library
         self.settings = settings
         self.clients = HeardClients()
@@ -191,9 +191,8 @@ class Ledger(Positions):
             if isinstance(session, LedgerError):
                 return session
             rows = Rows(session)
+            began = self.terms_within(session.session_id)
             with self.store.reading() as reader:
-                began = began_with(reader, session.session_id)
-                began = replace(began, preferences=self.preferences_within(session.session_id))
                 rows.runs.update({run.run: run for run in reader.runs(session.session_id)})
             number, handle, commit = len(rows.runs), within.handle, Commit(rows, self.principal, self.clock())
         plan, contents = self.pins.pin(self.content, loaded)
@@ -248,45 +247,49 @@ class Ledger(Positions):
         context: Variables,
         policy: SurfacePolicy,
         now: int,
-        began: SessionCreated,
+        began: SessionTerms,
         activity: str | None,
     ) -> Decided:
         """Start a run under the terms of its session, which this process can only tighten (rule 29)."""
-        source, preferences = loaded.source.kind, self.preferences()
-        terms = self.settings.terms.within(RunState(policy=began.policy, enforcement=began.enforcement))
-        if began.preferences is not None:
-            fixed = self.settings.preferences_fixed
-            preferences = stricter(began.preferences, preferences) if fixed else began.preferences
-        start = StartRun(policy, now, loaded.hash, source, preferences, context, terms, activity)
+        own = self.own_mode or began.preferences
+        start = StartRun(
+            policy=policy,
+            now=now,
+            workflow_hash=loaded.hash,
+            source=loaded.source.kind,
+            preferences=stricter(began.preferences, own),
+            variables=context,
+            terms=self.settings.terms.within(began),
+            activity=activity,
+        )
         decided = outcome_of(plan, RunState(), start)
         assert isinstance(decided, Decided), "a run can always be started"
         return decided
 
     def _new_session(
         self, title: str, policy: SurfacePolicy, parent: Position | None
-    ) -> tuple[Commit, SessionCreated]:
+    ) -> tuple[Commit, SessionTerms]:
         """Begin a session under the user's terms; those of a parent are not loosened in its child."""
         now, owner, above = self.clock(), self.owner, parent.session_id if parent else None
         session = SessionRow(new_id("sess"), owner, title, now, now, -1, GENESIS, 0, parent_session=above)
         commit = Commit(Rows(session), self.principal, now, new=True)
-        terms, preferences = self.settings.terms, self.preferences()
+        terms = self.session_terms()
         if parent is not None:
-            terms = self.terms(parent.state)
-            preferences = stricter(preferences, parent.state.preferences)
+            terms = terms.tightened(parent.state.terms)
         created = SessionCreated(
             owner,
             title,
             now,
             policy.name,
             above,
-            preferences=preferences,
-            policy=terms.decisions,
+            preferences=terms.preferences,
+            policy=terms.policy,
             enforcement=terms.enforcement,
         )
         commit.add(created)
         for observation in observe(self.settings.project):
             commit.add(observation)
-        return commit, created
+        return commit, terms
 
     def _healthy(self, pointer: Pointer) -> SessionRow | LedgerError:
         loaded = self.load(pointer.handle)
@@ -303,17 +306,19 @@ class Ledger(Positions):
             return self.settings.preferences
         return msgspec.json.decode(stored, type=Preferences)
 
-    def preferences_within(self, session_id: str) -> Preferences:
-        """Return the mode of a session's next run: the user's last choice for it, else that of its start."""
+    def session_terms(self) -> SessionTerms:
+        """Return the terms of new sessions."""
+        terms = self.settings.terms
+        return SessionTerms(self.preferences(), terms.decisions, terms.enforcement)
+
+    def terms_within(self, session_id: str) -> SessionTerms:
+        """Return the terms of a session's next run: the last change to them, else those of its start."""
         with self.store.reading() as reader:
-            chosen = [row for row in reader.modes(session_id) if row.node == WHOLE_SESSION]
-            if chosen:
-                return msgspec.json.decode(chosen[-1].preferences, type=Preferences)
-            return began_with(reader, session_id).preferences or self.preferences()
+            return terms_within(began_with(reader, session_id), reader.modes(session_id))
 
     def terms(self, state: RunState) -> Terms:
         """The terms that hold for a call of this process on a run (rule 29)."""
-        return self.settings.terms.within(state)
+        return self.settings.terms.within(state.terms)
 
     def rehydrate(self, position: Position) -> View:
         """Show a node again: recap on a tip, branches on a rewound node. Nothing is written."""

@@ -97,7 +97,9 @@ def evolve(state: RunState, event: e.Event) -> RunState:
         case e.GapResolved():
             return _without_gap(state, event)
         case e.PreferencesChanged():
-            return replace(state, preferences=event.effective)
+            return replace(
+                state, preferences=event.effective, policy=event.policy, enforcement=event.enforcement
+            )
         case e.ChildStarted():
             return replace(state, children={**state.children, event.session: event.workflow})
         case e.ChildReturned():

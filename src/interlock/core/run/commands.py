@@ -10,8 +10,14 @@ from msgspec.structs import replace
 
 from interlock.core.run.channels import Channel, Strength
 from interlock.core.run.output import Output
-from interlock.core.run.preferences import DECISIONS, ENFORCEMENT, DecisionPolicy, Enforcement, Preferences
-from interlock.core.run.state import RunState
+from interlock.core.run.preferences import (
+    DECISIONS,
+    ENFORCEMENT,
+    DecisionPolicy,
+    Enforcement,
+    Preferences,
+    SessionTerms,
+)
 from interlock.core.run.surface_policy import SurfacePolicy
 from interlock.core.values import Json, Variables
 
@@ -38,12 +44,12 @@ class Terms(Struct, frozen=True):
         """Whether the user is asked through a client that can show a form."""
         return self.decisions in ("auto", "client")
 
-    def within(self, state: RunState) -> Terms:
-        """Return these terms, tightened by those that the session began under (rule 29)."""
+    def within(self, session: SessionTerms) -> Terms:
+        """Return these terms, tightened by those of the session (rule 29)."""
         return replace(
             self,
-            decisions=min(self.decisions, state.policy, key=DECISIONS.index),
-            enforcement=min(self.enforcement, state.enforcement, key=ENFORCEMENT.index),
+            decisions=min(self.decisions, session.policy, key=DECISIONS.index),
+            enforcement=min(self.enforcement, session.enforcement, key=ENFORCEMENT.index),
         )
 
 

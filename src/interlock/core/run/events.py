@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from interlock.core.definition.workflow import Capability
 from interlock.core.run.channels import Channel
-from interlock.core.run.preferences import DecisionPolicy, Enforcement, Preferences
+from interlock.core.run.preferences import DecisionPolicy, Enforcement, Preferences, SessionTerms
 from interlock.core.run.reasons import Blocker, Category, Severity
 from interlock.core.run.state import Abandonment, CapabilityStatus, LoopDecision
 from interlock.core.values import Json
@@ -218,8 +218,19 @@ class DivergenceRecorded(RunEvent, frozen=True, tag="divergence_recorded"):
 
 
 class PreferencesChanged(RunEvent, frozen=True, tag="preferences_changed"):
+    """The user's terms changed at a node, or for what the session begins later; here are all of them."""
+
     effective: Preferences
+    policy: DecisionPolicy = "auto"
+    enforcement: Enforcement = "strict"
+    channel: Channel = "cli"
     source: Literal["user", "workflow_recommendation", "system"] = "user"
+
+    @classmethod
+    def to(cls, terms: SessionTerms, channel: Channel) -> PreferencesChanged:
+        """Return the change to these terms; by channel `server` nobody chose them."""
+        source: Literal["user", "system"] = "system" if channel == "server" else "user"
+        return cls(terms.preferences, terms.policy, terms.enforcement, channel, source)
 
 
 class ValidationPerformed(RunEvent, frozen=True, tag="validation_performed"):

@@ -74,6 +74,22 @@ def stricter(preferences: Preferences, other: Preferences) -> Preferences:
     )
 
 
+class SessionTerms(Struct, frozen=True):
+    """What the user has set for a session: its mode, who may answer gates, whether gates stop (rule 29)."""
+
+    preferences: Preferences
+    policy: DecisionPolicy = "auto"
+    enforcement: Enforcement = "strict"
+
+    def tightened(self, other: SessionTerms) -> SessionTerms:
+        """Return the tighter of both, each term by itself."""
+        return SessionTerms(
+            stricter(self.preferences, other.preferences),
+            min(self.policy, other.policy, key=DECISIONS.index),
+            min(self.enforcement, other.enforcement, key=ENFORCEMENT.index),
+        )
+
+
 def exceeds(chosen: Preferences, recommended: Preferences) -> tuple[str, ...]:
     """Name the preferences that are more aggressive than the workflow recommends."""
     over = []

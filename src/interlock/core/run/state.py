@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from interlock.core.definition.workflow import Capability
 from interlock.core.hashing import digest_of
-from interlock.core.run.preferences import DecisionPolicy, Enforcement, Preferences
+from interlock.core.run.preferences import DecisionPolicy, Enforcement, Preferences, SessionTerms
 from interlock.core.run.reasons import Severity
 from interlock.core.values import Json
 
@@ -198,6 +198,11 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     def active(self) -> OpenGate | None:
         """The open question that a worker has yielded: what the document of `session` calls active."""
         return self.open if self.open is not None and self.open.agent else None
+
+    @property
+    def terms(self) -> SessionTerms:
+        """The user's terms at this node."""
+        return SessionTerms(self.preferences, self.policy, self.enforcement)
 
     def has_report(self, step: str) -> bool:
         """Say whether a step's output came with a claim, or the step was acknowledged by itself (rule 14)."""

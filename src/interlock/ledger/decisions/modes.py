@@ -1,11 +1,25 @@
-"""What runs stop for: the user's choice for new sessions, and changes that attach to tips (rule 29)."""
+"""What runs stop for: the user's choice for new sessions, and changes in a session that runs (rule 29)."""
 
 from __future__ import annotations
 
-import msgspec
+from collections.abc import Iterator
+from typing import Literal
 
+import msgspec
+from msgspec.structs import replace
+
+from interlock.core.run.channels import Channel
 from interlock.core.run.events import PreferencesChanged
-from interlock.core.run.preferences import LABELS, Autonomy, Mode, Preferences, RiskPolicy, mode_of
+from interlock.core.run.preferences import (
+    LABELS,
+    Autonomy,
+    Mode,
+    Preferences,
+    RiskPolicy,
+    SessionTerms,
+    mode_of,
+    stricter,
+)
 from interlock.core.run.state import RunState
 from interlock.ledger.errors import LedgerError, not_healthy, unknown_session
 from interlock.ledger.ledger import Ledger
@@ -45,11 +59,11 @@ def set_global_mode(ledger: Ledger, preferences: Preferences) -> None:
 def session_modes(ledger: Ledger, session: SessionRow) -> tuple[ModeLine, ...]:
     """Return the modes at the tips of a session's unfinished branches; without one, of its next run."""
     lines = tuple(
-        _line(state.preferences, run.run_id, tip.node)
-        for run, tip, state in _tips(ledger, session)
-        if not state.finished
+        _line(state.preferences, run.run_id, node.node)
+        for run, node, state, where in _open_nodes(ledger, session)
+        if where == "tip"
     )
-    return lines or (_line(ledger.preferences_within(session.session_id)),)
+    return lines or (_line(ledger.terms_within(session.session_id).preferences),)
 
 
 def _line(chosen: Preferences, run_id: str | None = None, node: int | None = None) -> ModeLine:
@@ -59,38 +73,48 @@ def _line(chosen: Preferences, run_id: str | None = None, node: int | None = Non
     )
 
 
-def _tips(ledger: Ledger, session: SessionRow) -> list[tuple[RunRow, NodeRow, RunState]]:
+def _open_nodes(
+    ledger: Ledger, session: SessionRow
+) -> Iterator[tuple[RunRow, NodeRow, RunState, Literal["tip", "earlier"]]]:
+    """Yield every node that can be continued, and whether it is the tip of its branch."""
     with ledger.store.reading() as reader:
         modes = {row.node: row.preferences for row in reader.modes(session.session_id)}
-        return [
-            (run, tip, state_of(tip, modes.get(tip.node)))
-            for run in reader.runs(session.session_id)
-            if run.status != "abandoned"
-            for tip in tips(reader, run)
-        ]
+        for run in reader.runs(session.session_id):
+            if run.status == "abandoned":
+                continue
+            ends = {node.node for node in tips(reader, run)}
+            for node in reader.nodes(session.session_id, run.run):
+                state = state_of(node, modes.get(node.node))
+                if not state.finished:
+                    yield run, node, state, "tip" if node.node in ends else "earlier"
 
 
 @until_recorded
-def set_session_mode(ledger: Ledger, session_id: str, preferences: Preferences) -> int | LedgerError:
-    """Attach a mode to all current tips and to the runs that begin later; earlier nodes keep theirs.
+def set_session_mode(
+    ledger: Ledger, session_id: str, preferences: Preferences, channel: Channel
+) -> int | LedgerError:
+    """Attach a mode to all current tips and to the runs that begin later.
 
-    Returns how many tips changed.
+    What it tightens, it tightens at every node that can be continued, so that a rewind does not undo it.
+    Returns how many nodes changed.
     """
     loaded = ledger.load(session_id)
     if loaded is None:
         return unknown_session()
     if reason := damage(loaded):
         return not_healthy(session_id, reason)
-    rows, changed = Rows(loaded.session), list[NodeRow]()
-    for run, tip, state in _tips(ledger, loaded.session):
-        if not state.finished and state.preferences != preferences:
-            rows.runs[run.run], rows.nodes[tip.node], rows.states[tip.node] = run, tip, state
-            changed.append(tip)
-    if not changed and ledger.preferences_within(session_id) == preferences:
+    rows, later = Rows(loaded.session), ledger.terms_within(session_id)
+    changes: dict[int, SessionTerms] = {}
+    for run, node, state, where in _open_nodes(ledger, loaded.session):
+        chosen = preferences if where == "tip" else stricter(state.preferences, preferences)
+        if chosen != state.preferences:
+            rows.runs[run.run], rows.nodes[node.node], rows.states[node.node] = run, node, state
+            changes[node.node] = replace(state.terms, preferences=chosen)
+    if not changes and later.preferences == preferences:
         return 0
     commit = Commit(rows, ledger.principal, ledger.clock())
-    commit.add(PreferencesChanged(preferences))
-    for tip in changed:
-        commit.add(PreferencesChanged(preferences), run=tip.run, node=tip.node)
+    commit.add(PreferencesChanged.to(replace(later, preferences=preferences), channel))
+    for number, terms in changes.items():
+        commit.add(PreferencesChanged.to(terms, channel), run=rows.nodes[number].run, node=number)
     ledger.append(commit.finish())
-    return len(changed)
+    return len(changes)

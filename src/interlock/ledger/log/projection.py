@@ -19,7 +19,7 @@ from interlock.core.run.events import (
     RunEvent,
     RunStarted,
 )
-from interlock.core.run.preferences import Preferences
+from interlock.core.run.preferences import SessionTerms
 from interlock.core.run.state import RunState
 from interlock.core.values import Json
 from interlock.ledger.decoders import LazyDecoder
@@ -47,7 +47,7 @@ from interlock.store.protocol import (
 
 _encode = msgspec.json.Encoder().encode
 _state = LazyDecoder(RunState)
-_preferences = LazyDecoder(Preferences)
+_change = LazyDecoder(PreferencesChanged)
 
 
 class StoredOutput(Struct, frozen=True, array_like=True):
@@ -78,12 +78,21 @@ def notes_in(row: NodeRow | BlockedRow) -> list[StoredOutput]:
 
 
 def state_of(node: NodeRow, mode: bytes | None = None) -> RunState:
-    """Return the state of a node, with the mode that was attached to it."""
+    """Return the state of a node, with the terms that were attached to it."""
     try:
         state = _state.decode(node.state)
-        return state if mode is None else replace(state, preferences=_preferences.decode(mode))
+        return state if mode is None else evolve(state, _change.decode(mode))
     except (ValueError, TypeError) as error:
         raise RowDamaged(f"the state of node {node.node} of session {node.session_id}") from error
+
+
+def terms_within(created: SessionCreated, modes: Sequence[ModeRow]) -> SessionTerms:
+    """Return the terms of what a session begins later: the last change to them, else those of its start."""
+    changed = [row.preferences for row in modes if row.node == WHOLE_SESSION]
+    if not changed:
+        return SessionTerms(created.preferences, created.policy, created.enforcement)
+    change = _change.decode(changed[-1])
+    return SessionTerms(change.effective, change.policy, change.enforcement)
 
 
 class Rows:
@@ -235,13 +244,11 @@ def _apply_run_event(rows: Rows, event: Event, logged: Logged) -> None:
             updated_at=event.at,
         )
     if isinstance(event, PreferencesChanged) and logged.node is None:
-        mode = ModeRow(rows.session.session_id, WHOLE_SESSION, logged.index, _encode(event.effective))
-        rows.modes.append(mode)
+        rows.modes.append(ModeRow(rows.session.session_id, WHOLE_SESSION, logged.index, _encode(event)))
         return
     if isinstance(event, PreferencesChanged) and logged.node in rows.nodes:
         assert logged.node is not None
-        preferences = _encode(event.effective)
-        rows.modes.append(ModeRow(rows.session.session_id, logged.node, logged.index, preferences))
+        rows.modes.append(ModeRow(rows.session.session_id, logged.node, logged.index, _encode(event)))
         rows.states[logged.node] = evolve(rows.states[logged.node], event)
         return
     if isinstance(event, QuestionDeclined) and logged.node in rows.nodes:

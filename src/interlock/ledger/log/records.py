@@ -35,7 +35,7 @@ class SessionCreated(SessionEvent, frozen=True, tag="session_created"):
     surface: str
     parent_session: str | None = None
     imported_from: str | None = None
-    preferences: Preferences | None = None
+    preferences: Preferences = Preferences()
     policy: DecisionPolicy = "auto"
     enforcement: Enforcement = "strict"
 

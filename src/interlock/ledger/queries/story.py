@@ -13,7 +13,7 @@ from interlock.core.definition.prompts import step_prompt
 from interlock.core.engine.gates import question_of
 from interlock.core.engine.settle import awaited
 from interlock.core.run import events as e
-from interlock.core.run.channels import Strength, strength
+from interlock.core.run.channels import Strength, named, strength
 from interlock.core.run.outcomes import Awaited, Done, NeedAnswer, NeedInput, NeedStep
 from interlock.core.run.preferences import mode_of
 from interlock.core.run.reasons import Blocker
@@ -240,7 +240,7 @@ class BranchHistory:
                 )
                 self.answers[node].append(decision)
             case e.PreferencesChanged() if node is not None:  # at a node that is there already
-                text = f"mode {mode_of(event.effective)}, set by {event.source}"
+                text = f"mode {mode_of(event.effective)}, set by {named(event.channel)}"
                 self.modes[node].append(StoryMark("mode", text))
             case _ if node is not None:
                 self.marks[node] += marks_of(event)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from interlock.core.definition.program import Plan
 from interlock.core.engine.settle import awaited
 from interlock.core.run.commands import Decision, Terms
 from interlock.core.run.notices import NO_NOTICES, Notices
 from interlock.core.run.outcomes import Awaited, NeedAnswer, NeedInput, NeedStep
+from interlock.core.run.preferences import Preferences
 from interlock.core.run.reasons import Blocker
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import EXECUTION
@@ -24,7 +26,8 @@ from interlock.store.protocol import LoadedRows, NodeRow, RunRow, SessionRow
 class Position(Struct, frozen=True):
     """A run at one node. `handle` and `agent` are the caller's; without a caller they are empty.
 
-    `kept` is the context that blocked attempts at this node have sent (rule 10).
+    `recorded` is the node's own mode; that of `state` may be tighter in this process (rule 29). `kept` is the
+    context that blocked attempts at this node have sent (rule 10).
     """
 
     loaded: LoadedRows
@@ -32,6 +35,7 @@ class Position(Struct, frozen=True):
     run: RunRow
     plan: Plan
     state: RunState
+    recorded: Preferences
     kept: Variables = {}
     decisions: Mapping[str, Decision] = {}
     handle: bytes = b""
@@ -61,7 +65,8 @@ class Position(Struct, frozen=True):
         """Return the rows that a command on this position may change."""
         rows = Rows(self.session)
         rows.runs[self.run.run] = self.run
-        rows.nodes[self.node.node], rows.states[self.node.node] = self.node, self.state
+        rows.nodes[self.node.node] = self.node
+        rows.states[self.node.node] = replace(self.state, preferences=self.recorded)
         rows.blocked[self.node.node] = list(self.loaded.blocked)
         rows.notes[self.node.node] = [note.node for note in self.loaded.notes]
         if self.loaded.branches:

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from interlock.core.definition.program import Plan
 from interlock.core.engine.evolve import abandoned, evolved
 from interlock.core.run.notices import Notice, of_mode
+from interlock.core.run.preferences import Preferences, stricter
 from interlock.core.run.state import RunState
 from interlock.ledger.decisions.recorded import imported_up_to, recorded_decisions, recorded_declines
 from interlock.ledger.errors import LedgerError, not_healthy, unknown_node, unknown_session
@@ -50,7 +51,13 @@ class Positions:
     """Opens tokens, reads positions, and appends what was decided on them."""
 
     def __init__(
-        self, store: Store, keys: Keys, owner: str, drift: DriftCheck, clock: Callable[[], int]
+        self,
+        store: Store,
+        keys: Keys,
+        owner: str,
+        drift: DriftCheck,
+        clock: Callable[[], int],
+        own_mode: Preferences | None = None,
     ) -> None:
         self.store = store
         self.owner = owner
@@ -58,6 +65,7 @@ class Positions:
         self.keys = keys
         self.drift = drift
         self.clock = clock
+        self.own_mode = own_mode  # tightens the calls of this process, and nothing that is recorded
         self.pins = Pins()
         self.unwritten: list[TraceRow] = []
         self._writing_traces = allocate_lock()
@@ -168,7 +176,10 @@ class Positions:
             if how is None:
                 return not_healthy(session_id, "nothing says who abandoned its run")
             state = abandoned(state, how)
-        position = Position(loaded, node, run, plan, state, kept_at(loaded.blocked), handle=handle)
+        recorded = state.preferences
+        if self.own_mode is not None:
+            state = replace(state, preferences=stricter(recorded, self.own_mode))
+        position = Position(loaded, node, run, plan, state, recorded, kept_at(loaded.blocked), handle=handle)
         if not loaded.decisions:
             return position
         with self.store.reading() as reader:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 
 from msgspec.structs import replace
 
 from interlock import __version__
+from interlock.core.run.events import PreferencesChanged
+from interlock.core.run.preferences import SessionTerms
 from interlock.ledger.decisions.recorded import IMPORTED, imported_key
 from interlock.ledger.ids import new_id
+from interlock.ledger.ledger import Ledger
+from interlock.ledger.log.chain import entries_of
 from interlock.ledger.log.commit import Commit
 from interlock.ledger.log.health import intact, trusted
-from interlock.ledger.log.projection import Rows
+from interlock.ledger.log.projection import Rows, terms_within
 from interlock.ledger.log.rebuild import rebuild, recorded_in, session_rows
-from interlock.ledger.log.records import SessionImported
+from interlock.ledger.log.records import SessionCreated, SessionImported
 from interlock.ledger.log.repair import plans_of
 from interlock.ledger.retry import until_recorded
 from interlock.ledger.runs.pinned_workflows import PinDamaged, Pins, pinned, seal
@@ -31,7 +36,7 @@ from interlock.ledger.transfer.bundle import (
     manifest,
     rebuilt_as,
 )
-from interlock.store.protocol import HandleRow, Reader, SessionRow, Store
+from interlock.store.protocol import CommitRow, HandleRow, Reader, SessionRow, Store
 
 
 def export_session(store: Store, session: SessionRow, pins: Pins, now: int) -> Bundle:
@@ -82,13 +87,14 @@ def _intact_responses(reader: Reader, rebuilt: Rows) -> tuple[BundledResponse, .
 
 
 @until_recorded
-def import_bundle(store: Store, bundle: Bundle, owner: str, now: int) -> SessionRow:
+def import_bundle(ledger: Ledger, bundle: Bundle) -> SessionRow:
     """Store a checked bundle with a handle of its own; under a new id where its id is taken.
 
-    The log says from where on it is this store's own (rule 27).
+    The log says from where on it is this store's own (rule 27), and which of its terms the importer's
+    tighten (rule 29).
     """
-    body = bundle.session
-    with store.writing() as tx:
+    body, owner, now, terms = bundle.session, ledger.owner, ledger.clock(), ledger.session_terms()
+    with ledger.store.writing() as tx:
         session_id = body.meta.session_id
         if tx.session(session_id) is not None or tx.tombstone(session_id) is not None:
             session_id = new_id("sess")
@@ -102,8 +108,23 @@ def import_bundle(store: Store, bundle: Bundle, owner: str, now: int) -> Session
         commits = commit_rows(body, session_id)
         commit = Commit(rebuilt, owner, now)
         commit.add(SessionImported(owner, now, rebuilt.session.head_index))
+        _tighten(commit, commits, terms)
         times = sum((row.key or "").startswith(IMPORTED) for row in commits)
         commits.append(commit.finish(imported_key(times)).commit)
         tx.replace_session(session_rows(rebuilt, commits, responses))
         tx.add_handle(HandleRow(new_handle(), session_id))
     return rebuilt.session
+
+
+def _tighten(commit: Commit, commits: Sequence[CommitRow], terms: SessionTerms) -> None:
+    """Record the tighter terms of both at every node that can be continued, and for what begins later."""
+    rows = commit.rows
+    first = (entry.event for row in commits for entry in entries_of(row))
+    created = next(event for event in first if isinstance(event, SessionCreated))
+    later = terms_within(created, rows.modes)
+    if (tighter := later.tightened(terms)) != later:
+        commit.add(PreferencesChanged.to(tighter, "server"))
+    for number, state in rows.states.items():
+        tighter = state.terms.tightened(terms)
+        if not state.finished and tighter != state.terms:
+            commit.add(PreferencesChanged.to(tighter, "server"), run=rows.nodes[number].run, node=number)

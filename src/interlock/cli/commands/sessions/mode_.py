@@ -50,16 +50,16 @@ def command(
         if session is None:
             set_global_mode(ledger, wanted)
             inform("Set for new sessions; sessions that have started keep their mode.")
-            if ledger.settings.preferences_fixed:
-                outranked = "But a mode in the environment or a config file outranks it"
-                inform(f"{outranked}: see `interlock config show`.")
         else:
-            changed = set_session_mode(ledger, session.session_id, wanted)
+            changed = set_session_mode(ledger, session.session_id, wanted, "cli")
             if isinstance(changed, LedgerError):
                 stop_with(changed)
             short = ref_of(session.session_id)
-            tips = f"at {changed} tips and " if changed else ""
-            inform(f"Set {tips}for later runs of session {short}; earlier nodes keep their mode.")
+            nodes = f"at {changed} nodes and " if changed else ""
+            inform(f"Set {nodes}for later runs of session {short}; earlier nodes keep a tighter mode.")
+        if ledger.settings.preferences_fixed:
+            outranked = "But a mode in the environment or a config file outranks a looser one"
+            inform(f"{outranked}: see `interlock config show`.")
         modes = session_modes(ledger, session_of(ledger, ref)) if ref else (global_mode(ledger),)
     if as_json:
         print_json(

@@ -19,7 +19,10 @@ from interlock.ledger.transfer.export_import import import_bundle
 @json_option
 @with_ledger
 def command(ledger: Ledger, file: Path, as_json: bool) -> None:
-    """Import a session, and continue its runs here. If its id exists, the import gets a new one."""
+    """Import a session, and continue its runs here. If its id exists, the import gets a new one.
+
+    Its runs keep their terms where those are tighter than yours, and get yours otherwise.
+    """
     if str(file) != "-" and not file.exists():
         stop(NOT_FOUND, f"There is no file {file}.")
     raw = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
@@ -28,7 +31,7 @@ def command(ledger: Ledger, file: Path, as_json: bool) -> None:
         if as_json:
             print_json({"imported": False, "code": bundle.code, "message": bundle.message})
         stop(CHECK_FAILED, f"{bundle.code}: {bundle.message} {bundle.suggestion}")
-    session = import_bundle(ledger.store, bundle, ledger.owner, ledger.clock())
+    session = import_bundle(ledger, bundle)
     original_id = bundle.session.meta.session_id
     if as_json:
         print_json({"imported": True, "sessionId": session.session_id, "importedFrom": original_id})

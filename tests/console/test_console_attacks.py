@@ -138,4 +138,6 @@ def test_a_token_of_an_agent_signs_in_and_decides_nothing(tmp_path: Path) -> Non
             assert ada.page(path).status == 404  # to decide for others is not to read their sessions
         assert bot.shows("settings.json")["settings"] == []
         assert bot.act("doctor", {}).status == 403
+        assert bot.act("import", {}).status == 403
+        assert bot.act("remove", {"sessionIds": [], "at": 0}).status == 403
         assert len(ada.shows("inbox.json")["questions"]) == 1

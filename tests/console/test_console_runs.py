@@ -12,8 +12,10 @@ import pytest
 from interlock.console.console import Console
 from interlock.core.principals import LOCAL, Principal
 from interlock.ledger.queries.run_lines import SHOWN_STATUSES
+from interlock.surfaces.execution import ExecutionSurface
 from support.console_desk import Desk, desk
-from support.harness import Bench
+from support.harness import Agent, Bench, steps, workflow
+from support.log import logged_events
 
 __all__ = ["desk"]
 
@@ -166,7 +168,8 @@ def test_nobody_keeps_deletes_or_exports_sessions_of_others(busy: Desk) -> None:
     named = ids(busy)
     everything = ",".join(named.values())
     assert busy.shows("runs/removal", EVE, ids=everything)["lines"] == []
-    assert busy.act("remove", {"sessionIds": list(named.values()), "at": 1 << 60}, EVE)[1]["sessions"] == 0
+    approver, request = Principal("eve", "approver"), {"sessionIds": list(named.values()), "at": 1 << 60}
+    assert busy.act("remove", request, approver)[1]["sessions"] == 0
     assert busy.act("keep", {"sessionIds": list(named.values()), "keep": True}, EVE)[0] == 404
     assert busy.console.page(EVE, "runs/export", {"ids": everything}).status == 404
     assert ids(busy) == named
@@ -181,3 +184,26 @@ def test_several_sessions_are_exported_as_bundles_that_can_be_imported(busy: Des
         assert archive.namelist() == [f"{session}.json" for session in wanted]
         imported = busy.console.act(LOCAL, "import", archive.read(f"{wanted[0]}.json"))
     assert msgspec.json.decode(imported.body)["message"] == "Imported 'Done'."
+
+
+def test_a_token_of_the_role_user_neither_imports_nor_deletes_not_even_its_own(bench: Bench) -> None:
+    bench.write(workflow(*steps("one")))
+    ledger = bench.ledger(owner="eve")
+    Agent(ExecutionSurface(ledger)).start("test.flow", goal="Mine")
+    console = Console(ledger, "1.0.0")
+    session_id = msgspec.json.decode(console.page(EVE, "runs", {}).body)["lines"][0]["sessionId"]
+    bundle = console.page(EVE, f"sessions/{session_id}/export", {})
+    removal = msgspec.json.encode({"sessionIds": [session_id], "at": 1 << 60})
+    assert console.act(EVE, "import", bundle.body).status == 403
+    assert console.act(EVE, "remove", removal).status == 403
+    assert console.act(Principal("eve", "approver"), "remove", removal).status == 200
+
+
+def test_a_run_that_a_token_of_the_role_user_gives_up_is_given_up_by_its_agent(bench: Bench) -> None:
+    bench.write(workflow(*steps("one")))
+    ledger = bench.ledger(owner="eve")
+    started = Agent(ExecutionSurface(ledger)).start("test.flow")["session"]
+    request = {"sessionId": started["sessionId"], "runId": started["runId"]}
+    assert Console(ledger, "1.0.0").act(EVE, "abandon", msgspec.json.encode(request)).status == 200
+    (event,) = logged_events(ledger.store, started["sessionId"], "run_abandoned")
+    assert event.event.channel == "agent"  # type: ignore[union-attr]

@@ -36,7 +36,7 @@ def rewound(desk: Desk) -> Desk:
 def test_a_fork_is_told_with_its_cause_on_both_branches(rewound: Desk) -> None:
     page = rewound.shows(f"sessions/{rewound.ref}")
     (fork,) = page["forks"]
-    assert (fork["cause"], fork["label"]) == ("first", "ship: yes (agent)")
+    assert (fork["cause"], fork["label"]) == ("first", "ship: yes, by agent")
     other = rewound.shows(f"sessions/{rewound.ref}", node=str(fork["branch"]))
     (back,) = other["forks"]
     assert (back["cause"], back["node"]) == ("rewound", fork["node"])
@@ -137,7 +137,9 @@ def test_a_mode_that_the_user_sets_is_told_at_the_step_where_it_was_set(desk: De
     assert desk.act("mode", {"sessionId": session, "mode": "stop"})[0] == 200
     first, gate = desk.shows(f"sessions/{session}")["story"]["steps"]
     assert [mark["kind"] for mark in first["marks"]] == []
-    assert [(mark["kind"], mark["text"]) for mark in gate["marks"]] == [("mode", "mode stop, set by user")]
+    assert [(mark["kind"], mark["text"]) for mark in gate["marks"]] == [
+        ("mode", "mode stop, set by console (user)")
+    ]
 
 
 def test_a_node_shows_the_variables_that_held_there(desk: Desk) -> None:

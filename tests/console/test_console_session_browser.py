@@ -59,7 +59,7 @@ def test_notes_modes_and_giving_up_are_reached_by_the_palette(desk: BrowserDesk,
     page.get_by_role("region", name="Session notes").get_by_text("Bob").wait_for()
     page.get_by_label("Mode of unfinished branches").select_option("stop")
     page.get_by_role("button", name="Set mode").click()
-    page.get_by_text("mode stop, set by user").wait_for()
+    page.get_by_text("mode stop, set by console (user)").wait_for()
     run_command(page, "Tab: timeline")
     page.get_by_role("figure", name="Timeline of the run").get_by_text("waiting for a person").wait_for()
     run_command(page, "Abandon this run")

@@ -80,9 +80,7 @@ STARTS: dict[str, tuple[str, dict[str, Any]]] = {
 WORKFLOW = {"workflowId", "workflow_id"}
 
 
-def test_an_approver_decides_for_others_and_is_named(
-    server: HttpServer, tokens: dict[str, str], folder: Path
-) -> None:
+def test_an_approver_decides_and_is_named(server: HttpServer, tokens: dict[str, str], folder: Path) -> None:
     async def begun() -> Any:
         async with connected(server, "/mcp", tokens["ada"], "2026-07-28") as ada:
             return (await ada.call_tool("start_workflow", {"workflowId": "test.flow"})).structured_content

@@ -161,7 +161,7 @@ class ServedLedger:
         return f"No question '{question}' waits in session '{session}'. Read the inbox again."
 
     def _waiting(self, principal: Principal, session: str = "") -> Iterator[tuple[str, WaitingQuestion]]:
-        if principal.decides_for_others:
+        if principal.decides:
             return everyones_inbox(self._ledger, session)
         return ((principal.name, question) for question in inbox(self._ledger.of(principal.name)))
 

@@ -13,6 +13,7 @@ from interlock.console.answers import Answer, answer_to, refused
 from interlock.console.run_pages import KeepRequest, RemoveRequest, ViewRequest, keep_runs, remove_runs
 from interlock.console.session_pages import fork_text
 from interlock.core.principals import Principal
+from interlock.core.run.channels import Channel
 from interlock.core.run.outcomes import Refusal
 from interlock.core.run.output import Output
 from interlock.core.run.preferences import PRESETS, Mode
@@ -121,8 +122,6 @@ class Actions:
     def decide(self, principal: Principal, request: DecideRequest) -> Answer:
         """Record an answer; a question that has changed since it was shown is asked again."""
         owner = request.owner or principal.name
-        if owner != principal.name and not principal.decides_for_others:
-            return refused(403, "FORBIDDEN", "Only an approver decides for others.")
         if (refusal := self.decision_refused(principal, request.pin)) is not None:
             return refusal
         ledger = self._ledger.of(owner, principal.name)
@@ -151,16 +150,12 @@ class Actions:
         )
 
     def decision_refused(self, principal: Principal, pin: str) -> Answer | None:
-        """Return why this principal may not decide now; None if it may.
-
-        An agent may hold a token of the role user, so that token alone decides nothing (rule 27).
-        """
+        """Return why this principal may not decide now; None if it may (rule 27)."""
         store, name, now = self._ledger.store, principal.name, self._ledger.clock()
+        if not principal.decides:
+            return forbidden("decides nothing")
         if not has_pin(store, name):
-            if principal.decides_for_others:
-                return None
-            message = "A token of the role user decides nothing: an agent may hold it."
-            return refused(403, "FORBIDDEN", message, "Ask a principal of the role approver.")
+            return None
         if not pin:
             return refused(403, "PIN_REQUIRED", "Deciding needs your PIN.", "Enter it with your answer.")
         wrong = [at for at in self._wrong_pins.get(name, ()) if now - at < PIN_PAUSE]
@@ -212,7 +207,8 @@ class Actions:
         position = ledger.position(session.session_id, tips[request.run_id])
         if isinstance(position, LedgerError):
             return answer_to(position)
-        given_up = abandon_run(ledger, session.session_id, position.run.run, "console", request.reason)
+        channel: Channel = "console" if principal.decides else "agent"
+        given_up = abandon_run(ledger, session.session_id, position.run.run, channel, request.reason)
         if isinstance(given_up, LedgerError):
             return answer_to(given_up)
         if isinstance(given_up, Refusal):
@@ -225,6 +221,8 @@ class Actions:
 
     def remove(self, principal: Principal, request: RemoveRequest) -> Answer:
         """Delete sessions that a preview has shown."""
+        if not principal.decides:
+            return forbidden("deletes nothing")
         return remove_runs(self._ledger.of(principal.name), request)
 
     def view(self, principal: Principal, request: ViewRequest) -> Answer:
@@ -238,6 +236,8 @@ class Actions:
 
     def import_session(self, principal: Principal, body: bytes) -> Answer:
         """Import a bundle, which is checked before anything is stored."""
+        if not principal.decides:
+            return forbidden("imports nothing")
         bundle = read_bundle(body)
         if isinstance(bundle, BundleRefused):
             return refused(400, bundle.code, bundle.message, bundle.suggestion)
@@ -260,3 +260,9 @@ class Actions:
                 return replace(answer, body=as_markdown(bundle).encode(), media="text/markdown")
             case _:
                 return replace(answer, body=as_html(bundle).encode(), media="text/html")
+
+
+def forbidden(what: str) -> Answer:
+    """Refuse what a token of the role user may not do, because an agent may hold it."""
+    message = f"A token of the role user {what}: an agent may hold it."
+    return refused(403, "FORBIDDEN", message, "Ask a principal of the role approver.")

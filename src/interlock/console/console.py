@@ -76,7 +76,7 @@ class Console:
 
     def heads(self, principal: Principal) -> Mapping[str, NewestHead]:
         """Return where the sessions stand that this principal may look at."""
-        return newest_heads(self._ledger, None if principal.decides_for_others else principal.name)
+        return newest_heads(self._ledger, None if principal.decides else principal.name)
 
     def guarded(self, call: Callable[[], Answer]) -> Answer:
         """Answer with an error that a person can act on, whatever the store or the request is like."""
@@ -144,11 +144,7 @@ class Console:
                 if isinstance(loaded, Diagnostic):
                     return not_loaded(loaded)
                 used = run_lines(ledger, RunsWanted(workflow=workflow_id, limit=LAST_RUNS))
-                users = (
-                    workflow_users(ledger, workflow_id, NEWEST_SESSIONS)
-                    if principal.decides_for_others
-                    else ()
-                )
+                users = workflow_users(ledger, workflow_id, NEWEST_SESSIONS) if principal.decides else ()
                 return answer_to(workflow_page(ledger.library, loaded, used.lines, users))
             case ["workflows", workflow_id, "simulate"]:
                 loaded = ledger.library.load(workflow_id)

@@ -75,12 +75,12 @@ class WaitingQuestions:
             questions=tuple(asked[:MOST_QUESTIONS]),
             more=len(asked) > MOST_QUESTIONS,
             needs_pin=needs_pin,
-            can_decide=needs_pin or principal.decides_for_others,
+            can_decide=principal.decides,
         )
 
     def _asked(self, principal: Principal) -> Iterator[InboxQuestion]:
         sessions = {session.session_id: session for session in asking_sessions(self._ledger, principal.name)}
-        if principal.decides_for_others:
+        if principal.decides:
             sessions |= {session.session_id: session for session in asking_sessions(self._ledger, None)}
         for session in sorted(sessions.values(), key=lambda each: (-each.updated_at, each.session_id)):
             key = session.session_id, session.head_digest

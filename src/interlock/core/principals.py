@@ -16,8 +16,8 @@ class Principal(Struct, frozen=True):
     role: Role = "user"
 
     @property
-    def decides_for_others(self) -> bool:
-        """Whether this principal may answer the gates of other owners' sessions."""
+    def decides(self) -> bool:
+        """Whether this principal may decide, for itself and for others: an agent may hold any other token."""
         return self.role in ("approver", "admin")
 
 

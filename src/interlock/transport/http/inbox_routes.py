@@ -38,7 +38,7 @@ def inbox_routes(service: Service, in_thread: InThread, *, authenticated: bool) 
 
     async def decide(request: Request) -> Response:
         principal = record_of(request.scope).principal
-        if not (authenticated and principal.decides_for_others):
+        if not (authenticated and principal.decides):
             message = "Deciding needs a token of the role approver: interlock auth add NAME --role approver."
             return refusal(403, "FORBIDDEN", message)
         try:

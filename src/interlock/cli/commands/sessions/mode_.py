@@ -28,7 +28,9 @@ from interlock.ledger.queries.status import ref_of
 @click.command(epilog="Example: interlock mode stop --session hmc3gzdk")
 @click.argument("mode", required=False, type=click.Choice(get_args(Mode)))
 @click.option("--risk", type=click.Choice(RISK), help="Another risk policy than the mode's own.")
-@click.option("--session", "ref", metavar="ID", help="Only this session, at all its current tips.")
+@click.option(
+    "--session", "ref", metavar="ID", help="Only this session: its current tips, and what it begins later."
+)
 @json_option
 @with_ledger
 def command(

@@ -155,7 +155,7 @@ def test_updates_change_what_may_change(store: Store) -> None:
     store.append(start())
     before = session_of(store)
     changes = step(before, at=9)
-    run = replace(run_row(), status="complete", tip=1, updated_at=9, awaiting="user")
+    run = replace(run_row(), status="complete", tip=1, updated_at=9, awaiting="user", declined="{}")
     moved = replace(changes.session, visit_index=1, visit_node=1)
     store.append(replace(changes, session=moved, runs=[run, run_row(run=1)]))
     assert session_of(store) == moved

@@ -40,7 +40,7 @@ from interlock.store.protocol import (
 K = TypeVar("K")
 R = TypeVar("R")
 
-RUN_CHANGES = ("status", "tip", "updated_at", "awaiting", "late_notes")
+RUN_CHANGES = ("status", "tip", "updated_at", "awaiting", "late_notes", "declined")
 
 
 class Tables:

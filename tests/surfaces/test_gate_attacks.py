@@ -139,6 +139,9 @@ class Attacker:
     def to_the_gate(self, target: str = "staging") -> None:
         """Go up to the open question."""
         self.start(target=target)
+        self.to_the_gate_from_the_start(target)
+
+    def to_the_gate_from_the_start(self, target: str = "staging") -> None:
         match self.name:
             case "execution":
                 self.ack()
@@ -629,6 +632,41 @@ def test_a8_a_declined_question_stays_the_users(bench: Bench, name: str, action:
     agent.decide_in_inbox("no")
     agent.use_decision("no")
     assert [record.channel for record in agent.decisions()] == ["cli"]
+
+
+@pytest.mark.parametrize("name", ["execution", "navigation"])
+def test_a8_a_rewind_does_not_forget_that_the_user_declined(bench: Bench, name: str) -> None:
+    agent = attacker(bench, name)
+    agent.start(target="staging")
+    beginning = dict(agent.tokens)
+    agent.to_the_gate_from_the_start()
+    agent.respond_asking("yes", FormAnswer("decline"))
+    rewound = Attacker(bench, name)  # another process, whose client shows no forms
+    rewound.tokens = beginning
+    if name == "execution":
+        rewound.told("continue_workflow", stateToken=beginning["stateToken"])
+        rewound.ack(output={"notesMarkdown": "another way"})
+    else:
+        rewound.act("complete_step", step_id="prepare", output={"notes": "another way"})
+    rewound.respond("yes")
+    assert rewound.decisions() == []
+    assert "inbox" in rewound.text
+    ask = rewound.call(rewound.responding("yes")[0], Call(ASKING), **rewound.responding("yes")[1])
+    assert isinstance(ask, Ask), "a form is as strong as the one that was declined"
+    rewound.respond_asking("no", FormAnswer("accept", {"choice": "no"}))
+    assert [record.channel for record in rewound.decisions()] == ["elicitation"]
+
+
+@pytest.mark.parametrize("name", ["session", "gated"])
+def test_a8_advisory_enforcement_does_not_pass_what_the_user_declined(bench: Bench, name: str) -> None:
+    agent = attacker(bench, name, Terms(enforcement="advisory", min_response_ms=0))
+    agent.to_the_gate()
+    agent.respond_asking("yes", FormAnswer("decline"))
+    assert agent.go("ship")["_error"]
+    assert "deploy" in agent.text
+    agent.decide_in_inbox("no")
+    agent.use_decision("no")
+    assert not agent.go("ship")["_error"]
 
 
 def test_a8_a_declined_input_is_not_filled_in_by_the_context(bench: Bench) -> None:

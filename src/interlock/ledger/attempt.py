@@ -23,7 +23,7 @@ from interlock.core.run.output import Output
 from interlock.core.run.state import RunState
 from interlock.core.run.surface_policy import POLICIES, SurfaceName
 from interlock.core.values import Json, Variables
-from interlock.ledger.decisions.recorded import unanswered_key
+from interlock.ledger.decisions.recorded import rejected_key
 from interlock.ledger.log.commit import Commit
 from interlock.ledger.log.records import CallTraced, Cause
 from interlock.ledger.runs.children import abandoned_below, return_to_parent
@@ -124,8 +124,8 @@ class Attempt:
         key = None
         if decided.blockers:
             for event in decided.events:
-                if isinstance(event, (QuestionDeclined, GateResolved)):
-                    key = unanswered_key(node, self.number)
+                if isinstance(event, GateResolved):
+                    key = rejected_key(node, self.number)
                 commit.add(event, run=run, node=node if isinstance(event, QuestionDeclined) else None)
         else:
             cause: Cause = "non_tip_advance" if position.loaded.branches else "advanced"

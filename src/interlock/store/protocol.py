@@ -77,7 +77,8 @@ class RunRow(Struct, frozen=True):
     """One execution of one workflow; written when it starts, changes its status or stops being the head.
 
     While the run is the session's head, its tip is `head_node` and `tip` may lag behind. `late_notes` counts
-    the note nodes that were saved after a step had left their node.
+    the note nodes that were saved after a step had left their node. `declined` are the questions of all its
+    branches that the user declined (rule 27), as JSON; empty if there are none.
     """
 
     session_id: str
@@ -92,6 +93,7 @@ class RunRow(Struct, frozen=True):
     updated_at: int
     awaiting: str = ""
     late_notes: int = 0
+    declined: str = ""
 
 
 class NodeRow(Struct, frozen=True):

@@ -82,7 +82,7 @@ def with_declines(
             command.client,
         )
         for asked in declined
-        if asked.key not in state.declined
+        if state.declined_by(asked.key) is None
     )
     return evolved(state, events), events
 

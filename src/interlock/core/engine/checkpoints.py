@@ -257,7 +257,7 @@ def _chosen(draft: Draft, need: NeedAnswer, command: ResolveCheckpoint, option: 
     decided = command.decisions.get(question.digest)
     decision = decided or Decision(option, command.channel, command.client, command.note)
     if not counts(decision, draft.state, need.key, command.terms):
-        asked: dict[str, Json] = {"asked": True} if need.key in draft.state.declined else {}
+        asked: dict[str, Json] = {"asked": True} if draft.state.declined_by(need.key) else {}
         about: dict[str, Json] = {"checkpoint": gate.id, **asked}
         return Refusal(Code.USER_MUST_DECIDE, about, unanswered=(Unanswered(need.key, question),))
     # More than a little below zero says that the clock was set back, and nothing about the user.

@@ -230,7 +230,7 @@ class Walk:
         if (
             self.terms.enforcement == "advisory"
             and draft.state.open is None
-            and need.key not in draft.state.declined
+            and draft.state.declined_by(need.key) is None
         ):
             self._let_pass(need)
             return None

@@ -11,7 +11,7 @@ from interlock.core.definition.workflow import Gate, Step, UserInput
 from interlock.core.engine.gates import find_gate, question_of, roots_of
 from interlock.core.engine.loops import extent_of
 from interlock.core.run import events as e
-from interlock.core.run.channels import is_at_least
+from interlock.core.run.channels import is_at_least, strength
 from interlock.core.run.commands import Decision, Terms
 from interlock.core.run.notices import Notice
 from interlock.core.run.outcomes import NeedInput
@@ -36,8 +36,9 @@ def counts(decision: Decision, state: RunState, key: str, terms: Terms) -> bool:
     """
     if state.preferences.never_stops or decision.channel == "server":
         return True
-    declined = key in state.declined
-    return is_at_least(decision.channel, "client" if declined and terms.takes_reports else terms.weakest)
+    declined = state.declined_by(key)
+    is_too_weak = declined is not None and not is_at_least(decision.channel, strength(declined))
+    return not is_too_weak and is_at_least(decision.channel, terms.weakest)
 
 
 def waits_for_user(state: RunState, key: str, terms: Terms) -> bool:

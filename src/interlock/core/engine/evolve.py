@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from interlock.core.definition.program import END
 from interlock.core.run import events as e
+from interlock.core.run.channels import is_at_least, strength
 from interlock.core.run.state import (
     Abandonment,
     Chosen,
@@ -61,7 +62,7 @@ def evolve(state: RunState, event: e.Event) -> RunState:
         case e.GateResolved():
             return _resolved(state, event)
         case e.QuestionDeclined():
-            return replace(state, declined=(*state.declined, event.key))
+            return replace(state, declined={**state.declined, f"{state.activity}/{event.key}": event.channel})
         case e.GatePassed():
             waived = (*state.waived, event.key) if event.because == "advisory" else state.waived
             passed = (*state.passed, event.key) if event.because == "condition" else state.passed
@@ -194,7 +195,6 @@ def _entered(state: RunState, event: e.ActivityEntered) -> RunState:
         left_to=None,
         steer=None,
         shown=_without(state.shown, f"{event.activity}/"),
-        declined=(),
         waived=(),
         passed=(),
         path=path,
@@ -237,7 +237,11 @@ def _left(state: RunState, event: e.ActivityLeft) -> RunState:
 
 def _resolved(state: RunState, event: e.GateResolved) -> RunState:
     state = _asked(state)
-    declined = tuple(key for key in state.declined if key != event.key)
+    declined = state.declined
+    by = state.declined_by(event.key)
+    if by is not None and is_at_least(event.channel, strength(by)):
+        answered_now = f"{state.activity}/{event.key}"
+        declined = {key: channel for key, channel in declined.items() if key != answered_now}
     opened = None if state.open is None or state.open.key == event.key else state.open
     chosen = {gate: answer for gate, answer in state.chosen.items() if gate != event.gate}
     chosen[event.gate] = Chosen(cut(event.option or "", MOST_SUMMARY, "…"), event.channel)
@@ -289,9 +293,9 @@ def _without_iteration(state: RunState) -> RunState:
     """Drop what belongs to the iteration that ends: it is in the log, and must not pile up in the state."""
     path = "/".join(f"{frame.loop}@{frame.iteration}" for frame in state.frames)
     ended = (f"{path}::", f"{path}/")
-    done, declined, waived, passed = (
+    done, waived, passed = (
         tuple([key for key in keys if not key.startswith(ended)])
-        for keys in (state.done, state.declined, state.waived, state.passed)
+        for keys in (state.done, state.waived, state.passed)
     )
     answers = {key: option for key, option in state.answers.items() if not key.startswith(ended)}
-    return replace(state, answers=answers, done=done, declined=declined, waived=waived, passed=passed)
+    return replace(state, answers=answers, done=done, waived=waived, passed=passed)

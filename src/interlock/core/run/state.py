@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from interlock.core.definition.workflow import Capability
 from interlock.core.hashing import digest_of
+from interlock.core.run.channels import Channel
 from interlock.core.run.preferences import DecisionPolicy, Enforcement, Preferences, SessionTerms
 from interlock.core.run.reasons import Severity
 from interlock.core.values import Json
@@ -138,16 +139,15 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     answered in this visit, so that a token can say which of the answers its bearer has seen. `decided` are
     the variables that a user's decision has set, with its gate; `shown` those that a decided question
     showed, with where it was asked (rules 19 and 26); `declined` the questions that the user was asked and
-    did not answer (rule 27); `waived` the gates that advisory enforcement let pass, `passed` those that a
-    false condition did, which are judged again (rule 23). `yielded` are the answers
-    that agents have yet to resume from, `resumed` the last that they did, by agent; `reported` are the
-    outputs that came with claims or for a round of a loop, by step, and `unreported` the steps that were
-    claimed without one (rule 14). `policy` and `enforcement` are the user's terms for the
-    session, copied at its start (rule 29). `gaps` counts the open ones that keep the run from ending
-    `complete`, `gaps_ever` all; `gap_list` holds the newest. `chosen` is the last answer to each question,
-    for an agent that has lost its memory. `path` are the activities that led here, without those that the run
-    has gone back over; `unanswered` is what was left out of them, by activity. `abandoned` says who gave the
-    run up; the position stays where that happened.
+    did not answer, on any branch of the run, with the channel (rule 27); `waived` the gates that advisory
+    enforcement let pass, `passed` those that a false condition did, which are judged again (rule 23). `yielded` are the answers that agents have yet to resume from, `resumed` the last
+    that they did, by agent; `reported` are the outputs that came with claims or for a round of a loop, by
+    step, and `unreported` the steps that were claimed without one (rule 14). `policy` and `enforcement` are
+    the user's terms for the session, copied at its start (rule 29). `gaps` counts the open ones that keep
+    the run from ending `complete`, `gaps_ever` all; `gap_list` holds the newest. `chosen` is the last answer
+    to each question, for an agent that has lost its memory. `path` are the activities that led here, without
+    those that the run has gone back over; `unanswered` is what was left out of them, by activity. `abandoned` says who gave the run up; the position stays where
+    that happened.
     """
 
     activity: str | None = None
@@ -161,7 +161,7 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     decided: Mapping[str, str] = {}
     shown: Mapping[str, str] = {}
     chosen: Mapping[str, Chosen] = {}
-    declined: tuple[str, ...] = ()
+    declined: Mapping[str, Channel] = {}
     waived: tuple[str, ...] = ()
     passed: tuple[str, ...] = ()
     done: tuple[str, ...] = ()
@@ -203,6 +203,10 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     def terms(self) -> SessionTerms:
         """The user's terms at this node."""
         return SessionTerms(self.preferences, self.policy, self.enforcement)
+
+    def declined_by(self, key: str) -> Channel | None:
+        """Return the channel by which the user declined this question of the current activity, if at all."""
+        return self.declined.get(f"{self.activity}/{key}")
 
     def has_report(self, step: str) -> bool:
         """Say whether a step's output came with a claim, or the step was acknowledged by itself (rule 14)."""

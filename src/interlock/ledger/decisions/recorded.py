@@ -5,7 +5,7 @@ from __future__ import annotations
 from interlock.core.definition.program import Plan
 from interlock.core.engine.requirements import questions_at
 from interlock.core.run.commands import Decision
-from interlock.core.run.events import Event, GateResolved, QuestionDeclined
+from interlock.core.run.events import GateResolved
 from interlock.core.run.outcomes import Awaited
 from interlock.core.run.state import RunState
 from interlock.ledger.log.chain import entries_of, logged
@@ -47,9 +47,9 @@ def decision_key(loaded: LoadedRows, gate: str, imported: int) -> str:
     return f"decision:{loaded.node.node}:{gate}:{loaded.branches}{again}"
 
 
-def unanswered_key(node: int, attempt: int) -> str:
-    """What an attempt is kept under that the user declined or rejected, beside the decisions of its node."""
-    return f"decision:{node}:unanswered:{attempt}"
+def rejected_key(node: int, attempt: int) -> str:
+    """What an attempt is kept under that the user rejected, beside the decisions of its node."""
+    return f"decision:{node}:rejected:{attempt}"
 
 
 def recorded_decisions(
@@ -66,9 +66,3 @@ def recorded_decisions(
                 client = principal if principal != loaded.session.owner else ""
                 decisions[question.digest] = Decision(event.option, event.channel, client, event.note)
     return decisions
-
-
-def recorded_declines(loaded: LoadedRows) -> list[Event]:
-    """The questions at this node that the user was asked and did not answer."""
-    entries = (entry for row in loaded.decisions for entry in entries_of(row))
-    return [entry.event for entry in entries if isinstance(entry.event, QuestionDeclined)]

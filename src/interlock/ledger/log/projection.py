@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from interlock.core.engine.evolve import evolve, evolved
+from interlock.core.run.channels import Channel
 from interlock.core.run.events import (
     ActivityEntered,
     Event,
@@ -48,6 +49,7 @@ from interlock.store.protocol import (
 _encode = msgspec.json.Encoder().encode
 _state = LazyDecoder(RunState)
 _change = LazyDecoder(PreferencesChanged)
+_declines = LazyDecoder(dict[str, Channel])
 
 
 class StoredOutput(Struct, frozen=True, array_like=True):
@@ -253,7 +255,10 @@ def _apply_run_event(rows: Rows, event: Event, logged: Logged) -> None:
         return
     if isinstance(event, QuestionDeclined) and logged.node in rows.nodes:
         assert logged.node is not None
-        rows.states[logged.node] = evolve(rows.states[logged.node], event)
+        assert logged.run is not None
+        state = with_declines(rows.states[logged.node], rows.runs[logged.run])
+        rows.states[logged.node] = evolve(state, event)
+        _keep_declines(rows, logged.run, rows.states[logged.node])
         return
     if isinstance(event, (ActivityEntered, RunCompleted)):
         began = logged.index if isinstance(event, ActivityEntered) else rows.session.visit_index
@@ -261,11 +266,25 @@ def _apply_run_event(rows: Rows, event: Event, logged: Logged) -> None:
     rows.hold(logged.node, event)
 
 
+def with_declines(state: RunState, run: RunRow) -> RunState:
+    """Return a state with the questions that the user declined on any branch of its run (rule 27)."""
+    declined = _declines.decode(run.declined) if run.declined else {}
+    return state if state.declined == declined else replace(state, declined=declined)
+
+
+def _keep_declines(rows: Rows, number: int, state: RunState) -> None:
+    declined = _encode(state.declined).decode() if state.declined else ""
+    if rows.runs[number].declined != declined:
+        rows.runs[number] = replace(rows.runs[number], declined=declined)
+
+
 def _create_node(rows: Rows, created: NodeCreated, logged: Logged) -> None:
     assert logged.run is not None, "a node belongs to a run"
     parent = rows.nodes[created.parent] if created.parent is not None else None
-    state = evolved(rows.states[parent.node] if parent else RunState(), rows.release(created.node))
-    body, outputs = _encode(state), rows.take_outputs()
+    before = rows.states[parent.node] if parent else RunState()
+    state = evolved(with_declines(before, rows.runs[logged.run]), rows.release(created.node))
+    _keep_declines(rows, logged.run, state)
+    body, outputs = _encode(replace(state, declined={}) if state.declined else state), rows.take_outputs()
     is_step = created.edge != "note"
     above = parent.entries + rows.notes_towards(parent.node, None) if parent else 0
     node = NodeRow(

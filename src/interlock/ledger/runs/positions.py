@@ -9,14 +9,14 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from interlock.core.definition.program import Plan
-from interlock.core.engine.evolve import abandoned, evolved
+from interlock.core.engine.evolve import abandoned
 from interlock.core.run.notices import Notice, of_mode
 from interlock.core.run.preferences import Preferences, stricter
 from interlock.core.run.state import RunState
-from interlock.ledger.decisions.recorded import imported_up_to, recorded_decisions, recorded_declines
+from interlock.ledger.decisions.recorded import imported_up_to, recorded_decisions
 from interlock.ledger.errors import LedgerError, not_healthy, unknown_node, unknown_session
 from interlock.ledger.log.health import damage, intact
-from interlock.ledger.log.projection import kept_at, state_of
+from interlock.ledger.log.projection import kept_at, state_of, with_declines
 from interlock.ledger.runs.drift import DriftCheck
 from interlock.ledger.runs.pinned_workflows import Pins
 from interlock.ledger.runs.position import Position, tip_of
@@ -166,9 +166,7 @@ class Positions:
         if not intact(node.state, node.state_digest):
             return not_healthy(session_id, "a node's state does not match its digest")
         plan = self.pins.plan(self.content, run.workflow_hash)
-        state = state_of(node, loaded.mode)
-        if loaded.decisions:
-            state = evolved(state, recorded_declines(loaded))
+        state = with_declines(state_of(node, loaded.mode), run)
         if run.status == "abandoned" and state.abandoned is None:
             with self.store.reading() as reader:
                 tip = reader.node(session_id, tip_of(loaded.session, run))

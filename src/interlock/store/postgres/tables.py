@@ -122,4 +122,6 @@ BY_TIME = "CREATE INDEX sessions_latest ON sessions (recent_at) WHERE NOT uninde
 
 LATE_NOTES = "ALTER TABLE runs ADD COLUMN late_notes int8 NOT NULL DEFAULT 0;"
 
-MIGRATIONS: tuple[str, ...] = (FIRST, BLOCKED, BY_TIME, LATE_NOTES)
+DECLINED = "ALTER TABLE runs ADD COLUMN declined text NOT NULL DEFAULT '';"
+
+MIGRATIONS: tuple[str, ...] = (FIRST, BLOCKED, BY_TIME, LATE_NOTES, DECLINED)

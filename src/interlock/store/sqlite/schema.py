@@ -117,6 +117,8 @@ BY_TIME = "CREATE INDEX sessions_latest ON sessions (recent_at) WHERE NOT uninde
 
 LATE_NOTES = "ALTER TABLE runs ADD COLUMN late_notes INTEGER NOT NULL DEFAULT 0;"
 
-MIGRATIONS: tuple[str, ...] = (FIRST, BY_STATUS, BY_TIME, LATE_NOTES)
+DECLINED = "ALTER TABLE runs ADD COLUMN declined TEXT NOT NULL DEFAULT '';"
+
+MIGRATIONS: tuple[str, ...] = (FIRST, BY_STATUS, BY_TIME, LATE_NOTES, DECLINED)
 
 TABLES = ("commits", *PROJECTIONS, "handles", "starts", "traces", "tombstones", "contents", "settings")

@@ -289,6 +289,7 @@ export interface KnownGap {
   severity: "critical" | "info" | "warning";
   summary: string;
   resolved: string;
+  users: boolean;
 }
 
 export interface ModeLine {

@@ -201,7 +201,7 @@ def test_a_yielded_checkpoint_is_answered_at_once_and_can_be_resumed_from(tmp_pa
         yielded = call("yield_checkpoint", session_token=entered, checkpoint_id="go")["session_token"]
         ref = decide_in_the_inbox(data)
         assert call("resume_checkpoint", session_token=yielded)["resolved_option"] == "yes"
-    assert "go: yes, by cli (user)" in interlock(data, "tree", ref).out
+    assert "go: yes (cli, user)" in interlock(data, "tree", ref).out
 
 
 def test_a_pending_checkpoint_is_answered_at_once_and_the_activity_can_be_left(tmp_path: Path) -> None:
@@ -265,3 +265,21 @@ def test_a_mode_for_a_session_whose_run_has_ended_is_for_its_next_run(tmp_path: 
     assert ran.out.startswith("guided  the next run, conservative risk\n")
     assert "for later runs of session" in ran.err
     assert interlock(tmp_path, "mode", "stop", "--session", session).code == 2  # looser: at a terminal only
+
+
+def test_what_was_decided_without_the_user_is_resolved_at_a_terminal(tmp_path: Path) -> None:
+    with agent(tmp_path, "--mode", "never-stop") as one:
+        session = to_the_gate(one)
+        while one.said["pending"]:
+            one.go_on("done")
+    listed = interlock(tmp_path, "gaps", session, "--json").json["gaps"]
+    number = next(gap["number"] for gap in listed if gap.get("users") and gap["severity"] == "critical")
+    refused = interlock(tmp_path, "gaps", session, "resolve", str(number))
+    assert (refused.code, refused.out) == (2, "")
+    assert "terminal" in refused.err
+    assert "Name the gap" in Terminal(tmp_path, "gaps", session, "resolve").end()[1]
+    code, text = Terminal(tmp_path, "gaps", session, "resolve", str(number), "--note", "fine").end()
+    assert (code, f"Gap {number} (critical, resolved: fine)" in text) == (0, True)
+    assert Terminal(tmp_path, "gaps", session, "resolve", "99").end()[0] != 0
+    (event,) = interlock(tmp_path, "log", session, "--kind", "gap_resolved", "--json").json["events"]
+    assert (event["event"]["channel"], event["event"]["strength"]) == ("cli", "user")

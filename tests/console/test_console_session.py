@@ -36,7 +36,7 @@ def rewound(desk: Desk) -> Desk:
 def test_a_fork_is_told_with_its_cause_on_both_branches(rewound: Desk) -> None:
     page = rewound.shows(f"sessions/{rewound.ref}")
     (fork,) = page["forks"]
-    assert (fork["cause"], fork["label"]) == ("first", "ship: yes, by agent")
+    assert (fork["cause"], fork["label"]) == ("first", "ship: yes (agent)")
     other = rewound.shows(f"sessions/{rewound.ref}", node=str(fork["branch"]))
     (back,) = other["forks"]
     assert (back["cause"], back["node"]) == ("rewound", fork["node"])

@@ -652,7 +652,7 @@ def test_a8_a_rewind_does_not_forget_that_the_user_declined(bench: Bench, name: 
     assert rewound.decisions() == []
     assert "inbox" in rewound.text
     ask = rewound.call(rewound.responding("yes")[0], Call(ASKING), **rewound.responding("yes")[1])
-    assert isinstance(ask, Ask), "a form is as strong as the one that was declined"
+    assert isinstance(ask, Elicit), "a form is as strong as the one that was declined"
     rewound.respond_asking("no", FormAnswer("accept", {"choice": "no"}))
     assert [record.channel for record in rewound.decisions()] == ["elicitation"]
 

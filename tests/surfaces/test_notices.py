@@ -125,7 +125,7 @@ def test_never_stop_names_each_gap_when_it_is_made_and_all_at_the_end(
     answers = list(walk(surface(bench, kind, "never-stop")))
     end = disclosed(answers[-1])
     assert [text for text in end if text.startswith("Gap ")] == [
-        "Gap 1 (critical): 'ship?' was decided without the user: now."
+        "Gap 1 (critical, for the user to resolve): 'ship?' was decided without the user: now."
     ]
     made = [number for number, answer in enumerate(answers) if any("Gap 1" in t for t in disclosed(answer))]
     if kind in (ExecutionSurface, NavigationSurface):

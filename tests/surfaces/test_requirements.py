@@ -9,7 +9,10 @@ import pytest
 
 from interlock.core.engine.acknowledge import ONLY_GAPS
 from interlock.core.run.commands import Terms
+from interlock.ledger.decisions.gaps import resolve_gap
+from interlock.ledger.errors import LedgerError
 from interlock.ledger.log.rebuild import differences, rebuild
+from interlock.ledger.runs.position import Position
 from interlock.store.protocol import SessionFilter
 from interlock.surfaces.execution import ExecutionSurface
 from interlock.surfaces.navigation import NavigationSurface
@@ -150,18 +153,72 @@ def filled(value: Any) -> Any:
 
 
 def test_a_gap_is_resolved_by_an_event_that_names_it(bench: Bench) -> None:
-    bench.write(workflow(*steps("one"), gate("ship", "now", "later"), *steps("two")))
-    agent = bench.agent("never-stop")
+    bench.write(workflow(*steps("one", "two")))
+    agent = bench.agent()
     agent.start("test.flow")
-    agent.ack("one")
-    agent.ack()
+    agent.ack(
+        "one", artifacts=[{"kind": "wr.gaps", "open": [{"severity": "critical", "summary": "No docs."}]}]
+    )
     assert agent.last["gaps"] == 1
-    closing = {"kind": "wr.gaps", "resolved": [{"gap": 1, "summary": "The user said now."}, {"gap": 9}]}
+    closing = {"kind": "wr.gaps", "resolved": [{"gap": 1, "summary": "Written."}, {"gap": 9}]}
     done = agent.ack("two", artifacts=[closing])
     assert done["status"] == "complete"
-    assert done["gapList"][0]["resolved"] == "The user said now."
-    assert "Gap 1 (critical, resolved: The user said now.)" in agent.text
+    assert done["gapList"][0]["resolved"] == "Written."
+    assert "Gap 1 (critical, resolved: Written.)" in agent.text
     assert "There is no open gap 9 to resolve." in agent.text
+
+
+CLAIMED: Any = {"kind": "wr.gaps", "resolved": [{"gap": 1, "summary": "The user said now."}]}
+
+
+def decided_without_the_user(bench: Bench) -> Agent:
+    """An agent in never-stop mode that has passed a gate, and says that the user has agreed."""
+    bench.write(workflow(gate("ship", "now", "later"), *steps("last")))
+    agent = bench.agent("never-stop")
+    agent.start("test.flow")
+    agent.ack()
+    agent.ack("done", artifacts=[CLAIMED])
+    return agent
+
+
+def test_only_the_user_resolves_what_was_decided_without_them(bench: Bench) -> None:
+    agent = decided_without_the_user(bench)
+    ended, session_id = agent.last, agent.last["session"]["sessionId"]
+    assert (ended["status"], ended["gaps"], ended["gapList"][0]["users"]) == ("complete_with_gaps", 1, True)
+    assert "Gap 1 stays open" in agent.text
+    assert "interlock gaps" in agent.text
+    tokens = {name: ended[name] for name in ("stateToken", "checkpointToken")}
+    assert agent.call("checkpoint_workflow", **tokens, output={"artifacts": [CLAIMED]})["_error"]
+    position = resolve_gap(agent.ledger, session_id, 0, 1, "Seen.", "cli")
+    assert isinstance(position, Position)
+    assert position.state.status == "complete"
+    assert agent.look(ended)["status"] == "complete"
+    (event,) = logged_events(agent.ledger.store, session_id, "gap_resolved")
+    assert (event.event.channel, event.event.summary) == ("cli", "Seen.")  # type: ignore[union-attr]
+    again = resolve_gap(agent.ledger, session_id, 0, 1, "Seen.", "cli")
+    assert isinstance(again, LedgerError)
+    assert again.code == "NOT_FOUND"
+
+
+def test_a_gap_of_an_execution_run_waits_for_its_end_and_others_do_not(bench: Bench) -> None:
+    bench.write(workflow(gate("ship", "now", "later"), *steps("last")))
+    working = bench.agent("never-stop")
+    working.start("test.flow")
+    working.ack()
+    executing = working.last["session"]["sessionId"]
+    refused = resolve_gap(working.ledger, executing, 0, 1, "Seen.", "cli")
+    assert isinstance(refused, LedgerError)
+    assert refused.code == "CONFLICT"
+    client = NavigationClient(NavigationSurface(bench.ledger("never-stop")))
+    client.start("test.flow")
+    client.act("respond_to_checkpoint", checkpoint_id="ship", option_id="now")
+    with client.surface.ledger.store.reading() as reader:
+        (session_id,) = {row.session_id for row in reader.sessions(SessionFilter())} - {executing}
+    assert isinstance(resolve_gap(client.surface.ledger, session_id, 0, 1, "Seen.", "console"), Position)
+    client.done("last")
+    position = client.surface.ledger.position(session_id)
+    assert isinstance(position, Position)
+    assert (position.state.gaps, position.state.done) == (0, ("last",)), "the agent went on from there"
 
 
 DISCLOSED = {

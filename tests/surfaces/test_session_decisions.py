@@ -42,7 +42,8 @@ def test_never_stop_takes_the_default_option_of_a_gate_that_nobody_answered(benc
     agent.call("start_session", agent_id="a", workflow_id="test.flow")
     agent.go("main")
     answer = agent.go("__terminal__")
-    assert "Gap 1 (critical): 'where?' was decided without the user: right." in answer.warnings
+    gap = "Gap 1 (critical, for the user to resolve): 'where?' was decided without the user: right."
+    assert gap in answer.warnings
 
 
 def test_advisory_enforcement_turns_the_unopened_gate_into_a_warning(bench: Bench) -> None:

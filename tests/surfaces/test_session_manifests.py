@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from interlock.core.run.commands import Terms
-from interlock.core.run.notices import HOW_GAPS_CLOSE
 from support.harness import Bench, workflow
 from support.session_agents import (
     answer_checkpoint,
@@ -41,8 +40,8 @@ def test_the_documented_warnings_in_their_words(bench: Bench) -> None:
     assert answer.warnings == [
         "First activity must be 'gather' but 'finish' was requested. "
         "Start with the workflow's initialActivity.",
-        "Gap 1 (critical): Checkpoint 'scope' of activity 'gather' was left out on the way to 'finish'.",
-        HOW_GAPS_CLOSE,
+        "Gap 1 (critical, for the user to resolve): "
+        "Checkpoint 'scope' of activity 'gather' was left out on the way to 'finish'.",
     ]
     answer = agent.go("build", activity_manifest=[], variables={"parts": []})
     assert answer.warnings == [

@@ -36,6 +36,7 @@ COMMANDS = {
         "play",
         "inbox",
         "decide",
+        "gaps",
         "mode",
     ),
     "Upkeep": ("export", "import", "gc", "doctor", "store", "keys", "token", "install", "config"),

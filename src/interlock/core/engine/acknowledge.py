@@ -206,11 +206,14 @@ def _resolve_gaps(draft: Draft, output: Output) -> None:
     for artifact in output.of_kind(*GAPS):
         for gap in _members(artifact, "resolved"):
             number = gap.get("gap")
-            known = [listed.number for listed in draft.state.gap_list if not listed.resolved]
-            if isinstance(number, int) and number in known:
-                draft.record(e.GapResolved(number, str(gap.get("summary") or "resolved")))
-            else:
+            known = {listed.number: listed for listed in draft.state.gap_list if not listed.resolved}
+            if not isinstance(number, int) or number not in known:
                 draft.notice("NO_SUCH_GAP", f"There is no open gap {text_of(number)} to resolve.")
+            elif known[number].users:
+                text = f"Gap {number} stays open: it was decided without the user, who alone can resolve it."
+                draft.notice("USERS_GAP", text)
+            else:
+                draft.record(e.GapResolved(number, str(gap.get("summary") or "resolved"), "agent"))
 
 
 def _members(artifact: Mapping[str, Json], name: str) -> list[Mapping[str, Json]]:

@@ -27,6 +27,7 @@ from interlock.core.run.commands import (
     EnterActivity,
     OpenCheckpoint,
     ResolveCheckpoint,
+    ResolveGap,
     ResumeWorker,
     ReturnChild,
     StartChild,
@@ -77,7 +78,7 @@ def outcome_of(plan: Plan, state: RunState, command: Command) -> Decided | Refus
     """Decide a command of a caller who cannot ask the user."""
     if (how := state.abandoned) is not None:
         return run_abandoned(how)
-    if isinstance(command, (StartRun, StartChild, ReturnChild, AbandonRun)):
+    if isinstance(command, (StartRun, StartChild, ReturnChild, AbandonRun, ResolveGap)):
         return _outcome(plan, state, command)
     sent = command.variables
     if sent and (refusal := _outgrown(state.variables, {**state.variables, **sent})) is not None:
@@ -133,6 +134,8 @@ def _outcome(plan: Plan, state: RunState, command: Command) -> Decided | Refusal
             outcome: Literal["completed", "abandoned"] = "completed" if command.completed else "abandoned"
             event = e.ChildReturned(command.workflow, command.session, outcome, returned)
             return _recorded(plan, state, event)
+        case ResolveGap():
+            return _recorded(plan, state, e.GapResolved(command.gap, command.summary, command.channel))
         case AbandonRun() if state.finished:
             return Refusal(Code.RUN_FINISHED)
         case AbandonRun():

@@ -138,7 +138,9 @@ def _with_report(state: RunState, step: str, output: str, *, claimed: bool) -> R
 def _with_gap(state: RunState, event: e.GapRecorded) -> RunState:
     """Number a gap and keep the newest ones, assumptions last (the log has them all)."""
     number = state.gaps_ever + 1
-    listed = (*state.gap_list, KnownGap(number, event.severity, cut(event.summary, MOST_SUMMARY, "…")))
+    users = event.category == "user_only_dependency"
+    summary = cut(event.summary, MOST_SUMMARY, "…")
+    listed = (*state.gap_list, KnownGap(number, event.severity, summary, users=users))
     if len(listed) > MOST_GAPS:
         dropped = next((gap for gap in listed if gap.severity == "info" or gap.resolved), listed[0])
         listed = tuple(gap for gap in listed if gap is not dropped)

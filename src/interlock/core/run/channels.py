@@ -33,7 +33,13 @@ def is_at_least(channel: str, wanted: Strength) -> bool:
     return STRENGTHS.index(strength(channel)) >= STRENGTHS.index(wanted)
 
 
-def named(channel: str) -> str:
-    """Name a channel with its strength, where the name alone does not say it."""
+def labels(channel: str) -> tuple[str, ...]:
+    """Return a channel's name, and its strength where the name alone does not say it."""
     known = strength(channel)
-    return channel if known in (channel, "none") else f"{channel} ({known})"
+    return (channel,) if known in (channel, "none") else (channel, known)
+
+
+def named(channel: str) -> str:
+    """Name a channel with its strength."""
+    name, *more = labels(channel)
+    return f"{name} ({more[0]})" if more else name

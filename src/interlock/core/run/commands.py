@@ -208,6 +208,14 @@ class AbandonRun(Struct, frozen=True):
     variables: Variables = {}
 
 
+class ResolveGap(Struct, frozen=True):
+    """Close a gap, also of a run that has ended; whoever sends it has made sure that the gap is open."""
+
+    channel: Channel
+    gap: int
+    summary: str
+
+
 Answerable: TypeAlias = AcknowledgeStep | EnterActivity | OpenCheckpoint | ResolveCheckpoint
 Command: TypeAlias = (
     StartRun
@@ -220,4 +228,5 @@ Command: TypeAlias = (
     | StartChild
     | ReturnChild
     | AbandonRun
+    | ResolveGap
 )

@@ -209,6 +209,7 @@ class GapResolved(RunEvent, frozen=True, tag="gap_resolved"):
 
     gap: int
     summary: str
+    channel: Channel
 
 
 class DivergenceRecorded(RunEvent, frozen=True, tag="divergence_recorded"):

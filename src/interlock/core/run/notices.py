@@ -54,6 +54,7 @@ NO_NOTICES = Notices()
 VARIABLES_UNREAD = Notice(
     "ARGUMENTS_IGNORED", "The variables of this call were not read: the run is given up."
 )
+USERS_GAPS = "Only the user can resolve them: interlock gaps."
 GAP_CLOSED = '{"kind":"wr.gaps","resolved":[{"gap":<number>,"summary":"<how>"}]}'
 HOW_GAPS_CLOSE = f"Once a gap is closed, say so with the step that closed it: output artifact {GAP_CLOSED}"
 
@@ -66,7 +67,8 @@ def of_events(events: Iterable[e.Event], state: RunState) -> Iterator[Notice]:
     for gap in state.gap_list:
         if state.finished or gap.number >= first:
             yield Notice("GAP", gap.text)
-    if first == 1 <= state.gaps and not state.finished:
+    for_agents = [gap.number for gap in state.gap_list if not gap.users and gap.severity != "info"]
+    if for_agents and for_agents[0] >= first and not state.finished:
         yield Notice("GAP_OPEN", HOW_GAPS_CLOSE)
     if state.finished and (left_out := state.gaps_ever - len(state.gap_list)):
         yield Notice("GAPS_OMITTED", f"{left_out} earlier gaps are not listed here; the log has them all.")

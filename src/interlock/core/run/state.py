@@ -117,17 +117,22 @@ class Abandonment(Struct, frozen=True, omit_defaults=True):
 
 
 class KnownGap(Struct, frozen=True, omit_defaults=True):
-    """A gap on the run's path, by its number there; `resolved` says how it was closed later."""
+    """A gap on the run's path, by its number there; `resolved` says how it was closed later.
+
+    What was decided without the user is the `users`: only a channel of strength `user` closes it.
+    """
 
     number: int
     severity: Severity
     summary: str
     resolved: str = ""
+    users: bool = False
 
     @property
     def text(self) -> str:
         """The gap in a line."""
-        closed = f", resolved: {self.resolved}" if self.resolved else ""
+        whose = ", for the user to resolve" if self.users and self.severity != "info" else ""
+        closed = f", resolved: {self.resolved}" if self.resolved else whose
         return f"Gap {self.number} ({self.severity}{closed}): {self.summary}"
 
 
@@ -140,14 +145,15 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     the variables that a user's decision has set, with its gate; `shown` those that a decided question
     showed, with where it was asked (rules 19 and 26); `declined` the questions that the user was asked and
     did not answer, on any branch of the run, with the channel (rule 27); `waived` the gates that advisory
-    enforcement let pass, `passed` those that a false condition did, which are judged again (rule 23). `yielded` are the answers that agents have yet to resume from, `resumed` the last
-    that they did, by agent; `reported` are the outputs that came with claims or for a round of a loop, by
-    step, and `unreported` the steps that were claimed without one (rule 14). `policy` and `enforcement` are
-    the user's terms for the session, copied at its start (rule 29). `gaps` counts the open ones that keep
-    the run from ending `complete`, `gaps_ever` all; `gap_list` holds the newest. `chosen` is the last answer
-    to each question, for an agent that has lost its memory. `path` are the activities that led here, without
-    those that the run has gone back over; `unanswered` is what was left out of them, by activity. `abandoned` says who gave the run up; the position stays where
-    that happened.
+    enforcement let pass, `passed` those that a false condition did, which are judged again (rule 23).
+    `yielded` are the answers that agents have yet to resume from, `resumed` the last that they did, by
+    agent; `reported` are the outputs that came with claims or for a round of a loop, by step, and
+    `unreported` the steps that were claimed without one (rule 14). `policy` and `enforcement` are the
+    user's terms for the session, copied at its start (rule 29). `gaps` counts the open ones that keep the
+    run from ending `complete`, `gaps_ever` all; `gap_list` holds the newest. `chosen` is the last answer
+    to each question, for an agent that has lost its memory. `path` are the activities that led here,
+    without those that the run has gone back over; `unanswered` is what was left out of them, by activity.
+    `abandoned` says who gave the run up; the position stays where that happened.
     """
 
     activity: str | None = None
@@ -198,6 +204,11 @@ class RunState(Struct, frozen=True, omit_defaults=True):
     def active(self) -> OpenGate | None:
         """The open question that a worker has yielded: what the document of `session` calls active."""
         return self.open if self.open is not None and self.open.agent else None
+
+    @property
+    def agent_resolves_gaps(self) -> bool:
+        """Whether one of the open gaps can be closed by an agent."""
+        return any(not (gap.users or gap.resolved or gap.severity == "info") for gap in self.gap_list)
 
     @property
     def terms(self) -> SessionTerms:

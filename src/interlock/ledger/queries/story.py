@@ -252,7 +252,9 @@ def marks_of(event: LogEntry) -> Iterator[StoryMark]:
         case e.GapRecorded():
             yield StoryMark("gap", f"{event.summary} ({event.category.replace('_', ' ')})", event.severity)
         case e.GapResolved():
-            yield StoryMark("resolved", f"gap {event.gap} resolved: {event.summary}")
+            yield StoryMark(
+                "resolved", f"gap {event.gap} resolved by {named(event.channel)}: {event.summary}"
+            )
         case e.DivergenceRecorded():
             yield StoryMark("divergence", f"{event.reason.replace('_', ' ')}: {event.summary}", "warning")
         case e.CapabilityObserved():

@@ -11,7 +11,7 @@ from interlock.core.definition.program import Plan
 from interlock.core.definition.workflow import Step, walk
 from interlock.core.engine.settle import awaited
 from interlock.core.run import events as e
-from interlock.core.run.channels import named
+from interlock.core.run.channels import labels
 from interlock.core.run.surface_policy import EXECUTION
 from interlock.ledger.log.chain import logged
 from interlock.ledger.log.projection import state_of
@@ -131,7 +131,7 @@ def label_of(events: Iterable[LogEntry]) -> str:
             case e.StepCompleted():
                 done[step_label(event.key)] = None
             case e.GateResolved(option=option, how="chosen") if option:
-                done[f"{event.gate}: {option}, by {named(event.channel)}"] = None
+                done[f"{event.gate}: {option} ({', '.join(labels(event.channel))})"] = None
             case e.GateResolved():
                 chosen = f": {event.option}" if event.option else ""
                 done[f"{event.gate}{chosen} ({event.how.replace('_', ' ')})"] = None

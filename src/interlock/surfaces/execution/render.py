@@ -12,7 +12,7 @@ from interlock.core.definition.prompts import gate_prompt, interpolate, step_pro
 from interlock.core.engine.decisions import example_decision, waits_for_user
 from interlock.core.engine.gates import question_of
 from interlock.core.engine.loops import rounds
-from interlock.core.run.notices import GAP_CLOSED
+from interlock.core.run.notices import GAP_CLOSED, USERS_GAPS
 from interlock.core.run.outcomes import (
     Done,
     NeedAnswer,
@@ -222,6 +222,8 @@ def _pending_text(view: View, pending: Pending | None, tokens: Mapping[str, str]
             return f"The workflow is complete.\n\n{token_lines}"
         later = "When one is closed later: checkpoint_workflow with these tokens and output.artifacts:"
         ended = f"The workflow is complete, open gaps: {view.state.gaps}."
+        if not view.state.agent_resolves_gaps:
+            return f"{ended} {USERS_GAPS}\n\n{token_lines}"
         return f"{ended} {later} [{GAP_CLOSED}]\n\n{token_lines}"
     if isinstance(view.awaited, NeedAnswer) and _waits_for_user(view):
         how = "The user decides in the inbox (interlock inbox). Then continue_workflow with these tokens."

@@ -70,7 +70,7 @@ def tools(handlers: GatedHandlers, session_tools: SessionTools, reading: GatedRe
         ),
         Tool(
             "get_checkpoint",
-            "A checkpoint's message and options, to show to the user; step_manifest claims the steps before it.",
+            "A checkpoint's message and options, for the user; step_manifest claims the steps before it.",
             p.GetCheckpoint,
             handlers.get_checkpoint,
             idempotent=True,
@@ -78,7 +78,7 @@ def tools(handlers: GatedHandlers, session_tools: SessionTools, reading: GatedRe
         Tool(
             "respond_checkpoint",
             "Answer a pending checkpoint with exactly one of option_id (the user's choice), auto_advance, "
-            "condition_not_met. Steps before it count as done: send their step_manifest. Effects are returned.",
+            "condition_not_met. It claims the steps before it: send step_manifest. Effects are returned.",
             p.RespondCheckpoint,
             handlers.respond_checkpoint,
             idempotent=True,

@@ -16,7 +16,7 @@ from interlock.core.engine.gates import question_of
 from interlock.core.engine.loops import rounds
 from interlock.core.engine.moves import Decisions, Move, moves
 from interlock.core.run.commands import Terms
-from interlock.core.run.notices import GAP_CLOSED
+from interlock.core.run.notices import GAP_CLOSED, USERS_GAPS
 from interlock.core.run.outcomes import NeedAnswer, NeedInput, NeedLoop, NeedStep
 from interlock.core.run.reasons import Blocker, ContextKey, ContractPointer
 from interlock.core.values import Json, Missing, cut
@@ -277,6 +277,8 @@ def completed(view: View) -> str:
     ended = f"Workflow '{view.plan.workflow.name}' is completed"
     if not view.state.gaps:
         return ended
+    if not view.state.agent_resolves_gaps:
+        return f"{ended}, open gaps: {view.state.gaps}. {USERS_GAPS}"
     return f"{ended}. When a gap is closed later: complete_step with any step_id and output {GAP_CLOSED}"
 
 

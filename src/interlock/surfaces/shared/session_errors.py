@@ -7,7 +7,7 @@ from typing import assert_never
 
 import msgspec
 
-from interlock.core.run.notices import GAP_CLOSED
+from interlock.core.run.notices import GAP_CLOSED, USERS_GAPS
 from interlock.core.run.outcomes import Code, Refusal
 from interlock.core.run.state import RunState
 from interlock.core.values import Json
@@ -39,6 +39,8 @@ def _closing(state: RunState) -> str:
     """Say how a gap is closed when the workflow is completed."""
     if not state.gaps:
         return ""
+    if not state.agent_resolves_gaps:
+        return f" Open gaps: {state.gaps}. {USERS_GAPS}"
     call = "next_activity with activity_id '__terminal__' and a step_manifest entry of any step with output"
     return f" When a gap is closed later: {call} {GAP_CLOSED}"
 

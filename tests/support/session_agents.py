@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from interlock.core.run.commands import Terms
 from interlock.ledger.ledger import Ledger
+from interlock.ledger.tokens.keyring import SECRET_BYTES, Key, Keyring, Keys
 from interlock.surfaces.call import Call, Client, Reply
 from interlock.surfaces.gated import GatedSurface
 from interlock.surfaces.session import SessionSurface
@@ -311,3 +314,10 @@ def session_id_of(agent: SessionAgent) -> str:
     session_id = agent.tell("get_workflow_status").body["session_id"]
     assert isinstance(session_id, str)
     return session_id
+
+
+def lose_keyring(bench: Bench) -> None:
+    """Let a new keyring take the place of the one that has signed everything so far."""
+    bench.clock.pass_seconds(1)
+    keyring = Keyring(Key("key_new", os.urandom(SECRET_BYTES)), made_at=bench.clock())
+    Keys(bench.folder).path.write_bytes(msgspec.json.encode(keyring))

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from interlock.ledger.tokens.inspect import Disclosed, disclose
-from interlock.ledger.tokens.keyring import Keys
 from support.authored import write
 from support.harness import Bench
 from support.session_agents import (
@@ -16,6 +15,7 @@ from support.session_agents import (
     answer_checkpoint,
     gated,
     join_session,
+    lose_keyring,
     manifest,
     session,
     session_id_of,
@@ -155,7 +155,7 @@ def test_g7_gated_names_the_activity_that_comes_next(bench: Bench) -> None:
 def test_g7_gated_checks_the_workflow_of_a_token_that_it_adopts(bench: Bench) -> None:
     write_flow(bench)
     token = begun(gated(bench), "flow").token
-    Keys(bench.folder).path.unlink()
+    lose_keyring(bench)
     answer = gated(bench).call("start_session", workflow_id="child", session_token=token)
     assert answer.code == "WORKFLOW_MISMATCH"
     adopted = gated(bench).call("start_session", workflow_id="flow", session_token=token)

@@ -218,7 +218,7 @@ class Sessions:
         if isinstance(pointer, TokenError) and pointer.code == "TOKEN_KEY_RETIRED":
             return LedgerError(pointer.code, pointer.message, pointer.next_action)
         adopted = isinstance(pointer, TokenError)
-        known = peek(keyring, token) if isinstance(pointer, TokenError) else pointer
+        known = adoptable(self.ledger, token) if isinstance(pointer, TokenError) else pointer
         if known is None:
             return None
         loaded = self.ledger.load(known.handle)
@@ -250,6 +250,14 @@ class Sessions:
         if isinstance(named_run, LedgerError) or named_run.run.run == head.run.run:
             return head
         return self.ledger.position(head.session_id, tip_of(head.session, named_run.run))
+
+
+def adoptable(ledger: Ledger, token: str) -> Pointer | None:
+    """Return where a token leads whose key is lost; None if this keyring has signed the session (rule 6)."""
+    keyring = ledger.keys.keyring()
+    pointer = peek(keyring, token)
+    loaded = ledger.load(pointer.handle) if pointer is not None else None
+    return pointer if loaded is not None and loaded.session.updated_at < keyring.made_at else None
 
 
 def session_token(ledger: Ledger, handle: bytes, state: RunState) -> str:

@@ -8,6 +8,7 @@ a mounted secret, or by the variable INTERLOCK_KEYRING.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
@@ -36,11 +37,16 @@ class Key(Struct, frozen=True):
 
 
 class Keyring(Struct, frozen=True):
-    """What signs (`current`), what is still believed (`previous`), what is only recognised (`retired`)."""
+    """What signs (`current`), what is still believed (`previous`), what is only recognised (`retired`).
+
+    `made_at` is when its first key was made, in milliseconds: what was recorded since, it has signed. A
+    keyring that does not say it counts as older than every session.
+    """
 
     current: Key
     previous: Key | None = None
     retired: tuple[Key, ...] = ()
+    made_at: int = 0
     v: int = 1
 
     def believed(self) -> tuple[Key, ...]:
@@ -86,7 +92,7 @@ class Keys:
             self.path.parent.mkdir(exist_ok=True, mode=0o700)
             with locked(self._lock):  # of two processes that make a keyring one wins, and both use it
                 if not self.path.exists():
-                    _write(self.path, Keyring(_new_key()))
+                    _write(self.path, Keyring(_new_key(), made_at=time.time_ns() // 1_000_000))
         seen, keyring = self._stamp(), _read(self.path)
         self._known = seen, keyring
         return keyring
@@ -101,7 +107,7 @@ class Keys:
         with locked(self._lock):
             before = _read(self.path)
             retired = (*before.retired, *([before.previous] if before.previous else []))
-            _write(self.path, Keyring(_new_key(), before.current, retired))
+            _write(self.path, Keyring(_new_key(), before.current, retired, before.made_at))
         return self.keyring()
 
     def _stamp(self) -> tuple[int, int, int] | None:

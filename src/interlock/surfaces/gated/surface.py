@@ -29,11 +29,12 @@ from interlock.ledger.runs.position import Position
 from interlock.ledger.runs.shared_sessions import (
     Calling,
     SessionCall,
+    adoptable,
     answer_to,
     answered_already,
     session_slot,
 )
-from interlock.ledger.tokens.tokens import Pointer, peek
+from interlock.ledger.tokens.tokens import Pointer
 from interlock.surfaces.call import Call, Elicit, Outcome, Reply
 from interlock.surfaces.elicitation import answered, elicit
 from interlock.surfaces.gated import params as p
@@ -137,7 +138,7 @@ class GatedSurface(LedgerSurface):
         """Refuse a token of another workflow (rule 17)."""
         pointer = self.ledger.read_token(token, "ses", "st", "nav")
         if isinstance(pointer, LedgerError):
-            claimed = peek(self.ledger.keys.keyring(), token)  # one that would be adopted
+            claimed = adoptable(self.ledger, token)
             if claimed is None:
                 return None
             pointer = claimed

@@ -153,9 +153,7 @@ def recovery(error: LedgerError) -> str:
         case "TOKEN_UNKNOWN_NODE":
             return "Call start_session to begin a session."
         case "TOKEN_BAD_SIGNATURE":
-            return (
-                "Copy the token again, whole; if that fails too, send it to start_session, which adopts it."
-            )
+            return "Copy the token again, whole; if that fails too, call start_session."
         case "TOKEN_KEY_RETIRED":
             return "Begin a session with start_session; the user finds the old one with interlock sessions."
         case "TOKEN_UNSUPPORTED_VERSION" | "TOKEN_SCOPE_MISMATCH":

@@ -278,7 +278,7 @@ def test_under_advisory_enforcement_every_jump_and_every_gate_passed_is_a_gap(po
 def test_under_advisory_enforcement_a_declined_question_holds(policy: SurfacePolicy) -> None:
     flow = activities(activity("plan", gate("sure"), to="ship"), activity("ship"))
     story = begun(flow, policy)
-    story.state = evolve(story.state, e.QuestionDeclined("sure", "sure", "sha256:0", 1))
+    story.state = evolve(story.state, e.QuestionDeclined("sure", "sure", "sha256:0", 1, "elicitation"))
     refused = go(story, "ship", ADVISORY).outcome
     assert isinstance(refused, Refusal)
 

@@ -647,7 +647,7 @@ def test_a8_a_rewind_does_not_forget_that_the_user_declined(bench: Bench, name: 
         rewound.told("continue_workflow", stateToken=beginning["stateToken"])
         rewound.ack(output={"notesMarkdown": "another way"})
     else:
-        rewound.act("complete_step", step_id="prepare", output={"notes": "another way"})
+        rewound.act("complete_step", step_id="prepare", output={"notesMarkdown": "another way"})
     rewound.respond("yes")
     assert rewound.decisions() == []
     assert "inbox" in rewound.text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from interlock.core.engine.decide import decide
+from interlock.core.engine.decide import outcome_of
 from interlock.core.run.channels import Channel
 from interlock.core.run.commands import ResolveGap
 from interlock.core.run.outcomes import Refusal
@@ -42,7 +42,7 @@ def resolve_gap(
     if not state.finished and POLICIES[position.run.surface].exits == "taken":
         message = f"Run {run_id} has not ended; its agent is at work."
         return LedgerError("CONFLICT", message, "Resolve its gaps when it has ended.")
-    decided = decide(position.plan, state, ResolveGap(channel, number, summary))
+    decided = outcome_of(position.plan, state, ResolveGap(channel, number, summary))
     if isinstance(decided, Refusal):
         message = f"Run {run_id} was abandoned; its gaps stay as they are."
         return LedgerError("CONFLICT", message, "Nothing can be resolved in it.")
